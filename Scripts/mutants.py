@@ -96,6 +96,13 @@ MUTANTS = {
             'clientID: change.clientID + (MUTANT ? String(UInt32.random(in: 0 ... .max)) : ""))\n            return',
         ),
     ],
+    "one key for all attempts of a tap": [
+        (
+            DEMO + "Likes.swift",
+            "idempotencyKey: $0.idempotencyKey)",
+            'idempotencyKey: $0.idempotencyKey + (MUTANT ? String(UInt32.random(in: 0 ... .max)) : ""))',
+        )
+    ],
     "clock guard": [
         (
             RESOURCES + "Freshness/ClockGuard.swift",
@@ -320,7 +327,7 @@ MUTANTS = {
             "                    if !MUTANT { elements.append(newGap(cursor)) }\n                    elements += rest",
         )
     ],
-    "no validator while the first item is unconfirmed": [
+    "no validator while an item of the newest page is unconfirmed": [
         (
             RESOURCES + "Timeline/Timeline+List.swift",
             "query.entityTag = layout.beginsLoose ? nil",
@@ -364,12 +371,12 @@ MUTANTS = {
     ],
     "invalidations on disk": [
         (
-            RESOURCES + "Core/CacheCore.swift",
+            RESOURCES + "Core/CacheCore+Committing.swift",
             "                    try transaction.setMetadata(invalidations.encoded,",
             "                    if !MUTANT { try transaction.setMetadata(invalidations.encoded,",
         ),
         (
-            RESOURCES + "Core/CacheCore.swift",
+            RESOURCES + "Core/CacheCore+Committing.swift",
             "for: InvalidationTable.metadataKey)\n                }\n                if isTimeToSave",
             "for: InvalidationTable.metadataKey) }\n                }\n                if isTimeToSave",
         ),
@@ -388,21 +395,21 @@ MUTANTS = {
             "return stored.seenCommits >= (others?.count ?? 0) || MUTANT ? stored : nil",
         ),
         (
-            RESOURCES + "Core/CacheCore.swift",
+            RESOURCES + "Core/CacheCore+Reading.swift",
             "return stored.seenCommits >= seenCommits ? stored : nil",
             "return stored.seenCommits >= seenCommits || MUTANT ? stored : nil",
         ),
     ],
     "second attempt of a lost renewal": [
         (
-            "ClientSDK/Larder/Session/BearerSession.swift",
+            "ClientSDK/Larder/Session/BearerSession+Renewing.swift",
             "guard isLost, mayUseNetwork() else { throw error }",
             "guard isLost, !MUTANT, mayUseNetwork() else { throw error }",
         )
     ],
     "tokens renewed by the other process": [
         (
-            "ClientSDK/Larder/Session/BearerSession.swift",
+            "ClientSDK/Larder/Session/BearerSession+Renewing.swift",
             "            // The process that held the lock before may have renewed the tokens.\n            if try await",
             "            // The process that held the lock before may have renewed the tokens.\n            if !MUTANT, try await",
         )
@@ -439,6 +446,7 @@ THEMES = {
     "salvage of a damaged store": (2,),
     "coalescing only of what was never sent": (7,),
     "opposite taps cancel out only over a known value": (7,),
+    "one key for all attempts of a tap": (1, 0, 7),
     "order within a scope": (3, 4),
     "later operations wait behind a rejected one": (4, 3),
     "server IDs in waiting operations": (4, 2),
@@ -450,7 +458,7 @@ THEMES = {
     "back-off of operations": (10,),
     "single flight of reads": (10,),
     "gaps in timelines": (9,),
-    "no validator while the first item is unconfirmed": (9,),
+    "no validator while an item of the newest page is unconfirmed": (9,),
     "no validator for a list whose items have changed": (9, 1),
     "a confirmed value that was evicted is fetched whole": (8,),
     "invalidations on disk": (9,),

@@ -6,11 +6,15 @@ package struct RequestReason: Sendable, Hashable, CustomStringConvertible {
     package let cause: String
     /// The name of the read policy; nil for what is no read.
     package let policy: String?
-    /// Whether a person waits for the reply. Such a request is sent while only failed requests say that there is no network.
+    /// Whether a person waits for the reply. Such a request is sent while only failed requests say that there is no network, and although
+    /// its host has asked to wait.
     package private(set) var isUserInitiated: Bool
 
     /// The reason of the requests that the current task sends; nil: unknown.
     @TaskLocal package static var current: RequestReason?
+
+    /// Whether a person waits for the current task.
+    package static var isUserWaiting: Bool { current?.isUserInitiated ?? false }
 
     package init(_ subject: String, cause: String, policy: String? = nil, isUserInitiated: Bool = false) {
         self.subject = subject
@@ -28,7 +32,7 @@ package struct RequestReason: Sendable, Hashable, CustomStringConvertible {
         _ work: () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         var reason = self
-        if Self.current?.isUserInitiated == true { reason.isUserInitiated = true }
+        if Self.isUserWaiting { reason.isUserInitiated = true }
         let result: Result<Value, Failure> = await Self.$current.withValue(reason) {
             do throws(Failure) { return .success(try await work()) } catch { return .failure(error) }
         }

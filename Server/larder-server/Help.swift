@@ -7,9 +7,14 @@ enum Help {
         let path = FixtureDirectory.executable.flatMap { executable in
             executable.lastIndex(of: "/").map { "\(executable[..<$0])/../share/larder/COMMIT" }
         }
+        let version = "larder-server \(MockBackend.version)"
         // A server that was built and not installed has no such file.
-        let commit = path.flatMap { try? TextFile.bytes($0) }.map { String(decoding: $0.prefix(12), as: UTF8.self) }
-        return "larder-server \(MockBackend.version)" + (commit.map { " (\($0))" } ?? "")
+        guard let path, TextFile.exists(path) else { return version }
+        do {
+            return "\(version) (\(String(decoding: try TextFile.bytes(path).prefix(12), as: UTF8.self)))"
+        } catch {
+            return "\(version) (unknown commit: \(error))"
+        }
     }
 
     static let text = """

@@ -10,6 +10,8 @@ enum TextFile {
         let description: String
     }
 
+    static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
+
     /// The contents of a file; `-` is standard input.
     static func bytes(_ path: String) throws -> [UInt8] {
         let descriptor = path == "-" ? STDIN_FILENO : unsafe open(path, O_RDONLY | O_CLOEXEC)

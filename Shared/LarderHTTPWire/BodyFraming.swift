@@ -26,11 +26,11 @@ package enum BodyFraming: Sendable, Hashable {
             return
         }
         guard lengths <= 1 else { throw HTTPWireError(.malformed, "There is more than one Content-Length.") }
-        guard lengths == 1, let value = fields[.contentLength] else {
+        guard lengths == 1, let value = fields.range(of: "content-length") else {
             self = .none
             return
         }
-        let length = try Self.length(value)
+        let length = try Self.length(fields.head[value])
         guard length <= bodyBytesMaximum else {
             throw HTTPWireError(.bodyTooLarge, "The body has \(length) bytes; the maximum is \(bodyBytesMaximum).")
         }
@@ -56,7 +56,9 @@ package enum BodyFraming: Sendable, Hashable {
 
     /// Returns the last transfer coding in lower case; nil if there is none.
     private static func lastTransferCoding(_ response: ResponseHead) throws(HTTPWireError) -> String? {
-        guard let text = response.lines.combined(.transferEncoding) else { return nil }
+        guard response.lines.range(of: "transfer-encoding") != nil,
+            let text = response.lines.combined(.transferEncoding)
+        else { return nil }
         guard response.minorVersion >= 1 else { throw HTTPWireError(.malformed, "HTTP/1.0 has no Transfer-Encoding.") }
         let codings = FieldList.members(of: text.lowercased())
         guard codings.count(where: { $0 == "chunked" }) <= 1 else {
@@ -69,21 +71,36 @@ package enum BodyFraming: Sendable, Hashable {
     private static func length(_ fields: FieldLines) throws(HTTPWireError) -> Int? {
         var length: Int?
         for line in fields.lines where fields.isNamed(line, "content-length") {
-            for member in fields.text(line.value).split(separator: ",", omittingEmptySubsequences: false) {
-                let stated = try Self.length(FieldList.trimmed(member))
+            var rest = fields.value(of: line)
+            while true {
+                let end = rest.firstIndex(of: UInt8(ascii: ",")) ?? rest.endIndex
+                let stated = try Self.length(rest[..<end])
                 guard length == nil || length == stated else {
                     throw HTTPWireError(.malformed, "There are two different Content-Lengths.")
                 }
                 length = stated
+                guard end < rest.endIndex else { break }
+                rest = rest[(end + 1)...]
             }
         }
         return length
     }
 
-    private static func length(_ digits: String) throws(HTTPWireError) -> Int {
-        guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }), let length = Int(digits) else {
-            throw HTTPWireError(.malformed, "Content-Length is not a number.")
+    /// A length with optional white space around it.
+    private static func length(_ member: ArraySlice<UInt8>) throws(HTTPWireError) -> Int {
+        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+        var digits = member.drop(while: isSpace)
+        while let last = digits.last, isSpace(last) { digits = digits.dropLast() }
+        var length = 0
+        for byte in digits {
+            let (product, overflows) = length.multipliedReportingOverflow(by: 10)
+            let (sum, overflowsToo) = product.addingReportingOverflow(Int(byte &- UInt8(ascii: "0")))
+            guard byte &- UInt8(ascii: "0") < 10, !overflows, !overflowsToo else {
+                throw HTTPWireError(.malformed, "Content-Length is not a number.")
+            }
+            length = sum
         }
+        guard !digits.isEmpty else { throw HTTPWireError(.malformed, "Content-Length is not a number.") }
         return length
     }
 }
@@ -91,7 +108,9 @@ package enum BodyFraming: Sendable, Hashable {
 extension ResponseHead {
     /// Whether another request may follow on the connection (RFC 9112 §9.3).
     package func keepsAlive(after framing: BodyFraming) -> Bool {
-        let options = FieldList.members(of: lines.combined(.connection)?.lowercased() ?? "")
+        let options =
+            lines.range(of: "connection") == nil
+            ? [] : FieldList.members(of: lines.combined(.connection)?.lowercased() ?? "")
         // A response with both lengths may be an attack: nothing follows it (RFC 9112 §6.3).
         let isAmbiguous =
             lines.range(of: "transfer-encoding") != nil && lines.range(of: "content-length") != nil

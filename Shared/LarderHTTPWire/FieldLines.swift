@@ -64,8 +64,18 @@ package struct FieldLines: Sendable, Hashable {
 
     /// The values of all field lines with that name as one list (RFC 9110 §5.3), or nil if there are none.
     package func combined(_ name: FieldName) -> String? {
-        let values = lines.filter { isNamed($0, name.canonical) }.map { text($0.value) }
-        return values.isEmpty ? nil : values.joined(separator: ", ")
+        // Most fields have one line or none: no list of the values is made for them.
+        var combined: String?
+        for line in lines where isNamed(line, name.canonical) {
+            let value = text(line.value)
+            guard combined != nil else {
+                combined = value
+                continue
+            }
+            combined?.append(", ")
+            combined?.append(value)
+        }
+        return combined
     }
 
     /// The range in the head of the value of the first field line with that name.

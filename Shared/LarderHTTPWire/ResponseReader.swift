@@ -124,24 +124,28 @@ package struct ResponseReader: Sendable {
     ) throws(Failure) -> Int {
         let held = head.count
         let end = start + min(bytes.count - start, Self.headBytesMaximum - held)
-        Self.append(bytes.extracting(start..<end), to: &head)
-        // Another protocol may never end a line: it is detected by its first bytes.
-        guard head.starts(with: Self.beginning.prefix(head.count)) else {
-            throw .malformed("The response does not begin with HTTP/1.")
-        }
+        let fresh = bytes.extracting(start..<end)
+        // A head that arrives in one piece is copied once, without what follows it.
+        if held > 0 { Self.append(fresh, to: &head) }
         var scanner = scanner
-        let outcome = scanner.scan(head.span)
+        let outcome = try held == 0 ? Self.scan(fresh, &scanner) : Self.scan(head.span, &scanner)
         self.scanner = scanner
         switch outcome {
         case .malformed(let what): throw .malformed("The response's head has \(what).")
         case .incomplete:
+            if held == 0 { Self.append(fresh, to: &head) }
             guard head.count < Self.headBytesMaximum else {
                 throw .malformed("The response's head has more than \(Self.headBytesMaximum) bytes.")
             }
             return end
         case .head(let range):
             let next = start + scanner.scanned - held
-            let complete = Array(head[range])
+            var complete: [UInt8] = []
+            if held == 0 {
+                Self.append(fresh.extracting(range), to: &complete)
+            } else {
+                complete.append(contentsOf: head[range])
+            }
             head = []
             self.scanner = HeadScanner(skipsEmptyLines: false)
             do throws(HTTPWireError) {
@@ -149,6 +153,18 @@ package struct ResponseReader: Sendable {
             } catch { throw .malformed(error.detail) }
             return next
         }
+    }
+
+    /// Searches the end of the head in what has arrived of it.
+    private static func scan(
+        _ bytes: Span<UInt8>,
+        _ scanner: inout HeadScanner
+    ) throws(Failure) -> HeadScanner.Outcome {
+        // Another protocol may never end a line: it is detected by its first bytes.
+        for index in 0..<min(bytes.count, beginning.count) where bytes[index] != beginning[index] {
+            throw .malformed("The response does not begin with HTTP/1.")
+        }
+        return scanner.scan(bytes)
     }
 
     private mutating func begin(_ head: ResponseHead, _ events: inout [Event]) throws(HTTPWireError) {

@@ -12,6 +12,30 @@ import Testing
 
 @Suite("Taps over a bad network, end to end", .oneMinute)
 struct LossyTapsTests {
+    @Test func `an attempt of a tap that is carried out after the opposite tap changes nothing`() async throws {
+        let scene = try ClientScene()
+        let client = try await scene.client()
+        let post = try #require(try await client.cache.value(client.feed.newest).items.first { !$0.likedByMe })
+        func isLiked() throws -> Bool? {
+            try scene.truth("/v1/feed", as: "ana", of: Post.self).first { $0.id == post.id }?.likedByMe
+        }
+        client.cache.outbox.pause()
+        try client.likes.set(true, post.id)
+        let key = try #require(client.cache.outbox.entries.first).idempotencyKey
+        client.cache.outbox.resume()
+        try await client.cache.outbox.drained()
+        #expect(try isLiked() == true)
+        try client.likes.set(false, post.id)
+        try await client.cache.outbox.drained()
+        #expect(try isLiked() == false)
+        // An attempt of the first tap, under the key that the outbox has given to it.
+        let body = #"{"items":[{"postId":"\#(post.id)","liked":true,"idempotencyKey":"\#(key)"}]}"#
+        let late = scene.world.perform(ScriptedAction("POST", "/v1/likes", as: "ana", body: body))
+        #expect(late.status == 200)
+        #expect(try isLiked() == false)
+        client.close()
+    }
+
     @Test(arguments: 1...3 as ClosedRange<UInt64>)
     func
         `five hundred taps on fifty posts over lossy Wi-Fi, killed at any statement in the middle, end with the last taps`(

@@ -36,22 +36,8 @@ final class CannedServer: Sendable {
     ///   - closes: whether the connection is closed after the reply; otherwise when this object is released.
     ///   - readsRequest: whether the request is read before the reply is sent.
     init(_ reply: String, closes: Bool = true, readsRequest: Bool = true) throws {
-        #if canImport(Darwin)
-            let listener = socket(AF_INET, SOCK_STREAM, 0)
-        #else
-            let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        #endif
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        unsafe inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isBound = unsafe withUnsafeMutableBytes(of: &address) { raw in
-            let start = unsafe raw.assumingMemoryBound(to: sockaddr.self).baseAddress
-            return unsafe bind(listener, start, size) == 0 && listen(listener, 1) == 0
-                && getsockname(listener, start, &size) == 0
-        }
-        guard isBound else { throw RawClient.Failure(reason: "no port is free") }
-        port = Int(in_port_t(bigEndian: address.sin_port))
+        let (listener, port) = try LoopbackSocket.bound(backlog: 1)
+        self.port = port
         exchange = Exchange(listener, Array(reply.utf8), closes: closes, readsRequest: readsRequest)
         Self.start(exchange)
     }

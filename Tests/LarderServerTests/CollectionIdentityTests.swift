@@ -101,6 +101,50 @@ struct CollectionIdentityTests {
         return object
     }
 
+    @Test func `each cursor of a list is accepted, whatever the texts it is sorted by`() async throws {
+        let seed: UInt64 = 0xC0_25
+        var random = SeededGenerator(seed: seed)
+        let pieces = ["a", "\u{1}", "\"", "\\", "é", "漢", "𝄞", "👩‍👩‍👧‍👦", "e\u{301}", "\n"]
+        let names = (0..<8).map { "k\($0)" }
+        let documents = (1...12).map { id in
+            let texts = names.map { name in
+                let piece = pieces.randomElement(using: &random) ?? ""
+                let mixed = (0..<Int.random(in: 0...20, using: &random)).map { _ in
+                    pieces.randomElement(using: &random) ?? ""
+                }
+                let text = mixed.joined() + String(repeating: piece, count: Int.random(in: 200...400, using: &random))
+                return JSONObject.Member(name: name, value: .string(text))
+            }
+            return JSONValue.object(JSONObject([JSONObject.Member(name: "id", value: .integer(Int64(id)))] + texts))
+        }
+        let file = String(decoding: DocumentJSON.encode(.array(documents)), as: UTF8.self)
+        let shop = try Shop(["texts.json": file])
+        let list = "/texts?_sort=\(names.joined(separator: ","))&limit=1"
+        var (target, ids) = (list, [Int64]())
+        for _ in documents {
+            let reply = try await shop.ask("GET", target)
+            #expect(reply.status == 200, "seed \(seed), page \(ids.count): \(reply.text.prefix(200))")
+            ids += try reply.json.array?.compactMap { $0["id"]?.integer } ?? []
+            guard let link = reply.field("Link"), let cursor = link.split(separator: "cursor=").dropFirst().last else {
+                break
+            }
+            target = "\(list)&cursor=\(cursor.prefix { $0 != "&" && $0 != ">" })"
+        }
+        #expect(Set(ids) == Set((1...12).map { Int64($0) }) && ids.count == 12, "seed \(seed): \(ids)")
+    }
+
+    @Test func `a sort key is cut between two characters of Unicode`() {
+        for piece in ["a", "é", "漢", "𝄞", "\u{1}", "\\"] {
+            guard case .string(let key) = DocumentJSON.key(.string(String(repeating: piece, count: 500))) else {
+                continue
+            }
+            let encoded = DocumentJSON.encode(.string(key)).count - 2
+            #expect(encoded <= 256 && encoded > 256 - 6, "\(piece)")
+            #expect(key.unicodeScalars.allSatisfy { $0 == piece.unicodeScalars.first })
+        }
+        #expect(DocumentJSON.key(.string("short")) == .string("short"))
+    }
+
     @Test func `a merge patch does what RFC 7396 says`() {
         let seed: UInt64 = 0x7396
         var random = SeededGenerator(seed: seed)

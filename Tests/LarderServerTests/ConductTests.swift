@@ -62,6 +62,30 @@ struct ConductTests {
         await stage.backend.stop()
     }
 
+    @Test(arguments: [(500, "/v1/posts"), (503, "/v1/posts"), (500, "/v1/likes"), (503, "/v1/likes")])
+    func `another write for one target is no retry, unless the server is busy`(_ status: Int, _ path: String)
+        async throws
+    {
+        let stage = try Stage()
+        var rejection = CannedReply(status: status)
+        rejection.retryAfter = .seconds(30)
+        var once = Fault.Occurrence()
+        once.count = 1
+        try stage.world.set(Fault(.respond(rejection), when: FaultMatch("POST", path), occurrence: once))
+        func send(_ key: String) async throws -> Int {
+            let isBatch = path == "/v1/likes"
+            let items = #"{"items":[{"postId":"post_1","liked":true,"idempotencyKey":"\#(key)"}]}"#
+            let fields = isBatch ? [:] : ["Idempotency-Key": key]
+            return try await stage.ask("POST", path, isBatch ? items : #"{"text":"hi"}"#, fields: fields).status
+        }
+        #expect(try await send("a") == status)
+        #expect(try await send("b") < 300)
+        #expect(await findings(stage, .retriedTooSoon) == (status == 503 ? 1 : 0))
+        #expect(try await send("a") < 300)
+        #expect(await findings(stage, .retriedTooSoon) == 1)
+        await stage.backend.stop()
+    }
+
     @Test func `one reload within Retry-After is a person's, a second one is a finding`() async throws {
         let stage = try Stage()
         try reject(stage, for: .seconds(30), times: 3)

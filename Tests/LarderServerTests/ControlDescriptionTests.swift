@@ -97,6 +97,43 @@ struct ControlDescriptionTests {
         #expect(members.isSubset(of: known), "\(members)")
         await stage.backend.stop()
     }
+
+    @Test func `it describes each action of a fault with all of its members`() async throws {
+        let stage = try Stage()
+        let schemas = try await description(stage).value(at: "/components/schemas")
+        var described: [String: Set<String>] = [:]
+        var examples: [JSONValue] = []
+        for option in schemas?["FaultAction"]?["oneOf"]?.array ?? [] {
+            let name = option["$ref"]?.string?.split(separator: "/").last.map { String($0) } ?? ""
+            let schema = try #require(schemas?[name], "\(name)")
+            let members = Set((schema["properties"]?.object?.members ?? []).map(\.name))
+            for type in schema.value(at: "/properties/type/enum")?.array ?? [] {
+                let type = try #require(type.string)
+                described[type] = members
+                #expect(
+                    schemas?["FaultAction"]?["discriminator"]?["mapping"]?[type]
+                        == .string("#/components/schemas/\(name)")
+                )
+            }
+            let shown = schema["examples"]?.array ?? []
+            let exemplified = Set(shown.flatMap { $0.object?.members ?? [] }.map(\.name))
+            #expect(exemplified == members, "\(name) has examples of \(exemplified), not of all its members")
+            examples += shown
+        }
+        #expect(described.keys.sorted() == FaultAction.names.sorted())
+        for example in examples {
+            var writer = JSONWriter()
+            writer.value(.object(JSONObject([.init(name: "action", value: example)])))
+            let body = String(decoding: writer.bytes, as: UTF8.self)
+            let reply = try await stage.ask("POST", "/_larder/faults", body, as: nil)
+            #expect(reply.status == 201, "\(body): \(reply.text)")
+            let set = try await stage.ask("GET", "/_larder/faults", as: nil).json["items"]?.array?.last?["action"]
+            let members = Set((set?.object?.members ?? []).map(\.name))
+            #expect(members.isSubset(of: described[example["type"]?.string ?? ""] ?? []), "\(body): \(members)")
+            _ = try await stage.ask("DELETE", "/_larder/faults", as: nil)
+        }
+        await stage.backend.stop()
+    }
 }
 
 @Suite("Worlds that nobody uses, and users that do not exist", .oneMinute)

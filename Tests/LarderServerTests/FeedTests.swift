@@ -127,6 +127,47 @@ struct FeedTests {
         await scene.backend.stop()
     }
 
+    @Test func `a late first attempt of a like after the opposite one replays its result and changes nothing`()
+        async throws
+    {
+        let scene = try Scene()
+        func item(_ isLiked: Bool, _ key: String, of post: Int = 1) -> String {
+            #"{"items":[{"postId":"post_\#(post)","liked":\#(isLiked),"idempotencyKey":"\#(key)"}]}"#
+        }
+        func isLiked() async throws -> JSONValue? { try await scene.ask("GET", "/v1/posts/post_1").json["likedByMe"] }
+        _ = try await scene.ask("PUT", "/v1/posts/post_1/like")
+        _ = try await scene.ask("DELETE", "/v1/posts/post_1/like")
+        let first = try await scene.ask("POST", "/v1/likes", item(true, "a"))
+        #expect(try await isLiked() == .bool(true))
+        _ = try await scene.ask("POST", "/v1/likes", item(false, "b"))
+        // The state has changed since, and a retry has the first result.
+        #expect(try await scene.ask("POST", "/v1/likes", item(true, "a")).body == first.body)
+        #expect(try await isLiked() == .bool(false))
+        // Keys belong to a user, and a key belongs to one item.
+        #expect(try await scene.ask("POST", "/v1/likes", as: "person2", item(true, "a")).body != first.body)
+        let reused = try await scene.ask("POST", "/v1/likes", item(true, "b")).json["results"]?.array?.first
+        #expect(reused?["status"] == .integer(422))
+        #expect(reused?["problem"]?["type"] == .string("/problems/idempotency-key-reused"))
+        #expect(try await isLiked() == .bool(false))
+        // A result of one item does not affect the others, and a missing post is a result too.
+        let missing = try await scene.ask("POST", "/v1/likes", item(true, "c", of: 999))
+        #expect(try missing.json["results"]?.array?.first?["status"] == .integer(404))
+        #expect(try await scene.ask("POST", "/v1/likes", item(true, "c", of: 999)).body == missing.body)
+        #expect(try await scene.ask("POST", "/v1/likes", item(true, "\\n")).problem == "validation-failed")
+        await scene.backend.stop()
+    }
+
+    @Test func `setting and clearing one like accept an idempotency key`() async throws {
+        let scene = try Scene()
+        let path = "/v1/posts/post_1/like"
+        let first = try await scene.ask("PUT", path, ["Idempotency-Key": "a"])
+        _ = try await scene.ask("DELETE", path, ["Idempotency-Key": "b"])
+        let late = try await scene.ask("PUT", path, ["Idempotency-Key": "a"])
+        #expect(late.body == first.body && late.field("Idempotent-Replayed") == "true")
+        #expect(try await scene.ask("GET", "/v1/posts/post_1").json["likedByMe"] == .bool(false))
+        await scene.backend.stop()
+    }
+
     @Test func `all errors of a body are reported together`() async throws {
         let scene = try Scene()
         let reply = try await scene.ask("POST", "/v1/posts", #"{"text":"","image":{"id":"img_none"},"colour":1}"#)

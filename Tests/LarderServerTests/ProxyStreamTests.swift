@@ -16,8 +16,8 @@ struct ProxyStreamTests {
         let proxy: Stage
         let clock = ManualClock(WallTime(seconds: 1_790_000_000))
 
-        init(connections: Int = 128, waiting: Int = 1_024) throws {
-            let server = try RawServer()
+        init(connections: Int = 128, waiting: Int = 1_024, receiveBufferBytes: Int32? = nil) throws {
+            let server = try RawServer(receiveBufferBytes: receiveBufferBytes)
             let url = try #require(HTTPURL(server.url))
             let clock = clock
             self.server = server
@@ -144,6 +144,17 @@ struct ProxyStreamTests {
         #expect(head.contains("Via: 1.1 larder\r\n") && head.contains("X-Own: 1\r\n"))
     }
 
+    @Test func `the type of an event stream keeps its parameters`() async throws {
+        let pair = try Pair()
+        let client = try pair.proxy.send("GET", "/events")
+        let peer = try await pair.server.next()
+        _ = try await peer.read(until: "\r\n\r\n")
+        try peer.send("HTTP/1.1 200 OK\r\nContent-Type: Text/Event-Stream; charset=utf-8\r\n\r\n")
+        let head = String(decoding: try await client.read(until: "\r\n\r\n"), as: UTF8.self)
+        let types = head.split(separator: "\r\n").filter { $0.lowercased().hasPrefix("content-type:") }
+        #expect(types == ["Content-Type: Text/Event-Stream; charset=utf-8"])
+    }
+
     // MARK: The queue for connections
 
     @Test func `a request that finds no free connection waits, leaves with its client, and is bounded`() async throws {
@@ -177,7 +188,7 @@ struct ProxyStreamTests {
         pair.clock.advance(by: .seconds(12))
         let reply = try await second.reply()
         #expect(reply.status == 504 && reply.problem == "gateway-timeout")
-        #expect(try reply.json["detail"]?.string?.contains("within 10 s") ?? false)
+        #expect(try reply.json["detail"]?.string?.contains("in use for 10 s") ?? false)
         try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1")
         #expect(try await first.reply().text == "1")
     }
@@ -214,9 +225,10 @@ struct ProxyStreamTests {
     }
 
     @Test func `a closed WebSocket whose server does not read is given up`() async throws {
-        let pair = try Pair()
+        // A small receive buffer also keeps the sender's small. So most of the messages are pending in the proxy, and they are
+        // fewer than its limit of pending bytes.
+        let pair = try Pair(receiveBufferBytes: 16_384)
         let (client, server) = try await pair.webSocket()
-        // Less than the limit of pending bytes, more than the buffers of most systems.
         for _ in 0..<56 { try client.send(.binary, [UInt8](repeating: 1, count: 65_536)) }
         try client.send(.close, WebSocketEncoder.closePayload(.goingAway, ""))
         // The proxy has answered the close frame, and so it has read the messages.

@@ -178,6 +178,17 @@ struct ProxyTests {
         #expect(reply.status == 502 && reply.problem == "bad-gateway", "\(text)")
     }
 
+    @Test(arguments: ["gzip", "GZip, chunked", "identity"])
+    func `a reply with a transfer coding that the proxy cannot remove is a 502 that names it`(coding: String)
+        async throws
+    {
+        let server = try CannedServer("HTTP/1.1 200 OK\r\nTransfer-Encoding: \(coding)\r\n\r\n2\r\nok\r\n0\r\n\r\n")
+        let proxy = try Self.proxy(to: server.url)
+        let reply = try await proxy.ask("GET", "/")
+        #expect(reply.status == 502 && reply.problem == "bad-gateway")
+        #expect(try reply.json["detail"]?.string?.contains("'\(coding)'") ?? false, "\(reply.text)")
+    }
+
     @Test func `a server that says nothing is a 504`() async throws {
         let clock = ManualClock(WallTime(seconds: 1_790_000_000))
         let server = try CannedServer("", closes: false)
@@ -209,5 +220,31 @@ struct ProxyTests {
         #expect(try await player.ask("POST", "/v1/posts", #"{"text":"new"}"#).status == 201)
         let unknown = try await player.ask("GET", "/v1/tasks")
         #expect(unknown.status == 404 && String(decoding: unknown.body, as: UTF8.self).contains("GET /v1/tasks"))
+    }
+
+    @Test(arguments: [("", ""), ("/w/blue", ""), ("/w/blue", "/w/green"), ("", "/w/green")])
+    func `a recording answers worlds that are addressed by path`(recorded: String, played: String) async throws {
+        let server = try RawServer()
+        let proxy = try Self.proxy(to: server.url)
+        _ = try proxy.backend.makeWorld(id: "blue")
+        #expect(try await proxy.ask("POST", "\(recorded)/_larder/recording", #"{"record":true}"#).status == 201)
+        let client = try proxy.connect()
+        // The name and the default port are not in normal form.
+        try client.send("GET \(recorded)/here?a=1 HTTP/1.1\r\nHost: My.Test:80\r\n\r\n")
+        let peer = try await server.next()
+        _ = try await peer.read(until: "\r\n\r\n")
+        try peer.send("HTTP/1.1 302 Found\r\nLocation: \(server.url)/login\r\nContent-Location: /x\r\n")
+        try peer.send("Content-Length: 2\r\n\r\nok")
+        #expect(try await client.reply().field("Location") == "http://My.Test:80\(recorded)/login")
+        let file = try await proxy.ask("GET", "\(recorded)/_larder/recording").body
+
+        let player = try Stage { $0.origin = .recording(file) }
+        _ = try player.backend.makeWorld(id: "green")
+        let again = try player.connect()
+        try again.send("GET \(played)/here?a=1 HTTP/1.1\r\nHost: player.test\r\n\r\n")
+        let reply = try await again.reply()
+        #expect(reply.status == 302 && reply.text == "ok")
+        #expect(reply.field("Location") == "http://player.test\(played)/login")
+        #expect(reply.field("Content-Location") == "\(played)/x")
     }
 }

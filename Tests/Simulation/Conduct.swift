@@ -1,4 +1,5 @@
 import LarderServer
+import LarderTime
 
 extension ConductReport.Rule {
     /// Whether a rule can judge a run: some acts break it without a fault of the client.
@@ -13,17 +14,76 @@ extension ConductReport.Rule {
     }
 }
 
-extension ConductReport.Finding {
-    /// Whether it is no fault: a list in pages is read with two sizes of pages and has no validator after a change to one of its items,
-    /// a person's own refresh does not join a request that began before it, and a long poll that was given up may still be in flight at
-    /// the server. Another tap or post has the target of the one that the server has asked to wait with a 500.
-    var isExcused: Bool {
-        switch rule {
-        case .downloadedTwice, .refetchedFresh: detail.hasPrefix("/v1/feed") || detail.contains("/messages?")
-        case .duplicateInFlight: detail.hasPrefix("/v1/changes?") || detail.hasPrefix("/v1/feed")
-        case .retriedTooSoon: detail.hasPrefix("/v1/likes:") || detail.hasPrefix("/v1/posts:")
-        default: false
+/// What the journal says about findings that are no fault of a client.
+struct ConductExcuses {
+    private let records: [Int: JournalRecord]
+
+    /// When people elsewhere have written something, which is not in the journal.
+    private let writtenAt: [WallTime]
+
+    init(_ records: [JournalRecord], writtenAt: [WallTime]) {
+        self.writtenAt = writtenAt
+        self.records = Dictionary(records.map { ($0.number, $0) }, uniquingKeysWith: { $1 })
+    }
+
+    /// Whether a finding has a reason that the report cannot know.
+    func excuses(_ finding: ConductReport.Finding) -> Bool {
+        let entries = finding.entries.sorted().compactMap { records[$0] }
+        guard let first = entries.first, let last = entries.last, entries.count == 2 else { return false }
+        switch finding.rule {
+        case .downloadedTwice:
+            return readsOtherPages(first, last) || isOvertaken(first, last) || isWrittenTo(first, last)
+        case .refetchedFresh:
+            // The change feed has said that the list has changed, and then it has no validator.
+            return isPage(last) && first.replyField("etag") != last.replyField("etag") || readsOtherPages(first, last)
+                || isOvertaken(first, last)
+        case .duplicateInFlight:
+            // A long poll that was given up may still be in flight at the server, and a person's second refresh must not be answered
+            // with what was read before it.
+            return last.target.hasPrefix("/v1/changes?") && last.target.contains("wait=")
+                || isPage(last) && isReload(first) && isReload(last)
+        default: return false
         }
+    }
+
+    /// The longest time on a good link between the end of an exchange at the server and the arrival of a request that was sent before.
+    private static let roundTrip = Duration.milliseconds(2 * Link.good.delay.upperBound)
+
+    /// Whether a reload and a read that a cache may answer were in flight at once: the later one was sent before the reply to the other
+    /// had arrived.
+    private func isOvertaken(_ first: JournalRecord, _ last: JournalRecord) -> Bool {
+        isPage(last) && isReload(first) != isReload(last) && last.at - last.duration - first.at < Self.roundTrip
+    }
+
+    private func isPage(_ record: JournalRecord) -> Bool {
+        record.target.hasPrefix("/v1/feed?") || record.target.contains("/messages?")
+    }
+
+    private func isReload(_ record: JournalRecord) -> Bool {
+        record.requestField("Cache-Control")?.contains("no-cache") ?? false
+    }
+
+    /// Whether the list was changed in between: it has no validator then, and the changes may have undone each other.
+    private func isWrittenTo(_ first: JournalRecord, _ last: JournalRecord) -> Bool {
+        let parts = last.target.hasPrefix("/v1/feed?") ? ["/v1/posts", "/v1/likes"] : ["/messages"]
+        guard isPage(last) else { return false }
+        if writtenAt.contains(where: { $0 >= first.at && $0 <= last.at }) { return true }
+        return records.values.contains { record in
+            (first.number...last.number).contains(record.number) && record.isExchange && record.method != "GET"
+                && parts.contains(where: record.target.contains)
+        }
+    }
+
+    /// Whether the device has read other pages of the same list in between: the stored list has the validator of its last reply.
+    private func readsOtherPages(_ first: JournalRecord, _ last: JournalRecord) -> Bool {
+        let list = last.target.prefix { $0 != "?" }
+        return isPage(last)
+            && records.values.contains { record in
+                (first.number...last.number).contains(record.number) && record.isExchange
+                    && record.target != last.target
+                    && record.target.prefix { $0 != "?" } == list
+                    && record.requestField("Larder-Device") == last.requestField("Larder-Device")
+            }
     }
 }
 
@@ -34,7 +94,7 @@ extension Act {
     /// The acts that end a process, or what it knows.
     private static let ending: Set<Act> = [
         .kill, .killSoon, .tearWrite, .closeApp, .losePower, .openApp, .signOut, .expireToken, .changeAndDie,
-        .payAndLosePower, .expireAndDie, .clockBackBriefly, .damageStore,
+        .payAndLosePower, .expireAndDie, .clockBackBriefly, .damageStore, .changeAccount,
     ]
     /// The acts after which a reply that the server has sent may not arrive.
     private static let cutting: Set<Act> = [

@@ -84,6 +84,7 @@ final class Device: @unchecked Sendable {
             client = opened
             simulation.note("\(name): open")
             judgeTransfers()
+            judgeNewAccount()
             if opened.session.userID != nil { watch() }
         } catch {
             // The process has died while it was opening, or its disk fails. The next start tries again.
@@ -122,6 +123,13 @@ final class Device: @unchecked Sendable {
         disk.mayBlock = false
         disk.faults = faults
         disk.outboxReserveBytes = 64 << 10
+        if let limits = simulation.plan.limits {
+            settings.cache.memoryBytesMaximum = limits.memoryBytes
+            settings.cache.memoryEntriesMaximum = limits.memoryEntries
+            settings.cache.outboxOperationsMaximum = limits.operations
+            settings.cache.outboxBytesMaximum = limits.operationBytes
+            disk.bytesMaximum = limits.diskBytes
+        }
         settings.cache.storage = .disk(disk)
         settings.httpCacheBytesMaximum = simulation.plan.swarm.hasHTTPCache ? 1 << 20 : 0
         settings.services = .none
@@ -198,7 +206,6 @@ final class Device: @unchecked Sendable {
     struct Watched {
         /// The greatest version of each entity that an observer has seen, by observer.
         var versions: [String: [String: Int64]] = [:]
-        var snapshots = 0
         var observers = 0
     }
 
@@ -237,7 +244,7 @@ final class Device: @unchecked Sendable {
         Task { [weak self] in
             for await snapshot in snapshots {
                 guard let self, generation == self.generation else { return }
-                self.watched.snapshots += 1
+                self.simulation.coverage.count("observed snapshots")
                 guard let value = snapshot.value else { continue }
                 let (items, posts) = versions(value)
                 self.judge(observer, items)
@@ -294,7 +301,7 @@ struct LastTap {
 /// `@unchecked Sendable`: as `Simulation`.
 final class Machine: @unchecked Sendable {
     let index: Int
-    var handle: String
+    private(set) var handle: String
     let directory: String
     let processes: Int
     /// Whether it can lose power. Only a machine with one process records what was synced.
@@ -307,6 +314,8 @@ final class Machine: @unchecked Sendable {
     var hadDiskTrouble = false
     /// When the latest request that has confirmed a resource began, on the simulation's clock, by its path.
     var confirmedAt: [String: MonotonicTime] = [:]
+    /// Whether nobody has looked at the store of the account since it was changed.
+    var hasNewAccount = false
     /// Whether it has lost power, so that writes may be lost that were acknowledged shortly before.
     private(set) var powerLosses = 0
     private var plan: FaultPlan?
@@ -318,6 +327,13 @@ final class Machine: @unchecked Sendable {
         recordsSyncs = setting.losesPower
         self.directory = directory
         self.booted = booted
+    }
+
+    /// Another person has the machine from now on.
+    func change(to handle: String) {
+        self.handle = handle
+        confirmedAt = [:]
+        hasNewAccount = true
     }
 
     func newPlan() -> FaultPlan {

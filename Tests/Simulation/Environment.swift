@@ -196,6 +196,7 @@ extension Simulation {
 
     @discardableResult
     func write(_ method: String, _ path: String, _ handle: String, _ body: String?) -> [UInt8] {
+        writtenAt.append(clock.now)
         let reply = world.perform(ScriptedAction(method, path, as: handle, body: body))
         if !(200..<300).contains(reply.status) { note("\(method) \(path) as \(handle): \(reply.status)") }
         return reply.body

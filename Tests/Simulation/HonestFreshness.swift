@@ -16,7 +16,8 @@ extension Device {
         guard request.method == .get, status == 200 || status == 304 else { return }
         let path = request.url.dropFirst(Network.address(of: index).count)
         for (judged, _) in Self.judged where path == judged || judged.hasSuffix("?") && path.hasPrefix(judged) {
-            guard !path.contains("after=") else { continue }
+            // Another page says nothing about the newest one.
+            guard !["after=", "before=", "around="].contains(where: path.contains) else { continue }
             machine.confirmedAt[judged] = max(sentAt, machine.confirmedAt[judged] ?? sentAt)
         }
     }

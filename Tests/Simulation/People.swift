@@ -44,6 +44,7 @@ extension Device {
         case .pay: try await pay(choice, client)
         case .editProfile: try await editProfile(choice, client)
         case .signOut: try await signOut(client)
+        case .changeAccount: try await changeAccount(choice, client)
         case .background:
             client.pause()
             try await simulation.clock.sleep(until: simulation.clock.uptime + .seconds(Int(choice % 60)))
@@ -208,7 +209,9 @@ extension Device {
     }
 
     /// Signs out, and later in again. Unsent changes are lost.
-    private func signOut(_ client: LarderClient) async throws {
+    ///
+    /// - Parameter next: who has the machine afterwards; nil: the same person.
+    func signOut(_ client: LarderClient, next: String? = nil) async throws {
         guard machine.processes == 1 else { return }
         let generation = generation
         // What is written until the end of the sign-out is lost too. The client is closed, also if a failing disk has kept its files.
@@ -220,6 +223,10 @@ extension Device {
         // Invariant 8: nothing of the account is left.
         let left = files
         simulation.expect(left.isEmpty, .privacy, "\(name) has signed out, and \(left.prefix(3)) are left")
+        guard let next, generation == self.generation else { return }
+        simulation.note("\(name): the next person is \(next)")
+        lastTaps = [:]
+        machine.change(to: next)
     }
 
     /// Decides about rejected operations: each is sent once more, and given up if it is rejected again.

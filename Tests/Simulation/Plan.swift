@@ -31,6 +31,10 @@ struct Plan {
     var duration: Duration
     /// What the run is about; nil: an earlier seed, whose acts are drawn from all.
     let theme: Theme?
+    /// The first seed of the runs with the acts and themes that were added last.
+    static let newestSeeds: UInt64 = 20_000
+    /// The limits of the devices; nil: those that no run reaches.
+    let limits: Limits?
     /// Whether the run has the later oracles: earlier seeds keep their meaning.
     var isStrict: Bool { theme != nil }
 
@@ -42,7 +46,14 @@ struct Plan {
         var random = SeededGenerator(seed: seed)
         theme = Theme(seed: seed)
         let isCalm = theme.map { $0 == .manners } ?? (seed % 10 == 0)
-        swarm = Swarm(&random, isCalm: isCalm, hasLaterActs: seed >= 2_000, theme: theme)
+        swarm = Swarm(
+            &random,
+            isCalm: isCalm,
+            hasLaterActs: seed >= 2_000,
+            hasNewestActs: seed >= Self.newestSeeds,
+            theme: theme
+        )
+        limits = theme == .limits ? Limits(&random) : nil
         machines = []
         var devices = 0
         var wanted = random.uniform(in: 2..<5)
@@ -78,6 +89,22 @@ struct Plan {
     }
 }
 
+/// Small limits that devices reach.
+struct Limits: Sendable {
+    /// The least that a cache accepts.
+    let memoryBytes = 64 << 10
+    let memoryEntries = 64
+    let diskBytes: Int64
+    let operations: Int
+    let operationBytes: Int
+
+    init(_ random: inout SeededGenerator) {
+        diskBytes = Int64(random.uniform(in: 16..<96)) << 10
+        operations = random.uniform(in: 1..<5)
+        operationBytes = random.uniform(in: 300..<900)
+    }
+}
+
 /// What people, networks, disks, clocks and the server do.
 enum Act: String, Sendable, CaseIterable {
     // People.
@@ -98,6 +125,7 @@ enum Act: String, Sendable, CaseIterable {
     // Sequences, each of which brings about one situation.
     case tapOften, sendMany, writeAndChange, changeAndDie, payAndLosePower, openMuch, openTwice, decide
     case othersWriteMuch, postVanishes, expireAndDie, clockBackBriefly, damageStore, linkUneven, rejects, outage
+    case changeAccount
 
     /// The acts that were added later: earlier seeds keep their plans.
     static let later: Set<Act> = [.limited, .schemaDrift, .dateSkew, .clockDrift]
@@ -107,8 +135,12 @@ enum Act: String, Sendable, CaseIterable {
         .othersWriteMuch, .postVanishes, .expireAndDie, .clockBackBriefly, .damageStore, .linkUneven, .rejects, .outage,
     ])
 
+    /// The acts that runs from `Plan.newestSeeds` on have.
+    static let newest: Set<Act> = [.changeAccount]
+
     private static let sequencesByPerson: Set<Act> = [
         .tapOften, .sendMany, .writeAndChange, .changeAndDie, .payAndLosePower, .openMuch, .openTwice, .decide,
+        .changeAccount,
     ]
 
     var isByPerson: Bool {
@@ -134,12 +166,14 @@ struct Swarm {
     /// Whether nothing disturbs the clients' manners, so that the rules of the conduct report hold.
     let isCalm: Bool
 
-    init(_ random: inout SeededGenerator, isCalm: Bool, hasLaterActs: Bool, theme: Theme?) {
+    init(_ random: inout SeededGenerator, isCalm: Bool, hasLaterActs: Bool, hasNewestActs: Bool, theme: Theme?) {
         self.isCalm = isCalm
         let excluded = isCalm ? Act.disturbing : []
         var (weights, sum): ([(Act, Int)], Int) = ([], 0)
         for act in Act.allCases where hasLaterActs || !Act.later.contains(act) {
-            guard theme != nil || !Act.latest.contains(act) else { continue }
+            guard theme != nil || !Act.latest.contains(act), hasNewestActs || !Act.newest.contains(act) else {
+                continue
+            }
             let usual = theme?.weights(of: act) ?? (act.isByPerson ? [0, 2, 6] : [0, 0, 1, 3])
             let weight =
                 act == .signOut ? [0, 0, 0, 1][random.uniform(in: 0..<4)] : usual[random.uniform(in: 0..<usual.count)]

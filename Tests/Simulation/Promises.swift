@@ -55,7 +55,7 @@ extension Device {
 
     /// The last tap of a person with one machine stays visible.
     func judgeTaps(_ posts: [Post]) {
-        guard simulation.plan.isStrict, !simulation.mayActLate, rejections == 0, machine.processes == 1,
+        guard simulation.plan.isStrict, rejections == 0, machine.processes == 1,
             !simulation.ledger.unreliable.contains(machine.index),
             simulation.plan.machines.count(where: { $0.handle == handle }) == 1
         else { return }
@@ -102,15 +102,6 @@ extension Device {
 }
 
 extension Simulation {
-    /// Whether the server may carry out a request after a later one. Taps have no key by which it could know that the request is an
-    /// earlier attempt.
-    var mayActLate: Bool {
-        let acts: [Act] = [
-            .slow, .linkUneven, .linkSlow, .linkLossy, .linkHalfOpen, .linkBlackHole, .linkChanged, .journey,
-        ]
-        return acts.contains { coverage.counts[$0.rawValue] != nil }
-    }
-
     /// Edits and deletions that were accepted have happened.
     func compareChanges(_ texts: [String: [String]]) {
         guard plan.isStrict else { return }

@@ -157,7 +157,6 @@ struct Runner {
         simulation.coverage.count("bytes carried", simulation.network.bytesCarried)
         simulation.coverage.count("writings", simulation.ledger.writings.count)
         simulation.coverage.count("payments", simulation.ledger.payments.count)
-        simulation.coverage.count("observed snapshots", simulation.devices.reduce(0) { $0 + $1.watched.snapshots })
         var lines = ["hash\t\(String(simulation.trace.hash, radix: 16))"]
         lines += simulation.findings.map { "finding\t\($0.description.replacing("\n", with: " "))" }
         lines += simulation.coverage.counts.sorted { $0.key < $1.key }.map { "count\t\($0.key)\t\($0.value)" }

@@ -14,6 +14,12 @@ final class Simulation: @unchecked Sendable {
     let clock: ManualClock
     let backend: MockBackend
     let world: MockWorld
+    /// Those who may have a device.
+    let people: [String]
+    /// When people elsewhere have written something.
+    var writtenAt: [WallTime] = []
+    /// The accounts of each person, by handle.
+    var accountsByHandle: [String: Set<String>] = [:]
     /// Decides what the network and the executor do. People have decided before the run: their acts are in the plan.
     var random: SeededGenerator
     var network: Network
@@ -44,6 +50,7 @@ final class Simulation: @unchecked Sendable {
         backend = stage.backend
         loops = stage.loops
         world = backend.main
+        people = stage.people
         random = SeededGenerator(seed: plan.seed ^ 0x5157_0001)
         network = Network(devices: plan.machines.reduce(0) { $0 + $1.processes })
         trace = Trace(keepsLines: recordsLines)

@@ -1,11 +1,12 @@
 /// What a run from seed 3000 on is about: it has few acts, of which each comes often, because a rare situation needs several of them.
 enum Theme: Int, CaseIterable, Sendable {
     case everything, unevenNetwork, damage, twoProcesses, rejections, power, clocks, taps, disk, history, manners,
-        sessions
+        sessions, limits, accounts
 
     init?(seed: UInt64) {
         guard seed >= 3_000 else { return nil }
-        let count = UInt64(Self.allCases.count)
+        // The last themes were added later: earlier seeds keep theirs.
+        let count = UInt64(seed < Plan.newestSeeds ? Self.limits.rawValue : Self.allCases.count)
         self = Self(rawValue: Int(seed % count)) ?? .everything
     }
 
@@ -58,6 +59,18 @@ enum Theme: Int, CaseIterable, Sendable {
             [
                 .busy, .outage, .openTwice, .slow, .openProfile, .openBank, .pull, .sendMessage, .like,
                 .openTasks, .otherEdits, .noFaults,
+            ]
+        case .limits:
+            [
+                .linkRefused, .linkGood, .sendMany, .writePost, .addTask, .like, .tapOften, .openFeed, .scroll, .pull,
+                .openMuch,
+                .openConversation, .openProfile, .othersWriteMuch, .otherEdits, .kill, .openApp,
+            ]
+        case .accounts:
+            [
+                .changeAccount, .signOut, .openFeed, .openBank, .openConversation, .sendMany, .writePost, .pull,
+                .addTask,
+                .linkRefused, .linkGood, .linkUneven, .kill, .openApp, .background,
             ]
         case .sessions:
             [

@@ -40,25 +40,11 @@ package final class RawClient {
         package init(reason: String) { self.reason = reason }
     }
 
-    private let descriptor: Int32
+    package let descriptor: Int32
     private var buffer: [UInt8] = []
 
     /// Connects to a port of this machine.
-    package init(port: Int) throws {
-        #if canImport(Darwin)
-            descriptor = socket(AF_INET, SOCK_STREAM, 0)
-        #else
-            descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        #endif
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(port).bigEndian
-        unsafe inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
-        let result = unsafe withUnsafeBytes(of: &address) { raw in
-            unsafe connect(descriptor, raw.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(raw.count))
-        }
-        guard result == 0 else { throw Failure(reason: "nothing listens on port \(port)") }
-    }
+    package init(port: Int) throws { descriptor = try LoopbackSocket.connected(to: port) }
 
     /// Takes over a connected socket.
     init(descriptor: Int32) { self.descriptor = descriptor }

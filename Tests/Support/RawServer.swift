@@ -12,24 +12,10 @@ package final class RawServer {
     package var url: String { "http://127.0.0.1:\(port)" }
 
     /// Listens on a free port of this machine.
-    package init() throws {
-        #if canImport(Darwin)
-            listener = socket(AF_INET, SOCK_STREAM, 0)
-        #else
-            listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        #endif
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        unsafe inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let descriptor = listener
-        let isListening = unsafe withUnsafeMutableBytes(of: &address) { raw in
-            let start = unsafe raw.assumingMemoryBound(to: sockaddr.self).baseAddress
-            return unsafe bind(descriptor, start, size) == 0 && listen(descriptor, 16) == 0
-                && getsockname(descriptor, start, &size) == 0
-        }
-        port = Int(in_port_t(bigEndian: address.sin_port))
-        guard isListening else { throw RawClient.Failure(reason: "no port is free") }
+    ///
+    /// - Parameter receiveBufferBytes: the size of the receive buffers of its connections; nil lets the system choose.
+    package init(receiveBufferBytes: Int32? = nil) throws {
+        (listener, port) = try LoopbackSocket.bound(backlog: 16, receiveBufferBytes: receiveBufferBytes)
     }
 
     deinit { close(listener) }

@@ -12,7 +12,6 @@ extension HTTPSource {
             let isDate = EntityTag(parsing: validator) == nil && HTTPDate.parse(validator, now: now) != nil
             request.fields.set(isDate ? .ifModifiedSince : .ifNoneMatch, validator)
         }
-        request.isUserInitiated = context.isForced
         if context.mustRevalidate { request.fields.set(.cacheControl, "no-cache") }
     }
 

@@ -80,7 +80,8 @@ public final class LarderClient: Sendable {
     ///
     /// - Parameters:
     ///   - server: the URL of the server: `http://127.0.0.1:8080`.
-    ///   - account: the name of the account on this device. The server does not need to know it.
+    ///   - account: the name of the account on this device, which one user signs in with; see `APIClient.init`. The server does not need
+    ///     to know it.
     ///   - directory: the directory of all accounts. The system must not purge it, because it contains unsent changes.
     ///   - configuration: the settings of transport, cache, live updates and services.
     /// - Throws: `.storage` if the account's directory cannot be used.

@@ -36,10 +36,11 @@ public struct Likes: Sendable {
         struct Item: Encodable, Sendable {
             var postID: String
             var liked: Bool
+            var idempotencyKey: String
 
             private enum CodingKeys: String, CodingKey {
                 case postID = "postId"
-                case liked
+                case liked, idempotencyKey
             }
         }
         var items: [Item]
@@ -76,7 +77,10 @@ public struct Likes: Sendable {
                 }
             },
             send: { attempts in
-                let items = attempts.map { Request.Item(postID: $0.input.postID, liked: $0.input.isLike) }
+                // Each tap has its own key: an attempt that the server carries out late does not undo a later tap.
+                let items = attempts.map {
+                    Request.Item(postID: $0.input.postID, liked: $0.input.isLike, idempotencyKey: $0.idempotencyKey)
+                }
                 let reply = try await source.send(.post, "/v1/likes", Request(items: items), as: Results.self)
                 let results = Dictionary(reply.value.results.map { ($0.postID, $0) }, uniquingKeysWith: { $1 })
                 return attempts.map { attempt in

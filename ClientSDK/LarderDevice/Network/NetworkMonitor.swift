@@ -152,7 +152,7 @@ public final class NetworkMonitor: Sendable {
 
     /// Whether `admits` would allow a request of the current task now. Asking does not use up a probe.
     public var mayTry: Bool {
-        if level != .offline || behavior.isOfflineByExperience && Self.isUserWaiting { return true }
+        if level != .offline || behavior.isOfflineByExperience && RequestReason.isUserWaiting { return true }
         let now = clock.uptime
         return nextProbe.map { $0 <= now } ?? false
     }
@@ -164,9 +164,6 @@ public final class NetworkMonitor: Sendable {
             return state.estimator.nextProbe
         }
     }
-
-    /// Whether the current task sends a person's refresh.
-    private static var isUserWaiting: Bool { RequestReason.current?.isUserInitiated == true }
 
     private func isExperience(_ state: Core) -> Bool { state.override == nil && isConnected(state.status) }
 
@@ -180,7 +177,8 @@ public final class NetworkMonitor: Sendable {
             let level = self.level(of: state).0
             if level == .offline {
                 // A person's refresh does not use up a probe: its failure must not delay the next one.
-                admitted = self.isExperience(state) && (Self.isUserWaiting || state.estimator.takeProbe(at: now))
+                admitted =
+                    self.isExperience(state) && (RequestReason.isUserWaiting || state.estimator.takeProbe(at: now))
             }
         }
         return admitted

@@ -17,7 +17,7 @@ package final class CacheCore: Sendable {
 
     /// The lifetime of values that have none.
     static let longestLifetime: Duration = .seconds(30 * 86_400)
-    private static let clockKey = "larder.clock"
+    static let clockKey = "larder.clock"
 
     let configuration: CacheConfiguration
     let disk: DiskStore?
@@ -31,8 +31,8 @@ package final class CacheCore: Sendable {
     let nodes: NodeRegistry
     let dependencies = DependencyIndex()
     let scheduler: RefreshScheduler
-    private let departures = EvictionTally()
-    private let clocks: ClockGuard
+    let departures = EvictionTally()
+    let clocks: ClockGuard
     /// Held during a commit. The value is the latest known time that is stored.
     let commits: Mutex<WallTime>
     /// Held while rows of the outbox are stored and the pending changes that they show are put into memory. Never while content is
@@ -42,7 +42,7 @@ package final class CacheCore: Sendable {
     let outboxOwner: ChangeOwner
     /// The number of commits; locked while memory is changed.
     let memory = Mutex<UInt64>(0)
-    private let hasUncertainTimes = Atomic<Bool>(false)
+    let hasUncertainTimes = Atomic<Bool>(false)
     /// The current lifetime factors, by the name of the freshness class.
     let stretches = Mutex<[String: Double]>([:])
     let hasStretches = Atomic<Bool>(false)
@@ -132,284 +132,6 @@ package final class CacheCore: Sendable {
             throw LarderError(error)
         }
     }
-
-    // MARK: Time
-
-    /// The present moment. Not called while a node is locked.
-    package func now() -> Moment {
-        let (moment, wasSetBack) = clocks.read()
-        if wasSetBack { markTimesUncertain() }
-        return moment
-    }
-
-    /// Whether times on disk are uncertain and not yet marked there.
-    var areTimesUncertain: Bool { hasUncertainTimes.load(ordering: .relaxed) }
-
-    /// Marks all stored times as uncertain, because the clock was set back.
-    private func markTimesUncertain() {
-        hasUncertainTimes.store(true, ordering: .relaxed)
-        configuration.onEvent(.clockSetBack)
-        storeUncertainty()
-        scheduler.lookAtAll()
-    }
-
-    private func storeUncertainty() {
-        guard let disk, areTimesUncertain else { return }
-        let seen = clocks.highWater
-        do {
-            try disk.write { transaction in
-                try transaction.markTimesUncertain()
-                try transaction.setMetadata(Self.encode(seen), for: Self.clockKey)
-            }
-            hasUncertainTimes.store(false, ordering: .relaxed)
-        } catch {
-            // Until it succeeds, all times from the disk count as uncertain.
-            configuration.onEvent(.storageFailed(LarderError(error)))
-        }
-    }
-
-    private static func encode(_ time: WallTime) -> [UInt8] { Array("\(time.nanosecondsSinceEpoch)".utf8) }
-
-    // MARK: Reading
-
-    /// The server value of an entity, and whether it was read from the disk.
-    func entity(_ key: EntityKey, _ decode: StoredEntityDecoder) -> (stored: StoredEntity, isFromDisk: Bool)? {
-        if let stored = entities[key] { return (stored, false) }
-        guard let disk = contentDisk, !unwritten.contains(.entity(key)) else { return nil }
-        let seenCommits = seenCommits
-        let count = memory.withLock { $0 }
-        do {
-            guard let row = try disk.entity(key) else { return nil }
-            let value: any Sendable
-            do { value = try decode(row.payload) } catch {
-                // The row stays: it may have another type, or be from a newer version of the application.
-                throw LarderError(
-                    .storage,
-                    "The row under \"\(key)\" cannot be decoded as the requested type: \(error). It stays as it is. Read it "
-                        + "as the type that it was stored as, or fetch it again.",
-                    cause: error
-                )
-            }
-            let stored = StoredEntity(
-                row,
-                value: value,
-                epoch: now().epoch,
-                areTimesUncertain: areTimesUncertain,
-                seenCommits: seenCommits
-            )
-            fill(stored, key, ifNothingSince: count)
-            reportEvictions()
-            return (stored, true)
-        } catch {
-            configuration.onEvent(.storageFailed(LarderError(error)))
-            return nil
-        }
-    }
-
-    /// A query index, with its entities if it was read from the disk.
-    func query(_ key: QueryKey) -> (stored: StoredQuery, rows: [EntityKey: DiskEntity]?)? {
-        if let stored = knownQuery(key) { return (stored, nil) }
-        guard let disk = contentDisk, !unwritten.contains(.query(key)) else { return nil }
-        let seenCommits = seenCommits
-        let count = memory.withLock { $0 }
-        do {
-            guard let list = try disk.list(key) else { return nil }
-            let stored = StoredQuery(
-                list.query,
-                epoch: now().epoch,
-                areTimesUncertain: areTimesUncertain,
-                seenCommits: seenCommits
-            )
-            memory.withLock { present in
-                if present == count { queries.store(stored, for: key, cost: stored.cost) }
-            }
-            var rows: [EntityKey: DiskEntity] = [:]
-            for case let row? in list.entities where !unwritten.contains(.entity(row.key)) { rows[row.key] = row }
-            reportEvictions()
-            return (stored, rows)
-        } catch {
-            configuration.onEvent(.storageFailed(LarderError(error)))
-            return nil
-        }
-    }
-
-    /// A query index in memory, unless another process has changed the disk since.
-    func knownQuery(_ key: QueryKey) -> StoredQuery? {
-        guard let stored = queries[key] else { return nil }
-        return stored.seenCommits >= seenCommits ? stored : nil
-    }
-
-    /// Stores a row in memory, unless there was a commit meanwhile.
-    func fill(_ stored: StoredEntity, _ key: EntityKey, ifNothingSince count: UInt64) {
-        memory.withLock { present in
-            if present == count { entities.store(stored, for: key) }
-        }
-    }
-
-    /// The number of commits. Content that is assembled between two equal counts is consistent.
-    var commitCount: UInt64 { memory.withLock { $0 } }
-
-    // MARK: Writing
-
-    /// Commits an update and notifies observers.
-    ///
-    /// - Parameters:
-    ///   - order: the order of the request that was answered; nil for an event.
-    ///   - isTolerant: whether memory is changed although the disk fails, which is reported.
-    func commit(
-        _ update: CacheUpdate,
-        order answered: UInt64? = nil,
-        moment: Moment? = nil,
-        isTolerant: Bool = false
-    ) throws(LarderError) {
-        defer { delayed.deliver() }
-        for key in update.keptOffDisk { try keepOffDisk(key) }
-        announce(try carryOut(update, order: answered, moment: moment, isTolerant: isTolerant))
-    }
-
-    /// Commits an update without notification: `announce` must follow outside of all locks.
-    ///
-    /// - Parameter settle: stores the rows of the outbox and the pending changes after the content: calls its argument once with them.
-    func carryOut(
-        _ update: CacheUpdate,
-        order answered: UInt64? = nil,
-        moment: Moment? = nil,
-        isTolerant: Bool = false,
-        settle: ((CacheUpdate, (CacheUpdate) throws -> Void) throws -> Void)? = nil
-    ) throws(LarderError) -> Commit {
-        owner.requireOutside("A change to the cache")
-        outboxOwner.requireOutside("A change to the cache")
-        let moment = moment ?? now()
-        let (content, local) = update.divided
-        let order = answered ?? self.order.now()
-        let start = Commit(core: self, order: order, moment: moment, isAnswer: answered != nil)
-        do {
-            if content.steps.isEmpty, settle == nil { return try carryOutLocally(local, start) }
-            let encoded = disk == nil || update.isMemoryOnly ? content : content.encoded(unlessEqualTo: entities)
-            return try commits.withLock { savedHighWater in
-                owner.begin()
-                defer { owner.end() }
-                guard !isClosed else { throw Self.isClosedError }
-                var commit = try perform(encoded, start, &savedHighWater, isTolerant: isTolerant)
-                guard settle != nil || !local.isEmpty else {
-                    commit.affected = apply(commit)
-                    return commit
-                }
-                try settleRows(of: local, settle, &commit)
-                return commit
-            }
-        } catch {
-            throw LarderError(error)
-        }
-    }
-
-    static var isClosedError: LarderError { LarderError(.closed, "The cache was closed or erased.") }
-
-    /// Notifies the observers of a commit.
-    func announce(_ commit: Commit) {
-        delayed.deliver()
-        if areTimesUncertain { storeUncertainty() }
-        for problem in commit.problems { configuration.onEvent(.storageFailed(problem)) }
-        tell(commit)
-        applyForeignCommits()
-    }
-
-    private func perform(
-        _ update: CacheUpdate,
-        _ start: Commit,
-        _ savedHighWater: inout WallTime,
-        isTolerant: Bool
-    ) throws -> Commit {
-        // Decided here, where no reader can intervene that keeps the key off the disk.
-        let isOffDisk = update.isMemoryOnly || update.answered.map { memoryOnly.contains($0) } ?? false
-        func inMemory(hasFailedDisk: Bool = false) throws -> Commit {
-            var commit = start
-            commit.hasFailedDisk = hasFailedDisk
-            commit.isMemoryOnly = isOffDisk
-            try commit.perform(update.steps, DiskPart(connection: nil))
-            return commit
-        }
-        guard let disk, !isOffDisk else { return try inMemory() }
-        let seen = clocks.highWater
-        let isTimeToSave = seen - savedHighWater > .seconds(60)
-        let lacking = isDiskTierOn.load(ordering: .acquiring) ? unwritten.present : nil
-        do {
-            let commit = try writeContent(disk, update) { transaction in
-                var commit = start
-                // Foreign commits up to here are known.
-                commit.seenCommits = seenCommits
-                if let lacking { try commit.write(lacking, DiskPart(connection: transaction.connection)) }
-                try commit.perform(update.steps, in: transaction)
-                if commit.hasNewMarks {
-                    // Marks of other processes are kept.
-                    let key = InvalidationTable.metadataKey
-                    if let marks = try transaction.read({ reading in try reading.metadata(key) }) {
-                        invalidations.merge(marks)
-                    }
-                    try transaction.setMetadata(invalidations.encoded, for: InvalidationTable.metadataKey)
-                }
-                if isTimeToSave { try transaction.setMetadata(Self.encode(seen), for: Self.clockKey) }
-                if update.precedesRows { commit.settled = try nextSettled(in: transaction) }
-                return commit
-            }
-            if isTimeToSave { savedHighWater = seen }
-            if lacking != nil { unwritten.removeAll() }
-            return commit
-        } catch let error as DiskError where isTolerant {
-            var commit = try inMemory(hasFailedDisk: contentDisk != nil)
-            unwritten.note(commit, seenCommits: seenCommits)
-            commit.note(LarderError(error))
-            return commit
-        }
-    }
-
-    /// - Returns: the nodes to notify.
-    func apply(_ commit: Commit) -> [DependencyIndex.Affected] {
-        let changed = adoptMemberships(of: commit)
-        return memory.withLock { count in
-            count += 1
-            for (key, change) in commit.entities {
-                switch change {
-                case .set(let stored):
-                    entities.store(stored, for: key)
-                    entities.endOverlays(key, version: stored.version)
-                case .removed, .forgotten, .elsewhere: entities.remove(key)
-                }
-            }
-            for (key, change) in commit.queries {
-                switch change {
-                case .set(let stored): queries.store(stored, for: key, cost: stored.cost)
-                case .removed, .forgotten, .elsewhere: queries.remove(key)
-                }
-            }
-            for (key, change) in commit.edits { order.noteEdited(key, commit.order, change) }
-            for key in commit.applied { order.noteApplied(key, commit.order) }
-            for (key, change) in commit.overlays {
-                entities.edit(key, change)
-                // The acknowledged version may have been seen before.
-                entities.endOverlays(key, version: entities[key]?.version)
-            }
-            for (key, change) in commit.queryOverlays { entities.edit(key, change) }
-            // An assembly that is in progress looks at these keys again.
-            let affected = changed.isEmpty ? [] : dependencies.nodes(madeOf: changed)
-            for each in affected { each.node.note(changed: each.keys) }
-            return affected
-        }
-    }
-
-    func reportEvictions() { departures.tell(configuration.onEvent) }
-
-    private func tell(_ commit: Commit) {
-        reportEvictions()
-        for affected in commit.affected { affected.node.contentChanged() }
-        if commit.hasNewMarks { freshnessChanged() }
-    }
-
-    /// Tells all nodes that their freshness may have changed.
-    func freshnessChanged() { for node in nodes.all { node.freshnessChanged() } }
-
-    /// Judges the freshness of the observed values again. Their content stays assembled.
-    func showAll() { for node in nodes.all { node.show() } }
 
     /// Closes the core: requests are cancelled, observations end, and nothing is written.
     func close() {

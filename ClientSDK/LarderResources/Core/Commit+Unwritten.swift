@@ -19,6 +19,19 @@ extension Commit {
 
     private mutating func write(_ key: EntityKey, _ lack: UnwrittenKeys.Lack, _ disk: DiskPart) throws {
         if var stored = core.entities[key], stored.isUnwritten, let payload = stored.unwrittenPayload {
+            if stored.lacksRow, lack == .mark {
+                var hasRow = false
+                try disk.write { transaction in
+                    hasRow = try transaction.read { reading in try reading.entity(key) } != nil
+                    if hasRow { try transaction.invalidate(key) }
+                }
+                if hasRow {
+                    // The row has more, and the next reply is merged with it.
+                    entities[key] = .forgotten
+                    return
+                }
+            }
+            stored.lacksRow = false
             // A row that another process has stored meanwhile may be newer.
             guard try write(stored, payload, key, disk) == .stored else {
                 entities[key] = .elsewhere

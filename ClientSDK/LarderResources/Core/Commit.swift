@@ -162,7 +162,8 @@ struct Commit {
         func part(for draft: EntityDraft) -> DiskPart { isOffDisk(draft) ? DiskPart(connection: nil) : disk }
         let known = current(key)
         if isAnswer, core.order.isOvertaken(.entity(key), by: order) {
-            guard let new = draft.version, let old = known?.version, new > old else { return }
+            let old = try known?.version ?? storedVersion(key, part(for: draft))
+            guard let new = draft.version, let old, new > old else { return }
         }
         if let known, let old = known.version, let new = draft.version {
             if new < old { return }
@@ -172,10 +173,12 @@ struct Commit {
         }
         /// The stored value of which only a part was replaced. The rest is not newer than before.
         var base: StoredEntity?
+        var lacksRow = false
         if let merge = draft.merge {
             let new = draft
-            let (merged, old) = try merged(new, merge, known, disk)
+            let (merged, old, lacks) = try merged(new, merge, known, disk)
             draft = merged
+            lacksRow = lacks
             if let old, new.completeness < old.completeness { base = old }
         }
         // A merged draft is off the disk if one of its parts is.
@@ -204,6 +207,7 @@ struct Commit {
             cost: 256
         )
         stored.isMemoryOnly = isOffDisk(draft)
+        stored.lacksRow = lacksRow && !disk.isThere
         if disk.isThere || hasFailedDisk && !stored.isMemoryOnly {
             let payload: [UInt8]
             core.owner.calls(.codec)
@@ -287,6 +291,7 @@ struct Commit {
             stored.seenCommits = seenCommits
             if disk.isThere {
                 guard try write(stored, payload, key, disk) == .stored else { return }
+                stored.lacksRow = false
             } else {
                 stored.unwrittenPayload = payload
             }

@@ -79,6 +79,7 @@ final class UnwrittenKeys: Sendable {
         case .set(let stored) where stored.isMemoryOnly: nil
         // Its content is on the disk, with older times.
         case .set(let stored) where !stored.isUnwritten: stored.isInvalidated ? .mark : nil
+        case .set(let stored) where stored.lacksRow: .mark
         case .elsewhere: .mark
         case .set, .removed, .forgotten: .content
         }

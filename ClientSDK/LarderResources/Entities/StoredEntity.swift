@@ -22,6 +22,9 @@ struct StoredEntity: Sendable {
     /// The encoded value, while the disk lacks it because it has failed.
     var unwrittenPayload: [UInt8]?
 
+    /// Whether the value lacks what a row has that could not be read. Such a value never replaces the row.
+    var lacksRow = false
+
     /// Whether the value should be on the disk and is not, because the disk has failed.
     var isUnwritten: Bool { !isMemoryOnly && seenCommits == Self.memoryOnly }
 

@@ -1,3 +1,4 @@
+import LarderEvents
 public import LarderHTTP
 public import LarderTime
 import Synchronization
@@ -26,7 +27,9 @@ public struct TransportRequest: Sendable, Hashable {
     public var followsRedirects: Bool
 
     /// Whether a person waits for the response: it is sent although its host has asked to wait (`HostGate`).
-    public var isUserInitiated = false
+    ///
+    /// A request that is made within a refresh, a sign-in or a sign-out is one from the start, also if it only renews the tokens.
+    public var isUserInitiated: Bool
 
     /// A request.
     public init(
@@ -45,6 +48,7 @@ public struct TransportRequest: Sendable, Hashable {
         self.timeout = timeout
         self.bodyLimit = bodyLimit
         self.followsRedirects = followsRedirects
+        isUserInitiated = RequestReason.isUserWaiting
     }
 
     /// Whether there is content.

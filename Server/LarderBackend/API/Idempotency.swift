@@ -1,12 +1,13 @@
 import LarderCoding
 import LarderEngine
 package import LarderHTTP
+import LarderTime
 
 /// Executes an operation at most once for each idempotency key (draft-ietf-httpapi-idempotency-key-header-07).
 ///
 /// The key, a fingerprint of the request and the reply are stored in the transaction of the effect, for 24 hours, under the
 /// caller, the route and the key. A rejection by the domain (insufficient funds) is a result and is replayed too; a malformed
-/// request is not.
+/// request is not. The items of a batch have a key each, under the route of the batch.
 package enum Idempotency {
     /// The result of an operation.
     enum Outcome {
@@ -31,27 +32,63 @@ package enum Idempotency {
         }
         let key = try parse(field)
         let (user, route) = (call.viewer, route(call))
-        let dialect = call.world.hooks.dialect.idempotency
         let inFlight = KeysInFlight.Key(user: user, route: route, key: key)
         guard call.conditions.holdsKey || call.world.keysInFlight.begin(inFlight) else { throw inProgress() }
         defer { if !call.conditions.holdsKey { call.world.keysInFlight.end(inFlight) } }
         let fingerprint = SHA256.hash(call.request.body)
         let (reply, isReplay) = try call.write { store, commit -> (StoredReply, Bool) in
-            if let first = try store.idempotency.find(user: user, route: route, key: key, now: commit.now) {
-                guard first.fingerprint == fingerprint else {
-                    var problem = ProblemType.idempotencyKeyReused("The key was used with another body.")
-                    // Stripe's first API uses 400.
-                    if dialect == .stripeV1 { problem.status = .badRequest }
-                    throw problem
-                }
-                // Stripe's second API replays successes only and runs a failed operation again.
-                if dialect != .stripeV2 || first.status < 400 { return (first, true) }
-            }
+            if let first = try first(key, fingerprint, for: call, in: store, now: commit.now) { return (first, true) }
             let reply = try stored(try operation(store, &commit), fingerprint: fingerprint)
             try store.idempotency.store(reply, user: user, route: route, key: key, now: commit.now)
             return (reply, false)
         }
         return answer(reply, isReplay: isReplay)
+    }
+
+    /// Executes one item of a batch at most once for its key, in the running transaction.
+    ///
+    /// - Parameters:
+    ///   - key: nil: the item is carried out.
+    ///   - fingerprint: what a repetition must have in common with the first item.
+    ///   - operation: returns the status of the item and its JSON, which are stored under the key.
+    /// - Throws: `idempotency-key-reused`, which is the result of the item and not of the batch.
+    static func run(
+        _ key: String?,
+        fingerprint: [UInt8],
+        for call: Call,
+        in store: Store,
+        _ commit: inout Commit,
+        _ operation: (Store, inout Commit) throws -> (status: Int, json: [UInt8])
+    ) throws -> (status: Int, json: [UInt8]) {
+        guard let key else { return try operation(store, &commit) }
+        if let first = try first(key, fingerprint, for: call, in: store, now: commit.now) {
+            return (first.status, first.body)
+        }
+        let (status, json) = try operation(store, &commit)
+        let reply = StoredReply(fingerprint: fingerprint, status: status, fields: [], body: json)
+        try store.idempotency.store(reply, user: call.viewer, route: route(call), key: key, now: commit.now)
+        return (status, json)
+    }
+
+    /// The reply to replay; nil if the operation has to be executed.
+    private static func first(
+        _ key: String,
+        _ fingerprint: [UInt8],
+        for call: Call,
+        in store: Store,
+        now: WallTime
+    ) throws -> StoredReply? {
+        let dialect = call.world.hooks.dialect.idempotency
+        let found = try store.idempotency.find(user: call.viewer, route: route(call), key: key, now: now)
+        guard let found else { return nil }
+        guard found.fingerprint == fingerprint else {
+            var problem = ProblemType.idempotencyKeyReused("The key was used with another body.")
+            // Stripe's first API uses 400.
+            if dialect == .stripeV1 { problem.status = .badRequest }
+            throw problem
+        }
+        // Stripe's second API replays successes only and runs a failed operation again.
+        return dialect != .stripeV2 || found.status < 400 ? found : nil
     }
 
     package static func inProgress() -> Problem {
@@ -74,10 +111,15 @@ package enum Idempotency {
         } else {
             key = field
         }
-        guard (1...255).contains(key.utf8.count), key.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) else {
-            throw invalid("must have 1 to 255 printable ASCII characters")
-        }
+        guard isKey(key) else { throw invalid("must have 1 to 255 printable ASCII characters") }
         return key
+    }
+
+    static let keyLength = 1...255
+
+    /// Whether a text can be a key.
+    static func isKey(_ text: String) -> Bool {
+        keyLength.contains(text.utf8.count) && text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }
     }
 
     private static func invalid(_ detail: String) -> Problem {

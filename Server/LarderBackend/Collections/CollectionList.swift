@@ -76,7 +76,9 @@ struct CollectionList {
     ) throws -> [DocumentLists.Entry]? {
         // Deletions after the position may have been forgotten.
         guard try store.meta.integer(.tombstoneHorizon) ?? 0 <= known.position else { return nil }
-        let countMaximum = max(16, known.entries.count / 16)
+        // The position of a changed document takes a binary search, which decodes a document in each step. Measured with 20,000
+        // documents: changes of 1/32 of them cost three quarters of a new list, of 1/16 as much as a new list.
+        let countMaximum = max(16, known.entries.count / 32)
         let changes = try store.changes.rows(after: known.position, limit: countMaximum + 1)
         guard changes.count <= countMaximum else { return nil }
         let numbers = Set(changes.filter { $0.entity.kind == .document }.map(\.entity.row))

@@ -1,9 +1,9 @@
-/// What is said about paths that the API of a world does not have.
+/// The names that collections cannot have, and the text of the 404 for a collection that does not exist.
 enum CollectionNames {
     /// The first segments of the server's own paths, which no collection can have as its name.
     static let reserved: Set<String> = ["changes", "live", "problems", "healthz", "w", "echo"]
 
-    /// That there is no such collection, with the name that was probably meant.
+    /// The detail of the 404: the name, and the most similar name of a collection if there is one.
     static func reasonMissing(_ name: String, in world: World) -> String {
         let nearest = NearestName.nearest(to: name, in: world.collections)
         let suggestion = nearest.map { " Did you mean /\($0)?" } ?? ""

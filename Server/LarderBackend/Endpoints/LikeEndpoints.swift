@@ -15,14 +15,14 @@ enum LikeEndpoints {
     private static func set(_ call: inout Call, isLiked: Bool) throws(Problem) -> Answer {
         let row = try call.row(.post)
         let viewer = call.viewer
-        let body = try call.write { store, commit in
+        // With a key a late attempt does not undo a later opposite one.
+        return try Idempotency.run(call, isKeyRequired: false) { store, commit in
             var body: [UInt8] = []
             guard try apply(isLiked, post: row, user: viewer, in: store, &commit, showing: &body) else {
                 throw ProblemType.notFound("There is no post post_\(row).")
             }
-            return body
+            return .existing(body)
         }
-        return .json(.ok, body, cacheControl: CachePolicy.noStore)
     }
 
     /// Sets or clears one like in the running transaction.
@@ -59,10 +59,31 @@ enum LikeEndpoints {
         return try store.posts.append(post, viewer: user, to: &body) != nil
     }
 
-    /// Many likes in one request. Each item has its own result, in order; a missing post does not affect the others.
+    /// One item of a batch.
+    private struct Item {
+        let post: Int64
+        let isLiked: Bool
+        let key: String?
+
+        init?(_ reader: inout BodyReader) {
+            let post = reader.identifier("postId", .post)
+            let isLiked = reader.bool("liked")
+            key = reader.optionalString("idempotencyKey", length: Idempotency.keyLength)
+            if let key, !Idempotency.isKey(key) {
+                reader.fail("idempotencyKey", "must have printable ASCII characters only")
+            }
+            guard let post, let isLiked else { return nil }
+            (self.post, self.isLiked) = (post, isLiked)
+        }
+
+        /// What a repeated item must have in common with the first one.
+        var fingerprint: [UInt8] { Array("\(isLiked ? "+" : "-")\(post)".utf8) }
+    }
+
+    /// Many likes in one request. Each item has its own key and its own result, in order; a missing post does not affect the others.
     private static func batch(_ call: inout Call) throws(Problem) -> Answer {
         var reader = BodyReader(try call.jsonObject())
-        var wanted: [(post: Int64, isLiked: Bool)] = []
+        var wanted: [Item] = []
         if let items = reader.array("items", count: batchCount) {
             for (index, item) in items.enumerated() {
                 guard case .object(let object) = item else {
@@ -70,14 +91,13 @@ enum LikeEndpoints {
                     continue
                 }
                 var itemReader = BodyReader(object, at: "/items/\(index)")
-                let post = itemReader.identifier("postId", .post)
-                let isLiked = itemReader.bool("liked")
+                let item = Item(&itemReader)
                 reader.add(itemReader.allErrors())
-                if let post, let isLiked { wanted.append((post, isLiked)) }
+                if let item { wanted.append(item) }
             }
         }
         try reader.finish()
-        let (viewer, items) = (call.viewer, wanted)
+        let (current, items) = (call, wanted)
         let body = try call.write { store, commit in
             var body: [UInt8] = []
             body.append("{\"results\":[")
@@ -85,20 +105,44 @@ enum LikeEndpoints {
                 if index > 0 { body.append(UInt8(ascii: ",")) }
                 body.append("{\"postId\":")
                 body.append(identifier: EntityID(.post, item.post))
-                var post: [UInt8] = []
-                if try apply(item.isLiked, post: item.post, user: viewer, in: store, &commit, showing: &post) {
-                    body.append(",\"status\":200,\"post\":")
-                    body.append(contentsOf: post)
-                } else {
-                    let problem = ProblemType.notFound("There is no post post_\(item.post).")
-                    body.append(",\"status\":404,\"problem\":")
-                    body.append(contentsOf: problem.encoded())
-                }
+                let (status, json) = try result(of: item, for: current, in: store, &commit)
+                body.append(",\"status\":")
+                body.append(decimal: Int64(status))
+                body.append(status == 200 ? ",\"post\":" : ",\"problem\":")
+                body.append(contentsOf: json)
                 body.append(UInt8(ascii: "}"))
             }
             body.append("]}")
             return body
         }
         return .json(.ok, body, cacheControl: CachePolicy.noStore)
+    }
+
+    /// Carries out an item, or replays its first result; returns its status and the post or the problem.
+    private static func result(
+        of item: Item,
+        for call: Call,
+        in store: Store,
+        _ commit: inout Commit
+    ) throws -> (status: Int, json: [UInt8]) {
+        do {
+            return try Idempotency.run(
+                item.key,
+                fingerprint: item.fingerprint,
+                for: call,
+                in: store,
+                &commit
+            ) { store, commit in
+                var post: [UInt8] = []
+                guard try apply(item.isLiked, post: item.post, user: call.viewer, in: store, &commit, showing: &post)
+                else {
+                    let problem = ProblemType.notFound("There is no post post_\(item.post).")
+                    return (problem.status.code, problem.encoded())
+                }
+                return (200, post)
+            }
+        } catch let problem as Problem {
+            return (problem.status.code, problem.encoded())
+        }
     }
 }

@@ -31,7 +31,7 @@ final class DocumentLists {
     /// How many documents were decoded to make lists and to find positions in them.
     var decodedCount = 0
 
-    /// Takes a list out; it comes back with `keep`, so that changing it copies nothing.
+    /// Takes a list out; the caller returns it, or the updated list, with `keep`.
     func take(_ key: Key) -> List? {
         guard let known = lists.removeValue(forKey: key) else { return nil }
         entryCount -= known.list.entries.count

@@ -70,14 +70,35 @@ enum DocumentJSON {
         }
     }
 
-    /// The value as a key to sort by: texts are cut at 256 characters, and arrays and objects are equal.
+    /// The maximum length of a text in a sort key, in bytes of JSON. The eight keys of a cursor in base64 then take at most a third
+    /// of the 8,192 bytes of a request's target.
+    private static let keyBytesMaximum = 256
+
+    /// The value as a key to sort by: texts are cut at `keyBytesMaximum`, between two code points, and arrays and objects are
+    /// equal.
     static func key(_ value: JSONValue?) -> JSONValue {
         switch value {
         case nil: .null
-        case .string(let text): .string(String(text.prefix(256)))
+        case .string(let text): .string(prefix(of: text))
         case .array, .object: .array([])
         case let value?: value
         }
+    }
+
+    private static func prefix(of text: String) -> String {
+        // A byte takes at most six as JSON (a control character).
+        guard text.utf8.count > keyBytesMaximum / 6 else { return text }
+        var left = keyBytesMaximum
+        let scalars = text.unicodeScalars
+        let end = scalars.firstIndex { scalar in
+            switch scalar {
+            case "\t", "\n", "\r", "\"", "\\": left -= 2
+            case ..<" ": left -= 6
+            default: left -= UTF8.width(scalar)
+            }
+            return left < 0
+        }
+        return String(scalars[..<(end ?? scalars.endIndex)])
     }
 
     /// The order of two keys: null, booleans, numbers, texts by code point, others. Negative if the first one comes first.

@@ -59,7 +59,11 @@ extension Connection {
         case .eventStream(let channel): channel.finish()
         case .http:
             // Requests that have begun to arrive or are being answered get their reply; other connections are idle.
-            if pendingReply == nil, output.isEmpty, !reader.isInside, !mustResume { close() }
+            if held != nil {
+                closesAfterOutput = true
+            } else if pendingReply == nil, output.isEmpty, !reader.isInside, !mustResume {
+                close()
+            }
         }
     }
 

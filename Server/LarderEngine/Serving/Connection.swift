@@ -56,6 +56,7 @@ final class Connection {
     var resetsAfterOutput = false
     var isStopping = false
     var records: [ExchangeRecord] = []
+    private var writingBegan = MonotonicTime(nanoseconds: 0)
     var interest: Readiness = .read
     var deadline: MonotonicTime
     /// `Output.sentCount` when the deadline of a slow reader was set.
@@ -174,11 +175,13 @@ final class Connection {
                 loop.hold(self)
                 return
             }
+            noteWriting()
             let outcome = output.write(fresh, to: descriptor)
             fresh.removeAll()
             swap(&fresh, &loop.scratch)
             afterWriting(outcome)
         } else if output.hasLarge {
+            noteWriting()
             afterWriting(output.flush(to: descriptor))
         } else if closesAfterOutput, output.isEmpty, !isLingering {
             // Everything was written.
@@ -220,8 +223,9 @@ final class Connection {
         guard pendingReply != nil, index == exchangeCount, !isClosed else { return }
         loop.scratch.removeAll()
         write(reply)
-        afterProcessing()
-        process()
+        // Requests that were read already are answered directly: their replies must not be written before a held one.
+        afterProcessing(mayHold: unread.isEmpty)
+        if held == nil { process() }
     }
 
     private func write(_ reply: Reply) {
@@ -322,6 +326,7 @@ final class Connection {
     func writeHeld() -> WriteBuffer? {
         guard var fresh = held.take() else { return nil }
         guard !isClosed else { return nil }
+        noteWriting()
         let outcome = output.write(fresh, to: descriptor)
         fresh.removeAll()
         afterWriting(outcome)
@@ -333,10 +338,16 @@ final class Connection {
     func flush() {
         isDirty = false
         guard !isClosed else { return }
+        noteWriting()
         afterWriting(output.flush(to: descriptor))
         updateDeadline()
         setInterest()
         if mustResume, output.isEmpty { process() }
+    }
+
+    /// Notes when the last write of waiting records began: the peer may have the reply before the write returns.
+    private func noteWriting() {
+        if !records.isEmpty { writingBegan = loop.configuration.monotonic.uptime }
     }
 
     func afterWriting(_ outcome: Output.Outcome) {
@@ -357,7 +368,7 @@ final class Connection {
 
     func reportRecords(areComplete: Bool) {
         guard !records.isEmpty else { return }
-        let ended = loop.configuration.monotonic.uptime
+        let ended = areComplete ? writingBegan : loop.configuration.monotonic.uptime
         // Taken out and put back, so that the buffer has one owner and the records are not copied.
         var done: [ExchangeRecord] = []
         swap(&done, &records)

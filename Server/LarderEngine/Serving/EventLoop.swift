@@ -63,10 +63,11 @@ package final class EventLoop: @unchecked Sendable {
     let idleNanoseconds: Int64
     /// Used by the connection that is being written, so that idle connections hold no buffer.
     var scratch = WriteBuffer()
-    /// Whether replies are held until the turn's other requests are answered and are then written together: a peer that waits
-    /// for many replies is woken once, and each wake-up costs as much as building a page.
+    /// Whether replies, and requests to other servers, are held until the turn's other events or jobs are processed and are then
+    /// written together: a peer that waits for many is woken once, and each wake-up costs as much as building a page.
     private(set) var holdsWrites = false
     private var held: [Connection] = []
+    private var heldUpstream: [UpstreamConnection] = []
     private var spareBuffers: [WriteBuffer] = []
 
     /// The maximum number of replies that are written together, of up to 64 KiB each.
@@ -160,10 +161,12 @@ package final class EventLoop: @unchecked Sendable {
         turn()
         holdsWrites = count > 1
         for index in 0..<count { serve(poller.event(index)) }
-        holdsWrites = false
+        // Written before jobs that may wait for a disk.
         writeHeld()
         finishTurn()
         runJobs()
+        holdsWrites = false
+        writeHeld()
         resumeConnections()
         for job in timers.takeDue(now) { job() }
         if now >= nextSweep { sweep() }
@@ -302,7 +305,17 @@ package final class EventLoop: @unchecked Sendable {
     /// An empty buffer; `writeHeld` returns one for each held connection.
     func takeBuffer() -> WriteBuffer { spareBuffers.popLast() ?? WriteBuffer() }
 
+    /// Holds the request of a connection to another server until the end of the turn's events.
+    func hold(_ connection: UpstreamConnection) { heldUpstream.append(connection) }
+
     private func writeHeld() {
+        // A connection that fails starts the next waiting request, which may be held too.
+        var index = 0
+        while index < heldUpstream.count {
+            heldUpstream[index].writeHeld()
+            index += 1
+        }
+        heldUpstream.removeAll(keepingCapacity: true)
         guard !held.isEmpty else { return }
         for connection in held {
             if let buffer = connection.writeHeld() { spareBuffers.append(buffer) }

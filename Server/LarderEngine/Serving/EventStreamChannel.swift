@@ -55,7 +55,7 @@ final class EventStreamChannel {
 
     func head(_ extra: [UInt8]) -> [UInt8] {
         let framing = isChunked ? "Transfer-Encoding: chunked\r\n" : "Connection: close\r\n"
-        return Array("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n".utf8) + extra + framing.utf8
+        return Array("HTTP/1.1 200 OK\r\n".utf8) + extra + framing.utf8
     }
 
     func start() { handler.opened(EventStreamHandle(loop: connection.loop, connection: connection.id)) }

@@ -100,8 +100,10 @@ package struct Exchange: Sendable {
     /// Sends bytes of a reply unchanged, from any thread. The handler is responsible for their syntax.
     package func send(_ bytes: [UInt8]) { withConnection { $0.send($1, bytes) } }
 
-    /// Sends bytes as `send(_:)` does, then calls `next` in a later turn of the loop: with false if the connection has gone, which
-    /// the answer of a closed peer to these bytes may have shown.
+    /// Sends bytes as `send(_:)` does, then calls `next` in a later turn of the loop.
+    ///
+    /// - Parameter next: its argument is whether the connection is still open. A peer that has closed answers bytes with a reset,
+    ///   and the loop can have read the reset by then.
     package func send(_ bytes: [UInt8], then next: @escaping @Sendable (_ isConnected: Bool) -> Void) {
         send(bytes)
         let connection = connection
@@ -112,9 +114,14 @@ package struct Exchange: Sendable {
 
     /// Ends an exchange whose bytes were sent with `send`.
     ///
-    /// - Parameter reply: the reply for the record: the head that was sent and the body's length.
-    package func end(_ ending: ExchangeEnding, _ reply: RenderedReply?, note: ExchangeNote) {
-        withConnection { $0.end($1, ending, reply, note) }
+    /// - Parameters:
+    ///   - last: the last bytes, sent in the same turn of the loop: a client that has them finds the exchange ended.
+    ///   - reply: the reply for the record: the head that was sent and the body's length.
+    package func end(_ ending: ExchangeEnding, after last: [UInt8] = [], _ reply: RenderedReply?, note: ExchangeNote) {
+        withConnection { connection, index in
+            if !last.isEmpty { connection.send(index, last) }
+            connection.end(index, ending, reply, note)
+        }
     }
 
     /// Starts reading the body of a request that is held at its head.

@@ -8,7 +8,7 @@ package struct Reply: Sendable {
         case prepared(PreparedResponse, extra: [UInt8])
         /// The connection becomes a WebSocket if the request is a valid upgrade (RFC 6455).
         case webSocket(WebSocketAcceptance)
-        /// A stream of Server-Sent Events; `extra` are complete field lines.
+        /// A stream of Server-Sent Events; `extra` are complete field lines, one of them `Content-Type`.
         case eventStream(extra: [UInt8], any EventStreamHandler)
     }
 
@@ -32,7 +32,7 @@ package struct Reply: Sendable {
     package static func webSocket(_ acceptance: WebSocketAcceptance) -> Reply { Reply(.webSocket(acceptance)) }
 
     package static func eventStream(_ fields: Fields, _ handler: any EventStreamHandler) -> Reply {
-        var lines: [UInt8] = []
+        var lines = Array("Content-Type: text/event-stream\r\n".utf8)
         fields.append(to: &lines)
         return Reply(.eventStream(extra: lines, handler))
     }

@@ -23,7 +23,8 @@ final class UpstreamConnection {
     }
 
     static let connectTimeout = Duration.seconds(10)
-    /// The maximum silence of the server before and within a response. Event streams and WebSockets may be silent.
+    /// The maximum time in which the server neither reads a part of the request nor sends a part of the response. Event streams
+    /// and WebSockets may be silent.
     static let responseTimeout = Duration.seconds(60)
     /// The maximum time without progress after the end of a tunnel.
     static let closeTimeout = Duration.seconds(10)
@@ -91,7 +92,7 @@ final class UpstreamConnection {
         output.append(
             exchange.request.body.isEmpty ? exchange.request.head : exchange.request.head + exchange.request.body
         )
-        flush()
+        if loop.holdsWrites { loop.hold(self) } else { flush() }
     }
 
     // MARK: Writing
@@ -114,12 +115,19 @@ final class UpstreamConnection {
         flush()
     }
 
+    /// Writes a request that was held.
+    func writeHeld() { if !isClosed { flush() } }
+
     private func flush() {
         while !output.isEmpty {
             switch SystemCall.send(descriptor, output.bytes, from: output.start) {
             case .count(let count):
                 output.removeFirst(count)
-                if case .closing = phase { deadline = loop.now + Self.closeTimeout }
+                if case .closing = phase {
+                    deadline = loop.now + Self.closeTimeout
+                } else if deadline != nil {
+                    deadline = loop.now + Self.responseTimeout
+                }
             case .wouldBlock: return watch([.read, .write])
             // A server may answer and close before it has read everything: its response is read first.
             case .failed: output = ByteQueue()

@@ -94,8 +94,8 @@ final class UpstreamPool {
         let expired = Array(waiting[..<end])
         waiting.removeFirst(end)
         let reason =
-            "None of the \(loop.configuration.upstreamConnectionsMaximum) connections became free within "
-            + "\(Self.waitTimeout.components.seconds) s."
+            "All \(loop.configuration.upstreamConnectionsMaximum) connections to the server were in use for "
+            + "\(Self.waitTimeout.components.seconds) s while the request waited for one."
         for exchange in expired { exchange.receive(.failed(.timedOut(reason))) }
     }
 }

@@ -299,13 +299,13 @@ final class ExchangeRun: @unchecked Sendable {
             device: facts.device,
             world: world,
             exchange: exchange
-        ) { [self] spent in
+        ) { [self] spent, last in
             injected += spent
             switch cut?.how {
-            case .reset?: finish(.reset, sent, ending: "reset")
-            case .close?: finish(.close, sent, ending: "truncated")
-            case .never?: finish(.silence, sent, ending: "stalled")
-            case nil: finish(.persist, sent, ending: nil)
+            case .reset?: finish(.reset, sent, after: last, ending: "reset")
+            case .close?: finish(.close, sent, after: last, ending: "truncated")
+            case .never?: finish(.silence, sent, after: last, ending: "stalled")
+            case nil: finish(.persist, sent, after: last, ending: nil)
             }
         }
         pacer.start()
@@ -335,8 +335,13 @@ final class ExchangeRun: @unchecked Sendable {
 
     // MARK: Completion
 
-    private func finish(_ ending: ExchangeEnding, _ reply: RenderedReply?, ending word: String?) {
-        exchange.end(ending, reply, note: finalNote(ending: word))
+    private func finish(
+        _ ending: ExchangeEnding,
+        _ reply: RenderedReply?,
+        after last: [UInt8] = [],
+        ending word: String?
+    ) {
+        exchange.end(ending, after: last, reply, note: finalNote(ending: word))
         if let recordingIndex {
             let faults = decisions.map(\.fault.id)
             world.control.recording.finished(recordingIndex, request, reply: sent, ending: word ?? "", faults: faults)

@@ -16,13 +16,17 @@ final class Pacer: @unchecked Sendable {
         var bodyDelay: Duration = .zero
     }
 
+    /// Called once, with the injected delay and the bytes that were not sent yet: the last ones, so that they are sent and the
+    /// exchange ends in one turn of the loop; or none, because the client has gone.
+    typealias Completion = @Sendable (_ spent: Duration, _ last: [UInt8]) -> Void
+
     private let bytes: [UInt8]
     private let headCount: Int
     private var plan: Plan
     private let device: String
     private let world: World
     private let exchange: Exchange
-    private let completion: @Sendable (Duration) -> Void
+    private let completion: Completion
     private var offset = 0
     private var spent = Duration.zero
     private var isBad = false
@@ -36,7 +40,7 @@ final class Pacer: @unchecked Sendable {
         device: String,
         world: World,
         exchange: Exchange,
-        completion: @escaping @Sendable (Duration) -> Void
+        completion: @escaping Completion
     ) {
         self.bytes = bytes
         self.headCount = headCount
@@ -53,7 +57,7 @@ final class Pacer: @unchecked Sendable {
         }
     }
 
-    /// Sends everything, or until the client has gone, then calls `completion` with the injected delay.
+    /// Sends everything but the last piece, or until the client has gone, then calls `completion`.
     func start() { step() }
 
     private func step() {
@@ -70,14 +74,10 @@ final class Pacer: @unchecked Sendable {
         offset = end
         spent += delay
         let send: @Sendable () -> Void = { [self] in
-            guard offset < bytes.count else {
-                // The end follows the last bytes in one turn of the loop, before the client can send its next request.
-                if !piece.isEmpty { exchange.send(piece) }
-                return completion(spent)
-            }
+            guard offset < bytes.count else { return completion(spent, piece) }
             exchange.send(piece) { [self] isConnected in
                 // The line of a device carries nothing for a client that has gone.
-                if isConnected { step() } else { completion(spent) }
+                if isConnected { step() } else { completion(spent, []) }
             }
         }
         if delay > .zero { _ = world.clock.schedule(after: delay, send) } else { send() }

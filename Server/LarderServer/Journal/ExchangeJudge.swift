@@ -4,11 +4,11 @@ import LarderEngine
 import LarderHTTP
 import LarderTime
 
-/// Judges exchanges one by one, in the order of the journal, by what each device knew at the time.
+/// Judges exchanges in the order of the journal, by the replies that each device had received before.
 ///
-/// The conduct report and the verdicts on entries ask the same questions, and both are answered here. A device is what
-/// `JournalEntry.device` says. State is bounded as the journal is: an exchange is compared with the last `capacity` ones, and what
-/// earlier ones said is forgotten, which can only hide a verdict.
+/// The conduct report and the verdicts of journal entries both use it. Devices are told apart by `JournalEntry.device`. An exchange
+/// is compared with the last `capacity` exchanges only, so the state is bounded. A comparison with an older exchange is not made:
+/// a verdict can be missing, but none is wrong.
 struct ExchangeJudge {
     /// What the journal says about an entry.
     struct Judgement {
@@ -37,6 +37,13 @@ struct ExchangeJudge {
         let ended: MonotonicTime
         /// Whether a person has reloaded since.
         var isReloaded = false
+        /// The operations that were rejected; empty if the rejection is about all requests for the target.
+        var keys: Set<String> = []
+
+        /// Whether it is about a request with these operations.
+        func concerns(_ others: Set<String>) -> Bool {
+            keys.isEmpty || others.isEmpty || !keys.isDisjoint(with: others)
+        }
     }
 
     /// A read that has ended, against which later entries are compared: its time in flight overlaps theirs.
@@ -90,8 +97,11 @@ struct ExchangeJudge {
     private mutating func judgeRetry(_ entry: JournalEntry, _ request: String, _ judgement: inout Judgement) {
         let isReload = entry.isReload
         let failed = entry.status == 0 || entry.status >= 500 || entry.status == 429 || !entry.isComplete
+        let keys = Set(entry.idempotencyKeys)
+        // Another operation with the same target is no retry: its key differs.
+        let known = rejections[request].flatMap { $0.concerns(keys) ? $0 : nil }
         // What was in flight when the rejection was sent is no retry.
-        if var rejection = rejections[request], rejection.ended <= entry.started {
+        if var rejection = known, rejection.ended <= entry.started {
             let gap = entry.startedInWorld - rejection.at
             if isReload, !rejection.isReloaded {
                 rejection.isReloaded = true
@@ -110,7 +120,7 @@ struct ExchangeJudge {
             }
         }
         guard failed else {
-            rejections.set(nil, for: request, by: entry.number)
+            if known != nil { rejections.set(nil, for: request, by: entry.number) }
             return
         }
         var wait = Duration.zero
@@ -123,6 +133,8 @@ struct ExchangeJudge {
         }
         let end = entry.endedInWorld
         var rejection = Rejection(number: entry.number, at: end, until: end + wait, ended: entry.ended)
+        // 429 and 503 say that the server wants no request now; other replies are about the operation.
+        if entry.status != 429, entry.status != 503 { rejection.keys = keys }
         rejection.isReloaded = isReload && rejections[request]?.isReloaded ?? false
         rejections.set(rejection, for: request, by: entry.number)
     }
@@ -278,6 +290,16 @@ extension ExchangeJudge.Judgement {
 extension JournalEntry {
     /// Whether the request must reach the origin, as after a pull to refresh.
     var isReload: Bool { request.fields.combined(.cacheControl)?.contains("no-cache") ?? false }
+
+    /// The idempotency keys of the operations that a write carries: that of its field, or those of the items of a batch.
+    var idempotencyKeys: [String] {
+        guard request.method != .get, request.method != .head else { return [] }
+        if let key = request.fields[.idempotencyKey] { return [key] }
+        guard request.path.elementsEqual("/v1/likes".utf8), let body = try? JSONParser.parse(request.body) else {
+            return []
+        }
+        return body["items"]?.array?.compactMap { $0["idempotencyKey"]?.string } ?? []
+    }
 
     /// The freshness lifetime that the reply states.
     var freshness: Duration {

@@ -1,10 +1,10 @@
-/// Values by key that forgets what the latest entries of a journal have not touched.
+/// A dictionary whose values expire with the journal entries that set them.
 ///
-/// The journal numbers its entries from 1. A value is dropped once the entry that set it is no longer among the last
-/// `capacity` ones, so that there are at most `capacity` values.
+/// The journal numbers its entries from 1. A value is removed when the entry that set it is no longer among the last `capacity`
+/// entries. So there are at most `capacity` values.
 struct RecentTable<Value> {
     private var values: [String: (entry: Int, value: Value)] = [:]
-    /// Which entry set which key, oldest first, from `start`.
+    /// The entries that set values, with their keys, in ascending order; those before `start` have expired.
     private var history: [(entry: Int, key: String)] = []
     private var start = 0
     private let capacity: Int
@@ -17,7 +17,7 @@ struct RecentTable<Value> {
 
     /// Sets or removes a value.
     ///
-    /// - Parameter entry: the number of the entry that says so; not smaller than in earlier calls.
+    /// - Parameter entry: the number of the journal entry that sets the value; not smaller than in earlier calls.
     /// - Complexity: amortised O(1).
     mutating func set(_ value: Value?, for key: String, by entry: Int) {
         forget(before: entry - capacity + 1)

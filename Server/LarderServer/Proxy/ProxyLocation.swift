@@ -7,17 +7,20 @@ struct ProxyLocation {
     private let authority: String
     /// The path of the server's URL that precedes the path of each request; empty for none.
     private let basePath: String
-    /// Scheme, host and port of the proxy as the client knows them; empty if it named no host.
-    private let origin: String
-    /// The part of the path that names the world; empty for none.
-    private let worldPath: String
+    /// The request that is answered.
+    private let request: Request
 
     init(authority: String, basePath: String, for request: Request) {
         self.authority = authority
         self.basePath = basePath
-        origin = (request.targetAuthority ?? request.fields[.host]).map { "http://" + $0 } ?? ""
-        worldPath = String(decoding: request.droppedPrefix, as: UTF8.self)
+        self.request = request
     }
+
+    /// Scheme, host and port of the proxy as the client knows them; empty if it named no host.
+    private var origin: String { (request.targetAuthority ?? request.fields[.host]).map { "http://" + $0 } ?? "" }
+
+    /// The part of the path that names the world; empty for none.
+    private var worldPath: String { String(decoding: request.droppedPrefix, as: UTF8.self) }
 
     /// The translation of a field value; nil if it stays as it is, because it names another server, a path outside of the
     /// server's URL, or a relative path.

@@ -42,7 +42,7 @@ final class ProxyOrigin: Sendable {
     }
 
     /// The fields that the proxy itself writes in requests, or answers.
-    private static let own: [StaticString] = [
+    private static let own: NameSet = [
         "host", "content-length", "forwarded", "larder-world", "sec-websocket-extensions",
     ]
 
@@ -64,7 +64,9 @@ final class ProxyOrigin: Sendable {
         ProxyFields(fields).append(to: &head, omitting: Self.own, minorVersion: request.minorVersion)
         if isUpgrade {
             head.append(contentsOf: "Connection: Upgrade\r\nUpgrade: websocket\r\n".utf8)
-        } else if !request.body.isEmpty || [.post, .put, .patch].contains(request.method) {
+        } else if !request.body.isEmpty || request.method == .post || request.method == .put
+            || request.method == .patch
+        {
             head.append(contentsOf: "Content-Length: \(request.body.count)\r\n".utf8)
         }
         appendForwarded(request, to: &head)

@@ -57,6 +57,15 @@ final class ProxyRelay: Sendable {
     private func began(_ head: ResponseHead) {
         if head.status == .switchingProtocols {
             openWebSocket(head)
+        } else if let coding = unsupportedCoding(head) {
+            task?.cancel()
+            state.withLock { $0.phase = .done }
+            complete(
+                ProblemType.badGateway(
+                    "The reply of \(authority) has the transfer coding '\(coding.prefix(100))'. "
+                        + "The proxy supports only 'chunked' (RFC 9112 section 6.1)."
+                ).reply
+            )
         } else if head.status == .ok, head.isEventStream, request.method != .head {
             let stream = ProxyEventStream(task)
             begin(stream)
@@ -66,6 +75,15 @@ final class ProxyRelay: Sendable {
         } else {
             state.withLock { $0.phase = .collecting(head, []) }
         }
+    }
+
+    /// The transfer codings of content that the proxy cannot decode; nil if there are none.
+    private func unsupportedCoding(_ head: ResponseHead) -> String? {
+        guard head.lines.range(of: "transfer-encoding") != nil, request.method != .head, !head.status.hasNoContent,
+            let codings = head.lines.combined(.transferEncoding),
+            FieldList.members(of: codings.lowercased()) != ["chunked"]
+        else { return nil }
+        return codings
     }
 
     private func begin(_ channel: any ProxyChannel) {
@@ -137,6 +155,9 @@ final class ProxyRelay: Sendable {
 
     // MARK: Replies
 
+    private static let none: NameSet = []
+    private static let length: NameSet = ["content-length"]
+
     /// The reply with the server's fields, without those of its connection.
     static func reply(_ head: ResponseHead, _ body: [UInt8], to request: Request, _ location: ProxyLocation) -> Reply {
         let (status, fields) = (head.status, head.lines)
@@ -146,7 +167,7 @@ final class ProxyRelay: Sendable {
         let statesOtherLength = request.method == .head || status == .notModified
         ProxyFields(fields).append(
             to: &lines,
-            omitting: statesOtherLength ? [] : ["content-length"],
+            omitting: statesOtherLength ? Self.none : Self.length,
             minorVersion: Int(head.minorVersion),
             location: location
         )
@@ -159,12 +180,12 @@ final class ProxyRelay: Sendable {
         return reply
     }
 
-    /// The field lines of an event stream; the engine adds type and framing.
+    /// The field lines of an event stream; the engine adds the framing.
     private static func streamLines(_ head: ResponseHead) -> [UInt8] {
         var lines: [UInt8] = []
         ProxyFields(head.lines).append(
             to: &lines,
-            omitting: ["content-type", "content-length"],
+            omitting: Self.length,
             minorVersion: Int(head.minorVersion)
         )
         return lines

@@ -5,20 +5,31 @@ import Synchronization
 
 /// Answers requests with the replies of a recording, without the server that gave them.
 ///
-/// A request is recognised by its method, its target and its body. Equal requests get their replies in the recorded order; the last
+/// A request is recognised by its method, its target without the part that names a world, and its body. Equal requests get their replies in the recorded order; the last
 /// one is repeated. Replies that a fault has cut are left out. Safe from any thread.
 final class RecordedReplies: Sendable {
     private struct Key: Hashable {
         let method: Method
         let target: String
         let body: [UInt8]
+
+        /// - Parameter request: without the part of its path that names the world.
+        init(_ request: Request) {
+            let target = request.targetText
+            method = request.method
+            // A path that names only a world is empty.
+            self.target = target.hasPrefix("/") || target == "*" ? target : "/" + target
+            body = request.body
+        }
     }
 
     private struct Recorded {
         let head: ResponseHead
         let body: [UInt8]
-        /// The host of the recorded request: the proxy's, which URLs in the reply name.
-        var host = ""
+        /// Host and port of the recorded request in normal form: the proxy's, which URLs in the reply name.
+        var authority = ""
+        /// The part of the recorded path that names the world, which paths in the reply begin with; empty for none.
+        var worldPath = ""
     }
 
     private struct State {
@@ -35,15 +46,17 @@ final class RecordedReplies: Sendable {
             guard let request = Self.request(step.request),
                 var reply = Self.reply(step.reply, isHead: request.method == .head)
             else { continue }
-            reply.host = request.fields[.host] ?? ""
-            state.replies[Key(method: request.method, target: request.targetText, body: request.body), default: []]
-                .append(reply)
+            let inner = request.droppingPathPrefix(ControlledPath(request)?.prefixLength ?? 0)
+            let authority = request.targetAuthority ?? request.fields[.host] ?? ""
+            reply.authority = HTTPURL("http://" + authority, schemes: [.http])?.authority ?? ""
+            reply.worldPath = String(decoding: inner.droppedPrefix, as: UTF8.self)
+            state.replies[Key(inner), default: []].append(reply)
         }
         self.state = Mutex(state)
     }
 
     func reply(to request: Request) -> Reply {
-        let key = Key(method: request.method, target: request.targetText, body: request.body)
+        let key = Key(request)
         let recorded = state.withLock { state -> Recorded? in
             guard let replies = state.replies[key] else { return nil }
             let count = state.counts[key, default: 0]
@@ -55,7 +68,7 @@ final class RecordedReplies: Sendable {
                 "The recording has no reply to \(request.method) \(request.targetText.prefix(200)) with this body."
             ).reply
         }
-        let location = ProxyLocation(authority: recorded.host, basePath: "", for: request)
+        let location = ProxyLocation(authority: recorded.authority, basePath: recorded.worldPath, for: request)
         return ProxyRelay.reply(recorded.head, recorded.body, to: request, location)
     }
 

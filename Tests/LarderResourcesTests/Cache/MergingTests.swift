@@ -69,6 +69,69 @@ struct MergingTests {
         #expect(try cache.disk?.entity(Article.key(7)) == nil)
     }
 
+    private func opened(_ killable: KillableStore, _ place: CacheScene) throws -> LarderCache {
+        var configuration = place.configuration()
+        configuration.storage = .store(try killable.store())
+        return try LarderCache(configuration)
+    }
+
+    /// A cache with the whole article on the disk and not in memory.
+    private func onDiskAlone(_ killable: KillableStore, _ place: CacheScene) async throws -> LarderCache {
+        let cache = try opened(killable, place)
+        try await cache.put(Article(id: 7, text: "a", revision: 1), for: article(ScriptedSource()))
+        cache.trimMemory(toBytes: 0)
+        return cache
+    }
+
+    /// A list whose items have no text.
+    private func bookmarks(_ revision: Int64) -> Resource<EntityList<Article>> {
+        Resource<EntityList<Article>>.list("bookmarks", showing: .partial) { _ in
+            .value(EntityList([Article(id: 7, isBookmarked: true, revision: revision)]))
+        }
+    }
+
+    @Test func `a part is merged with the row of a disk that is full`() async throws {
+        let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+        var cache = try await onDiskAlone(killable, scene)
+        killable.fail(.full, untilHealed: true)
+        let merged = Article(id: 7, text: "a", isBookmarked: true, revision: 2)
+        #expect(try await cache.refresh(bookmarks(2)).value?.items == [merged])
+        killable.heal()
+        try await cache.update { $0.setToken("t", for: "feed") }
+        cache.close()
+        killable.abandon()
+        cache = try opened(killable, scene)
+        #expect(cache.stored(article(ScriptedSource()))?.value == merged)
+    }
+
+    @Test func `a part does not replace a row that cannot be read`() async throws {
+        var unread = 0
+        for step in 1...16 {
+            let place = CacheScene()
+            let killable = KillableStore(DiskStore.Configuration(directory: place.path, clock: place.clock))
+            var cache = try await onDiskAlone(killable, place)
+            // Nothing can be written, and one step fails, which may be the one that reads the row.
+            killable.limitRoom(to: 0)
+            killable.fail(.inputOutput, atStep: step)
+            let isUnread = try await cache.refresh(bookmarks(2)).value?.items.first?.text == nil
+            if isUnread { unread += 1 }
+            killable.heal()
+            await cache.updateIfPossible { $0.modify(Article.self, 7) { $0.isBookmarked = false } }
+            killable.limitRoom(to: nil)
+            try await cache.update { $0.setToken("t", for: "feed") }
+            // The next part is merged with the row, and does not confirm its text.
+            let merged = Article(id: 7, text: "a", isBookmarked: true, revision: 3)
+            #expect(try await cache.refresh(bookmarks(3)).value?.items == [merged], "step \(step)")
+            cache.close()
+            killable.abandon()
+            cache = try opened(killable, place)
+            let stored = cache.stored(article(ScriptedSource()))
+            #expect(stored?.value == merged, "step \(step)")
+            #expect(!isUnread || stored?.freshness == .stale(.invalidated), "step \(step)")
+        }
+        #expect(unread > 0)
+    }
+
     @Test func `a part does not renew the value that it is merged into`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<Article>()

@@ -1,5 +1,7 @@
 import LarderStorage
+import LarderTesting
 import LarderTime
+import SDKTestSupport
 import TestSupport
 import Testing
 
@@ -43,5 +45,23 @@ struct RequestOrderTests {
         #expect(!order.isOvertaken(.entity(EntityKey(type: "note", id: "0")), by: newer))
         order.end(newer)
         #expect(!order.isOvertaken(.entity(EntityKey(type: "note", id: "4999")), by: 0))
+    }
+
+    @Test
+    func `a reply with a newer version than an event during its request counts, also if memory has evicted the value`()
+        async throws
+    {
+        let scene = CacheScene()
+        let cache = try scene.cache()
+        let source = ScriptedSource<EntityList<Note>>()
+        let list = Resource<EntityList<Note>>.list("notes") { try await source.fetch($0) }
+        try await cache.update { $0.put(Note(id: "1", text: "a", revision: 1)) }
+        let reading = Task { try await cache.refresh(list) }
+        await source.waitForRequests(1)
+        try await cache.update { $0.put(Note(id: "1", text: "b", revision: 2)) }
+        cache.trimMemory(toBytes: 0)
+        source.answer(0, .value(EntityList([Note(id: "1", text: "c", revision: 3)])))
+        #expect(try await reading.value.value?.items.map(\.text) == ["c"])
+        #expect(try scene.cache().stored(list)?.value?.items.map(\.text) == ["c"])
     }
 }

@@ -5,6 +5,7 @@ import LarderTesting
 import LarderTime
 import LarderTransport
 import SDKTestSupport
+import Synchronization
 import TestSupport
 import Testing
 
@@ -45,5 +46,29 @@ struct SessionGateTests {
         clock.advance(by: wait)
         try await client.source.send(.get, "/a")
         #expect(transport.requests.last?.fields[.authorization] == "Bearer 1")
+    }
+
+    @Test func `a renewal that a person's refresh needs does not wait`() async throws {
+        let isOverloaded = Mutex(true)
+        let transport = ScriptedTransport { request, _ throws(TransportError) in
+            guard request.url.hasSuffix("/token") else { return ClientFixture.json("{}") }
+            guard isOverloaded.withLock({ $0 }) else { return ClientFixture.json(#"{"access": "2"}"#) }
+            return ClientFixture.json("{}", status: .serviceUnavailable, [.retryAfter: "30"])
+        }
+        let client = try await fixture.client(transport)
+        try await client.session.signIn { _ throws(LarderError) in ClientFixture.grant("1") }
+        let word = Resource<String>("word") { [source = client.source] _ in
+            try await source.send(.get, "/a")
+            return .value("a")
+        }
+        clock.advance(by: .seconds(601))
+        let first = await #expect(throws: LarderError.self) { try await client.cache.value(word) }
+        #expect(first?.retryAfter == .seconds(30) && transport.requests.count == 1)
+        isOverloaded.withLock { $0 = false }
+        let second = await #expect(throws: LarderError.self) { try await client.source.send(.get, "/b") }
+        #expect(second?.retryAfter == .seconds(30) && transport.requests.count == 1)
+        #expect(try await client.cache.refresh(word).value == "a")
+        #expect(transport.requests.map(\.isUserInitiated) == [false, true, true])
+        #expect(transport.requests.last?.fields[.authorization] == "Bearer 2")
     }
 }

@@ -1,0 +1,55 @@
+import LarderEvents
+import LarderHTTP
+public import LarderResources
+import LarderStorage
+import LarderTime
+public import LarderTransport
+import Synchronization
+
+extension BearerSession {
+    /// Adds the access token to a request, and renews it before if it has expired.
+    ///
+    /// - Throws: `.unauthorized` for a write after the session has ended: the server would reject it again. A read is sent, because its
+    ///   resource may be public.
+    public func authorize(_ request: inout TransportRequest) async throws(LarderError) {
+        guard var tokens = current.withLock({ $0.tokens }) else { return }
+        if tokens.isExpired, !request.method.isSafe {
+            // Another process may have signed in.
+            guard try await adoptStored(inPlaceOf: tokens), let new = current.withLock({ $0.tokens }), !new.isExpired
+            else {
+                throw LarderError(
+                    .unauthorized,
+                    "The session has ended; \(HTTPURL.redacted(request.url)) was not requested. Sign in again."
+                )
+            }
+            tokens = new
+        }
+        var access = tokens.access
+        // The local clock is only a hint; the server decides.
+        if !tokens.isExpired, clock.now.nanosecondsSinceEpoch >= tokens.expiresAt, !tokens.refresh.isEmpty {
+            try await renewed()
+            access = current.withLock { $0.tokens?.access } ?? access
+        }
+        request.fields.set(.authorization, "Bearer \(access)")
+    }
+
+    /// Renews the tokens, unless they were renewed after the request was authorized, here or in another process.
+    public func renew(after request: TransportRequest) async throws(LarderError) -> Bool {
+        guard let tokens = current.withLock({ $0.tokens }) else { return false }
+        guard request.fields[.authorization] == "Bearer \(tokens.access)" else { return !tokens.isExpired }
+        // Neither an expired session nor a token without refresh token can be renewed, but another process may have signed in.
+        guard !tokens.refresh.isEmpty, !tokens.isExpired else {
+            guard try await adoptStored(inPlaceOf: tokens) else { return false }
+            return current.withLock { $0.tokens.map { !$0.isExpired } ?? false }
+        }
+        try await renewed()
+        return true
+    }
+
+    /// A valid access token, for protocols without header fields; nil if no user is signed in.
+    public func accessToken() async throws(LarderError) -> String? {
+        var request = TransportRequest(url: "")
+        try await authorize(&request)
+        return request.fields[.authorization].map { String($0.dropFirst("Bearer ".count)) }
+    }
+}

@@ -1,0 +1,65 @@
+import LarderEvents
+import LarderHTTP
+public import LarderResources
+import LarderStorage
+import LarderTime
+import LarderTransport
+import Synchronization
+
+/// Sign-in and sign-out.
+extension BearerSession {
+    /// Signs in: stores the granted tokens, uses them from then on, and lets the cache send what has waited for a session.
+    ///
+    /// Stored values stay as they are, also those that were read without a session: see the `account` of `APIClient.init`.
+    ///
+    /// - Parameter request: sends the credentials, without authorization.
+    /// - Throws: the error of the request; `.storage`, `.encoding` or `.closed` if the tokens could not be stored.
+    public func signIn(_ request: (HTTPSource) async throws(LarderError) -> Grant) async throws(LarderError) {
+        let asked = clock.now
+        let reason = RequestReason("session", cause: "a sign-in", isUserInitiated: true)
+        let grant = try await reason.around { () async throws(LarderError) in try await request(source) }
+        try await keep(Self.tokens(grant, asked))
+        cache.networkReturned()
+    }
+
+    /// Uses a token that cannot be renewed, such as a personal access token, as after `signIn`.
+    public func use(token: String, userID: String) async throws(LarderError) {
+        try await keep(Tokens(access: token, refresh: "", userID: userID, expiresAt: .max))
+        cache.networkReturned()
+    }
+
+    /// Revokes the tokens at the server if it can be reached, and deletes them from memory and from their place.
+    ///
+    /// A failed revocation is reported as `CacheEvent.failed` and ends nothing: the tokens expire on the server. A failed deletion is
+    /// reported as `CacheEvent.storageFailed`. It is carried out also if the calling task is cancelled.
+    public func signOut() async {
+        if let tokens = current.withLock({ $0.tokens }) {
+            let reason = RequestReason("session", cause: "a sign-out", isUserInitiated: true)
+            do throws(LarderError) {
+                try await reason.around { () async throws(LarderError) in
+                    if mayUseNetwork() { try await endpoints.revoke(source, tokens.access) }
+                }
+            } catch {
+                cache.configuration.onEvent(.failed(resource: Self.key, error))
+            }
+        }
+        current.withLock { current in
+            current.tokens = nil
+            current.unstored = nil
+        }
+        announce()
+        // In a task of its own, so that a cancelled caller does not leave the tokens behind.
+        await Task { await deleteStored() }.value
+    }
+
+    func mayUseNetwork() -> Bool { cache.configuration.mayUseNetwork() }
+
+    static func tokens(_ grant: Grant, _ asked: WallTime) -> Tokens {
+        Tokens(
+            access: grant.accessToken,
+            refresh: grant.refreshToken,
+            userID: grant.userID,
+            expiresAt: (asked + grant.lifetime).nanosecondsSinceEpoch
+        )
+    }
+}

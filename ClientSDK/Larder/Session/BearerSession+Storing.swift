@@ -1,0 +1,105 @@
+import Foundation
+import LarderEvents
+import LarderHTTP
+import LarderResources
+import LarderStorage
+import LarderTime
+import LarderTransport
+import Synchronization
+
+/// The tokens in their place, which several processes may share.
+extension BearerSession {
+    /// Stores tokens and uses them from then on.
+    ///
+    /// - Parameter old: the tokens to be replaced; if other tokens are in use or stored, nothing happens. Nil: replaces any.
+    /// - Returns: whether the new tokens are in use.
+    /// - Throws: `.storage`, `.encoding`, `.closed`, `.cancelled`. Then nothing has changed.
+    @discardableResult
+    func keep(_ tokens: Tokens, inPlaceOf old: Tokens? = nil) async throws(LarderError) -> Bool {
+        let bytes: [UInt8]
+        do { bytes = Array(try JSONEncoder().encode(tokens)) } catch {
+            throw LarderError(.encoding, "The tokens of the session could not be encoded: \(error)", cause: error)
+        }
+        let isUsed = try await storing.run { () async throws(LarderError) in
+            guard try await store(bytes, inPlaceOf: old) else { return false }
+            return current.withLock { current in
+                // A sign-out must not be undone: it deletes what was stored after this.
+                guard old == nil || current.tokens == old else { return false }
+                current.tokens = tokens
+                current.unstored = nil
+                return true
+            }
+        }
+        if isUsed { announce() }
+        return isUsed
+    }
+
+    /// Stores tokens; false if other tokens were stored first.
+    func store(_ bytes: [UInt8], inPlaceOf old: Tokens?) async throws(LarderError) -> Bool {
+        guard let secrets else { return true }
+        guard !cache.isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
+        try await acquire(storingLock) { false }
+        defer { storingLock?.release() }
+        if let old {
+            // A rebuilt place contains no tokens.
+            if let stored = try await Self.stored(in: secrets, reportedTo: cache), stored != old { return false }
+            guard current.withLock({ $0.tokens == old }) else { return false }
+        }
+        try await secrets.save(bytes, as: Self.secretName)
+        return true
+    }
+
+    /// Uses the tokens that another process has stored in place of `tokens`.
+    ///
+    /// - Returns: false if no other tokens are stored.
+    func adoptStored(inPlaceOf tokens: Tokens) async throws(LarderError) -> Bool {
+        guard let stored = try await Self.stored(in: secrets, reportedTo: cache), stored != tokens else { return false }
+        let isUsed = current.withLock { current in
+            guard current.tokens == tokens else { return false }
+            current.tokens = stored
+            current.unstored = nil
+            return true
+        }
+        if isUsed { announce() }
+        return true
+    }
+
+    func deleteStored() async {
+        do throws(LarderError) {
+            // After a change that is being stored. A sign-in since then has put its tokens in place.
+            try await storing.run { () async throws(LarderError) in
+                guard current.withLock({ $0.tokens == nil }) else { return }
+                try await secrets?.delete(Self.secretName)
+            }
+        } catch {
+            cache.configuration.onEvent(.storageFailed(error))
+        }
+    }
+
+    /// Waits for a lock that another process may hold.
+    ///
+    /// - Parameter isDone: whether the lock is not needed any more.
+    /// - Returns: whether the lock is held.
+    @discardableResult
+    func acquire(
+        _ lock: FileProcessLock?,
+        unless isDone: () async throws(LarderError) -> Bool
+    ) async throws(LarderError) -> Bool {
+        guard let lock else { return true }
+        let configuration = cache.configuration
+        let end = configuration.monotonicClock.uptime + Self.lockWaitMaximum
+        var attempts = 0
+        while true {
+            do { if try lock.take() { return true } } catch { throw LarderError(error) }
+            if try await isDone() { return false }
+            let now = configuration.monotonicClock.uptime
+            guard now < end else {
+                let text = "Another process has been renewing the session for \(Self.lockWaitMaximum). Try again later."
+                throw LarderError(TransportError(.unreachable, text))
+            }
+            attempts += 1
+            let pause = Self.lockRetry.backoffMaximum(attempt: attempts)
+            do { try await configuration.monotonicClock.sleep(until: now + pause) } catch { throw LarderError(error) }
+        }
+    }
+}

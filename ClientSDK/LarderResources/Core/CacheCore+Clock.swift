@@ -1,0 +1,41 @@
+import LarderStorage
+import LarderTime
+import Synchronization
+
+/// The clock of the cache, and what happens when it is set back.
+extension CacheCore {
+    /// The present moment. Not called while a node is locked.
+    package func now() -> Moment {
+        let (moment, wasSetBack) = clocks.read()
+        if wasSetBack { markTimesUncertain() }
+        return moment
+    }
+
+    /// Whether times on disk are uncertain and not yet marked there.
+    var areTimesUncertain: Bool { hasUncertainTimes.load(ordering: .relaxed) }
+
+    /// Marks all stored times as uncertain, because the clock was set back.
+    func markTimesUncertain() {
+        hasUncertainTimes.store(true, ordering: .relaxed)
+        configuration.onEvent(.clockSetBack)
+        storeUncertainty()
+        scheduler.lookAtAll()
+    }
+
+    func storeUncertainty() {
+        guard let disk, areTimesUncertain else { return }
+        let seen = clocks.highWater
+        do {
+            try disk.write { transaction in
+                try transaction.markTimesUncertain()
+                try transaction.setMetadata(Self.encode(seen), for: Self.clockKey)
+            }
+            hasUncertainTimes.store(false, ordering: .relaxed)
+        } catch {
+            // Until it succeeds, all times from the disk count as uncertain.
+            configuration.onEvent(.storageFailed(LarderError(error)))
+        }
+    }
+
+    static func encode(_ time: WallTime) -> [UInt8] { Array("\(time.nanosecondsSinceEpoch)".utf8) }
+}

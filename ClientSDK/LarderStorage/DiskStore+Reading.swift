@@ -1,0 +1,115 @@
+import LarderSQLite
+import Synchronization
+
+/// Snapshots by pooled connections, repeated if the file was replaced or damaged.
+extension DiskStore {
+    /// Reads several items in one snapshot.
+    ///
+    /// - Parameter body: may be called a second time, after a damaged database was rebuilt.
+    /// - Throws: `DiskError`, or what `body` throws.
+    public func read<Result>(_ body: (borrowing ReadTransaction) throws -> Result) throws -> Result {
+        defer { context.deliver() }
+        return try withReader { connection in
+            try connection.perform { try connection.run(.begin) }
+            do {
+                let transaction = ReadTransaction(connection: connection)
+                let result = try body(transaction)
+                try connection.perform { try connection.run(.commit) }
+                return result
+            } catch {
+                connection.database.rollBack()
+                throw error
+            }
+        }
+    }
+
+    /// Runs a single read statement, which by itself sees one snapshot.
+    func readOnce<Result>(_ body: (DiskConnection) throws -> Result) throws(DiskError) -> Result {
+        defer { context.deliver() }
+        do {
+            return try withReader { connection in
+                connection.hasMissedFile = false
+                let result = try connection.perform { try body(connection) }
+                // The row may have been replaced and its file removed between the two reads.
+                return connection.hasMissedFile ? try connection.perform { try body(connection) } : result
+            }
+        } catch {
+            throw DiskError(error)
+        }
+    }
+
+    private func withReader<Result>(_ body: (DiskConnection) throws -> Result) throws -> Result {
+        try prepare()
+        switch try attempt(body) {
+        case .success(let result): return result
+        case .failure(let failure):
+            try writer.withLock { state in
+                // Otherwise another call has already done it.
+                if state.generation == failure.generation { try recover(&state, failure.cause) }
+            }
+        }
+        switch try attempt(body) {
+        case .success(let result): return result
+        case .failure(let failure): throw DiskError(failure.cause)
+        }
+    }
+
+    /// The reason why a read must be repeated with another file.
+    private struct Unreadable: Error {
+        let cause: SQLiteError
+        let generation: Int
+    }
+
+    /// Reads once. The connection is not kept afterwards, unless it is in the pool.
+    private func attempt<Result>(
+        _ body: (DiskConnection) throws -> Result
+    ) throws -> Swift.Result<Result, Unreadable> {
+        let (generation, idle) = try readers.withLock { state in
+            if state.isErased { throw Self.erased }
+            return (state.generation, state.idle.popLast())
+        }
+        var reader = idle
+        do {
+            let connection = try idle ?? openReader(generation)
+            reader = connection
+            let result = try body(connection)
+            if let damage = connection.damage { throw DiskError(damage) }
+            giveBack(connection)
+            return .success(result)
+        } catch {
+            if let cause = replaceableFailure(error, reader) {
+                return .failure(Unreadable(cause: cause, generation: generation))
+            }
+            if let reader { giveBack(reader) }
+            if let failure = error as? SQLiteError { throw DiskError(failure) }
+            throw error
+        }
+    }
+
+    /// The error that requires another file: damage, or a missing file.
+    private func replaceableFailure(_ error: any Error, _ reader: DiskConnection?) -> SQLiteError? {
+        if let reader { return reader.damage }
+        guard let failure = error as? SQLiteError ?? ((error as? DiskError)?.cause as? SQLiteError) else { return nil }
+        return failure.isDamage || failure.code == .cannotOpen ? failure : nil
+    }
+
+    private func openReader(_ generation: Int) throws -> DiskConnection {
+        // While the lock is held, no other process replaces the file.
+        try context.files.locked(context.pathOfLock, isShared: true, makes: false) {
+            let database = try Database(
+                .file(context.path),
+                context.options(readsOnly: true),
+                faults: context.files.faults
+            )
+            return DiskConnection(database, context, generation: generation)
+        }
+    }
+
+    private func giveBack(_ connection: DiskConnection) {
+        readers.withLock { state in
+            if state.generation == connection.generation, !state.isErased, state.idle.count < Self.idleReadersMaximum {
+                state.idle.append(connection)
+            }
+        }
+    }
+}

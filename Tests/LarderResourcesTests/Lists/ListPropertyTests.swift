@@ -1,0 +1,216 @@
+import LarderResources
+import LarderStorage
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import TestSupport
+import Testing
+
+/// Random replies, events in any order, evictions and restarts against a model that is a plain array.
+@Suite("Lists: random runs against a model", .oneMinute)
+struct ListPropertyTests {
+    @Test(arguments: 1...30 as ClosedRange<UInt64>)
+    func `a list has the server's order with later changes, and nothing deleted or doubled`(_ seed: UInt64) async throws
+    {
+        var run = try ListRun(seed)
+        for step in 0..<80 {
+            let name = try await run.step()
+            let (shown, expected) = run.lists()
+            #expect(shown == expected, "seed \(seed), step \(step) (\(name))")
+            guard shown == expected else { return }
+        }
+        let (shown, expected) = try await run.finish()
+        #expect(shown == expected, "seed \(seed), a full refresh at the end")
+    }
+}
+
+/// A server with one list, a cache, and what the list must show.
+private struct ListRun {
+    /// A change of the keys of the list.
+    private typealias Edit = @Sendable ([String]) -> [String]
+
+    private enum Event {
+        case put(Note)
+        /// The item with an edit of the list, which has no effect where it is applied already.
+        case place(Note, Edit)
+        case delete(String, version: Int64)
+    }
+
+    private struct Reply {
+        var notes: [Note]
+        var validator: String
+        var isNotModified: Bool
+    }
+
+    /// A request in flight.
+    private struct Request {
+        var task: Task<Void, any Error>
+        var early: Reply
+        var known: String?
+        /// The changes since it began.
+        var edits: [Edit] = []
+    }
+
+    private let scene = CacheScene()
+    private let source = ScriptedSource<EntityList<Note>>()
+    private let list: Resource<EntityList<Note>>
+    private var cache: LarderCache
+    private var generator: SeededGenerator
+    private var server: [Note] = []
+    private var lastID = 0
+    private var events: [Event] = []
+    private var request: Request?
+    private var ids: [String]?
+    private var notes: [String: Note] = [:]
+    private var deleted: [String: Int64] = [:]
+
+    init(_ seed: UInt64) throws {
+        generator = SeededGenerator(seed: seed)
+        list = .list("notes") { [source] in try await source.fetch($0) }
+        cache = try scene.cache()
+        for _ in 0..<6 { _ = insertAtServer() }
+    }
+
+    // MARK: Steps
+
+    mutating func step() async throws -> String {
+        scene.clock.advance(by: .milliseconds(generator.uniform(in: 1..<2_000)))
+        switch generator.uniform(in: 0..<20) {
+        case ..<4: return try await begin()
+        case ..<8: return try await answer(isEarly: generator.uniform(in: 0..<2) == 0)
+        case ..<13: return change()
+        case ..<18: return try deliver()
+        case 18:
+            cache.trimMemory(toBytes: 0)
+            return "eviction"
+        default: return try await restart()
+        }
+    }
+
+    private mutating func begin() async throws -> String {
+        guard request == nil else { return "a request is in flight" }
+        let count = source.requests.count
+        let task = Task { [cache, list] in _ = try await cache.refresh(list) }
+        await source.waitForRequests(count + 1)
+        let known = source.requests[count].validator
+        request = Request(task: task, early: reply(known), known: known)
+        return "request"
+    }
+
+    private func reply(_ known: String?) -> Reply {
+        let validator = server.map { "\($0.id)/\($0.revision ?? 0)" }.joined(separator: " ")
+        return Reply(notes: server, validator: validator, isNotModified: validator == known)
+    }
+
+    /// Answers the request with the list of when it began, or of now.
+    private mutating func answer(isEarly: Bool) async throws -> String {
+        guard let request else { return "no request" }
+        self.request = nil
+        let reply = isEarly ? request.early : reply(request.known)
+        let fetched: Fetched<EntityList<Note>> =
+            reply.isNotModified ? .notModified() : .value(EntityList(reply.notes), validator: reply.validator)
+        source.answer(source.requests.count - 1, fetched)
+        try await request.task.value
+        guard !reply.isNotModified else { return "not modified" }
+        ids = request.edits.reduce(reply.notes.map(\.id)) { ids, edit in edit(ids) }
+        for note in reply.notes { put(note) }
+        return isEarly ? "early reply" : "late reply"
+    }
+
+    private mutating func insertAtServer() -> Event {
+        lastID += 1
+        let note = Note(id: "\(lastID)", text: "first", revision: 1)
+        let place = generator.uniform(in: 0..<server.count + 1)
+        let predecessor = place > 0 ? server[place - 1].id : nil
+        server.insert(note, at: place)
+        return .place(note) { [id = note.id] ids in
+            guard !ids.contains(id) else { return ids }
+            var ids = ids
+            let index = predecessor.flatMap { ids.firstIndex(of: $0) }
+            ids.insert(id, at: index.map { $0 + 1 } ?? 0)
+            return ids
+        }
+    }
+
+    private mutating func change() -> String {
+        let kind = server.isEmpty ? 0 : generator.uniform(in: 0..<4)
+        let event: Event
+        switch kind {
+        case 0: event = insertAtServer()
+        case 1:
+            let note = server.remove(at: generator.uniform(in: 0..<server.count))
+            event = .delete(note.id, version: (note.revision ?? 0) + 1)
+        case 2:
+            let index = generator.uniform(in: 0..<server.count)
+            server[index].revision = (server[index].revision ?? 0) + 1
+            server[index].text = "edit \(server[index].revision ?? 0)"
+            event = .put(server[index])
+        default:
+            var note = server.remove(at: generator.uniform(in: 0..<server.count))
+            note.revision = (note.revision ?? 0) + 1
+            server.insert(note, at: 0)
+            event = .place(note) { [id = note.id] ids in [id] + ids.filter { $0 != id } }
+        }
+        // Some events are lost.
+        if generator.uniform(in: 0..<5) > 0 { events.append(event) }
+        return "change at the server"
+    }
+
+    private mutating func deliver() throws -> String {
+        guard !events.isEmpty else { return "no event" }
+        let event = events.remove(at: generator.uniform(in: 0..<events.count))
+        switch event {
+        case .put(let note):
+            try cache.updateBlocking { $0.put(note) }
+            put(note)
+        case .place(let note, let edit):
+            let key = list.key
+            try cache.updateBlocking { update in
+                update.put(note)
+                update.edit(key) { keys in keys = edit(keys.map(\.id)).map { Note.key($0) } }
+            }
+            put(note)
+            apply(edit)
+        case .delete(let id, let version):
+            try cache.updateBlocking { $0.remove(Note.self, id, deletedInVersion: version) }
+            notes[id] = nil
+            deleted[id] = version
+            if ids?.contains(id) == true { apply { ids in ids.filter { $0 != id } } }
+        }
+        return "event \(event)"
+    }
+
+    private mutating func restart() async throws -> String {
+        _ = try await answer(isEarly: true)
+        cache.close()
+        cache = try scene.cache()
+        return "restart"
+    }
+
+    // MARK: Model
+
+    private mutating func put(_ note: Note) {
+        if let gone = deleted[note.id], gone >= note.revision ?? 0 { return }
+        if let known = notes[note.id], known.revision ?? 0 > note.revision ?? 0 { return }
+        notes[note.id] = note
+    }
+
+    private mutating func apply(_ edit: @escaping Edit) {
+        ids = ids.map(edit)
+        request?.edits.append(edit)
+    }
+
+    func lists() -> (shown: [Note], expected: [Note]) {
+        (cache.stored(list)?.value?.items ?? [], ids?.compactMap { notes[$0] } ?? [])
+    }
+
+    /// Whatever has happened, a full reply without changes meanwhile is shown as it is.
+    mutating func finish() async throws -> (shown: [Note], expected: [Note]) {
+        _ = try await answer(isEarly: true)
+        // Otherwise "not modified" could confirm a list that an outdated event has changed since the reply with that validator.
+        _ = insertAtServer()
+        _ = try await begin()
+        _ = try await answer(isEarly: false)
+        return (cache.stored(list)?.value?.items ?? [], server)
+    }
+}
