@@ -117,6 +117,8 @@ final class StoreMaintenanceTests: Sendable {
         let running = Task { await work.run() }
         defer { running.cancel() }
         #expect(try await !drive(sleeps: 3) { false })
+        // The round that the last step of the clock has begun is over.
+        try await clock.waitForSleepers()
         killable.heal()
         #expect(try disk.statistics().items == 10)
         #expect(try await drive { try disk.statistics().items == 0 })

@@ -191,8 +191,10 @@ extension Simulation {
         var distance = random.uniform(in: 65_000..<400_000)
         let isFirst = random.unit() < 0.5
         // A clock that is set back by less than the app was idle and ended shows nothing unusual. Once a minute a reply is stored with
-        // the time.
-        guard let client = device.client, (try? await client.cache.refresh(client.bank.accounts)) != nil else { return }
+        // the time, unless the disk fails.
+        guard !device.machine.hasDiskTrouble, let client = device.client,
+            (try? await client.cache.refresh(client.bank.accounts)) != nil
+        else { return }
         if isFirst {
             device.close()
             let pause = random.uniform(in: 100..<30_000)
