@@ -6,9 +6,8 @@ extension LarderCache {
     ///     let held = try client.cache.held(Post.self, Message.self)
     ///     let stale = try world.differences(held: held, types: "post,message", as: "ana").filter { $0.held != nil }
     ///
-    /// Local changes do not count. Left out are invalidated entities, which the next read asks for, those that were fetched before the
-    /// change feed was followed, which expire by time, entities without a version, and those that are only in memory. Cost: reads all
-    /// rows of the types.
+    /// Local changes do not count. Left out are invalidated entities, which the next read asks for, entities without a version, and
+    /// those that are only in memory. Cost: reads all rows of the types.
     ///
     /// - Throws: `.storage` if the store cannot be read.
     public func held(_ types: any CacheEntity.Type...) throws(LarderError) -> [String: Int] {

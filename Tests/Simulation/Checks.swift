@@ -146,7 +146,7 @@ extension Simulation {
     private func outdated(_ device: Device) -> [String] {
         guard let held = device.held else { return ["its store cannot be read"] }
         let differences = (try? world.differences(held: held, as: device.handle)) ?? []
-        return differences.filter { $0.held != nil && !device.hasLagging($0.id) }.map(\.description)
+        return differences.filter { $0.held != nil && !device.isUncovered($0.id) }.map(\.description)
     }
 
     /// Starts every app anew: what is on its disk, and the changes since the token there, must give the server's state.

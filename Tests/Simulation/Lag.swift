@@ -18,12 +18,14 @@ extension Simulation {
 }
 
 extension Device {
-    /// Whether a stored entity was fetched while a replica lagged.
-    func hasLagging(_ id: String) -> Bool {
-        guard !simulation.lags.isEmpty, let cache = client?.cache else { return false }
+    /// Whether nothing tells the device of changes of a stored entity: it was fetched before the change feed was followed, or while a
+    /// replica lagged.
+    func isUncovered(_ id: String) -> Bool {
+        guard let cache = client?.cache else { return false }
         let types = [Post.entityType, Profile.entityType, Conversation.entityType, Message.entityType]
         let rows = types.flatMap { (try? cache.heldRows(ofType: $0)) ?? [] }
         guard let row = rows.first(where: { $0.key.id == id }) else { return false }
+        if let since = cache.followedSince, row.fetchedAt < since { return true }
         let fetchedAt = row.fetchedAt - machine.dateError.at(simulation.clock.uptime)
         // The request may have waited for its connection.
         return simulation.lags.contains { lag in

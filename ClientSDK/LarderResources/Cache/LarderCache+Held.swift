@@ -1,11 +1,12 @@
 import LarderEvents
 package import LarderStorage
+package import LarderTime
 
 extension LarderCache {
     /// The server's versions of all stored entities of a type that count as current, without local changes.
     ///
-    /// Left out: what is invalidated or has uncertain times, because the next read asks for it; what was fetched before the change feed
-    /// was followed, which expires by time; and what is only in memory. Cost: reads all rows of the type.
+    /// Left out: what is invalidated or has uncertain times, because the next read asks for it, and what is only in memory. Cost: reads
+    /// all rows of the type.
     ///
     /// - Throws: `.storage` if the store cannot be read.
     package func heldVersions(ofType type: String) throws(LarderError) -> [String: Int64] {
@@ -27,12 +28,10 @@ extension LarderCache {
         } catch {
             throw LarderError(error)
         }
-        let followedSince = core.invalidations.feeds.values.map(\.since).min()
         return rows.filter { row in
             guard !row.isInvalidated, !row.isClockUncertain, !core.unwritten.contains(.entity(row.key)) else {
                 return false
             }
-            if let followedSince, row.fetchedAt < followedSince { return false }
             return !core.invalidations.covers(
                 [],
                 type: type,
@@ -41,4 +40,8 @@ extension LarderCache {
             )
         }
     }
+
+    /// When the change feeds of the cache began to cover what is fetched; nil if none is followed. What was fetched before expires by
+    /// time.
+    package var followedSince: WallTime? { core.invalidations.feeds.values.map(\.since).min() }
 }
