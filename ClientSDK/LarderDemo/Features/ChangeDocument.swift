@@ -111,9 +111,10 @@ extension CacheUpdate {
             // IDs increase: an older entity than the last one belongs to a later page.
             let last = ids.last { $0.type == key.type && !$0.id.hasPrefix(LocalID.prefix) }
             if let last, Self.isOlder(key.id, last.id) { return }
+            // The validator stands for the keys of a reply.
+            query.entityTag = nil
             guard ids.count < maximum else {
                 query.isInvalidated = true
-                query.entityTag = nil
                 return
             }
             let index = ids.firstIndex { $0.type == key.type && Self.isOlder($0.id, key.id) }

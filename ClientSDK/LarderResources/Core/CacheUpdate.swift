@@ -128,8 +128,18 @@ public struct CacheUpdate: Sendable {
     /// Changes the keys of a list and their order. Nothing happens if the list is not stored.
     ///
     /// The change is applied again to the answer of a request that was in flight, and must have no effect where it is applied already.
+    /// If it has an effect, the list loses its validator, which stands for the keys of a reply: the next request fetches the whole list.
     public mutating func edit(_ key: QueryKey, _ change: @escaping @Sendable (inout [EntityKey]) -> Void) {
-        steps.append(.editQuery(key) { change(&$0.ids) })
+        steps.append(
+            .editQuery(key) { query in
+                let known = query.ids
+                var keys = known
+                change(&keys)
+                guard keys != known else { return }
+                query.ids = keys
+                query.entityTag = nil
+            }
+        )
     }
 
     /// Changes a stored list: its keys, its validator, whether it is invalidated. Nothing happens if the list is not stored.

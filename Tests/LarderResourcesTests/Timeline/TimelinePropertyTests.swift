@@ -81,7 +81,7 @@ private final class FeedStory {
     }
 
     private func act() async throws {
-        switch generator.uniform(in: 0..<22) {
+        switch generator.uniform(in: 0..<24) {
         case 0, 1, 2: insert()
         case 3: delete()
         case 4: edit()
@@ -107,7 +107,8 @@ private final class FeedStory {
             let isUserInitiated = generator.uniform(in: 0..<2) == 0
             // One at a time, because two for one page would share a request.
             await read("renewal") { try await $0.refresh(around: [id], isUserInitiated: isUserInitiated) }
-        default: if generator.uniform(in: 0..<4) == 0 { try await restart() }
+        case 21, 22: cache.trimMemory(toBytes: 0)
+        default: if generator.uniform(in: 0..<2) == 0 { try await restart() }
         }
     }
 
@@ -210,7 +211,10 @@ private final class FeedStory {
     }
 
     private func looseNumbers() throws -> Set<Int> {
-        guard let query = timeline.engine.core.query(feed.key)?.stored.query else { return [] }
+        // After an eviction the list is only on the disk.
+        guard let query = try timeline.engine.core.query(feed.key)?.stored.query ?? cache.disk?.query(feed.key) else {
+            return []
+        }
         let layout = TimelineLayout(query.members, try TimelineLayout.Details(query.details))
         return Set(layout.loose.keys.compactMap { Int($0.id) })
     }
