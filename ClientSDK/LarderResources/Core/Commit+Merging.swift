@@ -8,13 +8,15 @@ extension Commit {
         let known = try current(key, disk)
         var stored = known ?? unconfirmed(key)
         let (before, orders) = (stored.query, stored.orders)
+        // A list that has left memory since its last answer has no order of its own.
+        let confirmedOrder = max(stored.order, core.order.lastApplied(.query(key)))
         let context = QueryMerge.Context(
             order: order,
             startedAt: moment.wall,
             receivedAt: core.configuration.wallClock.now,
             stored: try self.stored(merge.keys, disk),
             isReset: core.resets.contains(key),
-            confirmedOrder: stored.order,
+            confirmedOrder: confirmedOrder,
             isInvalid: stored.isInvalid(at: moment)
         )
         core.owner.calls(.merge)
@@ -23,7 +25,8 @@ extension Commit {
         let hasChanged = stored.query != before
         // A merge without a change does not create a list: a stored empty list would say that there are no items.
         if !hasChanged, !merge.confirms, stored.orders == orders { return }
-        if merge.confirms, order >= stored.order {
+        if merge.confirms, order >= confirmedOrder {
+            applied.insert(.query(key))
             let new = times(merge.stated ?? (known.flatMap { $0.times.stated }))
             stored.times = Freshness.Times(
                 fetchedAt: hasChanged ? new.fetchedAt : stored.times.fetchedAt,

@@ -66,9 +66,10 @@ final class RequestOrder: Sendable {
     }
 
     /// Whether a newer result than that of the request was applied to a key.
-    func isOvertaken(_ key: StoredKey, by order: UInt64) -> Bool {
-        state.withLock { ($0.applied[key] ?? 0) > order }
-    }
+    func isOvertaken(_ key: StoredKey, by order: UInt64) -> Bool { lastApplied(key) > order }
+
+    /// The latest request whose result was applied to a key; 0 if no older one is in flight.
+    func lastApplied(_ key: StoredKey) -> UInt64 { state.withLock { $0.applied[key] ?? 0 } }
 
     /// Whether a key was invalidated after the request had begun.
     func isInvalidated(_ key: StoredKey, since order: UInt64) -> Bool {

@@ -181,8 +181,13 @@ extension Outbox {
     ) throws {
         switch result {
         case .accepted(_, let acknowledge, let visibleAt, _):
+            let known = update.steps.count
             // The server's value is stored first: otherwise neither would be shown in between.
             acknowledge(&update)
+            if entry.isInDoubt {
+                // The reply may be the stored one to an earlier attempt, and older than what the change feed has covered since.
+                for case .put(let draft, _, _, _) in update.steps[known...] { update.invalidate(draft.key) }
+            }
             removal(of: entry, visibleAt: visibleAt, in: &update)
         case .rejected(let error, let rejection):
             if error.isUnreadableAcceptance {
