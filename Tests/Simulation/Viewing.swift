@@ -185,15 +185,27 @@ extension Device {
     /// Without faults each picture can be shown, whatever has happened to it before.
     func showAllPictures() async {
         guard simulation.plan.pictureLimits != nil, let client else { return }
-        client.images.forgetFailures()
         for rendition in PictureSet.all where rendition.side < 48 {
             let wanted = wanted(rendition)
-            do throws(ImageError) {
-                let image = try await client.images.image(for: wanted.request)
-                simulation.expect(!image.isPartial, .pictures, "\(name): \(rendition.path) is incomplete in the end")
-                judge(image, wanted)
-            } catch {
-                simulation.find(.pictures, "\(name): \(rendition.path) cannot be shown in the end: \(error)")
+            // The server may have asked for a pause.
+            for attempt in 1...3 {
+                client.images.forgetFailures()
+                do throws(ImageError) {
+                    let image = try await client.images.image(for: wanted.request)
+                    simulation.expect(
+                        !image.isPartial,
+                        .pictures,
+                        "\(name): \(rendition.path) is incomplete in the end"
+                    )
+                    judge(image, wanted)
+                    break
+                } catch {
+                    guard attempt == 3 else {
+                        await simulation.wait(60_000)
+                        continue
+                    }
+                    simulation.find(.pictures, "\(name): \(rendition.path) cannot be shown in the end: \(error)")
+                }
             }
         }
     }
