@@ -524,11 +524,19 @@ THEMES = {
 }
 # Why a mutant is not noticed: what else does its work, or the unit test that holds it.
 UNNOTICED = {
-    "overlay until the acknowledged version": "nobody: the acknowledgements of the demo store the server's value with the removal",
+    "overlay until the acknowledged version": "nobody: the acknowledgements of the demo store the server's value with the removal; "
+    "unit test: an acknowledgement that cannot be stored does not affect others, and is not requested again",
     "a value that only memory has is written with the token": "nobody: the next commit that the disk takes writes everything that only memory has",
     "clock guard": "nobody: the age by the monotonic clock, and times in the future count as unknown",
     "content lost with the power is stale": "nobody: the change token is lost with the content, and brings the changes again",
     "second attempt of a lost renewal": "nobody: the next request renews again, and the server accepts the replaced token for a while",
+    "tokens renewed by the other process": "unit test: a process waits for the renewal of another and uses its tokens",
+    "order of the replies": "unit test: records that no request needs are dropped while an old request hangs",
+    "tombstones": "unit test: a removed entity leaves every list, and no older reply restores it",
+    "opposite taps cancel out only over a known value": "unit test: taps do not cancel out against a stale value",
+    "retry budget of reads": "unit test: reads after failures share a budget",
+    "back-off of reads": "unit test: the time limit of a read covers its attempts and the waits between them",
+    "gaps in timelines": "unit test: items that a refresh does not overlap stay behind a gap that is filled page by page",
 }
 SWITCH = """#if canImport(Glibc)
     import Glibc
