@@ -529,9 +529,11 @@ UNNOTICED = {
     "a value that only memory has is written with the token": "nobody: the next commit that the disk takes writes everything that only memory has",
     "clock guard": "nobody: the age by the monotonic clock, and times in the future count as unknown",
     "content lost with the power is stale": "nobody: the change token is lost with the content, and brings the changes again",
-    "second attempt of a lost renewal": "nobody: the next request renews again, and the server accepts the replaced token for a while",
+    "second attempt of a lost renewal": "nobody: the next request renews again, and the server accepts the replaced token for a while; "
+    "unit test: a renewal with a lost reply is repeated with the same token",
     "tokens renewed by the other process": "unit test: a process waits for the renewal of another and uses its tokens",
     "order of the replies": "unit test: records that no request needs are dropped while an old request hangs",
+    "changes of a list while it is fetched": "unit test: a list has the server's order with later changes, and nothing deleted or doubled",
     "tombstones": "unit test: a removed entity leaves every list, and no older reply restores it",
     "opposite taps cancel out only over a known value": "unit test: taps do not cancel out against a stale value",
     "retry budget of reads": "unit test: reads after failures share a budget",
