@@ -275,7 +275,7 @@ let package = Package(
             dependencies: [
                 "SimulationRuntime", "LarderTime", "LarderHTTP", "LarderModels", "LarderSQLite", "LarderEngine",
                 "LarderBackend", "LarderServer", "LarderEvents", "LarderStorage", "LarderTransport", "LarderResources",
-                "LarderDevice", "Larder", "LarderDemo", "LarderTesting",
+                "LarderImages", "LarderDevice", "Larder", "LarderDemo", "LarderTesting",
             ],
             path: "Tests/Simulation",
             exclude: ["seeds.txt"],

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 """Removes one mechanism of the SDK at a time, and counts the seeds that the simulation needs to notice.
 
-    python3 Scripts/mutants.py [--work DIR] [--first N] [--seeds N] [--themed] [--results FILE] [--no-build] [--no-run] [--check] [NAME ...]
+    python3 Scripts/mutants.py [--work DIR] [--first N] [--seeds N] [--themed] [--again] [--no-build] [--no-run] [--check] [NAME ...]
 
-Works on a copy of the tree in DIR and builds it once: each mechanism is switched off there by a variable of the environment. The tree
-itself stays as it is. Prints a row of a table for each mutant: its name, the number of seeds until one fails, the number of these runs
-that have reached the mutated place, and the rule that is broken. Results are kept in a file, so that parts can be measured again.
---check only looks whether each text is still in its file.
+Works on a copy of the tree in DIR and builds it once, with all mutants: a variable of the environment switches one mechanism off. The tree
+itself stays as it is. A seed that fails without any mutant does not count: when a seed fails, it is run once more without the mutant, and
+the run goes on with the next one if that fails too. Results and such seeds are kept in DIR after each mutant, so that a run can be
+interrupted and repeated: what has a result for these seeds is not run again without --again. Several processes may share DIR with
+--no-build. Prints a row of a table for each mutant: its name, the first seed, the number of seeds until one fails, the number of these
+runs that have reached the mutated place, and the rule that is broken. --check only looks whether each text is still in its file.
 """
 
 import argparse
 import concurrent.futures
+import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -428,6 +432,55 @@ MUTANTS = {
             "public var connectionsPerHost = MUTANT ? 64 : 6",
         )
     ],
+    "eviction from memory": [
+        (
+            "ClientSDK/LarderMemory/MemoryTier+Room.swift",
+            "        // Unsigned: the sum of several maximal costs may overflow `Int`.\n",
+            "        if MUTANT { return nil }\n        // Unsigned: the sum of several maximal costs may overflow `Int`.\n",
+        )
+    ],
+    "a limit of memory that is lowered evicts at once": [
+        (
+            "ClientSDK/LarderImages/Pipeline/ImagePipeline.swift",
+            "        memory.trim(cost: bytesMaximum)\n        memory.setLimits(.init(cost: bytesMaximum))\n",
+            "        if !MUTANT { memory.trim(cost: bytesMaximum) }\n        if !MUTANT { memory.setLimits(.init(cost: bytesMaximum)) }\n",
+        )
+    ],
+    "damaged pictures are fetched again": [
+        (
+            "ClientSDK/LarderImages/Pipeline/ImagePipeline+Work.swift",
+            "            if isDamaged, job.damages == 0, !key",
+            "            if isDamaged, !MUTANT, job.damages == 0, !key",
+        )
+    ],
+    "eviction of pictures from the disk": [
+        (
+            "ClientSDK/Larder/Client/APIClient+Stores.swift",
+            "        store.bytesMaximum = bytesMaximum ?? values.bytesMaximum\n",
+            "        store.bytesMaximum = MUTANT ? 1 << 30 : bytesMaximum ?? values.bytesMaximum\n",
+        )
+    ],
+    "pixels of each size are kept apart": [
+        (
+            "ClientSDK/LarderImages/Pipeline/ImageKeys.swift",
+            "        self.target = target\n",
+            "        self.target = MUTANT ? nil : target\n",
+        )
+    ],
+    "pictures are erased at sign-out": [
+        (
+            "ClientSDK/Larder/Client/APIClient.swift",
+            "for store in [images.configuration.disk, httpStore] {",
+            "for store in [MUTANT ? nil : images.configuration.disk, httpStore] {",
+        )
+    ],
+    "downloads end with the last request for them": [
+        (
+            "ClientSDK/LarderImages/Pipeline/ImagePipeline+Jobs.swift",
+            "            if let rest = state.loads[load], rest.dependents.isEmpty {\n",
+            "            if let rest = state.loads[load], rest.dependents.isEmpty, !MUTANT {\n",
+        )
+    ],
 }
 # The themes of the simulation (`Theme.swift`) whose runs use a mechanism most, by number: with --themed only their seeds are run.
 THEMES = {
@@ -469,14 +522,23 @@ THEMES = {
     "gap detection in the live channel": (0,),
     "tokens renewed by the other process": (3, 0),
 }
-THEME_COUNT = 12
-# Why nobody can notice a mutant: what else does its work.
-DOUBLED = {
-    "overlay until the acknowledged version": "the acknowledgements of the demo store the server's value with the removal",
-    "a value that only memory has is written with the token": "the next commit that the disk takes writes everything that only memory has",
-    "clock guard": "the age by the monotonic clock, and times in the future count as unknown",
-    "content lost with the power is stale": "the change token is lost with the content, and brings the changes again",
-    "second attempt of a lost renewal": "the next request renews again, and the server accepts the replaced token for a while",
+# Why a mutant is not noticed: what else does its work, or the unit test that holds it.
+UNNOTICED = {
+    "overlay until the acknowledged version": "nobody: the acknowledgements of the demo store the server's value with the removal; "
+    "unit test: an acknowledgement that cannot be stored does not affect others, and is not requested again",
+    "a value that only memory has is written with the token": "nobody: the next commit that the disk takes writes everything that only memory has",
+    "clock guard": "nobody: the age by the monotonic clock, and times in the future count as unknown",
+    "content lost with the power is stale": "nobody: the change token is lost with the content, and brings the changes again",
+    "second attempt of a lost renewal": "nobody: the next request renews again, and the server accepts the replaced token for a while; "
+    "unit test: a renewal with a lost reply is repeated with the same token",
+    "tokens renewed by the other process": "unit test: a process waits for the renewal of another and uses its tokens",
+    "order of the replies": "unit test: records that no request needs are dropped while an old request hangs",
+    "changes of a list while it is fetched": "unit test: a list has the server's order with later changes, and nothing deleted or doubled",
+    "tombstones": "unit test: a removed entity leaves every list, and no older reply restores it",
+    "opposite taps cancel out only over a known value": "unit test: taps do not cancel out against a stale value",
+    "retry budget of reads": "unit test: reads after failures share a budget",
+    "back-off of reads": "unit test: the time limit of a read covers its attempts and the waits between them",
+    "gaps in timelines": "unit test: items that a refresh does not overlap stay behind a gap that is filled page by page",
 }
 SWITCH = """#if canImport(Glibc)
     import Glibc
@@ -486,7 +548,7 @@ private let number = getenv("LARDER_MUTANT").map { Int32(atoi($0)) } ?? -1
 nonisolated(unsafe) private var isReached = false
 
 /// Each run is a process of its own: the first call in a module of a run adds its number to the file that counts the runs.
-@inline(never) func isMutant(_ wanted: Int32) -> Bool {
+@usableFromInline @inline(never) func isMutant(_ wanted: Int32) -> Bool {
     guard number == wanted else { return false }
     if !isReached, let path = getenv("LARDER_MUTANT_REACHED") {
         isReached = true
@@ -553,48 +615,110 @@ def synchronize(source, target, changed):
                 file.unlink()
 
 
-def run(simulator, number, name, first, seeds, seconds, is_themed):
-    """The seeds that a mutant needs: how many ran, in how many of them the place was reached, and the rules that the last one breaks."""
-    wanted = range(first, first + seeds)
-    if is_themed:
-        themes = THEMES.get(name, range(THEME_COUNT))
-        wanted = [seed for seed in wanted if seed % THEME_COUNT in themes]
-    with tempfile.TemporaryDirectory() as directory:
-        reached = pathlib.Path(directory, "reached")
-        file = pathlib.Path(directory, "seeds.txt")
-        file.write_text("\n".join(map(str, wanted)), encoding="utf-8")
-        environment = dict(os.environ, LARDER_MUTANT=str(number), LARDER_MUTANT_REACHED=str(reached))
-        command = ["timeout", str(seconds), simulator, "--seeds-file", str(file), "--until-failure"]
-        result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        count = len(set(reached.read_text(encoding="utf-8").split())) if reached.exists() else 0
-    found = re.search(r"^seed (\d+) fails, status (\d+).*\n((?:    \w+:.*\n)*)", result.stdout, re.MULTILINE)
-    if found:
-        rules = sorted(set(re.findall(r"^    (\w+(?:: \w+(?=:))?)", found.group(3), re.MULTILINE)))
-        noticed = ", ".join(rules) or f"status {found.group(2)}"
-        needed = int(found.group(1)) - first + 1
-        return {"name": name, "needed": needed, "isMost": is_themed, "reached": count, "noticed": noticed}
-    if result.returncode == 124:
-        return {"name": name, "reached": count, "seconds": seconds}
-    if result.returncode != 0:
-        raise SystemExit(f"mutant '{name}': the simulator ended with {result.returncode}\n{result.stderr}")
-    return {"name": name, "survived": len(wanted), "reached": count}
+@contextlib.contextmanager
+def kept(file):
+    """The content of a JSON file that several processes change; it is written in the end."""
+    with open(str(file) + ".lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        content = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        yield content
+        new = file.with_suffix(".new")
+        new.write_text(json.dumps(content, indent=1), encoding="utf-8")
+        new.replace(file)
 
 
-def table(results, first):
-    """The table of the document, of everything that the file of results has."""
-    lines = [f"| removed mechanism | seeds needed (from {first} on) | runs that reached it | noticed by |", "| --- | --- | --- | --- |"]
-    known = [results[name] for name in MUTANTS if name in results]
-    for row in sorted(known, key=lambda row: "needed" not in row):
-        if "needed" in row:
-            needed = f"at most {row['needed']}" if row.get("isMost") else str(row["needed"])
-        elif "survived" in row:
-            needed = f"survives {row['survived']}" if row["reached"] else f"never reached in {row['survived']}"
-        else:
-            needed = f"survives {row['seconds']} s"
-        other = row.get("noticed") or (f"nobody: {DOUBLED[row['name']]}" if row["name"] in DOUBLED else "")
-        lines.append(f"| {row['name']} | {needed} | {row['reached']} | {other} |")
-    found = sum("needed" in row for row in known)
-    return "\n".join([f"{found} of {len(known)} mutants are noticed.", "", *lines])
+class Campaign:
+    """Runs mutants over the same seeds, and keeps the results."""
+
+    def __init__(self, simulator, work, arguments):
+        self.simulator = simulator
+        self.results = work / "results.json"
+        # Seeds that were run without any mutant, and whether they failed. Another build may judge otherwise.
+        self.plain = work / f"plain-{int(simulator.stat().st_mtime)}.json"
+        self.first = arguments.first
+        self.seeds = arguments.seeds
+        self.seconds = arguments.seconds
+        self.is_themed = arguments.themed
+
+    def has(self, name):
+        with kept(self.results) as results:
+            row = results.get(name, {}).get(str(self.first))
+        return row is not None and ("needed" in row or row.get("survived", 0) >= self.seeds)
+
+    def simulate(self, seeds, environment, seconds):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
+            file.write("\n".join(map(str, seeds)))
+            file.flush()
+            command = ["timeout", str(seconds), self.simulator, "--seeds-file", file.name, "--until-failure"]
+            result = subprocess.run(command, env=dict(os.environ, **environment), capture_output=True, text=True, check=False)
+        if result.returncode not in (0, 1, 124):
+            raise SystemExit(f"the simulator ended with {result.returncode}\n{result.stderr}")
+        found = re.search(r"^seed (\d+) fails, status (\d+).*\n((?:    \w+:.*\n)*)", result.stdout, re.MULTILINE)
+        return result.returncode == 124 and not found, found
+
+    def fails_anyway(self, seed):
+        with kept(self.plain) as plain:
+            known = plain.get(str(seed))
+        if known is None:
+            _, found = self.simulate([seed], {}, 300)
+            known = found is not None
+            with kept(self.plain) as plain:
+                plain[str(seed)] = known
+        return known
+
+    def run(self, number, name):
+        """The seeds that a mutant needs: how many ran, in how many of them the place was reached, and the rules that the last one breaks."""
+        wanted = range(self.first, self.first + self.seeds)
+        if self.is_themed:
+            # As `Theme.init` has it: two themes were added with seed 20,000.
+            count = 12 if self.first < 20_000 else 14
+            themes = THEMES.get(name, range(count))
+            wanted = [seed for seed in wanted if seed % count in themes]
+        left, excluded, row = list(wanted), 0, {"isThemed": self.is_themed}
+        with tempfile.TemporaryDirectory() as directory:
+            reached = pathlib.Path(directory, "reached")
+            environment = {"LARDER_MUTANT": str(number), "LARDER_MUTANT_REACHED": str(reached)}
+            while left:
+                is_late, found = self.simulate(left, environment, self.seconds)
+                if is_late:
+                    row["seconds"] = self.seconds
+                    break
+                if not found:
+                    row["survived"] = len(wanted)
+                    break
+                seed = int(found.group(1))
+                if self.fails_anyway(seed):
+                    excluded += 1
+                    left = [other for other in left if other > seed]
+                    continue
+                rules = sorted(set(re.findall(r"^    (\w+(?:: \w+(?=:))?)", found.group(3), re.MULTILINE)))
+                row.update(needed=seed - self.first + 1, noticed=", ".join(rules) or f"status {found.group(2)}")
+                break
+            else:
+                row["survived"] = len(wanted)
+            row["reached"] = len(set(reached.read_text(encoding="utf-8").split())) if reached.exists() else 0
+        row["excluded"] = excluded
+        with kept(self.results) as results:
+            results.setdefault(name, {})[str(self.first)] = row
+        return name, row
+
+
+def table(results):
+    """The table of the document, of everything that the file of results has: the first seeds that have noticed a mutant, or all together."""
+    lines = ["| removed mechanism | first seed | seeds needed | runs that reached it | noticed by |", "| --- | --- | --- | --- | --- |"]
+    noticed, survivors = [], []
+    for name in MUTANTS:
+        rows = sorted(results.get(name, {}).items(), key=lambda item: int(item[0]))
+        found = [(first, row) for first, row in rows if "needed" in row]
+        if found:
+            first, row = found[0]
+            needed = f"at most {row['needed']}" if row["isThemed"] else str(row["needed"])
+            noticed.append(f"| {name} | {first} | {needed} | {row['reached']} | {row['noticed']} |")
+        elif rows:
+            count, reached = sum(row.get("survived", 0) for _, row in rows), sum(row["reached"] for _, row in rows)
+            needed = f"survives {count}" if reached else f"never reached in {count}"
+            survivors.append(f"| {name} | {', '.join(first for first, _ in rows)} | {needed} | {reached} | {UNNOTICED.get(name, '')} |")
+    return "\n".join([f"{len(noticed)} of {len(noticed) + len(survivors)} mutants are noticed.", "", *lines, *noticed, *survivors])
 
 
 def main():
@@ -605,34 +729,35 @@ def main():
     parser.add_argument("--seconds", type=int, default=3600, help="the limit for one mutant")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--themed", action="store_true", help="run only the seeds whose theme uses the mechanism most")
-    parser.add_argument("--results", help="a file of results, to which these are added")
+    parser.add_argument("--again", action="store_true", help="run also what has a result for these seeds")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--no-build", action="store_true")
     parser.add_argument("--no-run", action="store_true")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
+    unknown = [name for name in arguments.names if name not in MUTANTS]
+    if unknown:
+        parser.error(f"there is no mutant '{unknown[0]}'")
     files, faults = texts()
     for name, fault in faults:
         print(f"{name}: {fault}", file=sys.stderr)
-    if arguments.check or faults:
+    if arguments.check or (faults and not arguments.no_build):
         return 1 if faults else 0
     work = pathlib.Path(arguments.work)
     simulator = work / "tree/.build/release/simulate"
     if not arguments.no_build:
         simulator = build(work, files)
-    file = pathlib.Path(arguments.results or work / "results.json")
-    results = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    wanted = [(number, name) for number, name in enumerate(MUTANTS) if not arguments.names or name in arguments.names]
     if not arguments.no_run:
+        campaign = Campaign(simulator, work, arguments)
+        names = arguments.names or list(MUTANTS)
+        names = [name for name in names if arguments.again or not campaign.has(name)]
+        numbers = list(MUTANTS)
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            limits = (arguments.first, arguments.seeds, arguments.seconds, arguments.themed)
-            tasks = [pool.submit(run, simulator, number, name, *limits) for number, name in wanted]
+            tasks = [pool.submit(campaign.run, numbers.index(name), name) for name in names]
             for task in concurrent.futures.as_completed(tasks):
-                row = task.result()
-                results[row["name"]] = row
-                file.write_text(json.dumps(results, indent=1), encoding="utf-8")
-                print(row, file=sys.stderr, flush=True)
-    print(table(results, arguments.first))
+                print(task.result(), file=sys.stderr, flush=True)
+    with kept(work / "results.json") as results:
+        print(table(results))
     return 0
 
 

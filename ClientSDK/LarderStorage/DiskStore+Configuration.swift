@@ -48,6 +48,8 @@ extension DiskStore {
         var content: @Sendable () -> DiskStore? = { nil }
         /// Injected disk faults, for tests.
         package var faults: FaultPlan?
+        /// Whether the other stores of a client have the same faults.
+        package var sharesFaults = false
         /// Whether calls may wait for the disk, so that asynchronous functions of the layers above make them on threads for the disk.
         /// False for a simulation on one thread.
         package var mayBlock = true

@@ -75,6 +75,7 @@ extension Simulation {
             device.judgeFreshness()
             device.judgeLimits()
             device.judgeAccount()
+            device.judgePictures()
         }
     }
 
@@ -192,6 +193,8 @@ extension Simulation {
                 for line in outdated(device).prefix(5) { find(.convergence, "\(device.name): \(line)") }
             }
             for line in device.screenDifferences { find(.convergence, line) }
+            perform("\(device.name) shows all pictures", within: .seconds(600)) { await device.showAllPictures() }
+            device.judgePictures()
             note("\(device.name): at most \(device.mostRequests) requests within a minute")
         }
         compareLedger()

@@ -46,6 +46,8 @@ final class Device: @unchecked Sendable {
     var mostRequests = 0
     /// The keys of rejected operations that the person has sent once more.
     var retriedKeys: Set<String> = []
+    /// The bytes of pixels that may be in memory at present.
+    var pictureBytesMaximum = Int.max
     /// The clients of processes that have ended.
     private var ended: [Weak<LarderClient>] = []
 
@@ -82,6 +84,7 @@ final class Device: @unchecked Sendable {
             )
             guard generation == self.generation else { return opened.close() }
             client = opened
+            limitPictures()
             simulation.note("\(name): open")
             judgeTransfers()
             judgeNewAccount()
@@ -129,6 +132,10 @@ final class Device: @unchecked Sendable {
             settings.cache.outboxOperationsMaximum = limits.operations
             settings.cache.outboxBytesMaximum = limits.operationBytes
             disk.bytesMaximum = limits.diskBytes
+        }
+        if let limits = simulation.plan.pictureLimits {
+            settings.imageBytesMaximum = limits.diskBytes
+            disk.sharesFaults = true
         }
         settings.cache.storage = .disk(disk)
         settings.httpCacheBytesMaximum = simulation.plan.swarm.hasHTTPCache ? 1 << 20 : 0
@@ -192,6 +199,7 @@ final class Device: @unchecked Sendable {
         isStarting = false
         watched = Watched()
         if let old { act(old) }
+        if let old { judgeEnded(old.images, erased: false) }
         old?.cache.disk?.suspend()
         loop = SocketLoop(isStepped: true)
         timeLeft = nil

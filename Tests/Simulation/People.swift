@@ -50,7 +50,9 @@ extension Device {
             try await simulation.clock.sleep(until: simulation.clock.uptime + .seconds(Int(choice % 60)))
             if generation == self.generation { client.start() }
         case .trimMemory: client.cache.trimMemory(toBytes: 0)
-        default: try await performSequence(act, choice, client, generation)
+        default:
+            if Act.withPictures.contains(act) { return try await performWithPictures(act, choice, client) }
+            try await performSequence(act, choice, client, generation)
         }
     }
 
@@ -219,7 +221,12 @@ extension Device {
             simulation.ledger.forget(machine.index)
             if generation == self.generation { close() }
         }
+        if simulation.plan.pictureLimits != nil {
+            act(.showPictures, simulation.random.next() >> 1)
+            await simulation.wait(simulation.random.uniform(in: 0..<200))
+        }
         try await client.signOut()
+        judgeEnded(client.images, erased: true)
         // Invariant 8: nothing of the account is left.
         let left = files
         simulation.expect(left.isEmpty, .privacy, "\(name) has signed out, and \(left.prefix(3)) are left")

@@ -33,8 +33,12 @@ struct Plan {
     let theme: Theme?
     /// The first seed of the runs with the acts and themes that were added last.
     static let newestSeeds: UInt64 = 20_000
+    /// The first seed of the runs with pictures.
+    static let pictureSeeds: UInt64 = 40_000
     /// The limits of the devices; nil: those that no run reaches.
     let limits: Limits?
+    /// The limits of the pictures; nil: the run has none.
+    let pictureLimits: PictureLimits?
     /// Whether the run has the later oracles: earlier seeds keep their meaning.
     var isStrict: Bool { theme != nil }
 
@@ -51,9 +55,11 @@ struct Plan {
             isCalm: isCalm,
             hasLaterActs: seed >= 2_000,
             hasNewestActs: seed >= Self.newestSeeds,
+            hasPictures: seed >= Self.pictureSeeds,
             theme: theme
         )
         limits = theme == .limits ? Limits(&random) : nil
+        pictureLimits = theme == .pictures ? PictureLimits(&random) : nil
         machines = []
         var devices = 0
         var wanted = random.uniform(in: 2..<5)
@@ -126,6 +132,8 @@ enum Act: String, Sendable, CaseIterable {
     case tapOften, sendMany, writeAndChange, changeAndDie, payAndLosePower, openMuch, openTwice, decide
     case othersWriteMuch, postVanishes, expireAndDie, clockBackBriefly, damageStore, linkUneven, rejects, outage
     case changeAccount
+    // Pictures.
+    case showPictures, prefetchPictures, cancelPictures, pressPictures, trimPictures, damagePictures
 
     /// The acts that were added later: earlier seeds keep their plans.
     static let later: Set<Act> = [.limited, .schemaDrift, .dateSkew, .clockDrift]
@@ -138,13 +146,20 @@ enum Act: String, Sendable, CaseIterable {
     /// The acts that runs from `Plan.newestSeeds` on have.
     static let newest: Set<Act> = [.changeAccount]
 
+    /// The acts that runs from `Plan.pictureSeeds` on have.
+    static let withPictures = picturesByPerson.union([.damagePictures])
+
+    private static let picturesByPerson: Set<Act> = [
+        .showPictures, .prefetchPictures, .cancelPictures, .pressPictures, .trimPictures,
+    ]
+
     private static let sequencesByPerson: Set<Act> = [
         .tapOften, .sendMany, .writeAndChange, .changeAndDie, .payAndLosePower, .openMuch, .openTwice, .decide,
         .changeAccount,
     ]
 
     var isByPerson: Bool {
-        if Self.sequencesByPerson.contains(self) { return true }
+        if Self.sequencesByPerson.contains(self) || Self.picturesByPerson.contains(self) { return true }
         guard let index = Self.allCases.firstIndex(of: self), let last = Self.allCases.firstIndex(of: .trimMemory)
         else {
             return false
@@ -166,12 +181,21 @@ struct Swarm {
     /// Whether nothing disturbs the clients' manners, so that the rules of the conduct report hold.
     let isCalm: Bool
 
-    init(_ random: inout SeededGenerator, isCalm: Bool, hasLaterActs: Bool, hasNewestActs: Bool, theme: Theme?) {
+    init(
+        _ random: inout SeededGenerator,
+        isCalm: Bool,
+        hasLaterActs: Bool,
+        hasNewestActs: Bool,
+        hasPictures: Bool,
+        theme: Theme?
+    ) {
         self.isCalm = isCalm
         let excluded = isCalm ? Act.disturbing : []
         var (weights, sum): ([(Act, Int)], Int) = ([], 0)
         for act in Act.allCases where hasLaterActs || !Act.later.contains(act) {
-            guard theme != nil || !Act.latest.contains(act), hasNewestActs || !Act.newest.contains(act) else {
+            guard theme != nil || !Act.latest.contains(act), hasNewestActs || !Act.newest.contains(act),
+                hasPictures || !Act.withPictures.contains(act)
+            else {
                 continue
             }
             let usual = theme?.weights(of: act) ?? (act.isByPerson ? [0, 2, 6] : [0, 0, 1, 3])

@@ -115,7 +115,7 @@ struct Runner {
     }
 
     /// In memory if there is such a directory: elsewhere runs are the same, and take longer.
-    private static let directory =
+    static let directory =
         FileManager.default.isWritableFile(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
 
     /// Runs a seed in a copy of this process.

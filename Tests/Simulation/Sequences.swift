@@ -133,14 +133,17 @@ extension Simulation {
             var random = SeededGenerator(seed: choice)
             switch act {
             case .othersWriteMuch:
+                // Long posts fill the memory of devices with small limits.
+                let more = plan.limits == nil ? "" : String(repeating: " and more", count: random.uniform(in: 50..<210))
                 for number in 0..<random.uniform(in: 10..<45) {
-                    write("POST", "/v1/posts", handles[0], "{\"text\":\"news \(number)\"}")
+                    write("POST", "/v1/posts", handles[0], "{\"text\":\"news \(number)\(more)\"}")
                 }
             case .postVanishes: await postVanishes(device, &random)
             case .expireAndDie: await expireAndDie(device, &random)
             case .clockBackBriefly: await clockBackBriefly(device, &random)
             case .damageStore: await damageStore(device, &random)
             case .rejects: reject(&random)
+            case .damagePictures: await damagePictures(device, &random)
             default: await outage(&random)
             }
         }

@@ -9,10 +9,31 @@ import SimulationRuntime
             exit(2)
         }
         sim_install()
+        // Two worlds: one of them has pictures. A process has one server.
+        let parts = [false, true].map { hasPictures in
+            var part = options
+            part.seeds = options.seeds.filter { ($0 >= Plan.pictureSeeds) == hasPictures }
+            return part
+        }
+        if parts.contains(where: \.seeds.isEmpty) { exit(run(options)) }
+        let process = sim_fork()
+        if process == 0 { sim_exit(run(parts[0])) }
+        let status = sim_wait(process)
+        exit(status != 0 && options.endsAtFailure ? status : max(status, run(parts[1])))
+    }
+
+    private static func run(_ options: Options) -> Int32 {
         sim_seed(1)
-        do { exit(try Runner(options, Stage()).run()) } catch {
+        var pictures: PictureSet?
+        defer { pictures?.remove() }
+        do {
+            if let seed = options.seeds.first, seed >= Plan.pictureSeeds {
+                pictures = try PictureSet(directory: "\(Runner.directory)/larder-simulation-\(getpid())-pictures")
+            }
+            return Runner(options, try Stage(pictures: pictures)).run()
+        } catch {
             print("simulate: the backend does not start: \(error)")
-            exit(2)
+            return 2
         }
     }
 }

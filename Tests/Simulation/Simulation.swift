@@ -183,7 +183,8 @@ struct Stage {
     /// The handles of the world's people.
     let people: [String]
 
-    init() throws {
+    /// - Parameter pictures: the pictures of the world; nil: it has none.
+    init(pictures: PictureSet?) throws {
         sim_set_clock(clock.now.nanosecondsSinceEpoch, Self.systemOffset)
         var size = WorldSize()
         size.people = 8
@@ -198,7 +199,7 @@ struct Stage {
         configuration.server.isStepped = true
         configuration.server.poller = .poll
         configuration.use(clock)
-        backend = try MockBackend.start(.generated(size, picturesFrom: nil), configuration)
+        backend = try MockBackend.start(.generated(size, picturesFrom: pictures?.directory), configuration)
         loops = backend.loops
         people = try backend.developerTokens(8).map { String($0.token.dropFirst("dev-".count)) }
     }
@@ -208,7 +209,7 @@ struct Stage {
 struct Finding: CustomStringConvertible {
     enum Rule: String, CaseIterable {
         case monotonicReads, readYourWrites, lostWrite, doubledWrite, reordered, money, freshness, convergence, conduct
-        case outbox, bounds, privacy, hang, crash, disk
+        case outbox, bounds, privacy, hang, crash, disk, pictures
     }
 
     let rule: Rule

@@ -1,12 +1,16 @@
 /// What a run from seed 3000 on is about: it has few acts, of which each comes often, because a rare situation needs several of them.
 enum Theme: Int, CaseIterable, Sendable {
     case everything, unevenNetwork, damage, twoProcesses, rejections, power, clocks, taps, disk, history, manners,
-        sessions, limits, accounts
+        sessions, limits, accounts, pictures
 
     init?(seed: UInt64) {
         guard seed >= 3_000 else { return nil }
         // The last themes were added later: earlier seeds keep theirs.
-        let count = UInt64(seed < Plan.newestSeeds ? Self.limits.rawValue : Self.allCases.count)
+        guard seed < Plan.pictureSeeds else {
+            self = .pictures
+            return
+        }
+        let count = UInt64(seed < Plan.newestSeeds ? Self.limits.rawValue : Self.pictures.rawValue)
         self = Self(rawValue: Int(seed % count)) ?? .everything
     }
 
@@ -71,6 +75,14 @@ enum Theme: Int, CaseIterable, Sendable {
                 .changeAccount, .signOut, .openFeed, .openBank, .openConversation, .sendMany, .writePost, .pull,
                 .addTask,
                 .linkRefused, .linkGood, .linkUneven, .kill, .openApp, .background,
+            ]
+        case .pictures:
+            [
+                .showPictures, .prefetchPictures, .cancelPictures, .pressPictures, .trimPictures, .damagePictures,
+                .changeAccount, .kill, .killSoon, .losePower, .openApp, .closeApp, .diskFails, .diskFull, .diskHeals,
+                .linkUneven,
+                .linkCut, .linkGood, .truncates, .resets, .busy, .slow, .wrongValidators, .noFaults, .openFeed,
+                .sourceOffline,
             ]
         case .sessions:
             [

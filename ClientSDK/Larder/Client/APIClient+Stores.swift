@@ -36,6 +36,7 @@ extension APIClient {
         store.restartsWhileExists = values.restartsWhileExists ?? values.directory + "/store.lock"
         store.transform = values.transform
         store.mayBlock = values.mayBlock
+        if values.sharesFaults { store.faults = values.faults }
         // Opening is deferred so that the first screen with text is not delayed.
         store.opensLate = true
         let onEvent = settings.onEvent

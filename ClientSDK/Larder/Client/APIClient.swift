@@ -251,7 +251,7 @@ public final class APIClient: Sendable {
     public func close() {
         live?.stop()
         services.end()
-        images.cancelPending()
+        images.close()
         cache.close()
     }
 
@@ -263,6 +263,7 @@ public final class APIClient: Sendable {
     public func signOut() async throws(LarderError) {
         live?.stop()
         services.end()
+        images.close()
         cache.outbox.end()
         await session.signOut()
         images.clearMemory()

@@ -18,6 +18,8 @@ public final class LarderClient: Sendable {
         public var liveKinds: [LiveSync.Kind]
         /// The maximum size of the HTTP cache of `http`; see `APIClient.Configuration`.
         public var httpCacheBytesMaximum = 50 << 20
+        /// The maximum size of the pictures on disk in bytes; nil: as that of the cache.
+        public var imageBytesMaximum: Int64?
         /// Whether live updates start as soon as a user is signed in.
         public var followsLive = true
         /// The network monitor, the memory guard, telemetry and flags.
@@ -99,6 +101,7 @@ public final class LarderClient: Sendable {
         settings.services = configuration.services
         settings.webSockets = configuration.webSockets
         settings.httpCacheBytesMaximum = configuration.httpCacheBytesMaximum
+        settings.imageBytesMaximum = configuration.imageBytesMaximum
         settings.probePath = "/healthz"
         settings.isLongPoll = { Self.waitsByDesign($0) }
         settings.feature = { Self.feature(of: $0) }

@@ -63,6 +63,8 @@ struct ImagePipelineState {
     var loadsMaximum: Int
     var decodesMaximum: Int
     var isPrefetchPaused = false
+    /// Whether new requests fail.
+    var isClosed = false
     var quality = 1.0
     var epoch = 0
     var failures: [ImageSourceKey: RememberedFailure] = [:]

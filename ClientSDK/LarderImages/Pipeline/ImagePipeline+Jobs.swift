@@ -112,6 +112,10 @@ extension ImagePipeline {
             effects.append(.fail(waiter, error))
             return nil
         }
+        if state.isClosed {
+            effects.append(.fail(waiter, .cancelled))
+            return nil
+        }
         let load = ImageLoadKey(source: source, options: request.cache, epoch: state.epoch)
         var job = ImageJob(
             serial: state.serial(),
@@ -205,16 +209,33 @@ extension ImagePipeline {
     }
 
     func giveUp(below priority: ImageRequest.Priority) {
+        change { state, effects in giveUp(&state, &effects) { $0 < priority } }
+    }
+
+    private func giveUp(
+        _ state: inout ImagePipelineState,
+        _ effects: inout [Effect],
+        where isMeant: (ImageRequest.Priority) -> Bool
+    ) {
+        for (key, job) in state.jobs where isMeant(job.priority) {
+            for entry in job.waiters.values { effects.append(.fail(entry.waiter, .cancelled)) }
+            drop(key, job, &state, &effects)
+        }
+        // Background validations have no waiters.
+        for (key, load) in state.loads where load.dependents.isEmpty && isMeant(load.priority) {
+            if case .running(let task) = load.phase { task.cancel() }
+            state.loads[key] = nil
+        }
+    }
+
+    /// Ends all work. Its requests and later ones that need work fail with `.cancelled`; pixels in memory can still be shown.
+    package func close() {
         change { state, effects in
-            for (key, job) in state.jobs where job.priority < priority {
-                for entry in job.waiters.values { effects.append(.fail(entry.waiter, .cancelled)) }
-                drop(key, job, &state, &effects)
-            }
-            // Background validations have no waiters.
-            for (key, load) in state.loads where load.dependents.isEmpty && load.priority < priority {
-                if case .running(let task) = load.phase { task.cancel() }
-                state.loads[key] = nil
-            }
+            state.isClosed = true
+            // What still runs keeps nothing.
+            state.epoch += 1
+            state.partials = []
+            giveUp(&state, &effects) { _ in true }
         }
     }
 }

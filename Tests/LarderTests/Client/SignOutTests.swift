@@ -1,5 +1,7 @@
+import LarderImages
 import LarderResources
 import LarderTesting
+import LarderTransport
 import SDKTestSupport
 import Synchronization
 import TestSupport
@@ -50,5 +52,36 @@ struct SignOutTests {
         #expect(rejected.withLock { $0 } == [.closed, .closed])
         #expect(directory.files == [])
         client.withLock { $0 = nil }
+    }
+
+    @Test(arguments: [true, false])
+    func `no picture is loaded after a sign-out or the end of the client`(isSignOut: Bool) async throws {
+        let gate = TransportGate()
+        let transport = ScriptedTransport { _, _ throws(TransportError) in
+            try await gate.pass()
+            return .text("")
+        }
+        var configuration = APIClient.Configuration(transport: transport)
+        configuration.cache = scene.configuration()
+        configuration.cache.storage = .memory
+        configuration.services = .none
+        let client = try await APIClient(
+            server: "http://server",
+            account: "ana",
+            directory: directory.path,
+            configuration
+        )
+        let requests = ImageRequest.Priority.allCases.map { priority in
+            client.images.task(for: ImageRequest(url: "http://server/\(priority)", priority: priority))
+        }
+        if isSignOut { try await client.signOut() } else { client.close() }
+        #expect(client.images.workload == (0, 0))
+        gate.open()
+        for request in requests { await #expect(throws: ImageError.self) { try await request.image } }
+        let count = transport.requests.count
+        await #expect(throws: ImageError.self) {
+            try await client.images.image(for: ImageRequest(url: "http://server/late"))
+        }
+        #expect(transport.requests.count == count)
     }
 }
