@@ -92,9 +92,9 @@ public final class APIClient: Sendable {
     ///
     /// - Parameters:
     ///   - server: the URL of the API: `http://127.0.0.1:8080`.
-    ///   - account: the name of the account on this device. The server does not need to know it. One user signs in with it: what was read
-    ///     before a sign-in stays stored and fresh after it, although the server may personalise it. Read without a session under a
-    ///     name of its own, such as "guest", and open another client for the user.
+    ///   - account: the name of the account on this device. The server does not need to know it. One user signs in with it, and another
+    ///     one only after a sign-out. What was read before a sign-in stays stored and fresh after it, although the server may
+    ///     personalise it: read without a session under a name of its own, such as "guest", and open another client for the user.
     ///   - directory: the directory of all accounts. The system must not purge it, because it contains unsent changes.
     ///   - configuration: the settings of cache, session, transport and services.
     /// - Throws: `.storage` if the account's directory cannot be used.

@@ -13,17 +13,24 @@ extension BearerSession {
     /// Stored values stay as they are, also those that were read without a session: see the `account` of `APIClient.init`.
     ///
     /// - Parameter request: sends the credentials, without authorization.
-    /// - Throws: the error of the request; `.storage`, `.encoding` or `.closed` if the tokens could not be stored.
+    /// - Throws: the error of the request; `.invalidArgument` if another user is signed in or has an expired session, whose content and
+    ///   unsent changes the account has: sign out first (`APIClient.signOut`), or open a client with another account name; `.storage`,
+    ///   `.encoding` or `.closed` if the tokens could not be stored.
     public func signIn(_ request: (HTTPSource) async throws(LarderError) -> Grant) async throws(LarderError) {
         let asked = clock.now
         let reason = RequestReason("session", cause: "a sign-in", isUserInitiated: true)
         let grant = try await reason.around { () async throws(LarderError) in try await request(source) }
+        do { try requireSameUser(grant.userID) } catch {
+            await revoke(grant.accessToken)
+            throw error
+        }
         try await keep(Self.tokens(grant, asked))
         cache.networkReturned()
     }
 
-    /// Uses a token that cannot be renewed, such as a personal access token, as after `signIn`.
+    /// Uses a token that cannot be renewed, such as a personal access token, as after `signIn`, whose errors it has.
     public func use(token: String, userID: String) async throws(LarderError) {
+        try requireSameUser(userID)
         try await keep(Tokens(access: token, refresh: "", userID: userID, expiresAt: .max))
         cache.networkReturned()
     }
@@ -33,16 +40,7 @@ extension BearerSession {
     /// A failed revocation is reported as `CacheEvent.failed` and ends nothing: the tokens expire on the server. A failed deletion is
     /// reported as `CacheEvent.storageFailed`. It is carried out also if the calling task is cancelled.
     public func signOut() async {
-        if let tokens = current.withLock({ $0.tokens }) {
-            let reason = RequestReason("session", cause: "a sign-out", isUserInitiated: true)
-            do throws(LarderError) {
-                try await reason.around { () async throws(LarderError) in
-                    if mayUseNetwork() { try await endpoints.revoke(source, tokens.access) }
-                }
-            } catch {
-                cache.configuration.onEvent(.failed(resource: Self.key, error))
-            }
-        }
+        if let tokens = current.withLock({ $0.tokens }) { await revoke(tokens.access) }
         current.withLock { current in
             current.tokens = nil
             current.unstored = nil
@@ -50,6 +48,28 @@ extension BearerSession {
         announce()
         // In a task of its own, so that a cancelled caller does not leave the tokens behind.
         await Task { await deleteStored() }.value
+    }
+
+    /// Tokens that are not revoked expire on the server.
+    private func revoke(_ token: String) async {
+        let reason = RequestReason("session", cause: "a sign-out", isUserInitiated: true)
+        do throws(LarderError) {
+            try await reason.around { () async throws(LarderError) in
+                if mayUseNetwork() { try await endpoints.revoke(source, token) }
+            }
+        } catch {
+            cache.configuration.onEvent(.failed(resource: Self.key, error))
+        }
+    }
+
+    /// The stored content and the unsent changes of an account belong to one user.
+    private func requireSameUser(_ userID: String) throws(LarderError) {
+        guard let known = self.userID, known != userID else { return }
+        throw LarderError(
+            .invalidArgument,
+            "The account has the content of user \"\(known)\", so that \"\(userID)\" cannot sign in to it. Sign out first "
+                + "(APIClient.signOut), or open a client with another account name."
+        )
     }
 
     func mayUseNetwork() -> Bool { cache.configuration.mayUseNetwork() }

@@ -12,7 +12,7 @@ final class UnwrittenKeys: Sendable {
     enum Lack: Sendable {
         /// It has another content than the source.
         case content
-        /// It has the right content, and does not say that it was invalidated.
+        /// It does not say that it was invalidated. Its content is right, or is combined with the next answer.
         case mark
     }
 

@@ -22,7 +22,7 @@ struct StoredEntity: Sendable {
     /// The encoded value, while the disk lacks it because it has failed.
     var unwrittenPayload: [UInt8]?
 
-    /// Whether the value lacks what a row has that could not be read. Such a value never replaces the row.
+    /// Whether the value was made without a row that could not be read. It leaves memory when the row is found.
     var lacksRow = false
 
     /// Whether the value should be on the disk and is not, because the disk has failed.

@@ -84,6 +84,8 @@ extension Outbox {
 
     /// Whether the store could not be written at all, which may be possible later.
     private static func isOfStore(_ error: any Error) -> Bool {
+        // Another process changes the operations behind it again and again.
+        if Overtaken.isCause(of: error) { return true }
         let error = LarderError(error)
         guard error.code == .storage else { return error.code == .closed }
         switch (error.cause as? DiskError)?.code {
@@ -138,11 +140,13 @@ extension Outbox {
                 var attempts = 0
                 repeat {
                     attempts += 1
-                    // Operations that another process has enqueued or changed behind it get the server IDs too.
+                    // Operations that another process has enqueued behind it, or changed, get the server IDs too.
                     if let commit = try adoptUnseen() { adopted.append(commit) }
-                    let (changed, removed) = try adoptChanges(behind: names.map(\.entry))
-                    if let changed { adopted.append(changed) }
-                    waiters += removed
+                    if attempts > 1 {
+                        let (changed, removed) = try adoptChanges(behind: names.map(\.entry))
+                        if let changed { adopted.append(changed) }
+                        waiters += removed
+                    }
                 } while try !storeRenamed(names, local, isLast: attempts == Self.renamingAttemptsMaximum, store)
             }
         }

@@ -199,7 +199,7 @@ extension Outbox {
     static var takenOver: LarderError {
         LarderError(
             .inDoubt,
-            "Another process of this account has sent the operation, and its outcome is not known here. Read the value "
+            "Another process of this account has sent, changed or removed the operation, and its outcome is not known here. Read the value "
                 + "that it changes."
         )
     }

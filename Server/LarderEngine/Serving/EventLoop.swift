@@ -161,7 +161,7 @@ package final class EventLoop: @unchecked Sendable {
         turn()
         holdsWrites = count > 1
         for index in 0..<count { serve(poller.event(index)) }
-        // Written before jobs that may wait for a disk.
+        // Written before jobs that may wait for a disk. The replies that these complete are written together after the last of them.
         writeHeld()
         finishTurn()
         runJobs()

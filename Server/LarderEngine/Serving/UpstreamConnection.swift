@@ -236,7 +236,11 @@ final class UpstreamConnection {
                 tried
             )
         } else {
-            fail(.timedOut("The server has sent nothing for \(Self.responseTimeout.components.seconds) s."))
+            fail(
+                .timedOut(
+                    "The server has neither read nor sent anything for \(Self.responseTimeout.components.seconds) s."
+                )
+            )
         }
     }
 

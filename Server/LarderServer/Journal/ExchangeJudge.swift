@@ -7,8 +7,8 @@ import LarderTime
 /// Judges exchanges in the order of the journal, by the replies that each device had received before.
 ///
 /// The conduct report and the verdicts of journal entries both use it. Devices are told apart by `JournalEntry.device`. An exchange
-/// is compared with the last `capacity` exchanges only, so the state is bounded. A comparison with an older exchange is not made:
-/// a verdict can be missing, but none is wrong.
+/// is compared with the last `capacity` exchanges only, so the state is bounded. A comparison with an older exchange is not made, and of
+/// several rejections of a device only the last one is known: a verdict can be missing, but none is wrong.
 struct ExchangeJudge {
     /// What the journal says about an entry.
     struct Judgement {

@@ -5,8 +5,9 @@ import Synchronization
 
 /// Answers requests with the replies of a recording, without the server that gave them.
 ///
-/// A request is recognised by its method, its target without the part that names a world, and its body. Equal requests get their replies in the recorded order; the last
-/// one is repeated. Replies that a fault has cut are left out. Safe from any thread.
+/// A request is recognised by its method, its target without the part that names a world, and its body. Equal requests get their replies
+/// in the recorded order, also if they are for different worlds; the last one is repeated. Replies that a fault has cut are left out.
+/// Safe from any thread.
 final class RecordedReplies: Sendable {
     private struct Key: Hashable {
         let method: Method

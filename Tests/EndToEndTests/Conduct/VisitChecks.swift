@@ -55,11 +55,11 @@ extension Person {
 
     /// Opens every screen and compares all of it with the server.
     ///
-    /// - Parameter wasResynced: whether the client has lost its change token. Then the older pages of a list stay stale until their items
-    ///   are read: the newest page is fetched again, and the others only to their end.
+    /// - Parameter mayHaveStaleItems: whether the client has lost its change token, or replies to its writes. Then items outside of the
+    ///   newest page stay stale until they are read.
     func expectConvergence(
         _ comment: String,
-        wasResynced: Bool = false,
+        mayHaveStaleItems: Bool = false,
         at location: SourceLocation = #_sourceLocation
     ) async throws {
         // On a busy machine a screen may need a second look: the clock does not wait for work without requests.
@@ -68,7 +68,7 @@ extension Person {
             if try outdated().isEmpty, try missing().isEmpty { break }
         }
         let types = Self.types
-        if wasResynced {
+        if mayHaveStaleItems {
             let stale = try visit.world.differences(held: held, types: types, as: "ana")
             #expect(stale.allSatisfy { $0.held == nil }, "\(comment): \(stale)", sourceLocation: location)
             let shown = client.cache.stored(client.feed.newest)?.value?.items.map(\.id) ?? []

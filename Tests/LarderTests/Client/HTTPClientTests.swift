@@ -66,8 +66,10 @@ struct HTTPClientTests {
         let transport = server()
         let client = try await signedIn(transport)
         _ = try await client.http.document("/help")
+        await client.session.signOut()
         try await client.session.signIn { _ throws(LarderError) in ClientFixture.grant("1", user: "ben") }
         #expect(try await client.http.document("/help").source != .hit)
+        await client.session.signOut()
         try await client.session.signIn { _ throws(LarderError) in ClientFixture.grant("1") }
         #expect(try await client.http.document("/help").source == .hit)
     }

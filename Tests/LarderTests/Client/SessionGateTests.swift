@@ -48,6 +48,31 @@ struct SessionGateTests {
         #expect(transport.requests.last?.fields[.authorization] == "Bearer 1")
     }
 
+    @Test(arguments: [false, true])
+    func `another user cannot sign in to an account before a sign-out`(hasExpired: Bool) async throws {
+        let transport = ScriptedTransport { request, _ throws(TransportError) in
+            ClientFixture.json("{}", status: request.url.hasSuffix("/token") ? .unauthorized : .ok)
+        }
+        let client = try await fixture.client(transport)
+        try await client.session.signIn { _ throws(LarderError) in ClientFixture.grant("1") }
+        if hasExpired {
+            clock.advance(by: .seconds(601))
+            await #expect(throws: LarderError.self) { try await client.source.send(.get, "/a") }
+            #expect(client.session.state == .expired(userID: "ana"))
+        }
+        let first = await #expect(throws: LarderError.self) {
+            try await client.session.signIn { _ throws(LarderError) in ClientFixture.grant("2", user: "ben") }
+        }
+        let second = await #expect(throws: LarderError.self) {
+            try await client.session.use(token: "3", userID: "ben")
+        }
+        #expect(first?.code == .invalidArgument && second?.code == .invalidArgument)
+        #expect(client.session.userID == "ana")
+        await client.session.signOut()
+        try await client.session.use(token: "3", userID: "ben")
+        #expect(client.session.state == .signedIn(userID: "ben"))
+    }
+
     @Test func `a renewal that a person's refresh needs does not wait`() async throws {
         let isOverloaded = Mutex(true)
         let transport = ScriptedTransport { request, _ throws(TransportError) in
