@@ -75,7 +75,6 @@ extension Node {
         core.readRetryBudget.withLock { $0.deposit() }
         let context = FetchContext(
             validator: content.validator(options),
-            isForced: isForced,
             mustRevalidate: revalidates,
             stored: StoredItems(
                 storage: core,
@@ -127,7 +126,7 @@ extension Node {
                 return await store(flight, resource, .success((fetched, context)))
             }
             // The confirmed value was evicted meanwhile: it is fetched completely.
-            let whole = FetchContext(isForced: context.isForced, mustRevalidate: context.mustRevalidate)
+            let whole = FetchContext(mustRevalidate: context.mustRevalidate)
             let answer = try await fetch(resource, whole, flight.info.timeout)
             await store(flight, resource, .success((answer, whole)))
         } catch {

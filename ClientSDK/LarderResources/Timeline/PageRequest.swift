@@ -26,8 +26,6 @@ public struct PageRequest: Sendable, Hashable {
     public var limit: Int
     /// The validator of the stored page; nil if there is none.
     public var validator: String?
-    /// Whether a person has requested it, as by a refresh. It does not wait for a `Retry-After`.
-    public var isForced: Bool
     /// Whether caches on the way must revalidate the page, as for a refresh, a gate or an invalidated list.
     public var mustRevalidate: Bool
     /// The stored items of the page; nil if it was not loaded before.
@@ -37,7 +35,6 @@ public struct PageRequest: Sendable, Hashable {
     public var context: FetchContext {
         FetchContext(
             validator: indexValidator == nil ? validator : nil,
-            isForced: isForced,
             mustRevalidate: mustRevalidate,
             stored: stored
         )
@@ -48,19 +45,17 @@ public struct PageRequest: Sendable, Hashable {
         _ position: Position = .newest,
         limit: Int,
         validator: String? = nil,
-        isForced: Bool = false,
         mustRevalidate: Bool = false
     ) {
         self.position = position
         self.limit = limit
         self.validator = validator
-        self.isForced = isForced
-        self.mustRevalidate = mustRevalidate || isForced
+        self.mustRevalidate = mustRevalidate
     }
 
     /// Creates a request for the newest page, or for the one after a cursor.
-    public init(cursor: String?, limit: Int, validator: String? = nil, isForced: Bool = false) {
-        self.init(cursor.map { .older($0) } ?? .newest, limit: limit, validator: validator, isForced: isForced)
+    public init(cursor: String?, limit: Int, validator: String? = nil) {
+        self.init(cursor.map { .older($0) } ?? .newest, limit: limit, validator: validator)
     }
 
     /// Creates a request for the newest page from the context of a fetch.
@@ -68,7 +63,6 @@ public struct PageRequest: Sendable, Hashable {
         self.init(
             limit: limit,
             validator: context.validator,
-            isForced: context.isForced,
             mustRevalidate: context.mustRevalidate
         )
         stored = context.stored

@@ -109,7 +109,6 @@ extension TimelineEngine {
             position,
             limit: known?.limit ?? resource.pageSize(core.configuration.networkBehavior()),
             validator: known?.validator,
-            isForced: isForced && renewed != nil,
             mustRevalidate: renewed != nil
         )
         let cause = renewed == nil ? "a page was asked for" : "the page must be confirmed"

@@ -88,8 +88,6 @@ public struct Fetched<Value: Sendable>: Sendable {
 public struct FetchContext: Sendable, Hashable {
     /// The validator of the stored value; nil if there is none, or if the value must not be confirmed.
     public let validator: String?
-    /// Whether the caller asked for the network explicitly, and not a policy.
-    public let isForced: Bool
     /// Whether the answer must come from the origin: caches on the way must revalidate (`Cache-Control: no-cache`). True for a refresh,
     /// a gate, an invalidated value, bounded staleness, and a network-only policy.
     public let mustRevalidate: Bool
@@ -100,16 +98,14 @@ public struct FetchContext: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - validator: the validator of the stored value; nil: none.
-    ///   - isForced: whether the caller asks for the network explicitly.
-    ///   - mustRevalidate: `isForced` implies it.
-    public init(validator: String? = nil, isForced: Bool = false, mustRevalidate: Bool = false) {
-        self.init(validator: validator, isForced: isForced, mustRevalidate: mustRevalidate, stored: nil)
+    ///   - mustRevalidate: whether caches on the way must revalidate.
+    public init(validator: String? = nil, mustRevalidate: Bool = false) {
+        self.init(validator: validator, mustRevalidate: mustRevalidate, stored: nil)
     }
 
-    init(validator: String?, isForced: Bool, mustRevalidate: Bool, stored: StoredItems?) {
+    init(validator: String?, mustRevalidate: Bool, stored: StoredItems?) {
         self.stored = stored
         self.validator = validator
-        self.isForced = isForced
-        self.mustRevalidate = mustRevalidate || isForced
+        self.mustRevalidate = mustRevalidate
     }
 }

@@ -146,7 +146,7 @@ struct FlightTests {
         scene.clock.advance(by: .milliseconds(1))
         let refresh = Task { try await cache.refresh(resource) }
         await source.waitForRequests(2)
-        #expect(source.requests.map(\.isForced) == [false, true])
+        #expect(source.requests.map(\.mustRevalidate) == [false, true])
         source.answer(0, .value("a"))
         source.answer(1, .value("b"))
         _ = try await reader.value

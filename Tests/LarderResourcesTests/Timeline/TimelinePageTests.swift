@@ -119,7 +119,7 @@ struct TimelinePageTests {
         let request = try #require(source.requests.last)
         #expect(source.requests.count == count + 1)
         #expect(request.cursor == "after 7" && request.validator == "v6" && request.limit == 3)
-        #expect(request.mustRevalidate && !request.isForced)
+        #expect(request.mustRevalidate)
         #expect(try await pages(timeline) == ["3:75", "3:0", "3:55"])
         #expect(try await pages(try scene.cache().timeline(source.resource(), .cacheOnly)) == ["3:75", "3:0", "3:55"])
         // A person's refresh fetches fresh pages too, but no other page.
@@ -128,7 +128,7 @@ struct TimelinePageTests {
         source.script.prepare(.notModified())
         try await timeline.refresh(around: ["5", "1"], isUserInitiated: true)
         #expect(source.requests.suffix(2).map(\.cursor) == ["after 7", "after 4"])
-        #expect(source.requests.suffix(2).map(\.isForced) == [true, true])
+        #expect(source.requests.suffix(2).map(\.mustRevalidate) == [true, true])
         #expect(try await cache.line(source.resource()) == "9 8 7 6 4 3 2 1")
         #expect(try await pages(timeline) == ["3:76", "2:0", "3:0"])
         // The newest page is one of them.

@@ -46,7 +46,7 @@ struct TimelineTests {
         #expect(try await scene.cache().line(feed) == "9 8 7 6 5 4 3 .")
         #expect(source.cursors == ["newest", "after 7", "after 4"])
         // Only the newest page must come from the origin: older ones may come from caches on the way.
-        #expect(source.requests.map(\.isForced) == [true, false, false])
+        #expect(source.requests.map(\.mustRevalidate) == [true, false, false])
         #expect(try await timeline.snapshot().completeness == .complete)
     }
 
