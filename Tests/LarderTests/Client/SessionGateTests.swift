@@ -51,7 +51,7 @@ struct SessionGateTests {
     @Test(arguments: [false, true])
     func `another user cannot sign in to an account before a sign-out`(hasExpired: Bool) async throws {
         let transport = ScriptedTransport { request, _ throws(TransportError) in
-            ClientFixture.json("{}", status: request.url.hasSuffix("/token") ? .unauthorized : .ok)
+            ClientFixture.json("{}", status: request.url.hasSuffix("/token") ? .badRequest : .ok)
         }
         let client = try await fixture.client(transport)
         try await client.session.signIn { _ throws(LarderError) in ClientFixture.grant("1") }

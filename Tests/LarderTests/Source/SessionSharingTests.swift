@@ -141,10 +141,10 @@ struct SessionSharingTests {
         server.gate.close()
         let renewing = Task { try await second.accessToken() }
         await server.gate.waitForHeld()
-        try await first.use(token: "developer", userID: "user_2")
+        try await first.use(token: "developer", userID: "user_1")
         server.gate.open()
         #expect(try await renewing.value == "developer")
-        #expect(second.state == .signedIn(userID: "user_2"))
+        #expect(second.state == .signedIn(userID: "user_1"))
     }
 
     @Test func `an expired session continues when another process has signed in`() async throws {

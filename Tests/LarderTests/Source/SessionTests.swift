@@ -47,10 +47,10 @@ struct SessionTests {
         let (session, _) = try await outdated(isRejected: isRejected)
         let asking = Task { try await session.accessToken() }
         await gate.waitForHeld()
-        try await session.use(token: "another", userID: "user_2")
+        try await session.use(token: "another", userID: "user_1")
         gate.open()
         #expect(try await asking.value == "another")
-        #expect(session.state == .signedIn(userID: "user_2"))
+        #expect(session.state == .signedIn(userID: "user_1"))
         #expect(try await session.accessToken() == "another")
     }
 
