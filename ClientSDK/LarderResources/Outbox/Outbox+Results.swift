@@ -84,8 +84,6 @@ extension Outbox {
 
     /// Whether the store could not be written at all, which may be possible later.
     private static func isOfStore(_ error: any Error) -> Bool {
-        // Another process changes the operations behind it again and again.
-        if Overtaken.isCause(of: error) { return true }
         let error = LarderError(error)
         guard error.code == .storage else { return error.code == .closed }
         switch (error.cause as? DiskError)?.code {
@@ -174,7 +172,8 @@ extension Outbox {
         return true
     }
 
-    /// If another process changes an operation each time between reading and storing it, the results are stored later.
+    /// If another process changes an operation each time between reading and storing it, the operation ends as one whose acknowledgement
+    /// cannot be stored.
     private static let renamingAttemptsMaximum = 8
 
     private func plan(
