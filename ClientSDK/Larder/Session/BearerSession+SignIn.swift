@@ -14,7 +14,8 @@ extension BearerSession {
     ///
     /// - Parameter request: sends the credentials, without authorization.
     /// - Throws: the error of the request; `.invalidArgument` if another user is signed in or has an expired session, whose content and
-    ///   unsent changes the account has: sign out first (`APIClient.signOut`), or open a client with another account name; `.storage`,
+    ///   unsent changes the account has: sign out first (`APIClient.signOut`), or open a client with another account name. This process's
+    ///   session decides: a sign-in in another process since then is not noticed. `.storage`,
     ///   `.encoding` or `.closed` if the tokens could not be stored.
     public func signIn(_ request: (HTTPSource) async throws(LarderError) -> Grant) async throws(LarderError) {
         let asked = clock.now
@@ -35,7 +36,8 @@ extension BearerSession {
         cache.networkReturned()
     }
 
-    /// Revokes the tokens at the server if it can be reached, and deletes them from memory and from their place.
+    /// Revokes the tokens at the server if it can be reached, and deletes them from memory and from their place. Stored values and unsent
+    /// changes stay, and any user can sign in afterwards: `APIClient.signOut` erases them too.
     ///
     /// A failed revocation is reported as `CacheEvent.failed` and ends nothing: the tokens expire on the server. A failed deletion is
     /// reported as `CacheEvent.storageFailed`. It is carried out also if the calling task is cancelled.
