@@ -226,11 +226,13 @@ extension Device {
             await simulation.wait(simulation.random.uniform(in: 0..<200))
         }
         try await client.signOut()
+        // Another sign-out of the person may have ended at the same moment, after which the next client is open.
+        guard generation == self.generation else { return }
         judgeEnded(client.images, erased: true)
         // Invariant 8: nothing of the account is left.
         let left = files
         simulation.expect(left.isEmpty, .privacy, "\(name) has signed out, and \(left.prefix(3)) are left")
-        guard let next, generation == self.generation else { return }
+        guard let next else { return }
         simulation.note("\(name): the next person is \(next)")
         lastTaps = [:]
         machine.change(to: next)
@@ -265,7 +267,10 @@ extension Device {
 
     /// A person who sends a rejected operation again has decided again: a tap counts as the last one unless a later one waits behind it.
     private func noteSentAgain(_ entry: Outbox.Entry, _ outbox: Outbox) {
-        if let tap = tap(of: entry) {
+        if let tap = tap(of: entry), entry.error?.isUnreadableAcceptance == true {
+            // The server has carried it out, and replays its result: a later tap stays.
+            lastTaps[tap.postID] = nil
+        } else if let tap = tap(of: entry) {
             let waiting = outbox.entries.filter { $0.id > entry.id && [.pending, .inDoubt].contains($0.state) }
             let last = waiting.compactMap { self.tap(of: $0) }.last { $0.postID == tap.postID } ?? tap
             simulation.ledger.taps[Ledger.Tap(handle: handle, post: tap.postID), default: [:]][machine.index] =

@@ -1,10 +1,12 @@
 public import LarderDevice
+import LarderEvents
 import LarderHTTPCache
 public import LarderImages
 public import LarderResources
 import LarderStorage
 public import LarderTelemetry
 public import LarderTransport
+import Synchronization
 
 /// An offline-first client of one account of any HTTP backend: cache, transport, bearer session, images, network monitor, memory
 /// guard, flags and telemetry, wired together.
@@ -87,6 +89,8 @@ public final class APIClient: Sendable {
     let receivedEvents = ReceivedEvents()
     private let limits: LimitController
     private let services: RunningServices
+    /// The sign-out in progress, or the one that has succeeded.
+    private let leaving = Mutex<SingleFlight<Void, Void, LarderError>?>(nil)
 
     /// Opens the client of an account, and starts its services and its outbox. Cost: several milliseconds of disk work.
     ///
@@ -255,17 +259,32 @@ public final class APIClient: Sendable {
         cache.close()
     }
 
-    /// Signs out: ends all tasks, revokes the tokens and erases the account's data on this device.
+    /// Signs out: ends all tasks, erases the account's data on this device, and then revokes the tokens at the server if it can be reached.
     ///
-    /// Unsent changes are lost; see `cache.outbox.status`. From now on new ones are rejected with `.closed`.
+    /// Unsent changes are lost; see `cache.outbox.status`. Nothing is left on the device when the revocation begins, which can take as long
+    /// as a request. From now on new ones are rejected with `.closed`. A call while another one is
+    /// in progress shares its result, and a call after a success does nothing: another client may have opened the account's directory.
+    /// A cancelled caller no longer waits; the sign-out is carried out nevertheless.
     ///
-    /// - Throws: `.storage` if files could not be removed.
+    /// - Throws: `.storage` if files could not be removed: call it again. `.cancelled`.
     public func signOut() async throws(LarderError) {
+        let (flight, isNew) = leaving.withLock { leaving in
+            if let running = leaving { return (running, false) }
+            // No holder leaves it, so it is not cancelled with the last waiter.
+            let flight = SingleFlight<Void, Void, LarderError>(())
+            leaving = flight
+            return (flight, true)
+        }
+        if isNew { flight.run(Task { flight.finish(await self.carryOutSignOut()) }) }
+        try await flight.wait()
+    }
+
+    private func carryOutSignOut() async -> Result<Void, LarderError> {
         live?.stop()
         services.end()
         images.close()
         cache.outbox.end()
-        await session.signOut()
+        let token = await session.forget()
         images.clearMemory()
         var failure: LarderError?
         // Each is tried, whatever becomes of the others. The account's directory contains the others and is the last.
@@ -277,6 +296,9 @@ public final class APIClient: Sendable {
         for directory in accountDirectories {
             do { try DiskStore.removeEmptyDirectory(directory) } catch { failure = failure ?? LarderError(error) }
         }
-        if let failure { throw failure }
+        if let token { await session.revoke(token) }
+        guard let failure else { return .success(()) }
+        leaving.withLock { $0 = nil }
+        return .failure(failure)
     }
 }

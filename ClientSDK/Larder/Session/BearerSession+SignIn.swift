@@ -36,24 +36,31 @@ extension BearerSession {
         cache.networkReturned()
     }
 
-    /// Revokes the tokens at the server if it can be reached, and deletes them from memory and from their place. Stored values and unsent
-    /// changes stay, and any user can sign in afterwards: `APIClient.signOut` erases them too.
+    /// Deletes the tokens from memory and from their place, and then revokes them at the server if it can be reached. Stored values and
+    /// unsent changes stay, and any user can sign in afterwards: `APIClient.signOut` erases them too.
     ///
     /// A failed revocation is reported as `CacheEvent.failed` and ends nothing: the tokens expire on the server. A failed deletion is
     /// reported as `CacheEvent.storageFailed`. It is carried out also if the calling task is cancelled.
     public func signOut() async {
-        if let tokens = current.withLock({ $0.tokens }) { await revoke(tokens.access) }
-        current.withLock { current in
+        if let token = await forget() { await revoke(token) }
+    }
+
+    /// Deletes the tokens from memory and from their place, and returns the access token, which is still valid at the server.
+    func forget() async -> String? {
+        let token = current.withLock { current in
+            let token = current.tokens?.access
             current.tokens = nil
             current.unstored = nil
+            return token
         }
         announce()
         // In a task of its own, so that a cancelled caller does not leave the tokens behind.
         await Task { await deleteStored() }.value
+        return token
     }
 
     /// Tokens that are not revoked expire on the server.
-    private func revoke(_ token: String) async {
+    func revoke(_ token: String) async {
         let reason = RequestReason("session", cause: "a sign-out", isUserInitiated: true)
         do throws(LarderError) {
             try await reason.around { () async throws(LarderError) in

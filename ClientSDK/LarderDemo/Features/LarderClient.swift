@@ -198,7 +198,7 @@ public final class LarderClient: Sendable {
         base.close()
     }
 
-    /// Signs out: ends all tasks, revokes the tokens and erases the account's data on this device.
+    /// Signs out: ends all tasks, erases the account's data on this device and revokes the tokens, as `APIClient.signOut` does.
     ///
     /// Unsent changes are lost; see `cache.outbox.status`.
     ///

@@ -22,6 +22,7 @@ extension Outbox {
             )
         }
         let scope = operation.scope(input)
+        try requireNotEnding(operation.name)
         // Operations of the scope that another process has begun count too.
         do { try adoptNew() } catch { throw LarderError(error) }
         let doubt = state.withLock { state in

@@ -91,6 +91,15 @@ extension Outbox {
         }
     }
 
+    /// - Throws: `.closed` if the account is being signed out.
+    func requireNotEnding(_ operation: String) throws(LarderError) {
+        guard state.withLock({ $0.isEnding }) else { return }
+        throw LarderError(
+            .closed,
+            "\"\(operation)\" was not stored: the account is being signed out. Repeat it after the next sign-in."
+        )
+    }
+
     /// Enqueues an operation if there is no older one with its coalescing key, or if it is decided what becomes of
     /// both.
     ///
@@ -100,12 +109,7 @@ extension Outbox {
         defer { if let adopted { core.announce(adopted) } }
         return try gate.withLock { _ -> PutResult in
             if let merge { release(merge.older.id) }
-            if state.withLock({ $0.isEnding }) {
-                throw LarderError(
-                    .closed,
-                    "\"\(new.operation.name)\" was not stored: the account is being signed out. Repeat it after the next sign-in."
-                )
-            }
+            try requireNotEnding(new.operation.name)
             var older = reserve(new)
             if let known = older, merge == nil {
                 // Operations that another process has enqueued behind it are newer: the new one must not be coalesced

@@ -84,4 +84,41 @@ struct SignOutTests {
         }
         #expect(transport.requests.count == count)
     }
+
+    @Test func `a repeated sign-out is the same one, and erases nothing of the next client`() async throws {
+        let gate = TransportGate()
+        let revocations = Mutex(0)
+        let operation = WriteBehind<String, Bool>("send", scope: { $0 }, changes: { _, _ in }) { attempts in
+            attempts.map { _ in .retry(LarderError(.offline, "no network")) }
+        }
+        var configuration = APIClient.Configuration(transport: ScriptedTransport { _, _ in .text("") })
+        configuration.cache = scene.configuration()
+        configuration.cache.storage = .memory
+        configuration.cache.operations = [operation]
+        configuration.services = .none
+        configuration.session = BearerSession.Endpoints(
+            renew: { _, _ throws(LarderError) in throw LarderError(.unauthorized, "") },
+            endsSession: { _ in true },
+            revoke: { _, _ throws(LarderError) in
+                revocations.withLock { $0 += 1 }
+                do { try await gate.pass() } catch { throw LarderError(error) }
+            }
+        )
+        func open() async throws -> APIClient {
+            try await APIClient(server: "http://server", account: "ana", directory: directory.path, configuration)
+        }
+        let client = try await open()
+        try await client.session.use(token: "t", userID: "ana")
+        async let first: Void = client.signOut()
+        async let second: Void = client.signOut()
+        gate.open()
+        _ = try await (first, second)
+        #expect(revocations.withLock { $0 } == 1)
+        let next = try await open()
+        try next.cache.enqueue("kept", operation)
+        let files = Set(directory.files)
+        try await client.signOut()
+        #expect(!files.isEmpty && files.isSubset(of: directory.files))
+        next.close()
+    }
 }
