@@ -34,6 +34,21 @@ struct ConductTests {
         await stage.backend.stop()
     }
 
+    @Test(arguments: [(29, 1), (30, 0)])
+    func `a later failure without Retry-After does not shorten the wait`(_ seconds: Int, _ count: Int) async throws {
+        let stage = try Stage()
+        try reject(stage, for: .seconds(30))
+        _ = try await stage.ask("GET", page)
+        try stage.world.set(Fault(id: "busy", .respond(CannedReply(status: 500)), when: FaultMatch("GET", "/v1/feed")))
+        // A person's reload, which may come early.
+        #expect(try await stage.ask("GET", page, fields: reload).status == 500)
+        stage.world.clock.advance(by: .seconds(seconds))
+        _ = try await stage.ask("GET", page)
+        let findings = await stage.world.conduct.findings.filter { $0.rule == .retriedTooSoon }
+        #expect(findings.count == count)
+        await stage.backend.stop()
+    }
+
     @Test func `a delayed request counts from its arrival`() async throws {
         let stage = try Stage()
         try reject(stage, for: .seconds(30))

@@ -168,6 +168,16 @@ struct FeedTests {
         await scene.backend.stop()
     }
 
+    @Test func `a like of a missing post is a result, which its key replays`() async throws {
+        let scene = try Scene()
+        let path = "/v1/posts/post_999/like"
+        let first = try await scene.ask("PUT", path, ["Idempotency-Key": "a"])
+        #expect(first.status == 404 && first.problem == "not-found")
+        let again = try await scene.ask("PUT", path, ["Idempotency-Key": "a"])
+        #expect(again.body == first.body && again.field("Idempotent-Replayed") == "true")
+        await scene.backend.stop()
+    }
+
     @Test func `all errors of a body are reported together`() async throws {
         let scene = try Scene()
         let reply = try await scene.ask("POST", "/v1/posts", #"{"text":"","image":{"id":"img_none"},"colour":1}"#)

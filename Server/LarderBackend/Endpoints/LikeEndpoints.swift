@@ -19,7 +19,7 @@ enum LikeEndpoints {
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
             var body: [UInt8] = []
             guard try apply(isLiked, post: row, user: viewer, in: store, &commit, showing: &body) else {
-                throw ProblemType.notFound("There is no post post_\(row).")
+                return .rejected(ProblemType.notFound("There is no post post_\(row)."))
             }
             return .existing(body)
         }

@@ -32,7 +32,8 @@ struct ExchangeJudge {
     private struct Rejection {
         let number: Int
         let at: MonotonicTime
-        let until: MonotonicTime
+        /// When the wait ends that the server has asked for, and the entry in which it has asked.
+        var wait: (end: MonotonicTime, number: Int)
         /// When it was answered, on the server's clock.
         let ended: MonotonicTime
         /// Whether a person has reloaded since.
@@ -108,11 +109,11 @@ struct ExchangeJudge {
                 rejections.set(rejection, for: request, by: entry.number)
             } else {
                 judgement.retryGap = gap
-                if entry.startedInWorld < rejection.until {
-                    let early = rejection.until - entry.startedInWorld
+                if entry.startedInWorld < rejection.wait.end {
+                    let early = rejection.wait.end - entry.startedInWorld
                     let text = "retried \(ExchangeVerdict.seconds(early)) too soon"
                     // A reply that came nevertheless would have been necessary later.
-                    judgement.add(entry, .tooSoon, text, rejection.number, isWaste: failed, .retriedTooSoon)
+                    judgement.add(entry, .tooSoon, text, rejection.wait.number, isWaste: failed, .retriedTooSoon)
                 } else {
                     let text = "retry of #\(rejection.number) after \(ExchangeVerdict.seconds(gap))"
                     judgement.add(entry, .retry, text, rejection.number)
@@ -132,9 +133,14 @@ struct ExchangeJudge {
                 ?? .zero
         }
         let end = entry.endedInWorld
-        var rejection = Rejection(number: entry.number, at: end, until: end + wait, ended: entry.ended)
+        var rejection = Rejection(number: entry.number, at: end, wait: (end + wait, entry.number), ended: entry.ended)
         // 429 and 503 say that the server wants no request now; other replies are about the operation.
         if entry.status != 429, entry.status != 503 { rejection.keys = keys }
+        // A failure that asks for no wait, or for a shorter one, does not end an earlier wait.
+        if let known, known.wait.end > rejection.wait.end, known.wait.number > entry.number - capacity {
+            rejection.wait = known.wait
+            if known.keys.isEmpty { rejection.keys = [] }
+        }
         rejection.isReloaded = isReload && rejections[request]?.isReloaded ?? false
         rejections.set(rejection, for: request, by: entry.number)
     }
