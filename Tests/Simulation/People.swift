@@ -10,7 +10,8 @@ import LarderTime
 extension Device {
     /// Does something in the background; it may take long, and it may fail.
     func act(_ act: Act, _ choice: UInt64) {
-        guard let client, client.session.userID != nil || act == .openFeed else { return }
+        // What is read without a session belongs to another account: see the architecture.
+        guard let client, client.session.userID != nil else { return }
         simulation.coverage.count(act.rawValue)
         let generation = generation
         simulation.start("\(name) \(act.rawValue)") { [self] in
