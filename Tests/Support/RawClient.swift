@@ -31,8 +31,6 @@ package struct RawReply: Sendable {
 }
 
 /// A TCP client that sends arbitrary bytes and reads HTTP replies.
-///
-/// It yields while it waits, so that tests that wait for each other's threads cannot starve.
 package final class RawClient {
     package struct Failure: Error {
         package let reason: String
@@ -192,14 +190,7 @@ package final class RawClient {
     private var ending = Ending.open
 
     /// Reads available input, or waits for it. Returns false if the peer has closed or the task is cancelled.
-    private func fill() async -> Bool {
-        while !Task.isCancelled {
-            var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            if unsafe poll(&waiting, 1, 2) > 0 { return receive() }
-            await Task.yield()
-        }
-        return false
-    }
+    private func fill() async -> Bool { await Readable.wait(descriptor) ? receive() : false }
 
     /// Reads available input. Returns false at the end of the connection.
     private func receive() -> Bool {

@@ -20,13 +20,9 @@ package final class RawServer {
 
     deinit { close(listener) }
 
-    /// The next connection. Yields while it waits.
+    /// The next connection.
     package func next() async throws -> RawClient {
-        while !Task.isCancelled {
-            var waiting = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
-            if unsafe poll(&waiting, 1, 2) > 0 { return RawClient(descriptor: accept(listener, nil, nil)) }
-            await Task.yield()
-        }
-        throw RawClient.Failure(reason: "cancelled before a connection")
+        guard await Readable.wait(listener) else { throw RawClient.Failure(reason: "cancelled before a connection") }
+        return RawClient(descriptor: accept(listener, nil, nil))
     }
 }
