@@ -269,6 +269,16 @@ public final class ChangeSync: Sendable {
         }
     }
 
+    /// Receives the feed's present token from a live channel, and reads the changes up to it.
+    func receive(current token: String) async throws(LarderError) {
+        let isStored = try await gate.run { () async throws(LarderError) in
+            guard try await stored() == token else { return false }
+            markCaughtUp()
+            return true
+        }
+        if !isStored { try await catchUp() }
+    }
+
     /// Receives a page of the feed from a live channel, as `receive(_:)` does a change.
     func receive(_ batch: ChangeFeed.Batch, since token: String) async throws(LarderError) {
         try await gate.run { () async throws(LarderError) in

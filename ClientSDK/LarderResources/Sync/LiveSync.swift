@@ -280,7 +280,7 @@ public final class LiveSync: Sendable {
     private func receive(_ message: LiveSync.Message) async throws(LarderError) {
         switch (message, repair) {
         // Changes before the channel's token are in the feed.
-        case (.hello(let token), .feed(let sync)): if token != sync.token { try await sync.catchUp() }
+        case (.hello(let token), .feed(let sync)): try await sync.receive(current: token)
         case (.change(let change), .feed(let sync)): try await sync.receive(change)
         case (.page(let batch, let since), .feed(let sync)): try await sync.receive(batch, since: since)
         case (.update(let body), .feed(let sync)): try await sync.receive(body)

@@ -148,20 +148,32 @@ struct ChangeSyncTests {
         await running.value
     }
 
+    @Test func `a greeting with the stored token says that there are no more changes`() async throws {
+        let reads = Mutex(0)
+        let feed = ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in
+                reads.withLock { $0 += 1 }
+                return ChangeFeed.Batch([], nextToken: token, hasMore: false)
+            },
+            present: { () throws(LarderError) in "1" },
+            invalidateAll: { _ in }
+        )
+        let before = try scene.cache()
+        try await ChangeSync(feed, into: before).catchUp()
+        before.close()
+        let cache = try scene.cache()
+        let sync = ChangeSync(feed, into: cache)
+        let live = LiveSync(sync, LiveSync.Source([.webSocket]) { _, _ in KeptChannel(token: "1") }, in: cache)
+        let statuses = SequenceRecorder(sync.statuses)
+        let running = Task { await live.run() }
+        await statuses.wait { $0.last?.isCaughtUp == true }
+        #expect(cache.followedSince != nil && reads.withLock { $0 } == 1)
+        running.cancel()
+        await running.value
+    }
+
     @Test func `a channel rejected because its token is gone is opened with the token of a resync`() async throws {
-        final class Greeting: LiveSync.Channel {
-            let hasGreeted = Mutex(false)
-            let end = Mailbox<Void>()
-            func receive() async throws(LarderError) -> LiveSync.Message? {
-                let isFirst = hasGreeted.withLock { hasGreeted in
-                    defer { hasGreeted = true }
-                    return !hasGreeted
-                }
-                if isFirst { return .hello(token: "new") }
-                _ = await end.next()
-                return nil
-            }
-        }
         let cache = try scene.cache()
         try await cache.update { $0.setToken("old", for: "test") }
         let feed = ChangeFeed(
@@ -177,7 +189,7 @@ struct ChangeSyncTests {
         let source = LiveSync.Source([.webSocket]) { _, since throws(LarderError) in
             opened.withLock { $0.append(since) }
             if since == "old" { throw .tokenGone("The history is gone.") }
-            return Greeting()
+            return KeptChannel(token: "new")
         }
         let sync = ChangeSync(feed, into: cache)
         let live = LiveSync(sync, source, in: cache)
@@ -351,5 +363,19 @@ struct ChangeSyncTests {
         #expect(Set(passed.numbers.withLock { $0 }) == [5, 6, 7, 8, 9])
         try await gate.run { () async throws(LarderError) in passed.numbers.withLock { $0.append(10) } }
         #expect(passed.numbers.withLock { $0.last } == 10)
+    }
+}
+
+/// Sends a greeting and stays open.
+private final class KeptChannel: LiveSync.Channel {
+    private let greeting: Mutex<LiveSync.Message?>
+    private let end = Mailbox<Void>()
+
+    init(token: String) { greeting = Mutex(.hello(token: token)) }
+
+    func receive() async throws(LarderError) -> LiveSync.Message? {
+        if let greeting = greeting.withLock({ $0.take() }) { return greeting }
+        _ = await end.next()
+        return nil
     }
 }
