@@ -97,7 +97,7 @@ public final class APIClient: Sendable {
     /// - Parameters:
     ///   - server: the URL of the API: `http://127.0.0.1:8080`.
     ///   - account: the name of the account on this device. The server does not need to know it. One user signs in with it, and another
-    ///     one only after a sign-out. What was read before a sign-in stays stored and fresh after it, although the server may
+    ///     one only after `signOut`, which erases the content. What was read before a sign-in stays stored and fresh after it, although the server may
     ///     personalise it: read without a session under a name of its own, such as "guest", and open another client for the user.
     ///   - directory: the directory of all accounts. The system must not purge it, because it contains unsent changes.
     ///   - configuration: the settings of cache, session, transport and services.
@@ -195,7 +195,9 @@ public final class APIClient: Sendable {
             settings.monotonicClock
         )
         cache.outbox.resume()
-        if let live { services.follow(live, session, needsSession: configuration.events?.needsSession ?? false) }
+        guard let live else { return }
+        if configuration.events?.needsSession ?? false { limitToSession(live) }
+        live.start()
     }
 
     /// Stops the maintenance of the stores (`Services.maintenance`) after the current step, until it is set to false.
@@ -238,6 +240,10 @@ public final class APIClient: Sendable {
 
     /// Reports the progress of a synchronisation to telemetry until the client is closed.
     public func count(_ sync: ChangeSync) { services.count(sync) }
+
+    /// Lets a live sync run only while a user is signed in, until the client is closed: it stops when the session ends, and a started one
+    /// continues after the next sign-in, at most half a minute after one in another process. `live` needs no call.
+    public func limitToSession(_ live: LiveSync) { services.limit(live, to: session) }
 
     /// Applies another network monitor until the calling task is cancelled. The monitor of `services` needs no call.
     public func follow(_ network: NetworkMonitor) async {

@@ -41,6 +41,9 @@ final class RunningServices: Sendable {
     /// The key of the seed that spreads clients when the network returns. It is stored, so that each client keeps its delay.
     private static let seedKey = "larder.network.seed"
 
+    /// How often an expired session is compared with the tokens of other processes, for live syncs.
+    private static let signInCheckInterval: Duration = .seconds(30)
+
     /// Creates the client's own services.
     init(
         _ settings: APIClient.Services,
@@ -270,13 +273,22 @@ final class RunningServices: Sendable {
         }
     }
 
-    /// Runs a live sync until the end, or while a user is signed in.
-    func follow(_ live: LiveSync, _ session: BearerSession, needsSession: Bool) {
-        guard needsSession else { return live.start() }
+    /// Lets a live sync run only while a user is signed in.
+    ///
+    /// After the session has expired the live sync sends no request that would find the tokens of another process, so that they are looked
+    /// for at an interval.
+    func limit(_ live: LiveSync, to session: BearerSession) {
+        let clock = cache.configuration.monotonicClock
         let states = session.states
+        live.setAllowed(session.state.isSignedIn)
         run {
-            for await state in states {
-                if case .signedIn = state { live.start() } else { live.stop() }
+            while !Task.isCancelled {
+                // The state itself: an element that arrives at the end of a wait may be lost.
+                let state = session.state
+                live.setAllowed(state.isSignedIn)
+                var due: MonotonicTime?
+                if case .expired = state { due = clock.uptime + Self.signInCheckInterval }
+                if await states.next(until: due, by: clock) == nil, !Task.isCancelled { await session.adoptSignIn() }
             }
         }
     }

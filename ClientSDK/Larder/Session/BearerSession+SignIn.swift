@@ -13,31 +13,29 @@ extension BearerSession {
     /// Stored values stay as they are, also those that were read without a session: see the `account` of `APIClient.init`.
     ///
     /// - Parameter request: sends the credentials, without authorization.
-    /// - Throws: the error of the request; `.invalidArgument` if another user is signed in or has an expired session, whose content and
-    ///   unsent changes the account has: sign out first (`APIClient.signOut`), or open a client with another account name. This process's
-    ///   session decides: a sign-in in another process since then is not noticed. `.storage`,
-    ///   `.encoding` or `.closed` if the tokens could not be stored.
+    /// - Throws: the error of the request; `.invalidArgument` if another user has signed in to the account before, in any process, because
+    ///   the account has the content and the unsent changes of that user: sign out first (`APIClient.signOut`), or open a client with
+    ///   another account name. The new tokens are then revoked. `.storage`, `.encoding` or `.closed` if the tokens could not be stored;
+    ///   the account may belong to the new user all the same.
     public func signIn(_ request: (HTTPSource) async throws(LarderError) -> Grant) async throws(LarderError) {
         let asked = clock.now
         let reason = RequestReason("session", cause: "a sign-in", isUserInitiated: true)
         let grant = try await reason.around { () async throws(LarderError) in try await request(source) }
-        do { try requireSameUser(grant.userID) } catch {
-            await revoke(grant.accessToken)
+        do throws(LarderError) { try await keep(Self.tokens(grant, asked)) } catch {
+            if error.code == .invalidArgument { await revoke(grant.accessToken) }
             throw error
         }
-        try await keep(Self.tokens(grant, asked))
         cache.networkReturned()
     }
 
     /// Uses a token that cannot be renewed, such as a personal access token, as after `signIn`, whose errors it has.
     public func use(token: String, userID: String) async throws(LarderError) {
-        try requireSameUser(userID)
         try await keep(Tokens(access: token, refresh: "", userID: userID, expiresAt: .max))
         cache.networkReturned()
     }
 
     /// Deletes the tokens from memory and from their place, and then revokes them at the server if it can be reached. Stored values and
-    /// unsent changes stay, and any user can sign in afterwards: `APIClient.signOut` erases them too.
+    /// unsent changes stay, so that only the same user can sign in afterwards: `APIClient.signOut` erases them too.
     ///
     /// A failed revocation is reported as `CacheEvent.failed` and ends nothing: the tokens expire on the server. A failed deletion is
     /// reported as `CacheEvent.storageFailed`. It is carried out also if the calling task is cancelled.
@@ -69,16 +67,6 @@ extension BearerSession {
         } catch {
             cache.configuration.onEvent(.failed(resource: Self.key, error))
         }
-    }
-
-    /// The stored content and the unsent changes of an account belong to one user.
-    private func requireSameUser(_ userID: String) throws(LarderError) {
-        guard let known = self.userID, known != userID else { return }
-        throw LarderError(
-            .invalidArgument,
-            "The account has the content of user \"\(known)\", so that \"\(userID)\" cannot sign in to it. Sign out first "
-                + "(APIClient.signOut), or open a client with another account name."
-        )
     }
 
     func mayUseNetwork() -> Bool { cache.configuration.mayUseNetwork() }

@@ -13,7 +13,8 @@ extension BearerSession {
     ///
     /// - Parameter old: the tokens to be replaced; if other tokens are in use or stored, nothing happens. Nil: replaces any.
     /// - Returns: whether the new tokens are in use.
-    /// - Throws: `.storage`, `.encoding`, `.closed`, `.cancelled`. Then nothing has changed.
+    /// - Throws: `.invalidArgument` if `old` is nil and the account belongs to another user; `.storage`, `.encoding`, `.closed`,
+    ///   `.cancelled`. Then the tokens have not changed.
     @discardableResult
     func keep(_ tokens: Tokens, inPlaceOf old: Tokens? = nil) async throws(LarderError) -> Bool {
         let bytes: [UInt8]
@@ -21,7 +22,7 @@ extension BearerSession {
             throw LarderError(.encoding, "The tokens of the session could not be encoded: \(error)", cause: error)
         }
         let isUsed = try await storing.run { () async throws(LarderError) in
-            guard try await store(bytes, inPlaceOf: old) else { return false }
+            guard try await store(bytes, of: tokens.userID, inPlaceOf: old) else { return false }
             return current.withLock { current in
                 // A sign-out must not be undone: it deletes what was stored after this.
                 guard old == nil || current.tokens == old else { return false }
@@ -35,11 +36,12 @@ extension BearerSession {
     }
 
     /// Stores tokens; false if other tokens were stored first.
-    func store(_ bytes: [UInt8], inPlaceOf old: Tokens?) async throws(LarderError) -> Bool {
-        guard let secrets else { return true }
+    private func store(_ bytes: [UInt8], of userID: String, inPlaceOf old: Tokens?) async throws(LarderError) -> Bool {
         guard !cache.isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
         try await acquire(storingLock) { false }
         defer { storingLock?.release() }
+        if old == nil { try claim(for: userID) }
+        guard let secrets else { return true }
         if let old {
             // A rebuilt place contains no tokens.
             if let stored = try await Self.stored(in: secrets, reportedTo: cache), stored != old { return false }
@@ -47,6 +49,39 @@ extension BearerSession {
         }
         try await secrets.save(bytes, as: Self.secretName)
         return true
+    }
+
+    /// Makes a user the owner of the account's content and unsent changes. They have one owner until they are erased, whatever becomes of
+    /// the tokens, because a later user would see the content and send the changes.
+    ///
+    /// Call it while holding `storingLock`. The owner is stored before the tokens: without them, the same user can sign in again.
+    ///
+    /// - Throws: `.invalidArgument` if they belong to another user; `.storage`.
+    private func claim(for userID: String) throws(LarderError) {
+        let owner: String?
+        if let disk = cache.outboxDisk {
+            do {
+                owner = try disk.metadata(Self.ownerKey).map { String(decoding: $0, as: UTF8.self) }
+                if owner == nil {
+                    try disk.write(.powerLoss) { transaction in
+                        try transaction.setMetadata(Array(userID.utf8), for: Self.ownerKey)
+                    }
+                }
+            } catch {
+                throw LarderError(error)
+            }
+        } else {
+            owner = current.withLock { current in
+                defer { current.owner = current.owner ?? userID }
+                return current.owner
+            }
+        }
+        guard let owner, owner != userID else { return }
+        throw LarderError(
+            .invalidArgument,
+            "The account has the content of user \"\(owner)\", so that \"\(userID)\" cannot sign in to it. Sign out first "
+                + "(APIClient.signOut), or open a client with another account name."
+        )
     }
 
     /// Uses the tokens that another process has stored in place of `tokens`.
@@ -62,6 +97,14 @@ extension BearerSession {
         }
         if isUsed { announce() }
         return true
+    }
+
+    /// Uses the tokens of a sign-in by another process if this session has expired.
+    func adoptSignIn() async {
+        guard let tokens = current.withLock({ $0.tokens }), tokens.isExpired else { return }
+        do throws(LarderError) { _ = try await adoptStored(inPlaceOf: tokens) } catch {
+            // The next call and the next request read the tokens again.
+        }
     }
 
     func deleteStored() async {

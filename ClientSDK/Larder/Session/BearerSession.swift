@@ -22,6 +22,8 @@ public final class BearerSession: HTTPSource.Authorizer {
         case signedIn(userID: String)
         /// The user with this ID must sign in again. Stored values can be read.
         case expired(userID: String)
+
+        var isSignedIn: Bool { if case .signedIn = self { true } else { false } }
     }
 
     struct Current {
@@ -29,10 +31,14 @@ public final class BearerSession: HTTPSource.Authorizer {
         /// A grant that could not be stored yet, and the tokens that it replaces.
         var unstored: (tokens: Tokens, old: Tokens)?
         var renewal: SingleFlight<Void, Void, LarderError>?
+        /// The user whose content a cache without a disk has. With a disk, the owner is in the outbox's store (`ownerKey`).
+        var owner: String?
     }
 
     /// The name of the session in events.
     static let key = "larder.session"
+    /// The metadata of the outbox's store that contains the ID of the first user who has signed in. It is erased with the store.
+    static let ownerKey = "larder.session.owner"
     /// The delays between checks whether another process has finished its renewal.
     static let lockRetry = RetryPolicy(base: .milliseconds(50), ceiling: .milliseconds(500))
     /// The maximum time to wait for another process.
@@ -74,7 +80,8 @@ public final class BearerSession: HTTPSource.Authorizer {
         let directory = cache.outboxDisk?.configuration.directory
         renewalLock = directory.map { FileProcessLock(path: $0 + "/store.session") }
         storingLock = directory.map { FileProcessLock(path: $0 + "/store.session-change") }
-        current = Mutex(Current(tokens: try await Self.stored(in: self.secrets, reportedTo: cache)))
+        let tokens = try await Self.stored(in: self.secrets, reportedTo: cache)
+        current = Mutex(Current(tokens: tokens, owner: tokens?.userID))
     }
 
     public var state: State { current.withLock { Self.state($0.tokens) } }

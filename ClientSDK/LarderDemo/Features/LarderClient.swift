@@ -121,7 +121,8 @@ public final class LarderClient: Sendable {
         )
         followsLive = configuration.followsLive
         base.count(sync)
-        if case .signedIn = session.state { start() }
+        base.limitToSession(live)
+        start()
     }
 
     /// Whether the server delays the reply on purpose: a live channel or a long poll.
@@ -171,7 +172,7 @@ public final class LarderClient: Sendable {
         return profile
     }
 
-    /// Starts live updates, unless they are running or `followsLive` is false.
+    /// Starts live updates, unless they are running or `followsLive` is false. They run while a user is signed in.
     public func start() {
         if followsLive { live.start() }
     }

@@ -13,7 +13,7 @@ extension Commit {
         return try row.map { try decoded($0, decode) }
     }
 
-    private func decoded(
+    func decoded(
         _ row: DiskEntity,
         _ decode: @Sendable ([UInt8]) throws -> any Sendable
     ) throws -> StoredEntity {
@@ -62,23 +62,23 @@ extension Commit {
 
     /// A draft combined with the stored value, unless that has been removed in this commit, and the stored value that it contains.
     ///
-    /// - Returns: also whether the stored value may have more, but could not be read.
+    /// - Returns: also how to combine it with its row later, if the row could not be read.
     mutating func merged(
         _ draft: EntityDraft,
         _ merge: EntityDraft.Merge,
         _ known: StoredEntity?,
         _ disk: DiskPart
-    ) throws -> (draft: EntityDraft, base: StoredEntity?, lacksRow: Bool) {
+    ) throws -> (draft: EntityDraft, base: StoredEntity?, unread: EntityDraft.Merge?) {
         let base = if let known { MergeBase.known(known) } else { try row(of: draft, merge, disk) }
-        guard case .known(let found) = base else { return (draft, nil, true) }
-        guard let stored = found else { return (draft, nil, false) }
+        guard case .known(let found) = base else { return (draft, nil, merge) }
+        guard let stored = found else { return (draft, nil, nil) }
         // The guard of the disk decides about an older version.
-        if let old = stored.version, let new = draft.version, new < old { return (draft, nil, false) }
+        if let old = stored.version, let new = draft.version, new < old { return (draft, nil, nil) }
         core.owner.calls(.merge)
-        guard var merged = merge.draft(stored.value) else { return (draft, nil, false) }
+        guard var merged = merge.draft(draft.value, stored.value) else { return (draft, nil, nil) }
         merged.completeness = max(draft.completeness, stored.completeness)
         merged.isMemoryOnly = draft.isMemoryOnly || stored.isMemoryOnly
         merged.isPart = draft.isPart
-        return (merged, stored, stored.lacksRow)
+        return (merged, stored, stored.unreadMerge)
     }
 }

@@ -3,7 +3,7 @@ import LarderStorage
 
 /// Rows that lack changes of earlier commits, whose disk has failed.
 extension Commit {
-    /// Writes what memory still has, and removes or invalidates the other rows. Called before the steps; calls no user code.
+    /// Writes what memory still has, and removes or invalidates the other rows. Called before the steps.
     mutating func write(_ lacking: UnwrittenKeys.Keys, _ disk: DiskPart) throws {
         if lacking.hasMarks { hasNewMarks = true }
         if lacking.isEverything { return try disk.write { transaction in try transaction.removeAllItems() } }
@@ -18,20 +18,22 @@ extension Commit {
     }
 
     private mutating func write(_ key: EntityKey, _ lack: UnwrittenKeys.Lack, _ disk: DiskPart) throws {
-        if var stored = core.entities[key], stored.isUnwritten, let payload = stored.unwrittenPayload {
-            if stored.lacksRow, lack == .mark {
-                var hasRow = false
-                try disk.write { transaction in
-                    hasRow = try transaction.read { reading in try reading.entity(key) } != nil
-                    if hasRow { try transaction.invalidate(key) }
-                }
-                if hasRow {
-                    // The row has more, and the next reply is merged with it.
-                    entities[key] = .forgotten
-                    return
+        if var stored = core.entities[key], stored.isUnwritten, var payload = stored.unwrittenPayload {
+            if lack == .part, let merge = stored.unreadMerge, let row = try row(key, merge, disk),
+                let merged = merge.draft(stored.value, row.value)
+            {
+                // What cannot be encoded is not combined, and does not make the commit fail.
+                if let combined = try? merged.encoded() {
+                    payload = combined
+                    stored.value = merged.value
+                    stored.completeness = max(stored.completeness, row.completeness)
+                    // The part does not confirm the rest.
+                    stored.isInvalidated = true
+                    stored.cost = StoredEntity.overhead + payload.count
+                    changedValues.insert(key)
                 }
             }
-            stored.lacksRow = false
+            stored.unreadMerge = nil
             // A row that another process has stored meanwhile may be newer.
             guard try write(stored, payload, key, disk) == .stored else {
                 entities[key] = .elsewhere
@@ -44,9 +46,20 @@ extension Commit {
         }
         try disk.write { transaction in
             switch lack {
-            case .content: try transaction.remove(key)
+            // An older version must not follow a newer one.
+            case .content, .part: try transaction.remove(key)
             case .mark: try transaction.invalidate(key)
             }
+        }
+    }
+
+    /// The row with which a part is combined; nil if there is none or it cannot be decoded.
+    private func row(_ key: EntityKey, _ merge: EntityDraft.Merge, _ disk: DiskPart) throws -> StoredEntity? {
+        var row: DiskEntity?
+        try disk.write { transaction in row = try transaction.read { reading in try reading.entity(key) } }
+        do { return try row.map { try decoded($0, merge.decode) } } catch {
+            // It is replaced.
+            return nil
         }
     }
 
@@ -68,7 +81,7 @@ extension Commit {
         }
         try disk.write { transaction in
             switch lack {
-            case .content: try transaction.remove(key)
+            case .content, .part: try transaction.remove(key)
             case .mark: try transaction.invalidate(key)
             }
         }

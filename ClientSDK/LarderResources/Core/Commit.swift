@@ -173,12 +173,12 @@ struct Commit {
         }
         /// The stored value of which only a part was replaced. The rest is not newer than before.
         var base: StoredEntity?
-        var lacksRow = false
+        var unread: EntityDraft.Merge?
         if let merge = draft.merge {
             let new = draft
-            let (merged, old, lacks) = try merged(new, merge, known, disk)
+            let (merged, old, lacking) = try merged(new, merge, known, disk)
             draft = merged
-            lacksRow = lacks
+            unread = lacking
             if let old, new.completeness < old.completeness { base = old }
         }
         // A merged draft is off the disk if one of its parts is.
@@ -207,7 +207,7 @@ struct Commit {
             cost: 256
         )
         stored.isMemoryOnly = isOffDisk(draft)
-        stored.lacksRow = lacksRow && !disk.isThere
+        stored.unreadMerge = disk.isThere ? nil : unread
         if disk.isThere || hasFailedDisk && !stored.isMemoryOnly {
             let payload: [UInt8]
             core.owner.calls(.codec)
@@ -291,7 +291,7 @@ struct Commit {
             stored.seenCommits = seenCommits
             if disk.isThere {
                 guard try write(stored, payload, key, disk) == .stored else { return }
-                stored.lacksRow = false
+                stored.unreadMerge = nil
             } else {
                 stored.unwrittenPayload = payload
             }

@@ -9,11 +9,13 @@ import Synchronization
 /// safe from any thread.
 final class UnwrittenKeys: Sendable {
     /// What a row lacks.
-    enum Lack: Sendable {
+    enum Lack: Int, Sendable {
+        /// It does not say that it was invalidated. Its content is right.
+        case mark
+        /// It has to be combined with a newer part, which arrived while it could not be read.
+        case part
         /// It has another content than the source.
         case content
-        /// It does not say that it was invalidated. Its content is right, or is combined with the next answer.
-        case mark
     }
 
     struct Keys: Sendable {
@@ -27,7 +29,7 @@ final class UnwrittenKeys: Sendable {
 
         mutating func note(_ key: StoredKey, _ lack: Lack) {
             guard !isEverything else { return }
-            if lacks[key] != .content { lacks[key] = lack }
+            if lacks[key].map({ $0.rawValue < lack.rawValue }) ?? true { lacks[key] = lack }
             guard lacks.count > UnwrittenKeys.countMaximum else { return }
             lacks = [:]
             isEverything = true
@@ -79,7 +81,7 @@ final class UnwrittenKeys: Sendable {
         case .set(let stored) where stored.isMemoryOnly: nil
         // Its content is on the disk, with older times.
         case .set(let stored) where !stored.isUnwritten: stored.isInvalidated ? .mark : nil
-        case .set(let stored) where stored.lacksRow: .mark
+        case .set(let stored) where stored.unreadMerge != nil: .part
         case .elsewhere: .mark
         case .set, .removed, .forgotten: .content
         }

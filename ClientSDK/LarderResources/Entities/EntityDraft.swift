@@ -19,8 +19,8 @@ struct EntityDraft: Sendable {
     /// How a value is combined with the stored one (`CacheEntity.merge`).
     struct Merge: Sendable {
         let decode: @Sendable ([UInt8]) throws -> any Sendable
-        /// The combined value as a draft; nil if the stored value has another type.
-        let draft: @Sendable (_ stored: any Sendable) -> EntityDraft?
+        /// The combined value as a draft; nil if one of the values has another type.
+        let draft: @Sendable (_ new: any Sendable, _ stored: any Sendable) -> EntityDraft?
     }
 
     init<E: CacheEntity>(_ entity: E, completeness: Completeness) {
@@ -32,8 +32,9 @@ struct EntityDraft: Sendable {
         encode = { try E.codec.encode(entity) }
         isEqual = { ($0 as? E) == entity }
         merge = E.merge.map { merge in
-            Merge(decode: { try E.codec.decode($0) }) { stored in
-                (stored as? E).map { EntityDraft(merge(entity, $0), completeness: completeness) }
+            Merge(decode: { try E.codec.decode($0) }) { new, stored in
+                guard let new = new as? E, let stored = stored as? E else { return nil }
+                return EntityDraft(merge(new, stored), completeness: completeness)
             }
         }
     }

@@ -22,8 +22,8 @@ struct StoredEntity: Sendable {
     /// The encoded value, while the disk lacks it because it has failed.
     var unwrittenPayload: [UInt8]?
 
-    /// Whether the value was made without a row that could not be read. It leaves memory when the row is found.
-    var lacksRow = false
+    /// Combines the value with its row, which could not be read when the value arrived; nil if the value contains its row.
+    var unreadMerge: EntityDraft.Merge?
 
     /// Whether the value should be on the disk and is not, because the disk has failed.
     var isUnwritten: Bool { !isMemoryOnly && seenCommits == Self.memoryOnly }

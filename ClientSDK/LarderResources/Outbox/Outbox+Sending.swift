@@ -109,10 +109,16 @@ extension Outbox {
             return []
         }
         defer { turn.leave() }
+        // Before the rows are read: a call that asks for a check from here on gets another one.
+        let looksForOthers = state.withLock { state in
+            defer { state.looksForOthers = false }
+            return state.looksForOthers
+        }
         do {
-            if state.withLock({ $0.looksForOthers }) { try reviewRejected() }
+            if looksForOthers { try reviewRejected() }
             try adoptNew()
         } catch {
+            if looksForOthers { state.withLock { $0.looksForOthers = true } }
             stall(now, delayResets, error)
             return []
         }
@@ -158,7 +164,6 @@ extension Outbox {
 
     private func take(_ now: MonotonicTime, _ conduct: NetworkBehavior, _ limit: Int) -> [[Outbox.Entry]] {
         let (batches, next) = state.withLock { state -> ([[Outbox.Entry]], MonotonicTime?) in
-            state.looksForOthers = false
             state.failedLockAttempts = 0
             state.lockRetryDue = nil
             guard !state.isPaused, !state.isClosed else { return ([], nil) }

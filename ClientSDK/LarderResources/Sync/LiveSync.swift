@@ -83,11 +83,20 @@ public final class LiveSync: Sendable {
         case invalidation(LarderCache, @Sendable (inout CacheUpdate) -> Void)
     }
 
+    private struct Running {
+        /// Whether `start` was called, and no `stop` since.
+        var isWanted = false
+        var isAllowed = true
+        var task: Task<Void, Never>?
+        /// The last task that was cancelled, which may not have ended yet.
+        var cancelled: Task<Void, Never>?
+    }
+
     private let repair: Repair
     private let source: LiveSync.Source
     private let configuration: CacheConfiguration
     private let retry: RetryPolicy
-    private let running = Mutex<Task<Void, Never>?>(nil)
+    private let running = Mutex(Running())
     private let hub = EventHub<State>()
     private let present = Mutex(State.idle)
     private let returns = EventHub<Void>()
@@ -136,16 +145,35 @@ public final class LiveSync: Sendable {
         returning = cache.core.returns.add { [returns] _ in for wakeup in returns.post(()) { wakeup.resume() } }
     }
 
-    /// Runs in a task of its own until `stop`. Does nothing if it has been started.
-    public func start() {
-        running.withLock { running in
-            guard running == nil else { return }
-            running = Task { await self.run() }
-        }
-    }
+    /// Runs in a task of its own until `stop`. Does nothing if it has been started. It waits for the end of a run that was stopped.
+    public func start() { change { $0.isWanted = true } }
 
     /// Ends what `start` has begun. The next start makes up for missed messages.
-    public func stop() { running.withLock { $0.take() }?.cancel() }
+    public func stop() { change { $0.isWanted = false } }
+
+    /// Whether it may run after `start`; true at first. While it may not, nothing is sent. When it may again, it makes up for missed
+    /// messages.
+    package func setAllowed(_ isAllowed: Bool) { change { $0.isAllowed = isAllowed } }
+
+    /// Whether a task runs that was not cancelled.
+    var isRunning: Bool { running.withLock { $0.task != nil } }
+
+    private func change(_ body: (inout Running) -> Void) {
+        running.withLock { running in
+            body(&running)
+            guard running.isWanted, running.isAllowed else {
+                guard let task = running.task.take() else { return }
+                task.cancel()
+                running.cancelled = task
+                return
+            }
+            guard running.task == nil else { return }
+            running.task = Task { [cancelled = running.cancelled.take()] in
+                await cancelled?.value
+                await self.run()
+            }
+        }
+    }
 
     /// The current state.
     public var state: State { present.withLock { $0 } }

@@ -132,6 +132,38 @@ struct MergingTests {
         #expect(unread > 0)
     }
 
+    @Test(arguments: [false, true])
+    func `an older row is not shown in place of a part that arrived without it`(isEvicted: Bool) async throws {
+        var unread = 0
+        for step in 1...16 {
+            let place = CacheScene()
+            let killable = KillableStore(DiskStore.Configuration(directory: place.path, clock: place.clock))
+            let cache = try await onDiskAlone(killable, place)
+            killable.limitRoom(to: 0)
+            killable.fail(.inputOutput, atStep: step)
+            let isUnread = try await cache.refresh(bookmarks(2)).value?.items.first?.text == nil
+            killable.heal()
+            killable.limitRoom(to: nil)
+            defer {
+                cache.close()
+                killable.abandon()
+            }
+            guard isUnread else { continue }
+            unread += 1
+            if isEvicted { cache.trimMemory(toBytes: 0) }
+            try await cache.update { $0.setToken("t", for: "feed") }
+            let stored = cache.stored(article(ScriptedSource()))
+            if isEvicted {
+                #expect(stored == nil, "step \(step)")
+            } else {
+                #expect(stored?.value == Article(id: 7, text: "a", isBookmarked: true, revision: 2), "step \(step)")
+                // The part does not confirm the text.
+                #expect(stored?.freshness == .stale(.invalidated), "step \(step)")
+            }
+        }
+        #expect(unread > 0)
+    }
+
     @Test func `a part does not renew the value that it is merged into`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<Article>()

@@ -237,8 +237,9 @@ struct OutboxSharingTests {
         let gate = ScriptedSource<Int>()
         try one.enqueue(Tap(post: "9", isLike: true), slow(gate))
         one.outbox.resume()
-        two.outbox.resume()
         await gate.waitForRequests(1)
+        // Not before: it would take the lock for a moment, and the first process would wait for it by a clock that does not move.
+        two.outbox.resume()
         let statuses = SequenceRecorder(two.outbox.statuses)
         let receipt = Task { try await two.commit(Tap(post: "1", isLike: true), pay("two")) }
         await statuses.wait { _ in two.outbox.entries.contains { $0.operation == "pay" } }
@@ -259,6 +260,34 @@ struct OutboxSharingTests {
         }
         #expect(try await receipt.value == 1)
         #expect(senders.withLock { $0 } == ["two"])
+    }
+
+    @Test func `rows that arrive while others are read are found by a check during it`() async throws {
+        let one = try scene.cache()
+        let two = try scene.cache()
+        let plain = server.operation
+        var watching = plain
+        let isFirst = Mutex(true)
+        watching.changes = { tap, changes in
+            plain.changes(tap, &changes)
+            guard
+                isFirst.withLock({ isFirst in
+                    defer { isFirst = false }
+                    return isFirst
+                })
+            else { return }
+            // The rows were read, and this one is not among them.
+            do { try two.enqueue(Tap(post: "2", isLike: true), plain) } catch { Issue.record(error) }
+            one.networkReturned()
+        }
+        one.outbox.register(watching)
+        try two.enqueue(Tap(post: "1", isLike: true), plain)
+        one.outbox.resume()
+        let statuses = SequenceRecorder(one.outbox.statuses)
+        await statuses.wait { [server] in
+            $0.last?.inFlight == 0 && server.post("1").isMine && server.post("2").isMine
+        }
+        #expect(server.requests.flatMap { $0 }.sorted() == ["1+", "2+"])
     }
 
     @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])

@@ -43,4 +43,54 @@ struct LiveSyncTests {
         running.cancel()
         await running.value
     }
+
+    private struct EndedChannel: LiveSync.Channel {
+        func receive() async throws(LarderError) -> LiveSync.Message? { nil }
+    }
+
+    /// A live sync whose channels open after `gate`, also when they are cancelled.
+    private func live(_ gate: TransportGate) throws -> LiveSync {
+        let source = LiveSync.Source([.webSocket]) { _, _ throws(LarderError) in
+            let passing = Task { try await gate.pass() }
+            do { try await passing.value } catch { throw LarderError(error) }
+            return EndedChannel()
+        }
+        return LiveSync(source, in: try scene.cache()) { _ in }
+    }
+
+    @Test func `a start waits for the end of the run that was stopped`() async throws {
+        let gate = TransportGate()
+        let live = try live(gate)
+        live.start()
+        await gate.waitForHeld()
+        live.stop()
+        live.start()
+        for _ in 0..<100 { await Task.yield() }
+        #expect(gate.heldCount == 1)
+        gate.release()
+        await gate.waitForHeld()
+        #expect(live.state == .connecting(.webSocket))
+        live.stop()
+        gate.open()
+    }
+
+    @Test func `it runs only while it is wanted and allowed`() async throws {
+        let gate = TransportGate()
+        let live = try live(gate)
+        live.setAllowed(false)
+        live.start()
+        #expect(!live.isRunning)
+        live.setAllowed(true)
+        #expect(live.isRunning)
+        live.setAllowed(false)
+        #expect(!live.isRunning)
+        live.stop()
+        live.setAllowed(true)
+        #expect(!live.isRunning)
+        live.start()
+        #expect(live.isRunning)
+        live.stop()
+        #expect(!live.isRunning)
+        gate.open()
+    }
 }

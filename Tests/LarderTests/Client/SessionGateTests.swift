@@ -49,11 +49,14 @@ struct SessionGateTests {
     }
 
     @Test(arguments: [false, true])
-    func `another user cannot sign in to an account before a sign-out`(hasExpired: Bool) async throws {
+    func `another user cannot sign in to an account before its content is erased`(hasExpired: Bool) async throws {
         let transport = ScriptedTransport { request, _ throws(TransportError) in
             ClientFixture.json("{}", status: request.url.hasSuffix("/token") ? .badRequest : .ok)
         }
-        let client = try await fixture.client(transport)
+        let revoked = Mutex<[String]>([])
+        let client = try await fixture.client(transport) { configuration in
+            configuration.session.revoke = { _, token throws(LarderError) in revoked.withLock { $0.append(token) } }
+        }
         try await client.session.signIn { _ throws(LarderError) in ClientFixture.grant("1") }
         if hasExpired {
             clock.advance(by: .seconds(601))
@@ -68,9 +71,19 @@ struct SessionGateTests {
         }
         #expect(first?.code == .invalidArgument && second?.code == .invalidArgument)
         #expect(client.session.userID == "ana")
+        #expect(revoked.withLock { $0 } == ["2"])
         await client.session.signOut()
-        try await client.session.use(token: "3", userID: "ben")
-        #expect(client.session.state == .signedIn(userID: "ben"))
+        let third = await #expect(throws: LarderError.self) {
+            try await client.session.signIn { _ throws(LarderError) in ClientFixture.grant("4", user: "ben") }
+        }
+        #expect(third?.code == .invalidArgument && client.session.state == .signedOut)
+        #expect(revoked.withLock { $0 } == ["2", "1", "4"])
+        try await client.session.use(token: "5", userID: "ana")
+        try await client.signOut()
+        let next = try await fixture.client(transport)
+        try await next.session.use(token: "6", userID: "ben")
+        #expect(next.session.state == .signedIn(userID: "ben"))
+        next.close()
     }
 
     @Test func `a renewal that a person's refresh needs does not wait`() async throws {

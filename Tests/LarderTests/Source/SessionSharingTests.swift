@@ -166,6 +166,78 @@ struct SessionSharingTests {
         #expect(try await second.accessToken() == "access-2")
     }
 
+    private func session(inMemory: Bool = false) async throws -> BearerSession {
+        try await BearerSession(
+            try scene.cache(inMemory: inMemory),
+            HTTPSource("http://server", transport: server.transport()),
+            .demo
+        )
+    }
+
+    @Test func `another user cannot sign in through another process`() async throws {
+        // Opened before the sign-in, so that it has no tokens.
+        let second = try await session()
+        let first = try await session()
+        try await first.use(token: "1", userID: "ana")
+        let error = await #expect(throws: LarderError.self) { try await second.use(token: "2", userID: "ben") }
+        #expect(error?.code == .invalidArgument && second.state == .signedOut)
+        #expect(try await session().state == .signedIn(userID: "ana"))
+    }
+
+    @Test func `one of several users who sign in at one moment has the account`() async throws {
+        let session = try await session()
+        let outcomes = await withTaskGroup { group in
+            for number in 0..<8 {
+                group.addTask {
+                    do throws(LarderError) {
+                        try await session.use(token: "\(number)", userID: "user \(number)")
+                    } catch {
+                        return error.code.rawValue
+                    }
+                    return "user \(number)"
+                }
+            }
+            return await group.reduce(into: [String]()) { $0.append($1) }
+        }
+        let accepted = outcomes.filter { $0.hasPrefix("user") }
+        #expect(accepted.count == 1 && outcomes.count { $0 == "invalidArgument" } == 7)
+        #expect(session.userID == accepted.first)
+    }
+
+    @Test func `a sign-in that waits for another process is compared with the user who was faster`() async throws {
+        let (holder, first, second) = (try await session(), try await session(), try await session())
+        #expect(try holder.storingLock?.take() == true)
+        let waiting = Task { try await second.use(token: "2", userID: "ben") }
+        try await scene.clock.waitForSleepers()
+        holder.storingLock?.release()
+        try await first.use(token: "1", userID: "ana")
+        scene.clock.advance(by: .seconds(1))
+        let error = await #expect(throws: LarderError.self) { try await waiting.value }
+        #expect(error?.code == .invalidArgument && second.state == .signedOut)
+    }
+
+    @Test func `another user cannot sign in after the loss of the tokens`() async throws {
+        let first = try await session()
+        try await first.use(token: "1", userID: "ana")
+        try await first.secrets?.delete(BearerSession.secretName)
+        let next = try await session()
+        #expect(next.state == .signedOut)
+        let error = await #expect(throws: LarderError.self) { try await next.use(token: "2", userID: "ben") }
+        #expect(error?.code == .invalidArgument && next.state == .signedOut)
+        try await next.use(token: "3", userID: "ana")
+        #expect(next.state == .signedIn(userID: "ana"))
+    }
+
+    @Test func `another user cannot sign in to a cache in memory after a sign-out of the session`() async throws {
+        let session = try await session(inMemory: true)
+        try await session.use(token: "1", userID: "ana")
+        await session.signOut()
+        let error = await #expect(throws: LarderError.self) { try await session.use(token: "2", userID: "ben") }
+        #expect(error?.code == .invalidArgument && session.state == .signedOut)
+        try await session.use(token: "3", userID: "ana")
+        #expect(session.state == .signedIn(userID: "ana"))
+    }
+
     @Test func `a renewal with a lost reply is repeated with the same token`() async throws {
         let (first, _) = try await pair()
         server.state.withLock { state in
