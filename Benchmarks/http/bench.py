@@ -21,7 +21,7 @@ import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-SERVER = str(ROOT / ".build/release/larder-server")
+SERVER = os.environ.get("BENCH_SERVER", str(ROOT / ".build/release/larder-server"))
 SECONDS = int(os.environ.get("BENCH_SECONDS", "3"))
 RUNS = int(os.environ.get("BENCH_RUNS", "5"))
 results = {}
@@ -32,9 +32,9 @@ def pinned(core, *command):
 
 
 class Server:
-    def __init__(self, *flags):
-        self.process = subprocess.Popen(pinned(0, SERVER, "--port", "0", *flags), stdout=subprocess.PIPE, text=True, cwd=ROOT)
-        self.url = re.search(r"http://\S+", self.process.stdout.readline()).group(0)
+    def __init__(self, *flags, command=(), core=0):
+        self.process = subprocess.Popen(pinned(core, SERVER, *command, "--port", "0", *flags), stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        self.url = re.search(r"http://[^\s,]+", self.process.stdout.readline()).group(0)
         self.port = int(self.url.rsplit(":", 1)[1])
 
     def __enter__(self):
@@ -57,8 +57,8 @@ class Server:
         return urllib.request.urlopen(urllib.request.Request(self.url + path, headers=headers))
 
 
-def wrk(url, *flags, env=None):
-    command = pinned(1, "wrk", "-t1", "-c64", f"-d{SECONDS}", *flags, url)
+def wrk(url, *flags, connections=64, env=None):
+    command = pinned(1, "wrk", "-t1", f"-c{connections}", f"-d{SECONDS}", *flags, url)
     text = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(env or {})}).stdout
     if "Non-2xx" in text:
         rejected = int(re.search(r"Non-2xx or 3xx responses: (\d+)", text).group(1))
@@ -267,13 +267,37 @@ def sockets():
         show("one event to 1,000 WebSockets", values, "ms")
 
 
+def proxy():
+    """The proxy beside nginx, each on one core, in front of the server, which shares the other core with wrk."""
+    if not shutil.which("nginx"):
+        return print("skipped: the proxy (nginx is not installed)")
+    with Server("--no-journal", core=1) as origin, tempfile.TemporaryDirectory() as scratch:
+        port = free_port()
+        os.chmod(scratch, 0o755)
+        pathlib.Path(scratch, "nginx.conf").write_text(
+            f"worker_processes 1; daemon off; pid {scratch}/pid; error_log /dev/null; events {{ worker_connections 1024; }}\n"
+            f"http {{ access_log off; tcp_nodelay on; keepalive_requests 1000000000;\n"
+            f"client_body_temp_path {scratch}; proxy_temp_path {scratch}; fastcgi_temp_path {scratch}; uwsgi_temp_path {scratch};\n"
+            f"scgi_temp_path {scratch}; upstream origin {{ server 127.0.0.1:{origin.port}; keepalive 64; keepalive_requests 1000000000; }}\n"
+            f"server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://origin; proxy_http_version 1.1;\n"
+            f"proxy_set_header Connection \"\"; }} }} }}\n")
+        nginx = subprocess.Popen(pinned(0, "nginx", "-c", f"{scratch}/nginx.conf"), stderr=subprocess.DEVNULL)
+        page = "/v1/feed?limit=5"
+        try:
+            with Server("--no-journal", command=["proxy", "--to", origin.url]) as silent, Server(command=["proxy", "--to", origin.url]) as plain:
+                urls = {"nginx": f"http://127.0.0.1:{port}", "larder-server proxy --no-journal": silent.url, "larder-server proxy": plain.url}
+                contend({name: lambda url=url: wrk(url + page, connections=16) for name, url in urls.items()}, against="nginx")
+        finally:
+            nginx.terminate()
+
+
 def main():
     if not shutil.which("wrk"):
         sys.exit("The benchmarks need wrk: apt-get install wrk (and nginx-light and gcc for the comparison).")
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout.strip()
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
     print(f"{cpu}, {os.cpu_count()} cores, Linux {platform.release()}, release build of {commit}; {RUNS} runs of {SECONDS} s, 64 connections")
-    scenarios = {"pages": pages, "anew": anew, "control": control, "worlds": worlds, "transfers": transfers, "starts": starts, "sockets": sockets}
+    scenarios = {"pages": pages, "anew": anew, "control": control, "worlds": worlds, "transfers": transfers, "starts": starts, "sockets": sockets, "proxy": proxy}
     for name in sys.argv[1:] or [name for name in scenarios if name != "anew"]:
         scenarios[name]()
     (ROOT / ".build/bench.json").write_text(json.dumps({"commit": commit, "cpu": cpu, "results": results}, indent=1))

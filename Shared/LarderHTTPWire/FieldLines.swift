@@ -22,9 +22,7 @@ package struct FieldLines: Sendable, Hashable {
     }
 
     static func endOfLine(_ head: [UInt8], from start: Int) -> Int {
-        var index = start
-        while index < head.count, head[index] != 0x0D { index += 1 }
-        return index
+        ByteSearch.firstCR(in: head.span, from: start)
     }
 
     private static func lines(_ head: [UInt8], from first: Int, _ acceptsFolds: Bool) throws(HTTPWireError) -> [Line] {
@@ -40,12 +38,12 @@ package struct FieldLines: Sendable, Hashable {
                 throw HTTPWireError(.malformed, "A field line does not begin with a name and a colon.")
             }
             var valueStart = isFold ? start : colon + 1
-            var end = valueStart
+            var end = ByteSearch.firstControl(in: head.span, from: valueStart)
             while end < head.count, head[end] != 0x0D {
-                guard head[end] >= 0x20 || head[end] == 0x09, head[end] != 0x7F else {
+                guard head[end] == 0x09 else {
                     throw HTTPWireError(.malformed, "A field value has a control character.")
                 }
-                end += 1
+                end = ByteSearch.firstControl(in: head.span, from: end + 1)
             }
             let lineEnd = end
             while valueStart < end, head[valueStart] == 0x20 || head[valueStart] == 0x09 { valueStart += 1 }

@@ -38,6 +38,10 @@ package struct HeadScanner: Sendable {
             scanned = index
         }
         while index < bytes.count {
+            if case .line = state {
+                index = ByteSearch.firstControl(in: bytes, from: index)
+                guard index < bytes.count else { break }
+            }
             let byte = bytes[index]
             index += 1
             switch state {

@@ -28,15 +28,15 @@ package struct ResponseHead: Sendable, Hashable {
         return fields
     }
 
-    /// The status line with the reason that was received, as a line of HTTP/1.1 with its CRLF.
-    package var statusLine: [UInt8] {
+    /// Appends the status line with the reason that was received, as a line of HTTP/1.1 with its CRLF.
+    package func appendStatusLine(to bytes: inout [UInt8]) {
         let received = lines.head[..<FieldLines.endOfLine(lines.head, from: 0)]
-        var line = Array("HTTP/1.1".utf8)
-        line.append(contentsOf: received.dropFirst(line.count))
+        let version = "HTTP/1.1".utf8
+        bytes.append(contentsOf: version)
+        bytes.append(contentsOf: received.dropFirst(version.count))
         // The space stands before an empty reason too (RFC 9112 §4).
-        if received.count == 12 { line.append(0x20) }
-        line.append(contentsOf: "\r\n".utf8)
-        return line
+        if received.count == 12 { bytes.append(0x20) }
+        bytes.append(contentsOf: "\r\n".utf8)
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }

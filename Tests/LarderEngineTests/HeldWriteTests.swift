@@ -5,6 +5,26 @@ import Testing
 
 @testable import LarderEngine
 
+/// Keeps the exchanges of requests for `/kept` and echoes other requests.
+private final class Keeper: ExchangeHandler {
+    let kept = Mutex<[Exchange]>([])
+
+    func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
+        guard request.pathText == "/kept" else { return EchoHandler.reply(to: request) }
+        kept.withLock { $0.append(exchange) }
+        return nil
+    }
+
+    func rejected(_ rejection: Rejection) -> Response { Response(status: rejection.status) }
+
+    var wantsRecords: Bool { false }
+    var wantsHeads: Bool { false }
+
+    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
+
+    func finished(_ record: ExchangeRecord) {}
+}
+
 /// Echoes the request or returns the requested number of bytes, and collects the exchange records.
 private final class Notebook: ExchangeHandler {
     let told = Mutex<[String]>([])
@@ -131,6 +151,28 @@ struct HeldWriteTests {
             for client in staying { #expect(try await client.reply().text == "GET /stays ") }
             // The record is written before the reply is sent.
             #expect(notebook.told.withLock { $0.count { $0 == "/stays" } } == 3)
+        }
+    }
+
+    @Test func `a reply does not wait for a later job of its turn`() async throws {
+        let keeper = Keeper()
+        try await EchoHandler.serve(keeper) { server in
+            let client = try RawClient(port: server.address.port)
+            let other = try RawClient(port: server.address.port)
+            try client.send("GET /kept HTTP/1.1\r\nHost: h\r\n\r\n")
+            while keeper.kept.withLock({ $0.isEmpty }), !Task.isCancelled { await Task.yield() }
+            let exchange = try #require(keeper.kept.withLock { $0.first })
+            let isReceived = Signal()
+            defer { isReceived.set() }
+            try server.holdingLoop {
+                // With another event the turn holds writes.
+                try other.send("GET /other HTTP/1.1\r\nHost: h\r\n\r\n")
+                exchange.complete(.response(Response(status: .noContent)))
+                server.loops[0].execute { isReceived.wait() }
+            }
+            #expect(try await client.reply().status == 204)
+            isReceived.set()
+            #expect(try await other.reply().status == 200)
         }
     }
 }

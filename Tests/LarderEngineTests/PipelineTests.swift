@@ -20,7 +20,7 @@ private final class PaddedReplies: ExchangeHandler {
             return EchoHandler.reply(to: request)
         }
         handledCount.add(1, ordering: .relaxed)
-        let output = exchange.loop.connection(exchange.connection)?.output.heldBytes ?? 0
+        let output = exchange.connection?.output.heldBytes ?? 0
         waitingMaximum.max(exchange.loop.scratch.count + output, ordering: .relaxed)
         let count = Int(request.pathText.dropFirst()) ?? 0
         let body = Array("\(request.exchangeIndex) ".utf8) + [UInt8](repeating: 0x61, count: count)

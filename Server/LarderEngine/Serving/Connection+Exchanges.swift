@@ -13,7 +13,7 @@ extension Connection {
         request.peer = peer
         // Pending while the handler decides: it may end the exchange before it returns.
         pendingReply = PendingReply(request: request, started: loop.now, isHeld: true)
-        let exchange = Exchange(loop: loop, connection: id, index: exchangeCount)
+        let exchange = Exchange(loop: loop, connection: self, index: exchangeCount)
         if loop.handler.began(request, exchange) == .proceed { pendingReply = nil }
     }
 

@@ -12,7 +12,9 @@ import LarderTime
 /// It processes one request at a time. While a reply is pending, or replies wait for a slow reader, later requests are not parsed,
 /// and at most `unreadBytesMaximum` and one read buffer of them are read. So at most `Output.copiedBytesMaximum` and one reply
 /// wait for a peer that pipelines requests and does not read.
-final class Connection {
+///
+/// `@unchecked Sendable`: other threads have it only inside of an `Exchange`, which passes it to jobs of the loop and does not use it.
+final class Connection: DescriptorUser, @unchecked Sendable {
     enum Mode {
         case http
         case webSocket(WebSocketChannel)
@@ -207,7 +209,7 @@ final class Connection {
         // The loop's own time is updated once per turn: sufficient for deadlines, too coarse for records.
         let started = loop.handler.wantsRecords ? loop.configuration.monotonic.uptime : loop.now
         pendingReply = PendingReply(request: copy request, started: started)
-        let exchange = Exchange(loop: loop, connection: id, index: exchangeCount)
+        let exchange = Exchange(loop: loop, connection: self, index: exchangeCount)
         guard let reply = loop.handler.handle(request, exchange) else { return }
         write(reply)
         if let repeatable = reply.repeatable, case .prepared(let prepared, let extra) = reply.content,

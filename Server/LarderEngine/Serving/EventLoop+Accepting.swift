@@ -43,10 +43,7 @@ extension EventLoop {
     private func admit(_ descriptor: Int32, _ peer: SocketAddress) {
         let (id, count) = census.enter()
         let connection = Connection(descriptor, id: id, peer: peer, loop: self)
-        if connections.isEmpty { nextSweep = now + .seconds(1) }
         connections[id] = connection
-        while descriptors.count <= Int(descriptor) { descriptors.append(nil) }
-        descriptors[Int(descriptor)] = connection
         watch(connection, for: .read)
         if count > configuration.connectionsMaximum {
             connection.reject(

@@ -27,8 +27,7 @@ extension EventLoop {
             }
             return (mailbox.endings, mailbox.jobs)
         }
-        for job in jobs[nextJob...] { job.otherwise?() }
-        for job in dropped { job.otherwise?() }
+        for case .run(_, let otherwise?) in jobs[nextJob...] + dropped { otherwise() }
         jobs = []
         nextJob = 0
         for ending in endings { ending() }

@@ -1,4 +1,5 @@
 import LarderHTTP
+import LarderHTTPWire
 import LarderTime
 import Synchronization
 
@@ -9,7 +10,13 @@ import Synchronization
 /// `@unchecked Sendable`: the stored properties below the line "Confined" are used on the loop's thread only. Other threads
 /// reach it only through the mailbox, which is a `Mutex`, and `connection(_:)` traps on another thread.
 package final class EventLoop: @unchecked Sendable {
-    typealias Job = (run: @Sendable () -> Void, otherwise: (@Sendable () -> Void)?)
+    /// What the loop does in one of its next turns.
+    enum Job {
+        /// `otherwise` is called if the loop ends first.
+        case run(@Sendable () -> Void, otherwise: (@Sendable () -> Void)?)
+        /// Answers an exchange of a connection. A case of its own, so that no closure is allocated for each reply.
+        case reply(Reply, Connection, index: Int)
+    }
 
     struct Mailbox {
         var jobs: [Job] = []
@@ -31,10 +38,9 @@ package final class EventLoop: @unchecked Sendable {
     var listener: Listener?
     let poller: any Poller
     var connections: [UInt64: Connection] = [:]
-    /// By descriptor: the system assigns the lowest free one.
-    var descriptors: [Connection?] = []
-    /// The users of other descriptors than those of served connections.
-    private var users: [Int32: any DescriptorUser] = [:]
+    /// The users of watched descriptors, except the listener and the wake-up. By descriptor: the system assigns the lowest free one.
+    private var users: [(any DescriptorUser)?] = []
+    private var userCount = 0
     var pools: [UpstreamPool] = []
     var lastUpstream: UInt64 = 0
     private var timers = TimerQueue()
@@ -68,6 +74,8 @@ package final class EventLoop: @unchecked Sendable {
     private(set) var holdsWrites = false
     private var held: [Connection] = []
     private var heldUpstream: [UpstreamConnection] = []
+    /// Used by the connection to another server that is being read.
+    var responseEvents: [ResponseReader.Event] = []
     private var spareBuffers: [WriteBuffer] = []
 
     /// The maximum number of replies that are written together, of up to 64 KiB each.
@@ -105,13 +113,18 @@ package final class EventLoop: @unchecked Sendable {
     /// As `execute`; if the loop has ended, `otherwise` runs immediately. A job that was accepted and not run when the loop
     /// ends is discarded, and its `otherwise` runs.
     package func executeOrElse(_ job: @escaping @Sendable () -> Void, _ otherwise: (@Sendable () -> Void)?) {
+        if !enqueue(.run(job, otherwise: otherwise)) { otherwise?() }
+    }
+
+    /// Adds a job; false if the loop has ended.
+    @discardableResult func enqueue(_ job: Job) -> Bool {
         let (mustWake, hasEnded) = mailbox.withLock { mailbox in
             guard !mailbox.hasEnded else { return (false, true) }
-            mailbox.jobs.append((job, otherwise))
+            mailbox.jobs.append(job)
             return (mailbox.jobs.count == 1, false)
         }
-        if hasEnded { otherwise?() }
         if mustWake, !isCurrent { wakeUp.signal() }
+        return !hasEnded
     }
 
     /// Runs a job on the loop after a delay on the server's monotonic clock.
@@ -195,14 +208,12 @@ package final class EventLoop: @unchecked Sendable {
 
     private func serve(_ event: (descriptor: Int32, readiness: Readiness)) {
         let place = Int(event.descriptor)
-        if place < descriptors.count, let connection = descriptors[place] {
-            connection.ready(event.readiness)
+        if place < users.count, let user = users[place] {
+            user.ready(event.readiness)
         } else if event.descriptor == wakeUp.descriptor {
             wakeUp.clear()
         } else if let listener, event.descriptor == listener.descriptor {
             acceptConnections(from: listener)
-        } else {
-            users[event.descriptor]?.ready(event.readiness)
         }
     }
 
@@ -215,7 +226,7 @@ package final class EventLoop: @unchecked Sendable {
     private func timeout() -> Int32 {
         if !endOfTurn.isEmpty || !resuming.isEmpty || nextJob < jobs.count { return 0 }
         if mailbox.withLock({ !$0.jobs.isEmpty }) { return 0 }
-        var next = connections.isEmpty && users.isEmpty ? nil : Optional(nextSweep)
+        var next = userCount == 0 ? nil : Optional(nextSweep)
         if let timer = timers.next { next = min(next ?? timer, timer) }
         var left = next.map { ($0 - configuration.monotonic.uptime).nanosecondsSaturating } ?? .max
         if let deadline = stopDeadline ?? nextListen {
@@ -239,18 +250,26 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private func runJobs() {
-        if jobs.isEmpty { jobs = mailbox.withLock { exchange(&$0.jobs, with: []) } }
+        if jobs.isEmpty { mailbox.withLock { swap(&$0.jobs, &jobs) } }
         let end = min(nextJob + Self.jobsMaximum, jobs.count)
         while nextJob < end {
             let job = jobs[nextJob]
             nextJob += 1
-            job.run()
+            switch job {
+            case .run(let body, _):
+                // It may take long: the replies of the jobs before it do not wait for it.
+                writeHeld()
+                body()
+            case .reply(let reply, let connection, let index): connection.complete(index, reply)
+            }
         }
         guard nextJob == jobs.count else { return }
         // Taken out first: the job's deinitialisation may call this loop.
-        let done = exchange(&jobs, with: [])
+        var done = exchange(&jobs, with: [])
         nextJob = 0
-        _ = consume done
+        // After a burst the memory is released.
+        done.removeAll(keepingCapacity: done.capacity <= 16 * Self.jobsMaximum)
+        swap(&done, &jobs)
     }
 
     private func watchOrTrap(_ descriptor: Int32, for interest: Readiness) {
@@ -271,7 +290,7 @@ package final class EventLoop: @unchecked Sendable {
 
     func watch(_ connection: Connection, for interest: Readiness) {
         do {
-            try poller.watch(connection.descriptor, for: interest, isShared: false)
+            try watch(connection.descriptor, for: interest, user: connection)
         } catch {
             connection.close()
         }
@@ -280,19 +299,25 @@ package final class EventLoop: @unchecked Sendable {
     /// Removes a connection; it closes its descriptor itself.
     func forget(_ connection: Connection) {
         guard connections.removeValue(forKey: connection.id) != nil else { return }
-        descriptors[Int(connection.descriptor)] = nil
-        poller.forget(connection.descriptor)
+        forget(connection.descriptor)
         census.leave()
     }
 
     func watch(_ descriptor: Int32, for interest: Readiness, user: any DescriptorUser) throws(EngineError) {
-        if connections.isEmpty, users.isEmpty { nextSweep = now + .seconds(1) }
-        users[descriptor] = user
+        let place = Int(descriptor)
+        while users.count <= place { users.append(nil) }
+        if users[place] == nil {
+            if userCount == 0 { nextSweep = now + .seconds(1) }
+            userCount += 1
+        }
+        users[place] = user
         try poller.watch(descriptor, for: interest, isShared: false)
     }
 
     func forget(_ descriptor: Int32) {
-        guard users.removeValue(forKey: descriptor) != nil else { return }
+        guard descriptor >= 0, descriptor < users.count, users[Int(descriptor)] != nil else { return }
+        users[Int(descriptor)] = nil
+        userCount -= 1
         poller.forget(descriptor)
     }
 

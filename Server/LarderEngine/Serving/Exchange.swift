@@ -68,12 +68,13 @@ package enum ExchangeEnding: Sendable, Hashable {
 /// A request on a connection whose reply is pending.
 package struct Exchange: Sendable {
     package let loop: EventLoop
-    let connection: UInt64
+    /// Nil for an exchange without a connection. Used on the loop's thread only.
+    let connection: Connection?
     let index: Int
     /// Receives the reply instead of the connection, to change or delay it.
     package var interceptor: (@Sendable (Reply) -> Void)?
 
-    init(loop: EventLoop, connection: UInt64, index: Int) {
+    init(loop: EventLoop, connection: Connection?, index: Int) {
         self.loop = loop
         self.connection = connection
         self.index = index
@@ -81,20 +82,21 @@ package struct Exchange: Sendable {
 
     /// An exchange without a connection: its reply goes to `interceptor`.
     package init(detachedOn loop: EventLoop, _ interceptor: @escaping @Sendable (Reply) -> Void) {
-        self.init(loop: loop, connection: 0, index: 0)
+        self.init(loop: loop, connection: nil, index: 0)
         self.interceptor = interceptor
     }
 
     /// Answers the exchange, from any thread. Has no effect if the peer has gone.
     package func complete(_ reply: Reply) {
         if let interceptor { return interceptor(reply) }
-        withConnection { $0.complete($1, reply) }
+        if let connection { loop.enqueue(.reply(reply, connection, index: index)) }
     }
 
     /// Calls a function if the peer goes away before the exchange is answered. Replaces an earlier one. A peer that ends its
     /// sending side counts as gone, as for nginx. Must be called on the loop's thread; `body` is called there.
     package func whenAbandoned(_ body: @escaping @Sendable () -> Void) {
-        loop.connection(connection)?.watchAbandonment(index, body)
+        precondition(loop.isCurrent, "Connections must be used on their loop's thread.")
+        connection?.watchAbandonment(index, body)
     }
 
     /// Sends bytes of a reply unchanged, from any thread. The handler is responsible for their syntax.
@@ -106,9 +108,8 @@ package struct Exchange: Sendable {
     ///   and the loop can have read the reset by then.
     package func send(_ bytes: [UInt8], then next: @escaping @Sendable (_ isConnected: Bool) -> Void) {
         send(bytes)
-        let connection = connection
-        loop.execute { [loop] in
-            loop.execute { next(loop.connection(connection).map { !$0.isClosed } ?? false) }
+        loop.execute { [loop, connection] in
+            loop.execute { next(connection.map { !$0.isClosed } ?? false) }
         }
     }
 
@@ -128,10 +129,7 @@ package struct Exchange: Sendable {
     package func proceed() { withConnection { $0.proceed($1) } }
 
     private func withConnection(_ body: @escaping @Sendable (Connection, Int) -> Void) {
-        let (connection, index) = (connection, index)
-        loop.execute { [loop] in
-            guard let connection = loop.connection(connection) else { return }
-            body(connection, index)
-        }
+        guard let connection else { return }
+        loop.execute { [index] in if !connection.isClosed { body(connection, index) } }
     }
 }

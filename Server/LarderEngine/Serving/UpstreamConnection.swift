@@ -52,7 +52,7 @@ final class UpstreamConnection {
     // MARK: Beginning
 
     func open(for exchange: UpstreamExchange) {
-        self.exchange = exchange
+        carry(exchange)
         connect(to: pool.preferredPlace, tried: 0)
     }
 
@@ -77,8 +77,13 @@ final class UpstreamConnection {
 
     func begin(_ exchange: UpstreamExchange) {
         isReused = true
-        self.exchange = exchange
+        carry(exchange)
         start()
+    }
+
+    private func carry(_ exchange: UpstreamExchange) {
+        self.exchange = exchange
+        exchange.connection = self
     }
 
     /// Sends the request of the current exchange.
@@ -89,9 +94,7 @@ final class UpstreamConnection {
         deadline = loop.now + Self.responseTimeout
         hasResponse = false
         output = ByteQueue()
-        output.append(
-            exchange.request.body.isEmpty ? exchange.request.head : exchange.request.head + exchange.request.body
-        )
+        output.append(exchange.request.bytes)
         if loop.holdsWrites { loop.hold(self) } else { flush() }
     }
 
@@ -109,7 +112,7 @@ final class UpstreamConnection {
     /// without progress.
     func closeAfterOutput() {
         guard case .tunnel = phase else { return cancel() }
-        exchange?.receive = { _ in }
+        exchange?.stopReceiving()
         phase = .closing
         deadline = loop.now + Self.closeTimeout
         flush()
@@ -165,10 +168,13 @@ final class UpstreamConnection {
         // Bytes without a request: the connection cannot be used any more.
         case .idle: cancel()
         case .exchange:
-            var events: [ResponseReader.Event] = []
+            // The loop's array is taken out and put back, so that the events of each read need no other one.
+            var events = Swift.exchange(&loop.responseEvents, with: [])
             var failure: ResponseReader.Failure?
             do throws(ResponseReader.Failure) { try reader.receive(bytes, &events) } catch { failure = error }
             deliver(events)
+            events.removeAll(keepingCapacity: true)
+            loop.responseEvents = events
             if let failure { fail(.invalid(Self.sentence(failure))) }
         case .upgrade(var scanner, var head):
             unsafe bytes.withUnsafeBufferPointer { unsafe head.append(contentsOf: $0) }
@@ -209,16 +215,16 @@ final class UpstreamConnection {
                 exchange.receive(.head(head))
             case .content(let bytes): exchange.receive(.content(bytes))
             case .end:
-                let (id, isReusable) = (exchange.id, reader.keepsAlive && output.isEmpty)
+                let isReusable = reader.keepsAlive && output.isEmpty
                 self.exchange = nil
                 deadline = nil
                 if isReusable {
                     phase = .idle
-                    pool.finished(self, id)
+                    pool.finished(self)
                 } else {
-                    shut(id)
+                    shut()
                 }
-                return exchange.receive(.end)
+                return exchange.end(.end)
             }
             // The receiver may have cancelled.
             if isClosed { return }
@@ -255,9 +261,9 @@ final class UpstreamConnection {
             }
             deliver(events)
         case .tunnel:
-            let exchange = exchange
-            cancel()
-            exchange?.receive(.end)
+            let exchange = exchange.take()
+            shut()
+            exchange?.end(.end)
         case .idle, .closing: cancel()
         case .upgrade, .connecting, .closed: lost("The server closed the connection without a response.")
         }
@@ -266,36 +272,36 @@ final class UpstreamConnection {
     /// The connection is lost. A request that may be repeated is sent again, once, if the connection was a reused one: the server
     /// may have closed it before the request arrived (RFC 9112 §9.3.1).
     private func lost(_ reason: String) {
-        guard var exchange else { return cancel() }
+        guard let exchange else { return cancel() }
         guard isReused, !hasResponse, exchange.request.isIdempotent, !exchange.wasRepeated else {
             return fail(.unreachable(reason))
         }
         exchange.wasRepeated = true
+        exchange.connection = nil
         self.exchange = nil
-        shut(exchange.id)
+        shut()
         pool.begin(exchange)
     }
 
     private func fail(_ failure: UpstreamFailure) {
-        let exchange = exchange
-        cancel()
-        exchange?.receive(.failed(failure))
+        let exchange = exchange.take()
+        shut()
+        exchange?.end(.failed(failure))
     }
 
     /// Closes the connection and receives nothing more.
     func cancel() {
-        let id = exchange?.id
-        exchange = nil
-        shut(id)
+        exchange.take()?.leave()
+        shut()
     }
 
-    private func shut(_ id: UInt64?) {
+    private func shut() {
         guard !isClosed else { return }
         isClosed = true
         closeDescriptor()
         phase = .closed
         deadline = nil
-        pool.closed(self, id)
+        pool.closed(self)
     }
 
     private func closeDescriptor() {

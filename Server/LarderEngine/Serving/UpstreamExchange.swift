@@ -4,17 +4,15 @@ import LarderTime
 
 /// A request to another server, as bytes.
 package struct UpstreamRequest: Sendable {
-    /// Request line and field lines with the empty line.
-    package let head: [UInt8]
-    package let body: [UInt8]
+    /// Request line and field lines with the empty line, and the body.
+    package let bytes: [UInt8]
     package let method: Method
     /// Whether the request asks for a WebSocket.
     package let isUpgrade: Bool
 
-    package init(method: Method, head: [UInt8], body: [UInt8], isUpgrade: Bool = false) {
+    package init(method: Method, bytes: [UInt8], isUpgrade: Bool = false) {
         self.method = method
-        self.head = head
-        self.body = body
+        self.bytes = bytes
         self.isUpgrade = isUpgrade
     }
 
@@ -44,39 +42,76 @@ package enum UpstreamFailure: Error, Sendable, Hashable {
     case tooMany(Int)
 }
 
-/// A request in flight to another server. Safe from any thread; has no effect after the exchange's end.
-package struct UpstreamTask: Sendable {
+/// Receives what arrives for a request to another server. Called on the loop that sends the request.
+package protocol UpstreamReceiver: AnyObject {
+    func received(_ event: UpstreamEvent)
+}
+
+/// A request to another server, from its place in the queue of a pool to the end of its response.
+///
+/// `cancel`, `send` and `finish` are safe from any thread, and have no effect after the exchange's end.
+///
+/// `@unchecked Sendable`: the stored properties below the line "Confined" are used on the thread of `loop` only, which other threads
+/// reach through jobs.
+package final class UpstreamExchange: @unchecked Sendable {
     package let loop: EventLoop
-    let id: UInt64
+    let pool: UpstreamPool
+    let request: UpstreamRequest
+    /// When the wait for a connection ends.
+    let deadline: MonotonicTime
+
+    // Confined.
+    /// Nil after the end of the exchange: the receiver retains it.
+    private var receiver: (any UpstreamReceiver)?
+    /// Set while the exchange is in flight.
+    var connection: UpstreamConnection?
+    /// Whether it was already sent on a reused connection that was closed.
+    var wasRepeated = false
+
+    init(_ request: UpstreamRequest, in pool: UpstreamPool, for receiver: any UpstreamReceiver, deadline: MonotonicTime)
+    {
+        loop = pool.loop
+        self.pool = pool
+        self.request = request
+        self.receiver = receiver
+        self.deadline = deadline
+    }
 
     /// Closes the connection, or gives up the place in the queue for one; nothing more is received.
     package func cancel() {
-        loop.execute { [loop, id] in loop.cancelUpstream(id) }
+        loop.execute { [self] in pool.cancel(self) }
     }
 
     /// Sends bytes after a 101.
-    package func send(_ bytes: [UInt8]) { withConnection { $0.send(bytes) } }
+    package func send(_ bytes: [UInt8]) {
+        loop.execute { [self] in connection?.send(bytes) }
+    }
 
     /// Closes the connection after the pending bytes, or when the server has not read for ten seconds; nothing more is received.
-    package func finish() { withConnection { $0.closeAfterOutput() } }
-
-    private func withConnection(_ body: @escaping @Sendable (UpstreamConnection) -> Void) {
-        loop.execute { [loop, id] in
-            guard let connection = loop.upstreamConnection(id) else { return }
-            body(connection)
-        }
+    package func finish() {
+        loop.execute { [self] in connection?.closeAfterOutput() }
     }
-}
 
-/// A request with its place in a pool.
-struct UpstreamExchange {
-    let id: UInt64
-    let request: UpstreamRequest
-    var receive: @Sendable (UpstreamEvent) -> Void
-    /// When the wait for a connection ends.
-    let deadline: MonotonicTime
-    /// Whether it was already sent on a reused connection that was closed.
-    var wasRepeated = false
+    // MARK: On the loop
+
+    /// Passes a part of the response to the receiver.
+    func receive(_ event: UpstreamEvent) { receiver?.received(event) }
+
+    /// Passes the end of the response or a failure to the receiver, and nothing after it.
+    func end(_ event: UpstreamEvent) {
+        let receiver = receiver
+        leave()
+        receiver?.received(event)
+    }
+
+    /// Ends the exchange: nothing more is received.
+    func leave() {
+        receiver = nil
+        connection = nil
+    }
+
+    /// Nothing more is received; the connection still writes pending bytes.
+    func stopReceiving() { receiver = nil }
 }
 
 extension ResponseHead {

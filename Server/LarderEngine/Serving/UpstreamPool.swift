@@ -13,9 +13,9 @@ final class UpstreamPool {
     let address: UpstreamAddress
     /// The index of the address that was reached last.
     var preferredPlace = 0
+    /// All open connections.
+    private var connections: [UpstreamConnection] = []
     private var idle: [UpstreamConnection] = []
-    private var active: [UInt64: UpstreamConnection] = [:]
-    private var openCount = 0
     private var waiting: [UpstreamExchange] = []
     private var isStarting = false
 
@@ -24,41 +24,37 @@ final class UpstreamPool {
         self.loop = loop
     }
 
-    func connection(_ id: UInt64) -> UpstreamConnection? { active[id] }
-
     private var hasFreeConnection: Bool {
-        !idle.isEmpty || openCount < loop.configuration.upstreamConnectionsMaximum
+        !idle.isEmpty || connections.count < loop.configuration.upstreamConnectionsMaximum
     }
 
     func begin(_ exchange: UpstreamExchange) {
         guard hasFreeConnection else {
             let maximum = loop.configuration.upstreamWaitingMaximum
-            guard waiting.count < maximum else { return exchange.receive(.failed(.tooMany(maximum))) }
+            guard waiting.count < maximum else { return exchange.end(.failed(.tooMany(maximum))) }
             return waiting.append(exchange)
         }
         if let connection = idle.popLast() {
-            active[exchange.id] = connection
             connection.begin(exchange)
         } else {
-            openCount += 1
             let connection = UpstreamConnection(self)
-            active[exchange.id] = connection
+            connections.append(connection)
             connection.open(for: exchange)
         }
     }
 
     /// Ends an exchange that is in flight or waits; nothing more is received.
-    func cancel(_ id: UInt64) {
-        if let connection = active[id] {
+    func cancel(_ exchange: UpstreamExchange) {
+        if let connection = exchange.connection {
             connection.cancel()
         } else {
-            waiting.removeAll { $0.id == id }
+            waiting.removeAll { $0 === exchange }
+            exchange.leave()
         }
     }
 
     /// The exchange is over, and the connection can carry another one.
-    func finished(_ connection: UpstreamConnection, _ id: UInt64) {
-        active[id] = nil
+    func finished(_ connection: UpstreamConnection) {
         guard waiting.isEmpty, idle.count >= Self.idleMaximum else {
             idle.append(connection)
             return startWaiting()
@@ -67,9 +63,9 @@ final class UpstreamPool {
     }
 
     /// The connection is closed.
-    func closed(_ connection: UpstreamConnection, _ id: UInt64?) {
-        if let id { active[id] = nil } else { idle.removeAll { $0 === connection } }
-        openCount -= 1
+    func closed(_ connection: UpstreamConnection) {
+        connections.removeAll { $0 === connection }
+        idle.removeAll { $0 === connection }
         startWaiting()
     }
 
@@ -83,12 +79,13 @@ final class UpstreamPool {
 
     /// Closes everything, because the loop ends.
     func end() {
+        for exchange in waiting { exchange.leave() }
         waiting = []
-        for connection in idle + active.values { connection.cancel() }
+        for connection in connections { connection.cancel() }
     }
 
     func checkDeadlines(_ now: MonotonicTime) {
-        for connection in Array(active.values) { connection.checkDeadline(now) }
+        for connection in connections { connection.checkDeadline(now) }
         guard let first = waiting.first, now >= first.deadline else { return }
         let end = waiting.firstIndex { now < $0.deadline } ?? waiting.endIndex
         let expired = Array(waiting[..<end])
@@ -96,6 +93,6 @@ final class UpstreamPool {
         let reason =
             "All \(loop.configuration.upstreamConnectionsMaximum) connections to the server were in use for "
             + "\(Self.waitTimeout.components.seconds) s while the request waited for one."
-        for exchange in expired { exchange.receive(.failed(.timedOut(reason))) }
+        for exchange in expired { exchange.end(.failed(.timedOut(reason))) }
     }
 }

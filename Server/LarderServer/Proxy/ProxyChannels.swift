@@ -32,10 +32,10 @@ final class ProxyEventStream: EventStreamHandler, ProxyChannel {
         var hasFailed = false
     }
 
-    private let task: UpstreamTask?
+    private let task: UpstreamExchange?
     private let state = Mutex(State())
 
-    init(_ task: UpstreamTask?) { self.task = task }
+    init(_ task: UpstreamExchange?) { self.task = task }
 
     deinit { if state.withLock({ $0.handle == nil }) { task?.cancel() } }
 
@@ -95,10 +95,10 @@ final class ProxyWebSocket: WebSocketHandler, ProxyChannel {
         var random = SystemRandomNumberGenerator()
     }
 
-    private let task: UpstreamTask
+    private let task: UpstreamExchange
     private let state = Mutex(State())
 
-    init(_ task: UpstreamTask) { self.task = task }
+    init(_ task: UpstreamExchange) { self.task = task }
 
     deinit { if state.withLock({ $0.handle == nil }) { task.cancel() } }
 

@@ -12,9 +12,9 @@ final class ProxyOrigin: Sendable {
 
     private let address: UpstreamAddress
     /// Host and port, as in `Host`.
-    private let authority: String
+    let authority: String
     /// The path of the URL, without its last slash; it precedes the path of each request.
-    private let basePath: String
+    let basePath: String
     /// The end of the request line, and `Host`.
     private let beginning: [UInt8]
 
@@ -29,14 +29,10 @@ final class ProxyOrigin: Sendable {
     /// Sends a request on, and completes the exchange with the reply. If the client goes away first, the request is cancelled.
     func handle(_ request: Request, _ exchange: Exchange, _ world: World) {
         let isUpgrade = request.isWebSocketUpgrade
-        let outgoing = UpstreamRequest(
-            method: request.method,
-            head: head(of: request, isUpgrade: isUpgrade),
-            body: request.body,
-            isUpgrade: isUpgrade
-        )
-        let relay = ProxyRelay(request, exchange, world, authority: authority, basePath: basePath)
-        let task = exchange.loop.send(outgoing, to: address) { relay.received($0) }
+        let bytes = bytes(of: request, isUpgrade: isUpgrade)
+        let relay = ProxyRelay(request, exchange, world, self)
+        let outgoing = UpstreamRequest(method: request.method, bytes: bytes, isUpgrade: isUpgrade)
+        let task = exchange.loop.send(outgoing, to: address, relay)
         relay.task = task
         exchange.whenAbandoned { task.cancel() }
     }
@@ -46,32 +42,37 @@ final class ProxyOrigin: Sendable {
         "host", "content-length", "forwarded", "larder-world", "sec-websocket-extensions",
     ]
 
-    /// The head of the request to the server, with the empty line (RFC 9110 §7.6).
-    private func head(of request: Request, isUpgrade: Bool) -> [UInt8] {
+    /// The request to the server (RFC 9110 §7.6).
+    private func bytes(of request: Request, isUpgrade: Bool) -> [UInt8] {
         let fields = request.fields
-        var head: [UInt8] = []
-        head.reserveCapacity(fields.head.count + basePath.utf8.count + beginning.count + 256)
-        head.append(contentsOf: request.method.rawValue.utf8)
-        head.append(0x20)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(
+            fields.head.count + basePath.utf8.count + beginning.count + 256 + request.body.count
+        )
+        bytes.append(contentsOf: request.method.rawValue.utf8)
+        bytes.append(0x20)
         let target = request.targetBytes
         if !target.elementsEqual("*".utf8) {
-            head.append(contentsOf: basePath.utf8)
+            bytes.append(contentsOf: basePath.utf8)
             // A path that names only a world is empty.
-            if target.first != UInt8(ascii: "/") { head.append(UInt8(ascii: "/")) }
+            if target.first != UInt8(ascii: "/") { bytes.append(UInt8(ascii: "/")) }
         }
-        head.append(contentsOf: target)
-        head.append(contentsOf: beginning)
-        ProxyFields(fields).append(to: &head, omitting: Self.own, minorVersion: request.minorVersion)
+        bytes.append(contentsOf: target)
+        bytes.append(contentsOf: beginning)
+        ProxyFields(fields).append(to: &bytes, omitting: Self.own, minorVersion: request.minorVersion)
         if isUpgrade {
-            head.append(contentsOf: "Connection: Upgrade\r\nUpgrade: websocket\r\n".utf8)
+            bytes.append(contentsOf: "Connection: Upgrade\r\nUpgrade: websocket\r\n".utf8)
         } else if !request.body.isEmpty || request.method == .post || request.method == .put
             || request.method == .patch
         {
-            head.append(contentsOf: "Content-Length: \(request.body.count)\r\n".utf8)
+            bytes.append(contentsOf: "Content-Length: ".utf8)
+            bytes.append(decimal: request.body.count)
+            bytes.append(contentsOf: "\r\n".utf8)
         }
-        appendForwarded(request, to: &head)
-        head.append(contentsOf: "\r\n".utf8)
-        return head
+        appendForwarded(request, to: &bytes)
+        bytes.append(contentsOf: "\r\n".utf8)
+        bytes.append(contentsOf: request.body)
+        return bytes
     }
 
     /// `Forwarded` (RFC 7239 §4).

@@ -3,48 +3,38 @@ import LarderEngine
 import LarderHTTP
 import LarderTime
 import LarderWebSocket
-import Synchronization
 
-/// One request that was sent on, and its reply.
-final class ProxyRelay: Sendable {
+/// One request that was sent on, and its reply. Confined to the loop of the exchange.
+final class ProxyRelay: UpstreamReceiver {
     private enum Phase {
         case waiting
-        case collecting(ResponseHead, [UInt8])
+        case collecting(ResponseHead)
         case channel
         case done
-    }
-
-    private struct State {
-        var phase = Phase.waiting
-        var task: UpstreamTask?
-        /// Weak: a channel whose reply was never sent, because the client was gone or a fault has replaced the reply, is released
-        /// and cancels the request.
-        weak var channel: (any ProxyChannel)?
     }
 
     private let request: Request
     private let exchange: Exchange
     private let world: World
-    /// Host and port of the server.
-    private let authority: String
-    private let basePath: String
-    private let state = Mutex(State())
+    private let origin: ProxyOrigin
+    private var phase = Phase.waiting
+    /// What has arrived of the reply's content.
+    private var body: [UInt8] = []
+    /// Weak: a channel whose reply was never sent, because the client was gone or a fault has replaced the reply, is released
+    /// and cancels the request.
+    private weak var channel: (any ProxyChannel)?
+    /// The request in flight; set after the first events if they arrive at once.
+    var task: UpstreamExchange?
 
-    init(_ request: Request, _ exchange: Exchange, _ world: World, authority: String, basePath: String) {
+    init(_ request: Request, _ exchange: Exchange, _ world: World, _ origin: ProxyOrigin) {
         self.request = request
         self.exchange = exchange
         self.world = world
-        self.authority = authority
-        self.basePath = basePath
+        self.origin = origin
     }
 
-    /// The request in flight; set after the first events if they arrive at once.
-    var task: UpstreamTask? {
-        get { state.withLock { $0.task } }
-        set { state.withLock { $0.task = newValue } }
-    }
+    private var authority: String { origin.authority }
 
-    /// Called on the loop of the exchange.
     func received(_ event: UpstreamEvent) {
         switch event {
         case .head(let head): began(head)
@@ -59,7 +49,7 @@ final class ProxyRelay: Sendable {
             openWebSocket(head)
         } else if let coding = unsupportedCoding(head) {
             task?.cancel()
-            state.withLock { $0.phase = .done }
+            phase = .done
             complete(
                 ProblemType.badGateway(
                     "The reply of \(authority) has the transfer coding '\(coding.prefix(100))'. "
@@ -73,7 +63,7 @@ final class ProxyRelay: Sendable {
             if head.lines.range(of: "date") != nil { reply.date = [] }
             complete(reply)
         } else {
-            state.withLock { $0.phase = .collecting(head, []) }
+            phase = .collecting(head)
         }
     }
 
@@ -87,26 +77,21 @@ final class ProxyRelay: Sendable {
     }
 
     private func begin(_ channel: any ProxyChannel) {
-        state.withLock { state in
-            state.phase = .channel
-            state.channel = channel
-        }
+        phase = .channel
+        self.channel = channel
     }
 
     private func received(_ bytes: [UInt8]) {
-        let (channel, isTooLarge) = state.withLock { state -> ((any ProxyChannel)?, Bool) in
-            guard case .collecting(let head, var body) = state.phase else { return (state.channel, false) }
-            // The array has one owner while it grows.
-            state.phase = .done
-            if body.isEmpty { body = bytes } else { body.append(contentsOf: bytes) }
-            let isTooLarge = body.count > ProxyOrigin.bodyBytesMaximum
-            if !isTooLarge { state.phase = .collecting(head, body) }
-            return (nil, isTooLarge)
+        guard case .collecting = phase else {
+            channel?.received(bytes)
+            return
         }
-        channel?.received(bytes)
-        guard isTooLarge else { return }
-        task?.cancel()
+        if body.isEmpty { body = bytes } else { body.append(contentsOf: bytes) }
         let maximum = ProxyOrigin.bodyBytesMaximum
+        guard body.count > maximum else { return }
+        phase = .done
+        body = []
+        task?.cancel()
         complete(
             ProblemType.badGateway(
                 "The reply of \(authority) has more than \(maximum) bytes, the maximum of the proxy."
@@ -115,12 +100,10 @@ final class ProxyRelay: Sendable {
         )
     }
 
-    private var channel: (any ProxyChannel)? { state.withLock { $0.channel } }
-
     private func ended() {
-        switch state.withLock({ Swift.exchange(&$0.phase, with: .done) }) {
-        case .collecting(let head, let body):
-            let location = ProxyLocation(authority: authority, basePath: basePath, for: request)
+        switch Swift.exchange(&phase, with: .done) {
+        case .collecting(let head):
+            let location = ProxyLocation(authority: authority, basePath: origin.basePath, for: request)
             complete(Self.reply(head, body, to: request, location))
         case .channel: channel?.ended()
         case .waiting, .done: break
@@ -128,7 +111,7 @@ final class ProxyRelay: Sendable {
     }
 
     private func failed(_ failure: UpstreamFailure) {
-        switch state.withLock({ Swift.exchange(&$0.phase, with: .done) }) {
+        switch Swift.exchange(&phase, with: .done) {
         // A reply that ended early is not passed on as if it were complete: its head is not sent yet.
         case .waiting, .collecting: complete(problem(failure).reply)
         case .channel: channel?.failed()
@@ -161,8 +144,9 @@ final class ProxyRelay: Sendable {
     /// The reply with the server's fields, without those of its connection.
     static func reply(_ head: ResponseHead, _ body: [UInt8], to request: Request, _ location: ProxyLocation) -> Reply {
         let (status, fields) = (head.status, head.lines)
-        var lines = head.statusLine
-        lines.reserveCapacity(fields.head.count + 64)
+        var lines: [UInt8] = []
+        lines.reserveCapacity(fields.head.count + 128)
+        head.appendStatusLine(to: &lines)
         // The length of what a GET would have returned (RFC 9110 §8.6).
         let statesOtherLength = request.method == .head || status == .notModified
         ProxyFields(fields).append(
@@ -172,7 +156,9 @@ final class ProxyRelay: Sendable {
             location: location
         )
         if !statesOtherLength, !status.hasNoContent {
-            lines.append(contentsOf: "Content-Length: \(body.count)\r\n".utf8)
+            lines.append(contentsOf: "Content-Length: ".utf8)
+            lines.append(decimal: body.count)
+            lines.append(contentsOf: "\r\n".utf8)
         }
         var reply = Reply.prepared(PreparedResponse(status: status, head: lines, body: body), extra: [])
         // A recipient with a clock does not replace the origin's date (RFC 9110 §6.6.1).
@@ -195,7 +181,7 @@ final class ProxyRelay: Sendable {
         let expected = request.fields.combined(.secWebSocketKey).map { WebSocketHandshake.accept(forKey: $0) }
         guard let task, head.lines[.secWebSocketAccept] == expected else {
             self.task?.cancel()
-            state.withLock { $0.phase = .done }
+            phase = .done
             return complete(
                 ProblemType.badGateway(
                     "\(authority) answered the WebSocket upgrade with a wrong Sec-WebSocket-Accept."
