@@ -11,7 +11,7 @@ package enum BodyFraming: Sendable, Hashable {
     /// The framing of a request. Ambiguous framing is rejected, because it allows request smuggling.
     package init(_ request: RequestHead, bodyBytesMaximum: Int) throws(HTTPWireError) {
         let fields = request.fields
-        let lengths = fields.count(of: .contentLength)
+        let lengths = fields.count(of: "content-length")
         guard fields.range(of: "transfer-encoding") == nil else {
             guard request.minorVersion == 1 else {
                 throw HTTPWireError(.malformed, "HTTP/1.0 has no Transfer-Encoding.")

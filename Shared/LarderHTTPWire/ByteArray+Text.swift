@@ -8,4 +8,9 @@ extension [UInt8] {
             divisor /= 10
         }
     }
+
+    /// Appends the bytes of a literal in one copy.
+    package mutating func append(_ text: StaticString) {
+        unsafe append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
 }

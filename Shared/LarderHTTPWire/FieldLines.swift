@@ -10,6 +10,8 @@ package struct FieldLines: Sendable, Hashable {
 
     package let head: [UInt8]
     package let lines: [Line]
+    /// A bit for the length of each name: most searches for a field that is not there end here.
+    private let nameLengths: UInt64
 
     /// Parses the field lines of a complete head without its empty line.
     ///
@@ -17,8 +19,7 @@ package struct FieldLines: Sendable, Hashable {
     ///   - start: the offset after the start line and its line end.
     ///   - acceptsFolds: whether a continuation line (RFC 9112 §5.2) is accepted; it becomes a line with an empty name.
     package init(_ head: [UInt8], from start: Int, acceptsFolds: Bool = false) throws(HTTPWireError) {
-        self.head = head
-        lines = try Self.lines(head, from: start, acceptsFolds)
+        self.init(head: head, lines: try Self.lines(head, from: start, acceptsFolds))
     }
 
     static func endOfLine(_ head: [UInt8], from start: Int) -> Int {
@@ -80,6 +81,7 @@ package struct FieldLines: Sendable, Hashable {
     ///
     /// - Parameter name: in lower case.
     package func range(of name: StaticString) -> Range<Int>? {
+        guard nameLengths & Self.bit(forLength: name.utf8CodeUnitCount) != 0 else { return nil }
         for line in lines where isNamed(line, name) {
             return Int(line.value.lowerBound)..<Int(line.value.upperBound)
         }
@@ -119,7 +121,11 @@ package struct FieldLines: Sendable, Hashable {
     private init(head: [UInt8], lines: [Line]) {
         self.head = head
         self.lines = lines
+        nameLengths = lines.reduce(0) { $0 | Self.bit(forLength: $1.name.count) }
     }
+
+    /// Lengths from 63 share a bit.
+    private static func bit(forLength length: Int) -> UInt64 { 1 << UInt64(min(length, 63)) }
 
     /// The field lines with each continuation line joined to its field with a space (RFC 9112 §5.2).
     func unfolded() -> FieldLines {
@@ -157,7 +163,12 @@ package struct FieldLines: Sendable, Hashable {
     }
 
     /// The number of field lines with that name.
-    package func count(of name: FieldName) -> Int { lines.count { isNamed($0, name.canonical) } }
+    ///
+    /// - Parameter name: in lower case.
+    package func count(of name: StaticString) -> Int {
+        guard nameLengths & Self.bit(forLength: name.utf8CodeUnitCount) != 0 else { return 0 }
+        return lines.count { isNamed($0, name) }
+    }
 
     /// All field lines in order, as they were written.
     package var all: [(name: String, value: String)] { lines.map { (text($0.name), text($0.value)) } }

@@ -31,12 +31,11 @@ package struct ResponseHead: Sendable, Hashable {
     /// Appends the status line with the reason that was received, as a line of HTTP/1.1 with its CRLF.
     package func appendStatusLine(to bytes: inout [UInt8]) {
         let received = lines.head[..<FieldLines.endOfLine(lines.head, from: 0)]
-        let version = "HTTP/1.1".utf8
-        bytes.append(contentsOf: version)
-        bytes.append(contentsOf: received.dropFirst(version.count))
+        bytes.append("HTTP/1.1")
+        bytes.append(contentsOf: received.dropFirst("HTTP/1.x".utf8.count))
         // The space stands before an empty reason too (RFC 9112 §4).
         if received.count == 12 { bytes.append(0x20) }
-        bytes.append(contentsOf: "\r\n".utf8)
+        bytes.append("\r\n")
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }

@@ -18,7 +18,7 @@ private final class Receiver: ExchangeHandler {
     func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
         if !request.body.isEmpty { bodies.withLock { $0 += 1 } }
         last.withLock {
-            $0 = (request.body, request.fields[.contentType], request.fields.count(of: .transferEncoding) > 0)
+            $0 = (request.body, request.fields[.contentType], request.fields.count(of: "transfer-encoding") > 0)
         }
         return .response(Response(status: .ok, body: .bytes(Array("\(request.body.count)".utf8))))
     }

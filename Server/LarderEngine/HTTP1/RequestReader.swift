@@ -96,7 +96,7 @@ struct RequestReader {
 
     /// Processes a complete head; nil if its body must be read first.
     private mutating func begin(_ head: RequestHead, hasMore: Bool) throws(HTTPWireError) -> Outcome? {
-        let hosts = head.fields.count(of: .host)
+        let hosts = head.fields.count(of: "host")
         guard hosts == 1 || (head.minorVersion == 0 && hosts == 0) else {
             throw HTTPWireError(.malformed, "There must be exactly one Host field.")
         }

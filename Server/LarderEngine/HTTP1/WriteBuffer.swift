@@ -1,10 +1,12 @@
+import LarderHTTPWire
+
 /// The bytes that a connection is about to write, with an optional body that is not copied.
 struct WriteBuffer {
     private(set) var bytes: [UInt8] = []
     private(set) var body: [UInt8] = []
 
-    /// A shorter body is copied: a second buffer costs the system call as much.
-    private static let copiedBodyBytesMaximum = 1 << 10
+    /// A shorter body is copied: a second buffer costs the system call as much (0.5 µs, measured with the replies of a proxy).
+    private static let copiedBodyBytesMaximum = 4 << 10
 
     var count: Int { bytes.count + body.count }
 
@@ -28,7 +30,7 @@ struct WriteBuffer {
 
     mutating func append(_ text: StaticString) {
         if !body.isEmpty { join() }
-        unsafe bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+        bytes.append(text)
     }
 
     mutating func append(body more: [UInt8]) {

@@ -27,9 +27,8 @@ extension EventLoop {
             }
             return (mailbox.endings, mailbox.jobs)
         }
-        for case .run(_, let otherwise?) in jobs[nextJob...] + dropped { otherwise() }
+        for case .run(_, let otherwise?) in jobs.reversed() + dropped { otherwise() }
         jobs = []
-        nextJob = 0
         for ending in endings { ending() }
     }
 }

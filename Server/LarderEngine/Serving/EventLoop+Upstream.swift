@@ -10,7 +10,7 @@ extension EventLoop {
     ) -> UpstreamExchange {
         precondition(isCurrent, "Requests to other servers must be sent on the loop's thread.")
         let pool = pool(of: address)
-        let exchange = UpstreamExchange(request, in: pool, for: receiver, deadline: now + UpstreamPool.waitTimeout)
+        let exchange = UpstreamExchange(request, in: pool, for: receiver)
         pool.begin(exchange)
         return exchange
     }

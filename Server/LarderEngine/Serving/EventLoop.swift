@@ -47,9 +47,8 @@ package final class EventLoop: @unchecked Sendable {
     private var dirty: [Connection] = []
     /// Connections with requests that were read and wait for earlier replies.
     private var resuming: [Connection] = []
-    /// Jobs from the mailbox; those before `nextJob` have run.
+    /// Jobs from the mailbox that have not run, the next one last.
     var jobs: [Job] = []
-    var nextJob = 0
     private var endOfTurn: [@Sendable () -> Void] = []
     var registration: ManualClock.Registration?
     var nextSweep = MonotonicTime(nanoseconds: 0)
@@ -223,8 +222,14 @@ package final class EventLoop: @unchecked Sendable {
         date.update(configuration.wall.now)
     }
 
+    /// A time after that of the current turn. Without a `Duration`, whose arithmetic has 128 bits: it is needed several times for each
+    /// request to another server.
+    func time(afterSeconds seconds: Int64) -> MonotonicTime {
+        MonotonicTime(nanoseconds: now.nanoseconds &+ seconds &* 1_000_000_000)
+    }
+
     private func timeout() -> Int32 {
-        if !endOfTurn.isEmpty || !resuming.isEmpty || nextJob < jobs.count { return 0 }
+        if !endOfTurn.isEmpty || !resuming.isEmpty || !jobs.isEmpty { return 0 }
         if mailbox.withLock({ !$0.jobs.isEmpty }) { return 0 }
         var next = userCount == 0 ? nil : Optional(nextSweep)
         if let timer = timers.next { next = min(next ?? timer, timer) }
@@ -250,11 +255,15 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private func runJobs() {
-        if jobs.isEmpty { mailbox.withLock { swap(&$0.jobs, &jobs) } }
-        let end = min(nextJob + Self.jobsMaximum, jobs.count)
-        while nextJob < end {
-            let job = jobs[nextJob]
-            nextJob += 1
+        if jobs.isEmpty {
+            // After a burst the memory is released.
+            if jobs.capacity > 16 * Self.jobsMaximum { jobs = [] }
+            mailbox.withLock { swap(&$0.jobs, &jobs) }
+            jobs.reverse()
+        }
+        var left = Self.jobsMaximum
+        while left > 0, let job = jobs.popLast() {
+            left -= 1
             switch job {
             case .run(let body, _):
                 // It may take long: the replies of the jobs before it do not wait for it.
@@ -263,13 +272,6 @@ package final class EventLoop: @unchecked Sendable {
             case .reply(let reply, let connection, let index): connection.complete(index, reply)
             }
         }
-        guard nextJob == jobs.count else { return }
-        // Taken out first: the job's deinitialisation may call this loop.
-        var done = exchange(&jobs, with: [])
-        nextJob = 0
-        // After a burst the memory is released.
-        done.removeAll(keepingCapacity: done.capacity <= 16 * Self.jobsMaximum)
-        swap(&done, &jobs)
     }
 
     private func watchOrTrap(_ descriptor: Int32, for interest: Readiness) {

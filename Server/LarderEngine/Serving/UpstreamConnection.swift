@@ -22,15 +22,17 @@ final class UpstreamConnection {
         case closed
     }
 
-    static let connectTimeout = Duration.seconds(10)
+    private static let connectTimeoutSeconds: Int64 = 10
     /// The maximum time in which the server neither reads a part of the request nor sends a part of the response. Event streams
     /// and WebSockets may be silent.
-    static let responseTimeout = Duration.seconds(60)
+    private static let responseTimeoutSeconds: Int64 = 60
     /// The maximum time without progress after the end of a tunnel.
-    static let closeTimeout = Duration.seconds(10)
+    private static let closeTimeoutSeconds: Int64 = 10
     private static let outputBytesMaximum = 4 << 20
 
-    private unowned let pool: UpstreamPool
+    /// Strong, as the loop: it removes its connections when they close, and an unowned reference would cost more than the cycle.
+    private let pool: UpstreamPool
+    private let loop: EventLoop
     private var descriptor: Int32 = -1
     private var phase = Phase.closed
     private var exchange: UpstreamExchange?
@@ -45,9 +47,10 @@ final class UpstreamConnection {
     private var hasResponse = false
     private var isClosed = false
 
-    init(_ pool: UpstreamPool) { self.pool = pool }
-
-    private var loop: EventLoop { pool.loop }
+    init(_ pool: UpstreamPool) {
+        self.pool = pool
+        loop = pool.loop
+    }
 
     // MARK: Beginning
 
@@ -63,7 +66,7 @@ final class UpstreamConnection {
         do {
             descriptor = try places[place % places.count].connect()
             phase = .connecting(place: place % places.count, tried: tried + 1)
-            deadline = loop.now + Self.connectTimeout
+            deadline = loop.time(afterSeconds: Self.connectTimeoutSeconds)
             interest = .write
             try loop.watch(descriptor, for: .write, user: self)
         } catch { connectionFailed(error.description, place, tried + 1) }
@@ -91,7 +94,7 @@ final class UpstreamConnection {
         guard let exchange else { return }
         reader = ResponseReader(isHead: exchange.request.method == .head)
         phase = exchange.request.isUpgrade ? .upgrade(HeadScanner(skipsEmptyLines: false), []) : .exchange
-        deadline = loop.now + Self.responseTimeout
+        deadline = loop.time(afterSeconds: Self.responseTimeoutSeconds)
         hasResponse = false
         output = ByteQueue()
         output.append(exchange.request.bytes)
@@ -108,13 +111,13 @@ final class UpstreamConnection {
         flush()
     }
 
-    /// Writes the pending bytes, ends the sending side, and closes when the server has closed too, or after `closeTimeout`
+    /// Writes the pending bytes, ends the sending side, and closes when the server has closed too, or after `closeTimeoutSeconds`
     /// without progress.
     func closeAfterOutput() {
         guard case .tunnel = phase else { return cancel() }
         exchange?.stopReceiving()
         phase = .closing
-        deadline = loop.now + Self.closeTimeout
+        deadline = loop.time(afterSeconds: Self.closeTimeoutSeconds)
         flush()
     }
 
@@ -127,9 +130,9 @@ final class UpstreamConnection {
             case .count(let count):
                 output.removeFirst(count)
                 if case .closing = phase {
-                    deadline = loop.now + Self.closeTimeout
+                    deadline = loop.time(afterSeconds: Self.closeTimeoutSeconds)
                 } else if deadline != nil {
-                    deadline = loop.now + Self.responseTimeout
+                    deadline = loop.time(afterSeconds: Self.responseTimeoutSeconds)
                 }
             case .wouldBlock: return watch([.read, .write])
             // A server may answer and close before it has read everything: its response is read first.
@@ -158,7 +161,7 @@ final class UpstreamConnection {
         case .count(let count):
             hasResponse = true
             if case .closing = phase { return }
-            if deadline != nil { deadline = loop.now + Self.responseTimeout }
+            if deadline != nil { deadline = loop.time(afterSeconds: Self.responseTimeoutSeconds) }
             loop.readBuffer.withBytes(count) { received($0) }
         }
     }
@@ -237,14 +240,14 @@ final class UpstreamConnection {
         guard let deadline, now >= deadline else { return }
         if case .connecting(let place, let tried) = phase {
             connectionFailed(
-                "The connection was not accepted within \(Self.connectTimeout.components.seconds) s.",
+                "The connection was not accepted within \(Self.connectTimeoutSeconds) s.",
                 place,
                 tried
             )
         } else {
             fail(
                 .timedOut(
-                    "The server has neither read nor sent anything for \(Self.responseTimeout.components.seconds) s."
+                    "The server has neither read nor sent anything for \(Self.responseTimeoutSeconds) s."
                 )
             )
         }

@@ -68,13 +68,12 @@ package final class UpstreamExchange: @unchecked Sendable {
     /// Whether it was already sent on a reused connection that was closed.
     var wasRepeated = false
 
-    init(_ request: UpstreamRequest, in pool: UpstreamPool, for receiver: any UpstreamReceiver, deadline: MonotonicTime)
-    {
+    init(_ request: UpstreamRequest, in pool: UpstreamPool, for receiver: any UpstreamReceiver) {
         loop = pool.loop
+        deadline = loop.time(afterSeconds: UpstreamPool.waitTimeoutSeconds)
         self.pool = pool
         self.request = request
         self.receiver = receiver
-        self.deadline = deadline
     }
 
     /// Closes the connection, or gives up the place in the queue for one; nothing more is received.

@@ -3,13 +3,13 @@ import LarderTime
 /// The connections of one loop to another server. Confined to its loop.
 ///
 /// A connection carries one exchange at a time and is used again if both sides allow it. At most
-/// `ServerConfiguration.upstreamConnectionsMaximum` are open; further exchanges wait in order, for at most `waitTimeout`.
+/// `ServerConfiguration.upstreamConnectionsMaximum` are open; further exchanges wait in order, for at most `waitTimeoutSeconds`.
 final class UpstreamPool {
     /// The maximum time until an exchange has a connection.
-    static let waitTimeout = Duration.seconds(10)
+    static let waitTimeoutSeconds: Int64 = 10
     private static let idleMaximum = 32
 
-    unowned let loop: EventLoop
+    let loop: EventLoop
     let address: UpstreamAddress
     /// The index of the address that was reached last.
     var preferredPlace = 0
@@ -92,7 +92,7 @@ final class UpstreamPool {
         waiting.removeFirst(end)
         let reason =
             "All \(loop.configuration.upstreamConnectionsMaximum) connections to the server were in use for "
-            + "\(Self.waitTimeout.components.seconds) s while the request waited for one."
+            + "\(Self.waitTimeoutSeconds) s while the request waited for one."
         for exchange in expired { exchange.end(.failed(.timedOut(reason))) }
     }
 }

@@ -197,7 +197,8 @@ final class ControlPlane: ExchangeHandler {
         let journal = world.control.journal
         guard journal.isEnabled else { return }
         let isSystem = world.clock.followsSystem
-        let trace = record.note.detail as? ExchangeTrace
+        // Most exchanges have none: a cast of nil costs as much as one of an object.
+        let trace = record.note.detail.flatMap { $0 as? ExchangeTrace }
         let uptime = isSystem ? record.ended : trace?.ended ?? world.clock.uptime
         let connection = world.control.connections.index(of: record.request.connection, now: uptime)
         // A request that went directly to the backend has no world prefix in its path.

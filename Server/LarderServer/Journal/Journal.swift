@@ -125,7 +125,7 @@ final class Journal: Sendable {
         slot.bodyBytes = record.bodyBytes
         slot.bytesSent = record.bytesSent
         slot.bytesSavedByCoding = record.note.bytesSavedByCoding
-        let trace = record.note.detail as? ExchangeTrace
+        let trace = record.note.detail.flatMap { $0 as? ExchangeTrace }
         write(slot, record.head, uptime) { state, number in
             Self.put(request.head, &state)
             if keepsBody, !request.body.isEmpty { Self.put(request.body, &state) }

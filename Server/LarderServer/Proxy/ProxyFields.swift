@@ -66,21 +66,21 @@ struct ProxyFields {
             run = nil
             if isVia {
                 via.append(contentsOf: fields.value(of: line))
-                via.append(contentsOf: ", ".utf8)
+                via.append(", ")
             } else if let location, isLocation(line), !omitted.contains(line, of: fields), !isOption(line) {
                 append(line, to: &head, location)
             }
         }
         copy(run, to: &head)
-        head.append(contentsOf: "Via: ".utf8)
+        head.append("Via: ")
         head.append(contentsOf: via)
-        head.append(contentsOf: minorVersion == 1 ? "1.1 larder\r\n".utf8 : "1.0 larder\r\n".utf8)
+        head.append(minorVersion == 1 ? "1.1 larder\r\n" : "1.0 larder\r\n")
     }
 
     private func copy(_ run: Range<Int>?, to head: inout [UInt8]) {
         guard let run else { return }
         head.append(contentsOf: fields.head[run])
-        head.append(contentsOf: "\r\n".utf8)
+        head.append("\r\n")
     }
 
     private func isLocation(_ line: FieldLines.Line) -> Bool {
@@ -95,7 +95,7 @@ struct ProxyFields {
         } else {
             head.append(contentsOf: fields.bytes(of: line))
         }
-        head.append(contentsOf: "\r\n".utf8)
+        head.append("\r\n")
     }
 
     private func isOption(_ line: FieldLines.Line) -> Bool {

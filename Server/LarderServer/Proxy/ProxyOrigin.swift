@@ -61,16 +61,16 @@ final class ProxyOrigin: Sendable {
         bytes.append(contentsOf: beginning)
         ProxyFields(fields).append(to: &bytes, omitting: Self.own, minorVersion: request.minorVersion)
         if isUpgrade {
-            bytes.append(contentsOf: "Connection: Upgrade\r\nUpgrade: websocket\r\n".utf8)
+            bytes.append("Connection: Upgrade\r\nUpgrade: websocket\r\n")
         } else if !request.body.isEmpty || request.method == .post || request.method == .put
             || request.method == .patch
         {
-            bytes.append(contentsOf: "Content-Length: ".utf8)
+            bytes.append("Content-Length: ")
             bytes.append(decimal: request.body.count)
-            bytes.append(contentsOf: "\r\n".utf8)
+            bytes.append("\r\n")
         }
         appendForwarded(request, to: &bytes)
-        bytes.append(contentsOf: "\r\n".utf8)
+        bytes.append("\r\n")
         bytes.append(contentsOf: request.body)
         return bytes
     }
@@ -78,22 +78,22 @@ final class ProxyOrigin: Sendable {
     /// `Forwarded` (RFC 7239 §4).
     private func appendForwarded(_ request: Request, to head: inout [UInt8]) {
         let fields = request.fields
-        head.append(contentsOf: "Forwarded: ".utf8)
+        head.append("Forwarded: ")
         for line in fields.lines where fields.isNamed(line, "forwarded") {
             head.append(contentsOf: fields.value(of: line))
-            head.append(contentsOf: ", ".utf8)
+            head.append(", ")
         }
         let peer = request.peer.host.utf8
         // An IPv6 address is in brackets and quotes (RFC 7239 §6).
         let isIPv6 = peer.contains(UInt8(ascii: ":"))
-        head.append(contentsOf: isIPv6 ? "for=\"[".utf8 : "for=".utf8)
+        head.append(isIPv6 ? "for=\"[" : "for=")
         head.append(contentsOf: peer)
-        if isIPv6 { head.append(contentsOf: "]\"".utf8) }
+        if isIPv6 { head.append("]\"") }
         if let host = fields.range(of: "host") {
-            head.append(contentsOf: ";host=\"".utf8)
+            head.append(";host=\"")
             head.append(contentsOf: fields.head[host])
             head.append(UInt8(ascii: "\""))
         }
-        head.append(contentsOf: ";proto=http\r\n".utf8)
+        head.append(";proto=http\r\n")
     }
 }

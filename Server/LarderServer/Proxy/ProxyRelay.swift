@@ -156,9 +156,9 @@ final class ProxyRelay: UpstreamReceiver {
             location: location
         )
         if !statesOtherLength, !status.hasNoContent {
-            lines.append(contentsOf: "Content-Length: ".utf8)
+            lines.append("Content-Length: ")
             lines.append(decimal: body.count)
-            lines.append(contentsOf: "\r\n".utf8)
+            lines.append("\r\n")
         }
         var reply = Reply.prepared(PreparedResponse(status: status, head: lines, body: body), extra: [])
         // A recipient with a clock does not replace the origin's date (RFC 9110 §6.6.1).
