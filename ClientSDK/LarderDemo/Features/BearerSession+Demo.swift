@@ -10,7 +10,8 @@ extension BearerSession {
     /// Signs in at the demo backend.
     ///
     /// - Returns: the profile of the user.
-    /// - Throws: `.rejected` if the handle or the password is wrong; `.offline`; `.storage`.
+    /// - Throws: `.rejected` if the handle or the password is wrong; `.invalidArgument` if the account belongs to another user; `.offline`;
+    ///   `.storage`.
     @discardableResult
     public func signIn(handle: String, password: String) async throws(LarderError) -> Profile {
         var profile: Profile?

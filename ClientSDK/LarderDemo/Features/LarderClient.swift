@@ -164,7 +164,8 @@ public final class LarderClient: Sendable {
 
     /// Signs in and starts live updates.
     ///
-    /// - Throws: `.rejected` if the handle or the password is wrong; `.offline`; `.storage`.
+    /// - Throws: `.rejected` if the handle or the password is wrong; `.invalidArgument` if the account belongs to another user; `.offline`;
+    ///   `.storage`.
     @discardableResult
     public func signIn(handle: String, password: String) async throws(LarderError) -> Profile {
         let profile = try await session.signIn(handle: handle, password: password)

@@ -184,8 +184,9 @@ extension TimelineLayout {
             if isKnownBetter || known.filter({ $0.item != nil || $0.isGap }) == said {
                 result += known
             } else {
-                // A late page that closes a gap does not renew what is behind it.
-                if isLate, let start = known.lazy.compactMap(\.gapCursor).first { result.append(.boundary(start)) }
+                // A late page renews nothing behind a gap that it closes, or behind the start of another page: without a boundary these
+                // items would have the times of the page above.
+                if isLate, let start = known.lazy.compactMap(\.startCursor).first { result.append(.boundary(start)) }
                 result += protected(known, page, orders) + said
             }
         }

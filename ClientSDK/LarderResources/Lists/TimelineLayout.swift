@@ -251,6 +251,14 @@ extension TimelineLayout.Element {
         guard case .gap(_, let cursor) = self else { return nil }
         return cursor
     }
+
+    /// The cursor at which a page begins, loaded or missing; nil for an item.
+    var startCursor: String? {
+        switch self {
+        case .item: nil
+        case .boundary(let cursor), .gap(_, let cursor): cursor
+        }
+    }
 }
 
 /// The place in a timeline that a page is requested for.

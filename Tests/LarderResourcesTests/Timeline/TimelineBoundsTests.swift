@@ -108,6 +108,37 @@ struct TimelineBoundsTests {
         #expect(layout.pages[.boundary("after 2")]?.times.expiresAt == times(150).expiresAt)
     }
 
+    @Test func `a late page keeps the boundary of the page below the newest one`() throws {
+        func time(_ seconds: Int64) -> WallTime { WallTime(nanosecondsSinceEpoch: seconds * 1_000_000_000) }
+        func times(_ seconds: Int64) -> PageTimes {
+            PageTimes(fetchedAt: time(seconds), validatedAt: time(seconds), expiresAt: time(seconds + 60))
+        }
+        let keys = (0...5).map { Note.key("\($0)") }
+        var layout = TimelineLayout()
+        layout.elements = [.item(keys[5]), .item(keys[4]), .item(keys[3]), .boundary("after 3")]
+        layout.elements += [.item(keys[2]), .item(keys[1]), .item(keys[0])]
+        layout.pages[.boundary("after 3")] = PageFacts(times(10))
+        var orders = QueryOrders()
+        orders.head = 3
+        for number in 0...5 { orders.items[keys[number]] = number > 2 ? 3 : 1 }
+        // Item 2 was deleted. The request began before the one whose reply is the newest page.
+        let page = IncomingPage(
+            keys: [keys[3], keys[1], keys[0]],
+            cursor: "after 0",
+            limit: 3,
+            times: times(20),
+            head: times(30),
+            order: 2,
+            startedAt: time(20),
+            receivedAt: time(40),
+            settlingTime: .zero
+        )
+        layout.takeNewest(page, .keepBehindGap, &orders)
+        #expect(layout.items == [5, 4, 3, 1, 0].map { keys[$0] })
+        #expect(layout.elements.firstIndex(of: .boundary("after 3")) == 3)
+        #expect(layout.pages[.boundary("after 3")]?.times.validatedAt == time(10))
+    }
+
     @MainActor
     @Test func `loading pages assembles the list on threads of the cache`() async throws {
         var resource = PagedResource<TracedNote>("traced", pageSize: 2) { request in
