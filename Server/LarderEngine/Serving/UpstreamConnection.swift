@@ -43,6 +43,8 @@ final class UpstreamConnection {
     private var deadline: MonotonicTime?
     /// Whether it has carried an exchange before this one.
     private var isReused = false
+    /// Whether a part of the current request was written.
+    private var hasWritten = false
     /// Whether the current exchange has received anything.
     private var hasResponse = false
     private var isClosed = false
@@ -95,6 +97,7 @@ final class UpstreamConnection {
         reader = ResponseReader(isHead: exchange.request.method == .head)
         phase = exchange.request.isUpgrade ? .upgrade(HeadScanner(skipsEmptyLines: false), []) : .exchange
         deadline = loop.time(afterSeconds: Self.responseTimeoutSeconds)
+        hasWritten = false
         hasResponse = false
         output = ByteQueue()
         output.append(exchange.request.bytes)
@@ -129,6 +132,7 @@ final class UpstreamConnection {
             switch SystemCall.send(descriptor, output.bytes, from: output.start) {
             case .count(let count):
                 output.removeFirst(count)
+                hasWritten = true
                 if case .closing = phase {
                     deadline = loop.time(afterSeconds: Self.closeTimeoutSeconds)
                 } else if deadline != nil {
@@ -272,11 +276,12 @@ final class UpstreamConnection {
         }
     }
 
-    /// The connection is lost. A request that may be repeated is sent again, once, if the connection was a reused one: the server
-    /// may have closed it before the request arrived (RFC 9112 §9.3.1).
+    /// The connection is lost. A request that may be repeated, or of which nothing was written, is sent again, once, if the connection
+    /// was a reused one: the server may have closed it before the request arrived (RFC 9112 §9.3.1).
     private func lost(_ reason: String) {
         guard let exchange else { return cancel() }
-        guard isReused, !hasResponse, exchange.request.isIdempotent, !exchange.wasRepeated else {
+        let mayRepeat = exchange.request.isIdempotent || !hasWritten
+        guard isReused, !hasResponse, mayRepeat, !exchange.wasRepeated else {
             return fail(.unreachable(reason))
         }
         exchange.wasRepeated = true
