@@ -110,14 +110,18 @@ def run(drive):
 
 def watch(drive):
     """Follows events, loses the connection once, and is told of two changes. Each connection makes stored articles stale."""
+    def articles(state):
+        return sum(request["path"] == "/articles/6" for request in state["requests"])
+
     drive.action("open another article", "show", "6", says="revision 1", requests=[200])
     reader = drive.start("watch", "6")
-    drive.wait(lambda state: state["readers"] == 1)
+    # The article was requested once before, and is confirmed when the connection is there.
+    drive.wait(lambda state: state["readers"] == 1 and articles(state) == 2)
     drive.admin("touch", {"id": 6, "title": "Corrected"})
-    drive.wait(lambda state: sum(r["path"] == "/articles/6" for r in state["requests"]) >= 2)
+    drive.wait(lambda state: articles(state) == 3)
     drive.admin("drop", {})
     drive.admin("touch", {"id": 6, "title": "Corrected twice"})
-    drive.wait(lambda state: state["readers"] == 1 and sum(r["path"] == "/articles/6" for r in state["requests"]) >= 3)
+    drive.wait(lambda state: state["readers"] == 1 and articles(state) == 4)
     reader.terminate()
     text = reader.communicate(timeout=60)[0]
     drive.judge("see two corrections, one of them missed by the stream", text, "Corrected twice", [200, 304, 200, 200, 200])
