@@ -171,8 +171,8 @@ MUTANTS = {
     "order of the replies": [
         (
             RESOURCES + "Core/RequestOrder.swift",
-            "state.withLock { ($0.applied[key] ?? 0) > order }",
-            "state.withLock { ($0.applied[key] ?? 0) > order && !MUTANT }",
+            "by order: UInt64) -> Bool { lastApplied(key) > order }",
+            "by order: UInt64) -> Bool { lastApplied(key) > order && !MUTANT }",
         )
     ],
     "changes of a list while it is fetched": [
@@ -254,8 +254,8 @@ MUTANTS = {
     "the acknowledgement is stored with the removal": [
         (
             RESOURCES + "Outbox/Outbox+Results.swift",
-            "            acknowledge(&update)\n            removal(of: entry, visibleAt: visibleAt, in: &update)\n        case .rejected",
-            "            if !MUTANT { acknowledge(&update) }\n            removal(of: entry, visibleAt: visibleAt, in: &update)\n        case .rejected",
+            "            acknowledge(&update)\n            if entry.isInDoubt {",
+            "            if !MUTANT { acknowledge(&update) }\n            if entry.isInDoubt {",
         )
     ],
     "fsync of awaited writes": [
