@@ -17,6 +17,7 @@ extension CacheCore {
     /// Marks all stored times as uncertain, because the clock was set back.
     func markTimesUncertain() {
         hasUncertainTimes.store(true, ordering: .relaxed)
+        invalidations.clockWasSetBack(to: configuration.wallClock.now)
         configuration.onEvent(.clockSetBack)
         storeUncertainty()
         scheduler.lookAtAll()

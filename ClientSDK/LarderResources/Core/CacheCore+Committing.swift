@@ -98,7 +98,7 @@ extension CacheCore {
                     // Marks of other processes are kept.
                     let key = InvalidationTable.metadataKey
                     if let marks = try transaction.read({ reading in try reading.metadata(key) }) {
-                        invalidations.merge(marks)
+                        invalidations.merge(marks, at: configuration.wallClock.now)
                     }
                     try transaction.setMetadata(invalidations.encoded, for: InvalidationTable.metadataKey)
                 }

@@ -69,7 +69,8 @@ extension CacheCore {
     /// Merges the tag invalidations of other processes.
     private func mergeForeignMarks(_ disk: DiskStore) {
         do {
-            if let marks = try disk.metadata(InvalidationTable.metadataKey) { invalidations.merge(marks) }
+            guard let marks = try disk.metadata(InvalidationTable.metadataKey) else { return }
+            invalidations.merge(marks, at: configuration.wallClock.now)
         } catch {
             configuration.onEvent(.storageFailed(LarderError(error)))
         }

@@ -58,6 +58,14 @@ final class InvalidationTable: Sendable {
         }
     }
 
+    /// Moves marks of the future to the present, because the clock was set back: they would cover what is confirmed from now on.
+    func clockWasSetBack(to now: WallTime) {
+        state.withLock { state in
+            for (name, mark) in state.marks where mark.wall > now { state.marks[name]?.wall = now }
+            state.floor = min(state.floor, now)
+        }
+    }
+
     /// Whether there are any invalidations.
     var hasMarks: Bool { state.withLock { !$0.marks.isEmpty || $0.floor != Freshness.Times.never } }
 
@@ -124,14 +132,22 @@ final class InvalidationTable: Sendable {
         }
     }
 
-    /// Merges the marks of another process that are later than those of this one. Lines that cannot be parsed are
-    /// skipped.
-    func merge(_ bytes: [UInt8]) {
+    /// Merges the marks of another process that are later than those of this one. Lines that cannot be parsed are skipped.
+    ///
+    /// A mark of the future was stored before the clock was set back: a known one has been moved then, and an unknown one counts as new.
+    ///
+    /// - Parameter now: read after the bytes.
+    func merge(_ bytes: [UInt8], at now: WallTime) {
         // Split by bytes: a line feed after a carriage return, which may end a tag, is not a character of its own.
         let lines = bytes.split(separator: UInt8(ascii: "\n"))
         state.withLock { state in
             if let first = lines.first, let floor = Int64(String(decoding: first, as: UTF8.self)) {
-                state.floor = max(state.floor, WallTime(nanosecondsSinceEpoch: floor))
+                let floor = WallTime(nanosecondsSinceEpoch: floor)
+                if floor <= now {
+                    state.floor = max(state.floor, floor)
+                } else if state.floor == Freshness.Times.never {
+                    state.floor = now
+                }
             }
             for line in lines.dropFirst() {
                 let parts = line.split(separator: UInt8(ascii: " "), maxSplits: 1)
@@ -139,11 +155,12 @@ final class InvalidationTable: Sendable {
                     let name = Self.name(parts[1])
                 else { continue }
                 let wall = WallTime(nanosecondsSinceEpoch: time)
-                let known = state.marks[name]
-                // Values of this process are still compared with the order of the local mark.
-                if known.map({ $0.wall < wall }) ?? true {
-                    state.marks[name] = Mark(wall: wall, order: known?.order ?? 0)
+                guard let known = state.marks[name] else {
+                    state.marks[name] = Mark(wall: min(wall, now), order: 0)
+                    continue
                 }
+                // Values of this process are still compared with the order of the local mark.
+                if known.wall < wall, wall <= now { state.marks[name] = Mark(wall: wall, order: known.order) }
             }
         }
     }

@@ -97,6 +97,35 @@ struct OtherProcessTests {
         #expect(try await again.snapshot(list, .cacheOnly).freshness == .stale(.invalidated))
     }
 
+    @Test func `a list that one process confirms after the clock was set back is fresh in the other`() async throws {
+        let caches = (try scene.cache(), try scene.cache())
+        let source = ScriptedSource<EntityList<Note>>()
+        source.prepare(page(1...2), page(1...2))
+        var list = list(source)
+        list.tags = ["feed"]
+        _ = try await caches.0.value(list)
+        try await caches.0.invalidate(tag: "feed")
+        scene.clock.advance(by: .seconds(1))
+        #expect(try await caches.1.snapshot(list, .cacheOnly).freshness == .stale(.invalidated))
+        scene.clock.set(wall: scene.clock.now - .seconds(600))
+        // Both notice it.
+        for cache in [caches.0, caches.1] {
+            #expect(try await cache.snapshot(list, .cacheOnly).freshness != .fresh)
+        }
+        scene.clock.advance(by: .seconds(1))
+        _ = try await caches.0.value(list, .networkOnly)
+        scene.clock.advance(by: .milliseconds(100))
+        for cache in [caches.0, caches.1] {
+            #expect(try await cache.snapshot(list, .cacheOnly).freshness == .fresh)
+        }
+        // Later invalidations apply in both.
+        try await caches.1.invalidate(tag: "feed")
+        scene.clock.advance(by: .milliseconds(100))
+        for cache in [caches.0, caches.1] {
+            #expect(try await cache.snapshot(list, .cacheOnly).freshness == .stale(.invalidated))
+        }
+    }
+
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func `random changes by two processes leave both with the stored values`(_ seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
