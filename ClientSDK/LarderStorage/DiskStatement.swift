@@ -5,7 +5,7 @@ enum DiskStatement: Int, CaseIterable {
     case upsert, putPayload, dropPayload, describe, bury
     case dropMember, putMember
     case findTimes, touch
-    case remove, removeRow, removeSpace, removeKind
+    case remove, removeValue, removeRow, removeSpace, removeKind
     case invalidate, distrust
     case queryKeys, queriesWith, entityIDs, recordKeys
     case addBlob, unusedBlobs, dropBlob, knowsBlob
@@ -90,6 +90,7 @@ enum DiskStatement: Int, CaseIterable {
             WHERE row = ?1
             """
         case .remove: "DELETE FROM items WHERE kind = ?1 AND space = ?2 AND key = ?3"
+        case .removeValue: "DELETE FROM items WHERE kind = ?1 AND space = ?2 AND key = ?3 AND flags & 1 = 0"
         case .removeRow: "DELETE FROM items WHERE row = ?1 AND sum = ?2"
         case .removeSpace: "DELETE FROM items WHERE kind = ?1 AND space = ?2"
         case .removeKind: "DELETE FROM items WHERE kind = ?1"

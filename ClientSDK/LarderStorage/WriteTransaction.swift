@@ -61,6 +61,11 @@ extension DiskStore {
             try connection.perform { try connection.run(.remove, .entity, key.type, key.id) }
         }
 
+        /// Removes the value of an entity. A tombstone stays: what it keeps out stays out.
+        package func removeValue(_ key: EntityKey) throws(DiskError) {
+            try connection.perform { try connection.run(.removeValue, .entity, key.type, key.id) }
+        }
+
         /// Removes an entity that was deleted in a version, and leaves a tombstone: for as long as stale items are kept, nothing of
         /// that version or an older one is stored under the key.
         ///

@@ -120,6 +120,7 @@ struct DiskStoreTests {
         try store.write { transaction throws in
             #expect(try !transaction.remove(fixture.key("1"), deletedInVersion: 4))
             #expect(try transaction.remove(fixture.key("1"), deletedInVersion: 6))
+            try transaction.removeValue(fixture.key("1"))
         }
         #expect(try store.entity(fixture.key("1")) == nil)
         #expect(try store.put(fixture.entity("1", version: 6)) == .keptNewer)

@@ -309,7 +309,7 @@ struct Commit {
             if let version {
                 isGone = try transaction.remove(key, deletedInVersion: version)
             } else {
-                try transaction.remove(key)
+                try transaction.removeValue(key)
             }
             guard isGone else { return }
             names = Set(try transaction.read { reading in try reading.queries(with: key) })
