@@ -42,6 +42,9 @@ struct ConductExcuses {
             // with what was read before it.
             return last.target.hasPrefix("/v1/changes?") && last.target.contains("wait=")
                 || isPage(last) && isReload(first) && isReload(last)
+        case .retriedTooSoon:
+            // A person asked for it.
+            return isPage(last) && isReload(last)
         default: return false
         }
     }
