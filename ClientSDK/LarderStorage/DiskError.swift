@@ -77,6 +77,11 @@ extension ErrorCode where Scope == DiskError {
     public static var erased: Self { Self(rawValue: "erased") }
 }
 
+extension DiskError {
+    /// Whether the value cannot be stored, and others can.
+    package var isOfValue: Bool { code == .tooLarge || code == .transform }
+}
+
 extension SQLiteError {
     /// Whether the file is damaged.
     var isDamage: Bool {

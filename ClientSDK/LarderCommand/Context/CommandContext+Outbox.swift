@@ -10,23 +10,24 @@ extension CommandContext {
     func finish(own: Set<OperationID> = []) async {
         noteConnection()
         await drain()
+        let entries = cache.outbox.entries
         for entry in initiallyPending where !own.contains(entry.id) {
-            switch events.outcome(of: entry.id) {
-            case .accepted: terminal.note("sent queued operation: \(describe(entry))")
-            case .rejected(let error):
+            let now = entries.first { $0.id == entry.id }
+            if case .accepted? = events.outcome(of: entry.id) {
+                terminal.note("sent queued operation: \(describe(entry))")
+            } else if let now, now.state == .rejected, entry.state != .rejected, let error = now.error {
                 terminal.note(
                     "queued operation was rejected: \(describe(entry)): \(error.description) (larder outbox)"
                 )
-            default: break
             }
         }
-        let others = cache.outbox.entries.count { $0.state != .rejected && !own.contains($0.id) }
+        let others = entries.count { $0.state != .rejected && !own.contains($0.id) }
         if others > 0 {
             terminal.note(
                 "\(others) change\(others == 1 ? "" : "s") queued until \(arguments.server) can be reached (larder outbox)"
             )
         }
-        let rejected = cache.outbox.entries.count { $0.state == .rejected && !own.contains($0.id) }
+        let rejected = entries.count { $0.state == .rejected && !own.contains($0.id) }
         if rejected > 0 {
             terminal.note("\(rejected) rejected; retry or drop with 'larder outbox'")
         }

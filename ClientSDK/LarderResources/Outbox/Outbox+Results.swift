@@ -86,10 +86,7 @@ extension Outbox {
     private static func isOfStore(_ error: any Error) -> Bool {
         let error = LarderError(error)
         guard error.code == .storage else { return error.code == .closed }
-        switch (error.cause as? DiskError)?.code {
-        case DiskError.Code.tooLarge, DiskError.Code.transform: return false
-        default: return true
-        }
+        return (error.cause as? DiskError)?.isOfValue != true
     }
 
     private func store(_ ends: ArraySlice<(Outbox.Entry, OutboxResult)>, _ operation: OutboxOperation) throws {
@@ -272,10 +269,11 @@ extension Outbox {
         let id = entry.id.rawValue
         switch result {
         case .accepted(let receipt, _, _, _):
+            // Reported first: who sees that the outbox is empty has been told what has become of its operations.
+            core.configuration.onEvent(.operation(operation.name, entry.id, .accepted))
             forget(entry)
             answer(id, .success(receipt))
             tell(.accepted)
-            core.configuration.onEvent(.operation(operation.name, entry.id, .accepted))
         case .rejected(let error, let rejection):
             if operation.isThrough {
                 forget(entry)

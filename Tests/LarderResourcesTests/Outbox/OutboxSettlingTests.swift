@@ -54,6 +54,22 @@ struct OutboxSettlingTests {
         #expect(try await again.snapshot(server.post(resource: "2"), .cacheOnly).freshness == .stale(.invalidated))
     }
 
+    @Test func `an operation is in the outbox until its acceptance was reported`() async throws {
+        let outbox = Mutex<Outbox?>(nil)
+        let atReport = Mutex<[Int]>([])
+        var configuration = scene.configuration()
+        configuration.onEvent = { event in
+            guard case .operation(_, _, .accepted) = event, let outbox = outbox.withLock({ $0 }) else { return }
+            atReport.withLock { $0.append(outbox.entries.count) }
+        }
+        let cache = try LarderCache(configuration)
+        outbox.withLock { $0 = cache.outbox }
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        cache.outbox.resume()
+        try await cache.outbox.drained()
+        #expect(atReport.withLock { $0 } == [1])
+    }
+
     @Test func `an acknowledgement that changes a damaged entity ends its operation`() async throws {
         let cache = try scene.cache()
         let disk = try #require(cache.disk)

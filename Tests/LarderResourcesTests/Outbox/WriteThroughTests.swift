@@ -190,6 +190,29 @@ struct WriteThroughTests {
         #expect(cache.stored(note)?.freshness == .fresh)
     }
 
+    @Test func `a write that another process has left in doubt is resolved after it has rejected a new one`() async throws {
+        let two = try scene.cache()
+        two.outbox.resume()
+        // Afterwards it has nothing to do, and looks at no row.
+        _ = try await two.commit(Payment(account: "b", amount: 1), bank.operation)
+        bank.state.withLock { $0.loses = .max }
+        let one = try scene.cache()
+        one.outbox.resume()
+        await #expect(throws: LarderError.self) {
+            try await one.commit(Payment(account: "a", amount: 5), bank.operation)
+        }
+        one.close()
+        bank.state.withLock { $0.loses = 0 }
+        let conflict = await #expect(throws: LarderError.self) {
+            try await two.commit(Payment(account: "a", amount: 7), bank.operation)
+        }
+        #expect(conflict?.code == .conflict)
+        scene.clock.advance(by: .seconds(60))
+        let statuses = SequenceRecorder(two.outbox.statuses)
+        await statuses.wait { $0.last?.isDrained == true }
+        #expect(bank.state.withLock { $0.paid.values.sorted() } == [1, 5])
+    }
+
     @Test func `key and body are stored before the first byte is sent`() async throws {
         let cache = try scene.cache()
         let path = scene.path
@@ -217,7 +240,7 @@ struct WriteThroughTests {
             case .outbox(.enqueued, _):
                 isEnqueued.finish(true)
                 isDone.wait()
-            case .operation(_, _, .accepted): isDone.open()
+            case .outbox(.accepted, _): isDone.open()
             default: break
             }
         }
