@@ -8,11 +8,33 @@ extension Commit {
         if lacking.hasMarks { hasNewMarks = true }
         if lacking.isEverything { return try disk.write { transaction in try transaction.removeAllItems() } }
         for (key, lack) in lacking.lacks {
+            do { try write(key, lack, lacking, disk) } catch let error as DiskError where error.isOfValue {
+                // Memory alone keeps what can never be stored: otherwise every later commit would fail too.
+                note(LarderError(error))
+                try remove(key, disk)
+            }
+        }
+    }
+
+    private mutating func write(
+        _ key: StoredKey,
+        _ lack: UnwrittenKeys.Lack,
+        _ lacking: UnwrittenKeys.Keys,
+        _ disk: DiskPart
+    ) throws {
+        switch key {
+        case .entity(let key): try write(key, lack, disk)
+        case .query(let key):
+            // Another process may have stored a newer list.
+            try write(key, lack, isNewest: lacking.seenCommits == core.seenCommits, disk)
+        }
+    }
+
+    private func remove(_ key: StoredKey, _ disk: DiskPart) throws {
+        try disk.write { transaction in
             switch key {
-            case .entity(let key): try write(key, lack, disk)
-            case .query(let key):
-                // Another process may have stored a newer list.
-                try write(key, lack, isNewest: lacking.seenCommits == core.seenCommits, disk)
+            case .entity(let key): try transaction.removeValue(key)
+            case .query(let key): try transaction.remove(key)
             }
         }
     }
@@ -47,7 +69,7 @@ extension Commit {
         try disk.write { transaction in
             switch lack {
             // An older version must not follow a newer one.
-            case .content, .part: try transaction.remove(key)
+            case .content, .part: try transaction.removeValue(key)
             case .mark: try transaction.invalidate(key)
             }
         }

@@ -14,7 +14,11 @@ struct UnwrittenChangeTests {
     private let note = Resource<Note>.entity("1") { _ in .gone }
     private let notes = Resource<EntityList<Note>>.list("notes", of: Note.self) { _ in .gone }
 
-    init() { killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock)) }
+    init() {
+        var configuration = DiskStore.Configuration(directory: scene.path, clock: scene.clock)
+        configuration.bytesMaximum = 4 << 20
+        killable = KillableStore(configuration)
+    }
 
     private func open() throws -> LarderCache {
         var configuration = scene.configuration()
@@ -123,6 +127,26 @@ struct UnwrittenChangeTests {
         #expect(shown(cache, 0) == ["j1", "j3"] && shown(cache, 1) == ["j2"])
         let next = try await restart(cache)
         #expect(shown(next, 0) == ["j1", "j3"] && shown(next, 1) == ["j2"])
+    }
+
+    @Test(arguments: [false, true])
+    func `a value that does not fit into the store blocks no later commit`(_ isList: Bool) async throws {
+        let cache = try await filled()
+        let text = String(repeating: "x", count: 6 << 20)
+        let keys = (0..<100_000).map { EntityKey(type: "note", id: "\($0)") }
+        await whileFailing(cache) { update in
+            if isList {
+                update.editQuery(notes.key) { $0.ids = keys }
+            } else {
+                update.put(Note(id: "1", text: text, revision: 2))
+            }
+        }
+        killable.heal()
+        try await cache.update { $0.put(Note(id: "2", text: "two", revision: 1)) }
+        if !isList { #expect(cache.stored(note)?.value?.text == text) }
+        let next = try await restart(cache)
+        #expect(next.stored(Resource<Note>.entity("2") { _ in .gone })?.value?.text == "two")
+        #expect(isList ? shown(next) == nil : next.stored(note) == nil)
     }
 
     @Test func `too many changes empty the disk`() async throws {
