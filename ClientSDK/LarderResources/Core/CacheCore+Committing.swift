@@ -137,7 +137,7 @@ extension CacheCore {
                 }
             }
             for (key, change) in commit.edits { order.noteEdited(key, commit.order, change) }
-            for key in commit.applied { order.noteApplied(key, commit.order) }
+            for key in commit.applied { order.noteApplied(key, commit.order, isRemoval: commit.isRemoval(key)) }
             for (key, change) in commit.overlays {
                 entities.edit(key, change)
                 // The acknowledged version may have been seen before.

@@ -77,7 +77,7 @@ extension Commit {
             case .set, .elsewhere: found.insert(key)
             case .removed, .forgotten: break
             case nil:
-                if core.entities[key] != nil {
+                if overtaken.contains(key) || core.entities[key] != nil {
                     found.insert(key)
                     continue
                 }

@@ -36,6 +36,8 @@ struct Commit {
     var edits: [(QueryKey, @Sendable (inout DiskQuery) -> Void)] = []
     /// Keys with new content, which earlier requests must not replace.
     var applied: Set<StoredKey> = []
+    /// The entities of which a later value exists, although neither memory nor the disk may have it any more.
+    private(set) var overtaken: Set<EntityKey> = []
     /// The entities whose values this commit has changed or removed.
     var changedValues: Set<EntityKey> = []
     /// The declared lists among the answers, with their entity types.
@@ -163,7 +165,10 @@ struct Commit {
         let known = current(key)
         if isAnswer, core.order.isOvertaken(.entity(key), by: order) {
             let old = try known?.version ?? storedVersion(key, part(for: draft))
-            guard let new = draft.version, let old, new > old else { return }
+            guard let new = draft.version, let old, new > old else {
+                if !core.order.isRemoved(.entity(key), since: order) { overtaken.insert(key) }
+                return
+            }
         }
         if let known, let old = known.version, let new = draft.version {
             if new < old { return }
@@ -299,6 +304,12 @@ struct Commit {
         entities[key] = .set(stored)
         applied.insert(.entity(key))
         changedValues.insert(key)
+    }
+
+    /// Whether the commit removes a value that it does not set.
+    func isRemoval(_ key: StoredKey) -> Bool {
+        guard case .entity(let key) = key, case .removed = entities[key] else { return false }
+        return true
     }
 
     private mutating func remove(_ key: EntityKey, _ version: Int64?, _ disk: DiskPart) throws {

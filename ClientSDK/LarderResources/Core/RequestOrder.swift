@@ -12,9 +12,14 @@ final class RequestOrder: Sendable {
         var active = ActiveOrders()
         /// The number of records at which those that no request needs are dropped.
         var recordsMaximum = 512
-        var applied: [StoredKey: UInt64] = [:]
+        var applied: [StoredKey: Applied] = [:]
         var invalidated: [StoredKey: UInt64] = [:]
         var edits: [QueryKey: [QueryEdit]] = [:]
+    }
+
+    private struct Applied {
+        var order: UInt64
+        var isRemoval: Bool
     }
 
     /// A change to a list by an event.
@@ -59,7 +64,7 @@ final class RequestOrder: Sendable {
             }
             // A scan only where the number has doubled, so that it costs O(1) for each record.
             guard state.applied.count + state.invalidated.count > state.recordsMaximum else { return }
-            state.applied = state.applied.filter { $0.value > oldest }
+            state.applied = state.applied.filter { $0.value.order > oldest }
             state.invalidated = state.invalidated.filter { $0.value > oldest }
             state.recordsMaximum = max(512, 2 * (state.applied.count + state.invalidated.count))
         }
@@ -69,17 +74,22 @@ final class RequestOrder: Sendable {
     func isOvertaken(_ key: StoredKey, by order: UInt64) -> Bool { lastApplied(key) > order }
 
     /// The latest request whose result was applied to a key; 0 if no older one is in flight.
-    func lastApplied(_ key: StoredKey) -> UInt64 { state.withLock { $0.applied[key] ?? 0 } }
+    func lastApplied(_ key: StoredKey) -> UInt64 { state.withLock { $0.applied[key]?.order ?? 0 } }
+
+    /// Whether the latest result that was applied to a key is its removal, after the request had begun.
+    func isRemoved(_ key: StoredKey, since order: UInt64) -> Bool {
+        state.withLock { $0.applied[key].map { $0.isRemoval && $0.order > order } ?? false }
+    }
 
     /// Whether a key was invalidated after the request had begun.
     func isInvalidated(_ key: StoredKey, since order: UInt64) -> Bool {
         state.withLock { ($0.invalidated[key] ?? 0) > order }
     }
 
-    func noteApplied(_ key: StoredKey, _ order: UInt64) {
+    func noteApplied(_ key: StoredKey, _ order: UInt64, isRemoval: Bool = false) {
         state.withLock { state in
-            guard !state.active.isEmpty else { return }
-            state.applied[key] = max(order, state.applied[key] ?? 0)
+            guard !state.active.isEmpty, state.applied[key].map({ $0.order <= order }) ?? true else { return }
+            state.applied[key] = Applied(order: order, isRemoval: isRemoval)
         }
     }
 

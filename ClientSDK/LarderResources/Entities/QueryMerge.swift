@@ -19,7 +19,7 @@ struct QueryMerge: Sendable {
         var order: UInt64
         var startedAt: WallTime
         var receivedAt: WallTime
-        /// Which of the keys are stored.
+        /// The keys without those of deleted entities.
         var stored: Set<EntityKey>
         /// Whether items that the answer does not overlap are dropped (`ListResets`).
         var isReset: Bool

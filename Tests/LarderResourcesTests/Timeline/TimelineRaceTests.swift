@@ -105,6 +105,30 @@ struct TimelineRaceTests {
         #expect(try await cache.line(feed) == "40 39 | 31 30 29 28 | 6 5 4")
     }
 
+    @Test(arguments: [false, true])
+    func `a page without an item that memory has lost since is not fresh, and one without a removed item is`(
+        _ isRemoved: Bool
+    ) async throws {
+        let cache = try scene.cache(inMemory: true)
+        let (timeline, feed) = try await started(cache)
+        let refresh = Task { try await timeline.refresh() }
+        await source.script.waitForRequests(2)
+        // The reply is older than this, and cannot replace it.
+        try await cache.update { update in
+            if isRemoved {
+                update.remove(Note.self, "5")
+            } else {
+                update.put(Note(5, "changed", revision: 2))
+            }
+        }
+        cache.trimMemory(toBytes: 0)
+        source.answer(1, [6, 5, 4], next: "after 4")
+        try await refresh.value
+        #expect(try await cache.line(feed) == (isRemoved ? "6 4" : "6 | 4"))
+        let freshness = try await cache.timeline(feed, .cacheOnly).snapshot().freshness
+        #expect((freshness == .fresh) == isRemoved)
+    }
+
     @Test func `insertions and removals by events during a refresh stay`() async throws {
         let cache = try scene.cache()
         let (timeline, feed) = try await started(cache)
