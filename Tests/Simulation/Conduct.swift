@@ -66,13 +66,15 @@ struct ConductExcuses {
         record.requestField("Cache-Control")?.contains("no-cache") ?? false
     }
 
-    /// Whether the list was changed in between: it has no validator then, and the changes may have undone each other.
+    /// Whether the list was changed in between, or the client has heard of a change while the first request was in flight: it has no
+    /// validator then, and the changes may have undone each other.
     private func isWrittenTo(_ first: JournalRecord, _ last: JournalRecord) -> Bool {
         let parts = last.target.hasPrefix("/v1/feed?") ? ["/v1/posts", "/v1/likes"] : ["/messages"]
         guard isPage(last) else { return false }
-        if writtenAt.contains(where: { $0 >= first.at && $0 <= last.at }) { return true }
+        let from = first.at - first.duration - Self.roundTrip
+        if writtenAt.contains(where: { $0 >= from && $0 <= last.at }) { return true }
         return records.values.contains { record in
-            (first.number...last.number).contains(record.number) && record.isExchange && record.method != "GET"
+            record.at >= from && record.number <= last.number && record.isExchange && record.method != "GET"
                 && parts.contains(where: record.target.contains)
         }
     }

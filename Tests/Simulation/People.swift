@@ -130,6 +130,8 @@ extension Device {
         guard !mine.isEmpty else { return }
         let post = mine[Int(choice % UInt64(mine.count))]
         let key = String(post.text.prefix { $0 != ":" }) + ":"
+        // While the reply to a creation is lost, a post that the change feed has brought is shown twice: as two posts, each with its edits.
+        guard mine.count(where: { $0.text.hasPrefix(key) }) == 1 else { return }
         if act == .editPost {
             let text = "\(key) edited \(choice % 100)"
             try changing(key, text) { _ = try client.feed.edit(post.id, to: text) }
