@@ -58,7 +58,12 @@ extension TimelineLayout {
                     } ?? false
                 }
             }
-            elements = front + page.keys.map { .item($0) }
+            if page.cursor != nil, let last = elements.lastIndex(where: { $0.item.map(new.contains) ?? false }) {
+                // Inserted items that follow the page's last one belong to the pages below.
+                let below = Set(elements[last...])
+                front.removeAll { below.contains($0) }
+            }
+            elements = joined(front, page.keys.map { .item($0) })
             if let cursor = page.cursor {
                 if isBehindGap {
                     let kept = Set(front)
@@ -166,14 +171,14 @@ extension TimelineLayout {
         var result = prefix
         if isNewest, isLate {
             if let gap = front.lastIndex(where: \.isGap) {
-                result += front[...gap] + protected(front[(gap + 1)...], page, orders) + before
+                result += front[...gap] + joined(protected(front[(gap + 1)...], page, orders), before)
             } else {
                 result += front
             }
         } else if front.filter({ $0.item != nil || $0.isGap }) == before {
             result += front
         } else {
-            result += protected(front, page, orders) + before
+            result += joined(protected(front, page, orders), before)
         }
         for (upper, lower) in zip(shared, shared.dropFirst()) {
             result.append(.item(page.keys[upper]))
@@ -187,7 +192,7 @@ extension TimelineLayout {
                 // A late page renews nothing behind a gap that it closes, or behind the start of another page: without a boundary these
                 // items would have the times of the page above.
                 if isLate, let start = known.lazy.compactMap(\.startCursor).first { result.append(.boundary(start)) }
-                result += protected(known, page, orders) + said
+                result += joined(protected(known, page, orders), said)
             }
         }
         result.append(.item(page.keys[last]))
@@ -273,6 +278,24 @@ extension TimelineLayout {
             }
             return !isLooseOnly && (orders.items[key] ?? 0) > page.order
         }
+    }
+
+    /// Items of a page together with elements that stay although the page does not contain them: each of these behind the item of the
+    /// page that it follows now, and before all if it follows none.
+    private func joined(_ kept: [Element], _ said: [Element]) -> [Element] {
+        guard !kept.isEmpty, !said.isEmpty else { return kept + said }
+        let (staying, named) = (Set(kept), Set(said))
+        var followers: [Element: [Element]] = [:]
+        var front: [Element] = []
+        var anchor: Element?
+        for element in elements {
+            if named.contains(element) {
+                anchor = element
+            } else if staying.contains(element) {
+                if let anchor { followers[anchor, default: []].append(element) } else { front.append(element) }
+            }
+        }
+        return front + said.flatMap { [$0] + (followers[$0] ?? []) }
     }
 
     private mutating func newGap(_ cursor: String) -> Element {

@@ -129,6 +129,33 @@ struct TimelineRaceTests {
         #expect((freshness == .fresh) == isRemoved)
     }
 
+    @Test(arguments: [
+        // Behind the page: they may follow its last item.
+        ([12, 11, 10], "after 10", "12 11 10 | 9 8 7 6 5 4"),
+        // A replica does not have them yet.
+        ([12, 10, 7, 6], "after 6", "12 11 10 9 8 7 6 5 4"),
+        ([12, 10, 7], nil, "12 11 10 9 8 7 ."),
+    ])
+    func `items of events that arrive during a refresh keep their order`(
+        _ page: [Int],
+        _ next: String?,
+        _ expected: String
+    ) async throws {
+        let cache = try scene.cache()
+        let (timeline, feed) = try await started(cache)
+        let refresh = Task { try await timeline.refresh() }
+        await source.script.waitForRequests(2)
+        scene.clock.advance(by: .milliseconds(1))
+        for number in 7...12 {
+            try await cache.update { update in
+                update.insert(Note(number), in: feed.key, isNew: true) { (Int($0) ?? 0) > (Int($1) ?? 0) }
+            }
+        }
+        source.answer(1, page, next: next)
+        try await refresh.value
+        #expect(try await cache.line(feed) == expected)
+    }
+
     @Test func `insertions and removals by events during a refresh stay`() async throws {
         let cache = try scene.cache()
         let (timeline, feed) = try await started(cache)
