@@ -270,14 +270,21 @@ extension Device {
 
     /// A person who sends a rejected operation again has decided again: a tap counts as the last one unless a later one waits behind it.
     private func noteSentAgain(_ entry: Outbox.Entry, _ outbox: Outbox) {
-        if let tap = tap(of: entry), entry.error?.isUnreadableAcceptance == true {
+        let isAccepted = entry.error.map { $0.code == .unexpectedReply && (200..<300).contains($0.status ?? 0) }
+        if let tap = tap(of: entry), isAccepted == true {
             // The server has carried it out, and replays its result: a later tap stays.
             lastTaps[tap.postID] = nil
         } else if let tap = tap(of: entry) {
-            let waiting = outbox.entries.filter { $0.id > entry.id && [.pending, .inDoubt].contains($0.state) }
-            let last = waiting.compactMap { self.tap(of: $0) }.last { $0.postID == tap.postID } ?? tap
-            simulation.ledger.taps[Ledger.Tap(handle: handle, post: tap.postID), default: [:]][machine.index] =
-                last.isLike
+            let ledgerTap = Ledger.Tap(handle: handle, post: tap.postID)
+            let later = outbox.entries.filter { $0.id > entry.id && self.tap(of: $0)?.postID == tap.postID }
+            guard !later.contains(where: { $0.state == .sending }) else {
+                // It comes before this tap if its attempt succeeds, and after it otherwise.
+                simulation.ledger.uncertainTaps.insert(ledgerTap)
+                lastTaps[tap.postID] = nil
+                return
+            }
+            let last = later.last { $0.state != .rejected }.flatMap { self.tap(of: $0) } ?? tap
+            simulation.ledger.taps[ledgerTap, default: [:]][machine.index] = last.isLike
             lastTaps[tap.postID] = LastTap(isLike: last.isLike, at: simulation.clock.uptime)
         }
         let text = String(decoding: entry.payload, as: UTF8.self)
