@@ -190,7 +190,9 @@ struct WriteThroughTests {
         #expect(cache.stored(note)?.freshness == .fresh)
     }
 
-    @Test func `a write that another process has left in doubt is resolved after it has rejected a new one`() async throws {
+    @Test func `a write that another process has left in doubt is resolved after it has rejected a new one`()
+        async throws
+    {
         let two = try scene.cache()
         two.outbox.resume()
         // Afterwards it has nothing to do, and looks at no row.
