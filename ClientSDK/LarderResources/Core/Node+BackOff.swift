@@ -47,6 +47,13 @@ extension Node {
         state.withLock { state in state.retryAt = state.heldUntil }
     }
 
+    /// Repeats a request that has failed and that began before the network returned.
+    func repeatAfterReturn() {
+        guard state.withLock({ $0.flight == nil && $0.failures > 0 && $0.hasNetworkReturned }) else { return }
+        endBackOff()
+        revalidateObserved()
+    }
+
     /// When observers are owed a request; nil if they are not.
     var owedAt: MonotonicTime? { state.withLock { $0.owesRequest ? $0.retryAt : nil } }
 

@@ -275,9 +275,6 @@ extension Node {
         flight.finish(error.map { .failure($0) } ?? .success(()))
         showAll(after: flight, error)
         // Looked at after the observers were released: until then `networkReturned` takes them for waiting.
-        if hasFailed, state.withLock({ $0.hasNetworkReturned }) {
-            endBackOff()
-            revalidateObserved()
-        }
+        if hasFailed { repeatAfterReturn() }
     }
 }

@@ -43,6 +43,8 @@ extension Node {
         if let fallbackDelay = policy.fallbackDelay, wantsNetwork, !mayShow { wait(fallbackDelay, for: id) }
         if isPostponed { state.withLock { $0.owesRequest = true } }
         showAll(to: id, isFromDisk: content.isFromDisk)
+        // Its request may have ended before it was added.
+        if wantsNetwork { repeatAfterReturn() }
         return id
     }
 

@@ -357,4 +357,33 @@ struct NetworkBehaviorTests {
         await seen.wait { $0.last?.value == "there" }
         #expect(source.requests.count == 2)
     }
+
+    @Test func `such a request is repeated although its observer was added after its end`() async throws {
+        let scene = CacheScene()
+        let (hasJoined, hasEnded) = (Pending<Bool>(), Hold())
+        var configuration = scene.configuration()
+        configuration.onEvent = { event in
+            guard case .merged = event else { return }
+            hasJoined.finish(true)
+            hasEnded.wait()
+        }
+        let cache = try LarderCache(configuration)
+        let source = ScriptedSource<String>()
+        let resource = Resource<String>("page") { try await source.fetch($0) }
+        let reading = Task { try await cache.value(resource) }
+        await source.waitForRequests(1)
+        // On threads of its own, because it blocks when it has joined the request.
+        let observing = Task(executorPreference: OwnThreads()) {
+            for await snapshot in cache.snapshots(resource) where snapshot.value == "there" { return }
+        }
+        #expect(await hasJoined.value(ifCancelled: false))
+        cache.networkReturned()
+        source.fail(0, LarderError(.offline, "there was no network when this began"))
+        await #expect(throws: LarderError.self) { try await reading.value }
+        hasEnded.open()
+        await source.waitForRequests(2)
+        source.answer(1, .value("there"))
+        await observing.value
+        #expect(source.requests.count == 2)
+    }
 }

@@ -378,11 +378,3 @@ struct WriteThroughTests {
         #expect(count.withLock { $0 } == 2)
     }
 }
-
-/// Runs each job on a thread of its own, so that a blocking job does not delay other tasks.
-private final class OwnThreads: TaskExecutor {
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        Thread { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }.start()
-    }
-}
