@@ -10,7 +10,10 @@ extension CommandContext {
     func finish(own: Set<OperationID> = []) async {
         noteConnection()
         await drain()
-        let entries = cache.outbox.entries
+        // An accepted operation leaves the outbox after it was reported.
+        let entries = cache.outbox.entries.filter { entry in
+            if case .accepted? = events.outcome(of: entry.id) { false } else { true }
+        }
         for entry in initiallyPending where !own.contains(entry.id) {
             let now = entries.first { $0.id == entry.id }
             if case .accepted? = events.outcome(of: entry.id) {

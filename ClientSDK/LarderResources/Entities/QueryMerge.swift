@@ -19,7 +19,7 @@ struct QueryMerge: Sendable {
         var order: UInt64
         var startedAt: WallTime
         var receivedAt: WallTime
-        /// The keys without those of deleted entities.
+        /// The keys of the entities that exist, in memory, on the disk or as values that a later reply has brought and that are lost.
         var stored: Set<EntityKey>
         /// Whether items that the answer does not overlap are dropped (`ListResets`).
         var isReset: Bool

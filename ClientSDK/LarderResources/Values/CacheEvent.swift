@@ -36,8 +36,8 @@ public enum CacheEvent: Sendable {
     /// The outbox holds operations of a name that is not registered: they are kept, and neither shown nor sent. Add the operation to
     /// `CacheConfiguration.operations`.
     case unregistered(operation: String, count: Int)
-    /// An attempt of an operation ended. An accepted operation stays in `Outbox.entries` until this was reported; a rejected one is there
-    /// with its error before.
+    /// An attempt of an operation ended. An accepted operation leaves `Outbox.entries` after this event, and its caller gets the receipt after
+    /// it; do not wait for either in the handler. A rejected `WriteBehind` is in the entries with its error.
     case operation(String, OperationID, OperationEnd)
 
     /// The end of an attempt.
