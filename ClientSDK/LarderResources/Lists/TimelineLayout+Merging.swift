@@ -58,7 +58,7 @@ extension TimelineLayout {
                     } ?? false
                 }
             }
-            if page.cursor != nil, let last = elements.lastIndex(where: { $0.item.map(new.contains) ?? false }) {
+            if page.cursor != nil, let last = page.keys.last.flatMap({ elements.firstIndex(of: .item($0)) }) {
                 // Inserted items that follow the page's last one belong to the pages below.
                 let below = Set(elements[last...])
                 front.removeAll { below.contains($0) }
@@ -215,7 +215,7 @@ extension TimelineLayout {
         guard let cursor = page.cursor else {
             if isNewer, next.map({ !behind[$0].isGap }) ?? (tail == .end || said.isEmpty) { return behind }
             tail = .end
-            return said + protected(behind, page, orders)
+            return joined(protected(behind, page, orders), said)
         }
         guard let next else {
             if isNewer, tail == .end || said.isEmpty { return behind }

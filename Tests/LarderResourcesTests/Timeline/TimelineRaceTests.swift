@@ -129,31 +129,37 @@ struct TimelineRaceTests {
         #expect((freshness == .fresh) == isRemoved)
     }
 
+    /// What events insert while a page is in flight, the page, and the list in the end.
+    struct Meeting: Sendable {
+        let events: ClosedRange<Int>
+        let page: [Int]
+        let next: String?
+        let list: String
+    }
+
     @Test(arguments: [
-        // Behind the page: they may follow its last item.
-        ([12, 11, 10], "after 10", "12 11 10 | 9 8 7 6 5 4"),
+        // Behind the page: they follow its last item.
+        Meeting(events: 7...12, page: [12, 11, 10], next: "after 10", list: "12 11 10 | 9 8 7 6 5 4"),
         // A replica does not have them yet.
-        ([12, 10, 7, 6], "after 6", "12 11 10 9 8 7 6 5 4"),
-        ([12, 10, 7], nil, "12 11 10 9 8 7 ."),
+        Meeting(events: 7...12, page: [12, 10, 7, 6], next: "after 6", list: "12 11 10 9 8 7 6 5 4"),
+        Meeting(events: 7...12, page: [12, 10, 7], next: nil, list: "12 11 10 9 8 7 ."),
+        // The page's last item was not announced.
+        Meeting(events: 9...12, page: [12, 8], next: "after 8", list: "12 11 10 9 8 | 6 5 4"),
     ])
-    func `items of events that arrive during a refresh keep their order`(
-        _ page: [Int],
-        _ next: String?,
-        _ expected: String
-    ) async throws {
+    func `items of events that arrive during a refresh keep their order`(_ meeting: Meeting) async throws {
         let cache = try scene.cache()
         let (timeline, feed) = try await started(cache)
         let refresh = Task { try await timeline.refresh() }
         await source.script.waitForRequests(2)
         scene.clock.advance(by: .milliseconds(1))
-        for number in 7...12 {
+        for number in meeting.events {
             try await cache.update { update in
                 update.insert(Note(number), in: feed.key, isNew: true) { (Int($0) ?? 0) > (Int($1) ?? 0) }
             }
         }
-        source.answer(1, page, next: next)
+        source.answer(1, meeting.page, next: meeting.next)
         try await refresh.value
-        #expect(try await cache.line(feed) == expected)
+        #expect(try await cache.line(feed) == meeting.list)
     }
 
     @Test func `insertions and removals by events during a refresh stay`() async throws {
