@@ -279,7 +279,7 @@ extension Simulation {
         let judged = ConductReport.Rule.allCases.filter { $0.holds(in: self) }
         for rule in judged { coverage.count("runs judged by \(rule.rawValue)") }
         let findings = report.findings.filter { judged.contains($0.rule) }
-        let excuses = ConductExcuses(findings.isEmpty ? [] : records, writtenAt: writtenAt)
+        let excuses = ConductExcuses(findings.isEmpty ? [] : records, writtenAt: writtenAt, refreshedAt: refreshedAt)
         for finding in findings where !excuses.excuses(finding) {
             find(.conduct, "\(finding.rule.rawValue): \(finding.detail)")
         }
@@ -336,6 +336,7 @@ extension Device {
         guard let client else { return }
         let timeline = client.feed.timeline
         _ = try? await timeline.snapshot()
+        simulation.noteRefresh()
         try? await timeline.refresh()
         for _ in 0..<10 { _ = try? await timeline.loadOlder() }
         if simulation.plan.isStrict { await scrollThrough(timeline) }
@@ -344,6 +345,7 @@ extension Device {
         for id in simulation.ledger.conversations(of: handle) {
             _ = try? await client.chat.timeline(id).snapshot()
             // What a lagging replica has answered counts as fresh for as long as the change feed has caught up.
+            simulation.noteRefresh()
             if simulation.coverage.counts[Act.lag.rawValue] != nil { try? await client.chat.timeline(id).refresh() }
             for _ in 0..<3 { _ = try? await client.chat.timeline(id).loadOlder() }
         }
@@ -359,6 +361,7 @@ extension Device {
             _ = try? await timeline.fill(gap, isUserInitiated: true)
         }
         let items = client.cache.stored(client.feed.newest)?.value?.items ?? []
+        simulation.noteRefresh()
         try? await timeline.refresh(around: items.map(\.id))
     }
 

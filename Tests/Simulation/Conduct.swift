@@ -21,8 +21,12 @@ struct ConductExcuses {
     /// When people elsewhere have written something, which is not in the journal.
     private let writtenAt: [WallTime]
 
-    init(_ records: [JournalRecord], writtenAt: [WallTime]) {
+    /// When people have refreshed a list.
+    private let refreshedAt: [WallTime]
+
+    init(_ records: [JournalRecord], writtenAt: [WallTime], refreshedAt: [WallTime]) {
         self.writtenAt = writtenAt
+        self.refreshedAt = refreshedAt
         self.records = Dictionary(records.map { ($0.number, $0) }, uniquingKeysWith: { $1 })
     }
 
@@ -42,9 +46,7 @@ struct ConductExcuses {
             // with what was read before it.
             return last.target.hasPrefix("/v1/changes?") && last.target.contains("wait=")
                 || isPage(last) && isReload(first) && isReload(last)
-        case .retriedTooSoon:
-            // A person asked for it.
-            return isPage(last) && isReload(last)
+        case .retriedTooSoon: return isPage(last) && isReload(last) && isAskedFor(last)
         default: return false
         }
     }
@@ -64,6 +66,12 @@ struct ConductExcuses {
 
     private func isReload(_ record: JournalRecord) -> Bool {
         record.requestField("Cache-Control")?.contains("no-cache") ?? false
+    }
+
+    /// Whether a person has refreshed within the second before the request.
+    private func isAskedFor(_ record: JournalRecord) -> Bool {
+        let start = record.at - record.duration
+        return refreshedAt.contains { $0 <= start && start - $0 < .seconds(1) }
     }
 
     /// Whether the list was changed in between, or the client has heard of a change while the first request was in flight: it has no

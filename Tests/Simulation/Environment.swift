@@ -195,6 +195,8 @@ extension Simulation {
         }
     }
 
+    func noteRefresh() { refreshedAt.append(clock.now) }
+
     @discardableResult
     func write(_ method: String, _ path: String, _ handle: String, _ body: String?) -> [UInt8] {
         writtenAt.append(clock.now)

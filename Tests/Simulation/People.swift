@@ -30,7 +30,9 @@ extension Device {
         switch act {
         case .openFeed: _ = try await client.feed.timeline.snapshot()
         case .scroll: _ = try await client.feed.timeline.loadOlder()
-        case .pull: try await client.feed.timeline.refresh()
+        case .pull:
+            simulation.noteRefresh()
+            try await client.feed.timeline.refresh()
         case .openProfile: _ = try await client.profiles.profile("user_\(choice % 8 + 1)")
         case .openConversation:
             _ = try await client.cache.snapshot(client.chat.conversations)
@@ -130,7 +132,8 @@ extension Device {
         guard !mine.isEmpty else { return }
         let post = mine[Int(choice % UInt64(mine.count))]
         let key = String(post.text.prefix { $0 != ":" }) + ":"
-        // While the reply to a creation is lost, a post that the change feed has brought is shown twice: as two posts, each with its edits.
+        // While the reply to a creation is lost, a post that the change feed has brought is shown twice: as two posts, each with its edits and
+        // its deletion.
         guard mine.count(where: { $0.text.hasPrefix(key) }) == 1 else { return }
         if act == .editPost {
             let text = "\(key) edited \(choice % 100)"

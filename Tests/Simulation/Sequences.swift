@@ -31,6 +31,7 @@ extension Device {
         case .changeAndDie: try await changeAndDie(choice, client, &random)
         case .payAndLosePower: try await payAndLosePower(choice, client, &random)
         case .openMuch:
+            simulation.noteRefresh()
             await withTaskGroup(of: Void.self) { group in
                 for number in 1...8 {
                     group.addTask { _ = try? await client.cache.refresh(client.profiles.resource("user_\(number)")) }

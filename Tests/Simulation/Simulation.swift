@@ -18,6 +18,8 @@ final class Simulation: @unchecked Sendable {
     let people: [String]
     /// When people elsewhere have written something.
     var writtenAt: [WallTime] = []
+    /// When people have refreshed a list.
+    var refreshedAt: [WallTime] = []
     /// The accounts of each person, by handle.
     var accountsByHandle: [String: Set<String>] = [:]
     /// Decides what the network and the executor do. People have decided before the run: their acts are in the plan.
