@@ -375,15 +375,10 @@ MUTANTS = {
     ],
     "invalidations on disk": [
         (
-            RESOURCES + "Core/CacheCore+Committing.swift",
-            "                    try transaction.setMetadata(invalidations.encoded,",
-            "                    if !MUTANT { try transaction.setMetadata(invalidations.encoded,",
-        ),
-        (
-            RESOURCES + "Core/CacheCore+Committing.swift",
-            "for: InvalidationTable.metadataKey)\n                }\n                if isTimeToSave",
-            "for: InvalidationTable.metadataKey) }\n                }\n                if isTimeToSave",
-        ),
+            RESOURCES + "Core/CacheCore+Clock.swift",
+            "        try transaction.setMetadata(invalidations.encoded, for: key)\n",
+            "        if !MUTANT { try transaction.setMetadata(invalidations.encoded, for: key) }\n",
+        )
     ],
     "cross-process check": [
         (
@@ -538,6 +533,11 @@ UNNOTICED = {
     "opposite taps cancel out only over a known value": "unit test: taps do not cancel out against a stale value",
     "retry budget of reads": "unit test: reads after failures share a budget",
     "back-off of reads": "unit test: the time limit of a read covers its attempts and the waits between them",
+    "damaged pictures are fetched again": "unit test: a picture of which a part is damaged is fetched again",
+    "downloads end with the last request for them": "unit test: a cancelled or released one stops loading",
+    "a limit of memory that is lowered evicts at once": "unit test: under pressure memory falls and stays low, and recovers step by step",
+    "salvage of a damaged store": "unit test: a database with a damaged schema is read by the known root pages",
+    "back-off of operations": "unit test: after process death at any step, acknowledged operations have one effect and others none",
     "gaps in timelines": "unit test: items that a refresh does not overlap stay behind a gap that is filled page by page",
 }
 SWITCH = """#if canImport(Glibc)

@@ -86,6 +86,7 @@ extension DiskConnection {
         let isBlob = stored.count > context.configuration.blobThreshold
         let size = size(of: item, storedInline: isBlob ? 0 : stored.count)
         guard size + (isBlob ? Int64(stored.count) : 0) <= context.configuration.bytesMaximum else {
+            if let rejection = try rejection(of: item) { return rejection }
             throw DiskError(
                 .tooLarge,
                 "\(stored.count) bytes do not fit into a budget of \(context.configuration.bytesMaximum). Raise bytesMaximum."

@@ -30,12 +30,22 @@ extension CacheCore {
             try disk.write { transaction in
                 try transaction.markTimesUncertain()
                 try transaction.setMetadata(Self.encode(seen), for: Self.clockKey)
+                if invalidations.hasMarks { try storeMarks(in: transaction) }
             }
             hasUncertainTimes.store(false, ordering: .relaxed)
         } catch {
             // Until it succeeds, all times from the disk count as uncertain.
             configuration.onEvent(.storageFailed(LarderError(error)))
         }
+    }
+
+    /// Stores the invalidations together with those of other processes.
+    func storeMarks(in transaction: borrowing DiskStore.WriteTransaction) throws {
+        let key = InvalidationTable.metadataKey
+        if let marks = try transaction.read({ reading in try reading.metadata(key) }) {
+            invalidations.merge(marks, at: configuration.wallClock.now)
+        }
+        try transaction.setMetadata(invalidations.encoded, for: key)
     }
 
     static func encode(_ time: WallTime) -> [UInt8] { Array("\(time.nanosecondsSinceEpoch)".utf8) }

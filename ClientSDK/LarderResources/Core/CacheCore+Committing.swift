@@ -94,20 +94,13 @@ extension CacheCore {
                 commit.seenCommits = seenCommits
                 if let lacking { try commit.write(lacking, DiskPart(connection: transaction.connection)) }
                 try commit.perform(update.steps, in: transaction)
-                if commit.hasNewMarks {
-                    // Marks of other processes are kept.
-                    let key = InvalidationTable.metadataKey
-                    if let marks = try transaction.read({ reading in try reading.metadata(key) }) {
-                        invalidations.merge(marks, at: configuration.wallClock.now)
-                    }
-                    try transaction.setMetadata(invalidations.encoded, for: InvalidationTable.metadataKey)
-                }
+                if commit.hasNewMarks { try storeMarks(in: transaction) }
                 if isTimeToSave { try transaction.setMetadata(Self.encode(seen), for: Self.clockKey) }
                 if update.precedesRows { commit.settled = try nextSettled(in: transaction) }
                 return commit
             }
             if isTimeToSave { savedHighWater = seen }
-            if lacking != nil { unwritten.removeAll() }
+            if lacking != nil { unwritten.replace(with: commit.stillLacking) }
             return commit
         } catch let error as DiskError where isTolerant {
             var commit = try inMemory(hasFailedDisk: contentDisk != nil)

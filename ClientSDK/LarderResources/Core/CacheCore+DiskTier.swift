@@ -61,7 +61,7 @@ extension Commit {
             case .token, .metadata, .keepOffDisk: try perform([step], disk)
             case .remove(let key, _):
                 // Removed for good, and not only until the disk tier is on again.
-                try transaction.remove(key)
+                try transaction.removeValue(key)
                 try perform([step], DiskPart(connection: nil))
             case .removeQuery(let key):
                 try transaction.remove(key)

@@ -7,12 +7,42 @@ extension Commit {
     mutating func write(_ lacking: UnwrittenKeys.Keys, _ disk: DiskPart) throws {
         if lacking.hasMarks { hasNewMarks = true }
         if lacking.isEverything { return try disk.write { transaction in try transaction.removeAllItems() } }
+        stillLacking.seenCommits = lacking.seenCommits
         for (key, lack) in lacking.lacks {
             do { try write(key, lack, lacking, disk) } catch let error as DiskError where error.isOfValue {
-                // Memory alone keeps what can never be stored: otherwise every later commit would fail too.
+                // Otherwise every later commit would fail too.
                 note(LarderError(error))
-                try remove(key, disk)
+                try leaveInMemory(key, lack, error, disk)
             }
+        }
+    }
+
+    /// Keeps a value in memory alone that the store does not take. If its transform has failed, the next commit tries it again.
+    private mutating func leaveInMemory(
+        _ key: StoredKey,
+        _ lack: UnwrittenKeys.Lack,
+        _ error: DiskError,
+        _ disk: DiskPart
+    ) throws {
+        guard error.code == .tooLarge else { return stillLacking.note(key, lack) }
+        // From now on it is as a value whose row was evicted: commits of other processes replace it.
+        try disk.write { transaction in
+            switch key {
+            case .entity(let key): try transaction.removeValue(key)
+            case .query(let key): try transaction.remove(key)
+            }
+        }
+        switch key {
+        case .entity(let key):
+            guard var stored = current(key) else { return }
+            stored.unwrittenPayload = nil
+            stored.unreadMerge = nil
+            stored.seenCommits = seenCommits
+            entities[key] = .set(stored)
+        case .query(let key):
+            guard var stored = known(key) else { return }
+            stored.seenCommits = seenCommits
+            queries[key] = .set(stored)
         }
     }
 
@@ -27,15 +57,6 @@ extension Commit {
         case .query(let key):
             // Another process may have stored a newer list.
             try write(key, lack, isNewest: lacking.seenCommits == core.seenCommits, disk)
-        }
-    }
-
-    private func remove(_ key: StoredKey, _ disk: DiskPart) throws {
-        try disk.write { transaction in
-            switch key {
-            case .entity(let key): try transaction.removeValue(key)
-            case .query(let key): try transaction.remove(key)
-            }
         }
     }
 

@@ -25,6 +25,8 @@ struct Commit {
     var hasFailedDisk = false
     /// The keys that were not changed, because their values are on the failed disk alone.
     var missed: Set<StoredKey> = []
+    /// The keys whose rows still lack a change, because the store's transform fails.
+    var stillLacking = UnwrittenKeys.Keys()
     /// How many foreign commits this one has seen, if the disk takes part.
     var seenCommits = StoredEntity.memoryOnly
 
@@ -227,7 +229,7 @@ struct Commit {
                 applied.insert(.entity(key))
                 changedValues.insert(key)
                 // The row is an older value.
-                return try disk.write { transaction in try transaction.remove(key) }
+                return try disk.write { transaction in try transaction.removeValue(key) }
             }
             stored.cost += payload.count
             if disk.isThere {

@@ -136,14 +136,16 @@ final class InvalidationTable: Sendable {
     ///
     /// A mark of the future was stored before the clock was set back: a known one has been moved then, and an unknown one counts as new.
     ///
-    /// - Parameter now: read after the bytes.
+    /// - Parameter now: the wall clock, read after the bytes were read.
     func merge(_ bytes: [UInt8], at now: WallTime) {
+        // A smaller step of the clock is not noticed, and moves nothing.
+        let latest = now + Moment.tolerance
         // Split by bytes: a line feed after a carriage return, which may end a tag, is not a character of its own.
         let lines = bytes.split(separator: UInt8(ascii: "\n"))
         state.withLock { state in
             if let first = lines.first, let floor = Int64(String(decoding: first, as: UTF8.self)) {
                 let floor = WallTime(nanosecondsSinceEpoch: floor)
-                if floor <= now {
+                if floor <= latest {
                     state.floor = max(state.floor, floor)
                 } else if state.floor == Freshness.Times.never {
                     state.floor = now
@@ -156,11 +158,11 @@ final class InvalidationTable: Sendable {
                 else { continue }
                 let wall = WallTime(nanosecondsSinceEpoch: time)
                 guard let known = state.marks[name] else {
-                    state.marks[name] = Mark(wall: min(wall, now), order: 0)
+                    state.marks[name] = Mark(wall: wall <= latest ? wall : now, order: 0)
                     continue
                 }
                 // Values of this process are still compared with the order of the local mark.
-                if known.wall < wall, wall <= now { state.marks[name] = Mark(wall: wall, order: known.order) }
+                if known.wall < wall, wall <= latest { state.marks[name] = Mark(wall: wall, order: known.order) }
             }
         }
     }

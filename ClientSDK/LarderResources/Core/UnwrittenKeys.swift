@@ -67,14 +67,16 @@ final class UnwrittenKeys: Sendable {
         }
     }
 
-    /// Everything was written.
-    func removeAll() {
+    /// A commit has written the others.
+    func replace(with rest: Keys) {
         guard hasAny.load(ordering: .relaxed) else { return }
         state.withLock { keys in
-            keys = Keys()
-            hasAny.store(false, ordering: .releasing)
+            keys = rest
+            hasAny.store(!rest.lacks.isEmpty, ordering: .releasing)
         }
     }
+
+    func removeAll() { replace(with: Keys()) }
 
     private static func lack(_ change: Commit.Change<StoredEntity>) -> Lack? {
         switch change {

@@ -118,12 +118,35 @@ struct OtherProcessTests {
         for cache in [caches.0, caches.1] {
             #expect(try await cache.snapshot(list, .cacheOnly).freshness == .fresh)
         }
+        #expect(try await scene.cache().snapshot(list, .cacheOnly).freshness == .fresh)
         // Later invalidations apply in both.
         try await caches.1.invalidate(tag: "feed")
         scene.clock.advance(by: .milliseconds(100))
         for cache in [caches.0, caches.1] {
             #expect(try await cache.snapshot(list, .cacheOnly).freshness == .stale(.invalidated))
         }
+    }
+
+    @Test func `an invalidation of another process applies after a small step of the clock`() async throws {
+        let caches = (try scene.cache(), try scene.cache())
+        let source = ScriptedSource<EntityList<Note>>()
+        source.prepare(page(1...2), page(1...2))
+        var list = list(source)
+        list.tags = ["feed"]
+        _ = try await caches.0.value(list)
+        try await caches.0.invalidate(tag: "feed")
+        scene.clock.advance(by: .seconds(1))
+        _ = try await caches.0.value(list, .networkOnly)
+        scene.clock.advance(by: .milliseconds(100))
+        #expect(try await caches.1.snapshot(list, .cacheOnly).freshness == .fresh)
+        scene.clock.advance(by: .seconds(1))
+        try await caches.1.invalidate(tag: "feed")
+        // Too small to be noticed.
+        scene.clock.advance(by: .milliseconds(100))
+        scene.clock.set(wall: scene.clock.now - .milliseconds(1_500))
+        #expect(try await caches.0.snapshot(list, .cacheOnly).freshness == .stale(.invalidated))
+        try await caches.0.invalidate(tag: "other")
+        #expect(try await scene.cache().snapshot(list, .cacheOnly).freshness == .stale(.invalidated))
     }
 
     @Test(arguments: [1, 2, 3, 4] as [UInt64])

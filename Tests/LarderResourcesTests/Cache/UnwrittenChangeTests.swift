@@ -1,6 +1,8 @@
 import LarderStorage
 import LarderTesting
+import LarderTime
 import SDKTestSupport
+import Synchronization
 import TestSupport
 import Testing
 
@@ -14,10 +16,35 @@ struct UnwrittenChangeTests {
     private let note = Resource<Note>.entity("1") { _ in .gone }
     private let notes = Resource<EntityList<Note>>.list("notes", of: Note.self) { _ in .gone }
 
+    /// Encodes nothing while it is locked, as a key that is not available does.
+    private final class Lock: DiskStore.PayloadTransform {
+        let isLocked = Atomic<Bool>(false)
+        var identifier: String { "lock" }
+
+        func encode(_ payload: [UInt8]) throws -> [UInt8] {
+            if isLocked.load(ordering: .relaxed) { throw Broken() }
+            return payload
+        }
+
+        func decode(_ stored: [UInt8]) throws -> [UInt8] { stored }
+    }
+
+    private let lock = Lock()
+    private let disk: DiskStore.Configuration
+
     init() {
         var configuration = DiskStore.Configuration(directory: scene.path, clock: scene.clock)
         configuration.bytesMaximum = 4 << 20
+        configuration.transform = lock
+        disk = configuration
         killable = KillableStore(configuration)
+    }
+
+    /// A cache with a store of its own on the directory.
+    private func anotherProcess() throws -> LarderCache {
+        var configuration = scene.configuration()
+        configuration.storage = .disk(disk)
+        return try LarderCache(configuration)
     }
 
     private func open() throws -> LarderCache {
@@ -147,6 +174,42 @@ struct UnwrittenChangeTests {
         let next = try await restart(cache)
         #expect(next.stored(Resource<Note>.entity("2") { _ in .gone })?.value?.text == "two")
         #expect(isList ? shown(next) == nil : next.stored(note) == nil)
+    }
+
+    @Test func `a value that does not fit into the store is replaced by what another process stores`() async throws {
+        let cache = try await filled()
+        let other = try anotherProcess()
+        await whileFailing(cache) { $0.put(Note(id: "1", text: String(repeating: "x", count: 6 << 20), revision: 2)) }
+        killable.heal()
+        try await cache.update { $0.put(Note(id: "2", text: "two", revision: 1)) }
+        #expect(cache.stored(note)?.version == 2)
+        try await other.update { $0.put(Note(id: "1", text: "three", revision: 3)) }
+        scene.clock.advance(by: .milliseconds(100))
+        #expect(try await cache.snapshot(note, .cacheOnly).value?.text == "three")
+    }
+
+    @Test func `a value that does not fit into the store does not replace a newer one of another process`() async throws
+    {
+        let cache = try await filled()
+        let other = try anotherProcess()
+        await whileFailing(cache) { $0.put(Note(id: "1", text: String(repeating: "x", count: 6 << 20), revision: 2)) }
+        killable.heal()
+        try await other.update { $0.put(Note(id: "1", text: "three", revision: 3)) }
+        try await cache.update { $0.put(Note(id: "2", text: "two", revision: 1)) }
+        #expect(try await cache.snapshot(note, .cacheOnly).value?.text == "three")
+    }
+
+    @Test func `values that a transform cannot encode for a while are written later`() async throws {
+        let cache = try await filled()
+        lock.isLocked.store(true, ordering: .relaxed)
+        await cache.updateIfPossible { update in
+            update.put(Note(id: "1", text: "new", revision: 2))
+            list(["1", "2"], &update)
+        }
+        // This commit stores no payload, and succeeds.
+        try await cache.update { $0.invalidate(Note.self, "9") }
+        lock.isLocked.store(false, ordering: .relaxed)
+        #expect(shown(try await restart(cache)) == ["new", "2"])
     }
 
     @Test func `too many changes empty the disk`() async throws {
