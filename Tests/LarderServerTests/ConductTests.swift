@@ -208,6 +208,35 @@ struct ConductTests {
         await lossy.backend.stop()
     }
 
+    @Test func `each frame that is sent before a lost one was made up for may cost a read`() async throws {
+        let stage = try Stage()
+        var fault = LiveFault()
+        fault.loseFrame = 1
+        try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live/events")))
+        try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/changes"), stage: .reply, count: 1))
+        let channel = try stage.send("GET", "/v1/live/events")
+        _ = try await channel.read(until: "\r\n\r\n")
+        func post() {
+            stage.world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: "{\"text\":\"news\"}"))
+        }
+        func read() async throws { #expect(try await stage.ask("GET", "/v1/changes?limit=1").status == 200) }
+        post()
+        let held = try stage.send("GET", "/v1/changes?limit=1")
+        #expect(await stage.world.wait(for: .held(1), limit: .seconds(3_600)))
+        for _ in 1...6 { post() }
+        stage.world.releaseAll()
+        _ = try await held.reply()
+        for _ in 1...6 { try await read() }
+        #expect(await findings(stage, .polledBesideLive) == 0)
+        stage.world.clock.advance(by: .seconds(1))
+        for _ in 1...6 {
+            post()
+            try await read()
+        }
+        #expect(await findings(stage, .polledBesideLive) == 1)
+        await stage.backend.stop()
+    }
+
     @Test func `distances between entries are on the world's clock`() async throws {
         let stage = try Stage()
         _ = try await stage.ask("GET", page)

@@ -23,7 +23,7 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
         /// The same body was sent with another key shortly after a failure.
         case keyChanged
         /// The change feed was polled repeatedly beside an open live channel. A read after the channel was opened, and after a fault
-        /// changed a frame, closes a gap and is not counted.
+        /// changed a frame, closes a gap and is not counted; neither is one for each frame that was sent before such a read ended.
         case polledBesideLive
     }
 
