@@ -287,6 +287,22 @@ struct EntityTests {
         #expect(source.requests.last?.validator == nil)
     }
 
+    @Test func `a list is not confirmed for an item that has changed since and was invalidated`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<EntityList<Note>>()
+        source.prepare(.value(EntityList(notes([1, 2])), validator: "v"), .value(EntityList(notes([1, 2]))))
+        let list = list("all", source)
+        _ = try await cache.value(list)
+        try await cache.update { $0.invalidate(Note.self, "1") }
+        #expect(try await cache.snapshot(list, .cacheOnly).validator == "v")
+        scene.clock.advance(by: .seconds(1))
+        try await cache.update { $0.put(Note(id: "1", text: "changed", revision: 9)) }
+        try await cache.update { $0.invalidate(Note.self, "1") }
+        #expect(try await cache.snapshot(list, .cacheOnly).validator == nil)
+        _ = try await cache.value(list, .networkOnly)
+        #expect(source.requests.last?.validator == nil)
+    }
+
     @Test func `an equal value is not shown again and neither is a confirmation of a fresh value`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<EntityList<Note>>()

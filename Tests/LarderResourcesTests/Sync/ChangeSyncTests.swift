@@ -284,6 +284,37 @@ struct ChangeSyncTests {
         #expect(reads.withLock { $0 } == ["13"])
     }
 
+    @Test func `a change of a live channel is applied if it follows the stored token, and otherwise the feed is read`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let reads = Mutex<[String]>([])
+        let feed = ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in
+                reads.withLock { $0.append(token) }
+                return ChangeFeed.Batch([], nextToken: token == "2" ? "5" : token, hasMore: false)
+            },
+            present: { () throws(LarderError) in "1" },
+            invalidateAll: { _ in }
+        )
+        let sync = ChangeSync(feed, into: cache)
+        func live(_ revision: Int64, _ token: String, after previous: String) -> LiveSync.Change {
+            let change = ChangeFeed.Change(Note.key("1")) {
+                $0.put(Note(id: "1", text: "\(revision)", revision: revision))
+            }
+            return LiveSync.Change(change, token: token, previousToken: previous)
+        }
+        try await sync.catchUp()
+        reads.withLock { $0 = [] }
+        try await sync.receive(live(2, "2", after: "1"))
+        #expect(sync.token == "2" && reads.withLock { $0.isEmpty })
+        #expect(cache.stored(Resource<Note>.entity("1") { _ in throw Broken() })?.value?.text == "2")
+        // A frame was lost in between.
+        try await sync.receive(live(4, "4", after: "3"))
+        #expect(reads.withLock { $0.first } == "2" && sync.token == "5")
+    }
+
     @Test func `a token unknown to the live channel is replaced before the next channel is opened`()
         async throws
     {
