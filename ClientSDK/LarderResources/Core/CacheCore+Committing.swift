@@ -100,7 +100,7 @@ extension CacheCore {
                 return commit
             }
             if isTimeToSave { savedHighWater = seen }
-            if lacking != nil { unwritten.replace(with: commit.stillLacking) }
+            if lacking != nil { unwritten.replace(with: commit.lackingInEnd) }
             return commit
         } catch let error as DiskError where isTolerant {
             var commit = try inMemory(hasFailedDisk: contentDisk != nil)

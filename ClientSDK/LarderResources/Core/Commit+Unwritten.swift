@@ -8,13 +8,15 @@ extension Commit {
         if lacking.hasMarks { hasNewMarks = true }
         if lacking.isEverything { return try disk.write { transaction in try transaction.removeAllItems() } }
         stillLacking.seenCommits = lacking.seenCommits
+        var problem: DiskError?
         for (key, lack) in lacking.lacks {
             do { try write(key, lack, lacking, disk) } catch let error as DiskError where error.isOfValue {
                 // Otherwise every later commit would fail too.
-                note(LarderError(error))
+                problem = error
                 try leaveInMemory(key, lack, error, disk)
             }
         }
+        if let problem { note(LarderError(problem)) }
     }
 
     /// Keeps a value in memory alone that the store does not take. If its transform has failed, the next commit tries it again.
@@ -24,14 +26,13 @@ extension Commit {
         _ error: DiskError,
         _ disk: DiskPart
     ) throws {
-        guard error.code == .tooLarge else { return stillLacking.note(key, lack) }
-        // From now on it is as a value whose row was evicted: commits of other processes replace it.
-        try disk.write { transaction in
-            switch key {
-            case .entity(let key): try transaction.removeValue(key)
-            case .query(let key): try transaction.remove(key)
-            }
+        guard error.code == .tooLarge else {
+            stillLacking.note(key, lack)
+            // A part will be combined with its row.
+            return try discount(key, lack == .part ? .mark : lack, disk)
         }
+        // From now on it is as a value whose row was evicted.
+        try discount(key, lack, disk)
         switch key {
         case .entity(let key):
             guard var stored = current(key) else { return }
@@ -43,6 +44,43 @@ extension Commit {
             guard var stored = known(key) else { return }
             stored.seenCommits = seenCommits
             queries[key] = .set(stored)
+        }
+    }
+
+    /// Makes sure that a row is not taken for the newest content, also after a restart.
+    private func discount(_ key: StoredKey, _ lack: UnwrittenKeys.Lack, _ disk: DiskPart) throws {
+        try disk.write { transaction in
+            switch (key, lack) {
+            // An older version must not follow a newer one.
+            case (.entity(let key), .content), (.entity(let key), .part): try transaction.removeValue(key)
+            case (.entity(let key), .mark): try transaction.invalidate(key)
+            case (.query(let key), .content), (.query(let key), .part): try transaction.remove(key)
+            case (.query(let key), .mark): try transaction.invalidate(key)
+            }
+        }
+    }
+
+    /// The keys whose rows still lack a change after the steps.
+    var lackingInEnd: UnwrittenKeys.Keys {
+        var keys = stillLacking
+        for key in keys.lacks.keys where hasWritten(key) { keys.lacks[key] = nil }
+        return keys
+    }
+
+    private func hasWritten(_ key: StoredKey) -> Bool {
+        switch key {
+        case .entity(let key):
+            switch entities[key] {
+            case .set(let stored): !stored.isUnwritten
+            case .removed, .forgotten: true
+            case .elsewhere, nil: false
+            }
+        case .query(let key):
+            switch queries[key] {
+            case .set(let stored): !stored.isUnwritten
+            case .removed, .forgotten: true
+            case .elsewhere, nil: false
+            }
         }
     }
 
@@ -87,13 +125,7 @@ extension Commit {
             entities[key] = .set(stored)
             return
         }
-        try disk.write { transaction in
-            switch lack {
-            // An older version must not follow a newer one.
-            case .content, .part: try transaction.removeValue(key)
-            case .mark: try transaction.invalidate(key)
-            }
-        }
+        try discount(.entity(key), lack, disk)
     }
 
     /// The row with which a part is combined; nil if there is none or it cannot be decoded.
@@ -122,12 +154,7 @@ extension Commit {
             queries[key] = .set(stored)
             return
         }
-        try disk.write { transaction in
-            switch lack {
-            case .content, .part: try transaction.remove(key)
-            case .mark: try transaction.invalidate(key)
-            }
-        }
+        try discount(.query(key), lack, disk)
         if known?.isUnwritten ?? false { queries[key] = .forgotten }
     }
 }

@@ -16,13 +16,14 @@ struct UnwrittenChangeTests {
     private let note = Resource<Note>.entity("1") { _ in .gone }
     private let notes = Resource<EntityList<Note>>.list("notes", of: Note.self) { _ in .gone }
 
-    /// Encodes nothing while it is locked, as a key that is not available does.
+    /// Encodes no payload that contains a text, as a key that is not available for a while does.
     private final class Lock: DiskStore.PayloadTransform {
-        let isLocked = Atomic<Bool>(false)
+        let refused = Mutex<String?>(nil)
         var identifier: String { "lock" }
 
         func encode(_ payload: [UInt8]) throws -> [UInt8] {
-            if isLocked.load(ordering: .relaxed) { throw Broken() }
+            let text = String(decoding: payload, as: UTF8.self)
+            if let refused = refused.withLock({ $0 }), text.contains(refused) { throw Broken() }
             return payload
         }
 
@@ -201,15 +202,52 @@ struct UnwrittenChangeTests {
 
     @Test func `values that a transform cannot encode for a while are written later`() async throws {
         let cache = try await filled()
-        lock.isLocked.store(true, ordering: .relaxed)
+        lock.refused.withLock { $0 = "id" }
         await cache.updateIfPossible { update in
             update.put(Note(id: "1", text: "new", revision: 2))
             list(["1", "2"], &update)
         }
         // This commit stores no payload, and succeeds.
         try await cache.update { $0.invalidate(Note.self, "9") }
-        lock.isLocked.store(false, ordering: .relaxed)
+        lock.refused.withLock { $0 = nil }
         #expect(shown(try await restart(cache)) == ["new", "2"])
+    }
+
+    @Test func `values that a transform cannot encode are not followed by older ones after a restart`() async throws {
+        let cache = try await filled()
+        lock.refused.withLock { $0 = "id" }
+        await cache.updateIfPossible { update in
+            update.put(Note(id: "1", text: "new", revision: 2))
+            list(["1", "2"], &update)
+        }
+        let next = try await restart(cache)
+        #expect(next.stored(note)?.value == nil)
+        // The list itself is on the disk. Its items are not.
+        #expect(shown(next)?.isEmpty ?? true)
+    }
+
+    @Test func `a value that replaces one that a transform cannot encode stays on the disk`() async throws {
+        let cache = try await filled()
+        lock.refused.withLock { $0 = "new" }
+        await cache.updateIfPossible { $0.put(Note(id: "1", text: "new", revision: 2)) }
+        try await cache.update { $0.put(Note(id: "1", text: "later", revision: 3)) }
+        try await cache.update { $0.put(Note(id: "2", text: "two", revision: 1)) }
+        #expect(try await restart(cache).stored(note)?.value?.text == "later")
+    }
+
+    @Test func `a commit reports once that a transform cannot encode earlier values`() async throws {
+        let problems = Mutex(0)
+        var configuration = scene.configuration()
+        configuration.storage = .store(try killable.store())
+        configuration.onEvent = { event in
+            if case .storageFailed = event { problems.withLock { $0 += 1 } }
+        }
+        let cache = try LarderCache(configuration)
+        lock.refused.withLock { $0 = "id" }
+        await cache.updateIfPossible { list(["1", "2", "3"], &$0) }
+        problems.withLock { $0 = 0 }
+        try await cache.update { $0.invalidate(Note.self, "9") }
+        #expect(problems.withLock { $0 } == 1)
     }
 
     @Test func `too many changes empty the disk`() async throws {
