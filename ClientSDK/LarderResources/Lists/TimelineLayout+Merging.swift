@@ -215,7 +215,7 @@ extension TimelineLayout {
         guard let cursor = page.cursor else {
             if isNewer, next.map({ !behind[$0].isGap }) ?? (tail == .end || said.isEmpty) { return behind }
             tail = .end
-            return joined(protected(behind, page, orders), said)
+            return joined(protected(behind, page, orders), said, isTail: true)
         }
         guard let next else {
             if isNewer, tail == .end || said.isEmpty { return behind }
@@ -281,21 +281,23 @@ extension TimelineLayout {
     }
 
     /// Items of a page together with elements that stay although the page does not contain them: each of these behind the item of the
-    /// page that it follows now, and before all if it follows none.
-    private func joined(_ kept: [Element], _ said: [Element]) -> [Element] {
+    /// page that it follows now, and before all if it follows none. At the end of the list it is the reverse: each stays before the item
+    /// that follows it, and behind all if none follows.
+    private func joined(_ kept: [Element], _ said: [Element], isTail: Bool = false) -> [Element] {
         guard !kept.isEmpty, !said.isEmpty else { return kept + said }
         let (staying, named) = (Set(kept), Set(said))
-        var followers: [Element: [Element]] = [:]
-        var front: [Element] = []
+        var neighbours: [Element: [Element]] = [:]
+        var outer: [Element] = []
         var anchor: Element?
-        for element in elements {
+        for element in isTail ? elements.reversed() : elements {
             if named.contains(element) {
                 anchor = element
             } else if staying.contains(element) {
-                if let anchor { followers[anchor, default: []].append(element) } else { front.append(element) }
+                if let anchor { neighbours[anchor, default: []].append(element) } else { outer.append(element) }
             }
         }
-        return front + said.flatMap { [$0] + (followers[$0] ?? []) }
+        guard isTail else { return outer + said.flatMap { [$0] + (neighbours[$0] ?? []) } }
+        return said.flatMap { (neighbours[$0] ?? []).reversed() + [$0] } + outer.reversed()
     }
 
     private mutating func newGap(_ cursor: String) -> Element {

@@ -162,6 +162,26 @@ struct TimelineRaceTests {
         #expect(try await cache.line(feed) == meeting.list)
     }
 
+    @Test(arguments: [[1], [3, 1]])
+    func `an item of an event at the end stays at the end of a page that is longer than the list`(
+        _ events: [Int]
+    ) async throws {
+        let cache = try scene.cache()
+        let feed = source.resource(pageSize: 5)
+        let timeline = cache.timeline(feed)
+        source.prepare([6, 5, 4])
+        try await timeline.refresh()
+        scene.clock.advance(by: .seconds(1))
+        try await cache.update { update in
+            for number in events {
+                update.insert(Note(number), in: feed.key, isNew: true) { (Int($0) ?? 0) > (Int($1) ?? 0) }
+            }
+        }
+        source.prepare([6, 5, 4, 3, 2])
+        try await timeline.refresh()
+        #expect(try await cache.line(feed) == "6 5 4 3 2 1 .")
+    }
+
     @Test func `insertions and removals by events during a refresh stay`() async throws {
         let cache = try scene.cache()
         let (timeline, feed) = try await started(cache)
