@@ -41,10 +41,13 @@ extension Node {
             return state.lastObserver
         }
         if let fallbackDelay = policy.fallbackDelay, wantsNetwork, !mayShow { wait(fallbackDelay, for: id) }
-        if isPostponed { state.withLock { $0.owesRequest = true } }
+        let mayAsk = state.withLock { state in
+            if isPostponed { state.owesRequest = true }
+            return state.retryAt == nil
+        }
         showAll(to: id, isFromDisk: content.isFromDisk)
-        // Its request may have ended before it was added.
-        if wantsNetwork { repeatAfterReturn() }
+        // Its request, or the wait for it, may have ended before it was added.
+        if wantsNetwork { repeatAfterReturn() } else if isPostponed, mayAsk { revalidateObserved() }
         return id
     }
 

@@ -386,4 +386,32 @@ struct NetworkBehaviorTests {
         await observing.value
         #expect(source.requests.count == 2)
     }
+
+    @Test func `an observer that must wait asks at once if the network returns before it was added`() async throws {
+        let scene = CacheScene()
+        let (isAsking, hasReturned) = (Pending<Bool>(), Hold())
+        let blocks = Atomic<Bool>(false)
+        var configuration = scene.configuration()
+        configuration.random = { 1 }
+        configuration.onEvent = { event in
+            guard case .miss = event, blocks.load(ordering: .acquiring) else { return }
+            isAsking.finish(true)
+            hasReturned.wait()
+        }
+        let cache = try LarderCache(configuration)
+        let source = ScriptedSource<String>()
+        let resource = Resource<String>("page") { try await source.fetch($0) }
+        source.prepare(failure: LarderError(.offline, "there is no network"))
+        await #expect(throws: LarderError.self) { try await cache.value(resource) }
+        blocks.store(true, ordering: .releasing)
+        let observing = Task(executorPreference: OwnThreads()) {
+            for await snapshot in cache.snapshots(resource) where snapshot.value == "there" { return }
+        }
+        #expect(await isAsking.value(ifCancelled: false))
+        cache.networkReturned()
+        hasReturned.open()
+        await source.waitForRequests(2)
+        source.answer(1, .value("there"))
+        await observing.value
+    }
 }
