@@ -237,6 +237,53 @@ struct ConductTests {
         await stage.backend.stop()
     }
 
+    @Test func `a read that began before a frame was lost does not make up for it`() async throws {
+        let stage = try Stage()
+        var fault = LiveFault()
+        fault.loseFrame = 1
+        try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live/events")))
+        try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/changes"), stage: .reply, count: 1))
+        let channel = try stage.send("GET", "/v1/live/events")
+        _ = try await channel.read(until: "\r\n\r\n")
+        func post() {
+            stage.world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: "{\"text\":\"news\"}"))
+        }
+        let held = try stage.send("GET", "/v1/changes?limit=1")
+        #expect(await stage.world.wait(for: .held(1), limit: .seconds(3_600)))
+        stage.world.clock.advance(by: .seconds(1))
+        post()
+        stage.world.releaseAll()
+        _ = try await held.reply()
+        stage.world.clock.advance(by: .seconds(1))
+        for _ in 1...6 { post() }
+        for _ in 1...6 { #expect(try await stage.ask("GET", "/v1/changes?limit=1").status == 200) }
+        #expect(await findings(stage, .polledBesideLive) == 0)
+        await stage.backend.stop()
+    }
+
+    @Test func `a late read makes up for a lost frame too`() async throws {
+        let stage = try Stage()
+        var fault = LiveFault()
+        fault.loseFrame = 1
+        try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live/events")))
+        let channel = try stage.send("GET", "/v1/live/events")
+        _ = try await channel.read(until: "\r\n\r\n")
+        func post() {
+            stage.world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: "{\"text\":\"news\"}"))
+        }
+        func read() async throws { #expect(try await stage.ask("GET", "/v1/changes?limit=1").status == 200) }
+        post()
+        stage.world.clock.advance(by: .seconds(31))
+        try await read()
+        stage.world.clock.advance(by: .seconds(1))
+        for _ in 1...6 {
+            post()
+            try await read()
+        }
+        #expect(await findings(stage, .polledBesideLive) == 1)
+        await stage.backend.stop()
+    }
+
     @Test func `distances between entries are on the world's clock`() async throws {
         let stage = try Stage()
         _ = try await stage.ask("GET", page)

@@ -74,28 +74,40 @@ struct ConductInspector {
         }
     }
 
+    /// Frames of a live channel that were lost or late.
+    private struct Loss {
+        /// When the latest of them was sent.
+        let at: MonotonicTime
+        /// When the first read after it ended. A client cannot know whether the frames until then are in what it has read, and may read
+        /// again for each.
+        var madeUpAt: MonotonicTime?
+
+        func mayHide(_ frame: JournalEntry) -> Bool { madeUpAt.map { frame.endedInWorld <= $0 } ?? true }
+
+        mutating func note(_ read: JournalEntry) {
+            if madeUpAt == nil, read.startedInWorld >= at { madeUpAt = read.endedInWorld }
+        }
+    }
+
     private mutating func inspectPolling() {
         var lastFrame: [Int64: (connection: Int, at: MonotonicTime)] = [:]
         /// The reads that are needed, because frames before them were lost or late.
         var gaps: [Int64: Int] = [:]
-        /// Since frames were lost or late: when the read that has made up for them ended; the end of time while there was none. A client cannot know
-        /// whether the frames until then are in what it has read, and may read again for each.
-        var madeUp: [Int64: MonotonicTime] = [:]
-        let never = MonotonicTime(nanoseconds: .max)
+        var losses: [Int64: Loss] = [:]
         var polls: [Int64: [JournalEntry]] = [:]
         for entry in entries {
             if case .frame(let frame) = entry.kind {
                 let isDisturbed = frame.injectedFault.map { $0 != "doubled" } ?? false
-                if isDisturbed { madeUp[entry.user] = never }
-                let mayBeRead = madeUp[entry.user].map { entry.endedInWorld <= $0 } ?? false
-                if mayBeRead || lastFrame[entry.user]?.connection != entry.connection {
+                if isDisturbed { losses[entry.user] = Loss(at: entry.endedInWorld) }
+                if losses[entry.user]?.mayHide(entry) ?? false || lastFrame[entry.user]?.connection != entry.connection {
                     gaps[entry.user, default: 0] += 1
                 }
                 lastFrame[entry.user] = (entry.connection, entry.endedInWorld)
             } else if entry.request.path.elementsEqual("/v1/changes".utf8), entry.status == 200,
-                let frame = lastFrame[entry.user], entry.startedInWorld - frame.at < .seconds(30)
+                let frame = lastFrame[entry.user]
             {
-                if madeUp[entry.user] == never { madeUp[entry.user] = entry.endedInWorld }
+                losses[entry.user]?.note(entry)
+                guard entry.startedInWorld - frame.at < .seconds(30) else { continue }
                 if let count = gaps[entry.user], count > 0 {
                     gaps[entry.user] = count - 1
                 } else {
