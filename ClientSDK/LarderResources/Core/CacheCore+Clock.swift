@@ -43,7 +43,7 @@ extension CacheCore {
     func storeMarks(in transaction: borrowing DiskStore.WriteTransaction) throws {
         let key = InvalidationTable.metadataKey
         if let marks = try transaction.read({ reading in try reading.metadata(key) }) {
-            invalidations.merge(marks, at: configuration.wallClock.now)
+            invalidations.merge(marks, at: configuration.wallClock.now, order: order.now())
         }
         try transaction.setMetadata(invalidations.encoded, for: key)
     }

@@ -124,7 +124,7 @@ package final class CacheCore: Sendable {
                     try transaction.metadata(Self.clockKey)
                 )
             }
-            if let marks { invalidations.merge(marks, at: configuration.wallClock.now) }
+            if let marks { invalidations.merge(marks, at: configuration.wallClock.now, order: 0) }
             guard let clock, let seen = Int64(String(decoding: clock, as: UTF8.self)) else { return }
             let latest = WallTime(nanosecondsSinceEpoch: seen)
             if configuration.wallClock.now < latest - Moment.tolerance { markTimesUncertain() }

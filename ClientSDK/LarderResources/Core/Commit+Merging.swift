@@ -17,7 +17,7 @@ extension Commit {
             stored: try self.stored(merge.keys, disk),
             isReset: core.resets.contains(key),
             confirmedOrder: confirmedOrder,
-            isInvalid: stored.isInvalid(at: moment)
+            isInvalid: stored.isInvalid(in: moment.epoch)
         )
         core.owner.calls(.merge)
         try merge.apply(&stored.query, &stored.orders, context)
@@ -41,7 +41,7 @@ extension Commit {
             stored.query.validatedAt = new.validatedAt
             stored.query.expiresAt = new.expiresAt
             stored.query.terms = new.terms
-            stored.query.isInvalidated = core.order.isInvalidated(.query(key), since: order)
+            stored.query.isInvalidated = try wasInvalidated(.query(key), disk)
             stored.query.isClockUncertain = false
         }
         if hasChanged || known == nil { return set(stored, key) }

@@ -11,6 +11,23 @@ extension Commit {
         return keys
     }
 
+    /// Whether a key was invalidated after the request had begun, by this process or by another one, or the clock was set back.
+    func wasInvalidated(_ key: StoredKey, _ disk: DiskPart) throws -> Bool {
+        guard isAnswer else { return false }
+        if core.order.isInvalidated(key, since: order) || moment.epoch != core.clocks.epoch { return true }
+        guard disk.isThere, let before = core.order.seenCommits(order), before < seenCommits else { return false }
+        var isInvalidated = false
+        try disk.write { transaction in
+            isInvalidated = try transaction.read { reading in
+                switch key {
+                case .entity(let key): try reading.entity(key)?.isInvalidated ?? false
+                case .query(let key): try reading.query(key)?.isInvalidated ?? false
+                }
+            }
+        }
+        return isInvalidated
+    }
+
     /// Applies the edits that came while the request was in flight to its answer.
     func replay(on query: inout DiskQuery) {
         let edits = core.order.edits(of: query.key, since: order)

@@ -33,7 +33,7 @@ extension Commit {
         query.validatedAt = times.validatedAt
         query.expiresAt = times.expiresAt
         query.terms = times.terms
-        query.isInvalidated = isAnswer && core.order.isInvalidated(.query(key), since: order)
+        query.isInvalidated = try wasInvalidated(.query(key), disk)
         if isAnswer { replay(on: &query) }
         if let known = known(key) {
             // The members that stay keep their positions.
@@ -86,9 +86,9 @@ extension Commit {
             return
         }
         let new = times(stated ?? stored.times.stated)
-        let isInvalidated = core.order.isInvalidated(.query(key), since: order)
+        let isInvalidated = try wasInvalidated(.query(key), disk)
         // "Not modified" confirms the newest page and no other.
-        let hasInvalidPages = stored.isInvalid(at: moment) && stored.query.members.notedCount > 0
+        let hasInvalidPages = stored.isInvalid(in: moment.epoch) && stored.query.members.notedCount > 0
         if hasInvalidPages { try stored.query.editLayout { $0.invalidatePages() } }
         stored.times = Freshness.Times(
             fetchedAt: stored.times.fetchedAt,

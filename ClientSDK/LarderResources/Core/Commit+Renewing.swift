@@ -13,10 +13,10 @@ extension Commit {
         isPart: Bool = false,
         _ disk: DiskPart
     ) throws {
-        let isInvalidated = isAnswer && core.order.isInvalidated(.entity(key), since: order)
         applied.insert(.entity(key))
         // The key is kept off the disk, or the disk has missed the value: a row under it is another value.
         let disk = known.map { $0.isMemoryOnly || $0.isUnwritten } ?? false ? DiskPart(connection: nil) : disk
+        let isInvalidated = try wasInvalidated(.entity(key), disk)
         let old = try known?.times ?? storedTimes(key, disk)
         var new = times(stated ?? old?.stated)
         if isPart, let old, !old.isUncertain, old.statedLifetime != nil, old.expiresAt > new.expiresAt {

@@ -148,7 +148,7 @@ extension Commit {
         if isNewest, var stored = known, stored.isUnwritten {
             try disk.write { transaction in
                 stored.query = try transaction.store(stored.query)
-                if stored.query.isInvalidated || stored.query.isClockUncertain { try transaction.invalidate(key) }
+                if stored.isInvalid(in: core.clocks.epoch) { try transaction.invalidate(key) }
             }
             stored.seenCommits = seenCommits
             queries[key] = .set(stored)

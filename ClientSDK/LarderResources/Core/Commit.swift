@@ -75,7 +75,7 @@ struct Commit {
             guard case .set(var stored) = queries[key] else { continue }
             try disk.write { transaction in
                 stored.query = try transaction.store(stored.query)
-                if stored.query.isInvalidated || stored.query.isClockUncertain { try transaction.invalidate(key) }
+                if stored.isInvalid(in: core.clocks.epoch) { try transaction.invalidate(key) }
             }
             queries[key] = .set(stored)
         }
@@ -209,7 +209,7 @@ struct Commit {
             validator: validator,
             completeness: draft.completeness,
             source: source,
-            isInvalidated: base?.isInvalidated ?? (isAnswer && core.order.isInvalidated(.entity(key), since: order)),
+            isInvalidated: try base?.isInvalidated ?? wasInvalidated(.entity(key), disk),
             order: base?.order ?? order,
             cost: 256
         )
@@ -268,7 +268,7 @@ struct Commit {
         var outcome = DiskStore.PutOutcome.stored
         try disk.write { transaction in
             outcome = try transaction.put(entity)
-            if outcome == .stored, stored.isInvalidated || stored.times.isUncertain { try transaction.invalidate(key) }
+            if outcome == .stored, stored.isInvalid(in: core.clocks.epoch) { try transaction.invalidate(key) }
         }
         return outcome
     }

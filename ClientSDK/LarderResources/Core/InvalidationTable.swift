@@ -15,7 +15,7 @@ final class InvalidationTable: Sendable {
 
     struct Mark: Sendable {
         var wall: WallTime
-        /// The order of requests at the invalidation; 0 if another process made it.
+        /// The order of requests at the invalidation, or when this process has heard of it; 0 if that was before its first request.
         var order: UInt64
     }
 
@@ -136,8 +136,10 @@ final class InvalidationTable: Sendable {
     ///
     /// A mark of the future was stored before the clock was set back: a known one has been moved then, and an unknown one counts as new.
     ///
-    /// - Parameter now: the wall clock, read after the bytes were read.
-    func merge(_ bytes: [UInt8], at now: WallTime) {
+    /// - Parameters:
+    ///   - now: the wall clock, read after the bytes were read.
+    ///   - order: the place of this moment in the order of requests: replies to earlier ones do not end the invalidations.
+    func merge(_ bytes: [UInt8], at now: WallTime, order: UInt64) {
         // A smaller step of the clock is not noticed, and moves nothing.
         let latest = now + Moment.tolerance
         // Split by bytes: a line feed after a carriage return, which may end a tag, is not a character of its own.
@@ -158,11 +160,10 @@ final class InvalidationTable: Sendable {
                 else { continue }
                 let wall = WallTime(nanosecondsSinceEpoch: time)
                 guard let known = state.marks[name] else {
-                    state.marks[name] = Mark(wall: wall <= latest ? wall : now, order: 0)
+                    state.marks[name] = Mark(wall: wall <= latest ? wall : now, order: order)
                     continue
                 }
-                // Values of this process are still compared with the order of the local mark.
-                if known.wall < wall, wall <= latest { state.marks[name] = Mark(wall: wall, order: known.order) }
+                if known.wall < wall, wall <= latest { state.marks[name] = Mark(wall: wall, order: order) }
             }
         }
     }

@@ -41,6 +41,7 @@ extension Node {
         cause: String? = nil,
         unlessChangedSince changes: UInt64?
     ) throws(LarderError) -> Flight? {
+        let seenCommits = core.seenCommits
         // Assembled before the lock is taken, because it may read from the disk.
         let content = content()
         let now = core.now()
@@ -55,7 +56,7 @@ extension Node {
             }
             if let changes, state.changes != changes { return (nil, false) }
             let info = FlightInfo(
-                order: core.order.begin(),
+                order: core.order.begin(seenCommits: content.isInvalidated ? nil : seenCommits),
                 moment: now,
                 timeout: options.timeout,
                 revalidates: revalidates

@@ -10,6 +10,8 @@ final class RequestOrder: Sendable {
     private struct State {
         var last: UInt64 = 0
         var active = ActiveOrders()
+        /// The numbers of foreign commits that were seen before requests in flight for values that were not invalid then.
+        var seenCommits: [UInt64: UInt64] = [:]
         /// The number of records at which those that no request needs are dropped.
         var recordsMaximum = 512
         var applied: [StoredKey: Applied] = [:]
@@ -34,13 +36,20 @@ final class RequestOrder: Sendable {
     private let state = Mutex(State())
 
     /// Begins a request.
-    func begin() -> UInt64 {
+    ///
+    /// - Parameter seenCommits: the number of foreign commits that were seen before the requested value was looked at; nil if it was
+    ///   invalid, so that the reply ends this.
+    func begin(seenCommits: UInt64? = nil) -> UInt64 {
         state.withLock { state in
             state.last += 1
             state.active.append(state.last)
+            state.seenCommits[state.last] = seenCommits
             return state.last
         }
     }
+
+    /// The number that the request began with; nil if its value was invalid then.
+    func seenCommits(_ order: UInt64) -> UInt64? { state.withLock { $0.seenCommits[order] } }
 
     /// The order of an event that has already happened.
     func now() -> UInt64 {
@@ -54,6 +63,7 @@ final class RequestOrder: Sendable {
     func end(_ order: UInt64) {
         state.withLock { state in
             state.active.remove(order)
+            state.seenCommits[order] = nil
             guard !state.applied.isEmpty || !state.invalidated.isEmpty || !state.edits.isEmpty else { return }
             guard let oldest = state.active.oldest else {
                 state.recordsMaximum = 512

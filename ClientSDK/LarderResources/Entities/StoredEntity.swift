@@ -28,6 +28,11 @@ struct StoredEntity: Sendable {
     /// Whether the value should be on the disk and is not, because the disk has failed.
     var isUnwritten: Bool { !isMemoryOnly && seenCommits == Self.memoryOnly }
 
+    /// Whether it counts as outdated until it is confirmed: it was invalidated, or the clock was set back.
+    ///
+    /// - Parameter epoch: the present one (`ClockGuard`).
+    func isInvalid(in epoch: UInt64) -> Bool { isInvalidated || times.isUncertain || times.epoch != epoch }
+
     /// The `seenCommits` of a value that is only in memory: no other process changes it.
     static let memoryOnly = UInt64.max
 

@@ -42,7 +42,9 @@ struct StoredQuery: Sendable {
     var cost: Int { 256 + query.details.count + query.members.count * 64 }
 
     /// Whether everything in it counts as outdated until it is confirmed: it was invalidated, or the clock was set back.
-    func isInvalid(at now: Moment) -> Bool {
-        query.isInvalidated || query.isClockUncertain || times.isUncertain || times.epoch != now.epoch
+    ///
+    /// - Parameter epoch: the present one (`ClockGuard`).
+    func isInvalid(in epoch: UInt64) -> Bool {
+        query.isInvalidated || query.isClockUncertain || times.isUncertain || times.epoch != epoch
     }
 }

@@ -47,6 +47,9 @@ final class ClockGuard: Sendable {
         }
     }
 
+    /// The number of times that the clock was set back, as far as the last reading has shown.
+    var epoch: UInt64 { state.withLock { $0.epoch } }
+
     /// The latest time that the wall clock has shown since it was last set back.
     var highWater: WallTime { state.withLock { $0.highWater } }
 }

@@ -71,6 +71,41 @@ struct FreshnessTests {
         #expect(try await stored(cache, resource) != .fresh)
     }
 
+    @Test(arguments: [false, true])
+    func `what is stored with times from before the clock was set back is stale after a restart`(
+        _ isReply: Bool
+    ) async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<EntityList<Note>>()
+        let list = Resource<EntityList<Note>>.list("all", of: Note.self, freshness: .timeToLive(.seconds(60))) {
+            try await source.fetch($0)
+        }
+        let note = Resource<Note>.entity("1", freshness: .timeToLive(.seconds(60))) { _ in throw Broken() }
+        let page = Fetched.value(EntityList([Note(id: "1", text: "a"), Note(id: "2", text: "b")]))
+        source.prepare(page)
+        _ = try await cache.value(list)
+        scene.clock.advance(by: .seconds(50))
+        let refresh = isReply ? Task { _ = try await cache.refresh(list) } : nil
+        if isReply { await source.waitForRequests(2) }
+        scene.clock.advance(by: .seconds(1))
+        scene.clock.set(wall: scene.clock.now - .seconds(45))
+        #expect(try await cache.snapshot(list, .cacheOnly).freshness == .stale(.clockUncertain))
+        if isReply {
+            source.answer(1, page)
+        } else {
+            try await cache.update { update in
+                update.modify(Note.self, "1") { $0.text = "c" }
+                update.edit(list.key) { $0.removeLast() }
+            }
+        }
+        try await refresh?.value
+        cache.close()
+        scene.clock.advance(by: .seconds(50))
+        let next = try scene.cache()
+        #expect(try await next.snapshot(list, .cacheOnly).freshness != .fresh)
+        #expect(try await next.snapshot(note, .cacheOnly).freshness != .fresh)
+    }
+
     @Test func `observers notice a clock that was set back`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()

@@ -97,6 +97,46 @@ struct OtherProcessTests {
         #expect(try await again.snapshot(list, .cacheOnly).freshness == .stale(.invalidated))
     }
 
+    enum Invalidated: CaseIterable { case list, entity, tag }
+
+    @Test(arguments: Invalidated.allCases, [false, true])
+    func `a reply does not end an invalidation that another process has made since the request began`(
+        _ what: Invalidated,
+        _ isNotModified: Bool
+    ) async throws {
+        let caches = (try scene.cache(), try scene.cache())
+        let source = ScriptedSource<EntityList<Note>>()
+        let notes = EntityList((1...2).map { Note(id: "\($0)", text: "a", revision: nil) })
+        let reply = Fetched.value(notes, validator: "v")
+        source.prepare(reply)
+        var list = list(source)
+        list.tags = ["feed"]
+        _ = try await caches.0.value(list)
+        scene.clock.advance(by: .seconds(1))
+        let refresh = Task { [list] in try await caches.0.refresh(list) }
+        await source.waitForRequests(2)
+        scene.clock.advance(by: .seconds(1))
+        try await caches.1.update { update in
+            switch what {
+            case .list: update.invalidate(list.key)
+            case .entity: update.invalidate(Note.self, "1")
+            case .tag: update.invalidate(tag: "feed")
+            }
+        }
+        scene.clock.advance(by: .seconds(1))
+        source.answer(1, isNotModified ? .notModified() : reply)
+        _ = try await refresh.value
+        scene.clock.advance(by: .seconds(1))
+        #expect(try await caches.0.snapshot(list, .cacheOnly).freshness == .stale(.invalidated))
+        #expect(try await caches.1.snapshot(list, .cacheOnly).freshness == .stale(.invalidated))
+        // The next one began after it.
+        source.prepare(reply)
+        _ = try await caches.0.refresh(list)
+        scene.clock.advance(by: .seconds(1))
+        #expect(try await caches.0.snapshot(list, .cacheOnly).freshness == .fresh)
+        #expect(try await caches.1.snapshot(list, .cacheOnly).freshness == .fresh)
+    }
+
     @Test func `a list that one process confirms after the clock was set back is fresh in the other`() async throws {
         let caches = (try scene.cache(), try scene.cache())
         let source = ScriptedSource<EntityList<Note>>()
