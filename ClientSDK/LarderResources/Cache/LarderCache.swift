@@ -249,7 +249,8 @@ public final class LarderCache: Sendable {
     /// Sends a change to the server and waits for the result. The change is stored before its first byte is sent.
     ///
     /// - Throws: the error of a rejection; `.offline` if nothing was sent, and then nothing has changed; `.inDoubt` with the operation
-    /// if the outcome is unknown; `.conflict` while an earlier operation of the scope is in doubt.
+    /// if the outcome is unknown, also because the cache was closed or erased meanwhile; `.conflict` while an earlier operation of the
+    /// scope is in doubt.
     public func commit<Input, Receipt>(
         _ input: Input,
         _ operation: WriteThrough<Input, Receipt>

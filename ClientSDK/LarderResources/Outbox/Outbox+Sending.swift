@@ -70,14 +70,13 @@ extension Outbox {
                 state.task = nil
                 state.timer = nil
             }
-            return ([state.task, state.timer].compactMap { $0 }, Array(state.waiters.values))
+            return ([state.task, state.timer].compactMap { $0 }, state.waiters)
         }
         signal.end()
         for task in tasks { task.cancel() }
         turn.close()
-        for waiter in waiters {
-            waiter.resume(returning: .failure(LarderError(.closed, "The cache was closed or erased.")))
-        }
+        // They may have been sent.
+        for (id, waiter) in waiters { waiter.resume(returning: .failure(Self.abandonedWait(OperationID(id)))) }
         changed()
     }
 
