@@ -73,9 +73,11 @@ extension Simulation {
             let used = network.usedConnections(of: device.index)
             expect(used <= 8 || !plan.isStrict, .bounds, "\(device.name) uses \(used) connections")
             device.judgeFreshness()
+            device.judgeTasks()
             device.judgeLimits()
             device.judgeAccount()
             device.judgePictures()
+            device.judgeIdlePictures()
         }
     }
 
@@ -339,7 +341,13 @@ extension Device {
         simulation.noteRefresh()
         try? await timeline.refresh()
         for _ in 0..<10 { _ = try? await timeline.loadOlder() }
-        if simulation.plan.isStrict { await scrollThrough(timeline) }
+        if simulation.plan.isStrict {
+            await fillGaps(timeline)
+            judgeGaps()
+            simulation.noteRefresh()
+            let items = client.cache.stored(client.feed.newest)?.value?.items ?? []
+            try? await timeline.refresh(around: items.map(\.id))
+        }
         for number in 1...8 { _ = try? await client.profiles.profile("user_\(number)") }
         _ = try? await client.cache.snapshot(client.chat.conversations)
         for id in simulation.ledger.conversations(of: handle) {
@@ -353,16 +361,31 @@ extension Device {
         _ = try? await client.cache.refresh(client.bank.accounts)
     }
 
-    /// Loads what is missing, and every page that is stale.
-    private func scrollThrough(_ timeline: Timeline<Post>) async {
+    /// Loads what is missing.
+    private func fillGaps(_ timeline: Timeline<Post>) async {
         guard let client else { return }
         for _ in 0..<10 {
             guard let gap = client.cache.stored(client.feed.newest)?.value?.gaps.first else { break }
             _ = try? await timeline.fill(gap, isUserInitiated: true)
         }
-        let items = client.cache.stored(client.feed.newest)?.value?.items ?? []
-        simulation.noteRefresh()
-        try? await timeline.refresh(around: items.map(\.id))
+    }
+
+    /// A list without gaps lacks nothing, although some of its pages may be stale.
+    private func judgeGaps() {
+        // What a lagging replica has not had, what an old client cannot read and what does not fit into the limits is missing.
+        let coverage = simulation.coverage.counts
+        guard let client, simulation.lags.isEmpty, simulation.plan.limits == nil, !machine.hadDiskTrouble,
+            [Act.journey, .schemaDrift].allSatisfy({ coverage[$0.rawValue] == nil }),
+            let list = client.cache.stored(client.feed.newest)?.value, list.gaps.isEmpty, list.hasReachedEnd
+        else { return }
+        simulation.coverage.count("lists without gaps")
+        let shown = Set(list.items.map(\.id))
+        let missing = simulation.feed(as: handle).filter { !shown.contains($0.id) }
+        simulation.expect(
+            missing.isEmpty,
+            .convergence,
+            "\(name): a list without gaps lacks \(missing.map(\.id).prefix(5)), \(missing.count) posts"
+        )
     }
 
     /// What is shown and differs from the server's lists.

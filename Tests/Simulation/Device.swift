@@ -46,6 +46,13 @@ final class Device: @unchecked Sendable {
     var mostRequests = 0
     /// The keys of rejected operations that the person has sent once more.
     var retriedKeys: Set<String> = []
+    /// When the latest request for the tasks that this process has sent and that was answered began, and the errands it has shown.
+    var tasksConfirmedAt: MonotonicTime?
+    var taskIDsAskedAt: MonotonicTime?
+    var errandsShown: Set<String> = []
+    /// How many scripts ask for pictures, and when the last one has ended.
+    var pictureScripts = 0
+    var picturesIdleSince = MonotonicTime(nanoseconds: 0)
     /// The bytes of pixels that may be in memory at present.
     var pictureBytesMaximum = Int.max
     /// The clients of processes that have ended.
@@ -192,7 +199,14 @@ final class Device: @unchecked Sendable {
 
     private func end(_ act: (LarderClient) -> Void) {
         generation += 1
-        simulation.network.close(of: index)
+        (tasksConfirmedAt, taskIDsAskedAt) = (nil, nil)
+        errandsShown = []
+        simulation.network.close(
+            of: index,
+            keepsSent: simulation.plan.deliversAfterDeath,
+            now: simulation.clock.uptime.nanoseconds,
+            &simulation.random
+        )
         let old = client
         if let old { ended.append(Weak(old)) }
         client = nil
@@ -322,6 +336,8 @@ final class Machine: @unchecked Sendable {
     var hadDiskTrouble = false
     /// When the latest request that has confirmed a resource began, on the simulation's clock, by its path.
     var confirmedAt: [String: MonotonicTime] = [:]
+    /// When the latest transfer was confirmed.
+    var paidAt: MonotonicTime?
     /// Whether nobody has looked at the store of the account since it was changed.
     var hasNewAccount = false
     /// Whether it has lost power, so that writes may be lost that were acknowledged shortly before.
@@ -341,6 +357,7 @@ final class Machine: @unchecked Sendable {
     func change(to handle: String) {
         self.handle = handle
         confirmedAt = [:]
+        paidAt = nil
         hasNewAccount = true
     }
 

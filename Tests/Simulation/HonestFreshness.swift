@@ -15,10 +15,20 @@ extension Device {
     func noteReply(to request: TransportRequest, status: Int, sentAt: MonotonicTime) {
         guard request.method == .get, status == 200 || status == 304 else { return }
         let path = request.url.dropFirst(Network.address(of: index).count)
+        if path.hasPrefix("/v1/tasks?") { noteTasks(path.contains("fields="), path.contains("ids="), sentAt) }
         for (judged, _) in Self.judged where path == judged || judged.hasSuffix("?") && path.hasPrefix(judged) {
             // Another page says nothing about the newest one.
             guard !["after=", "before=", "around="].contains(where: path.contains) else { continue }
             machine.confirmedAt[judged] = max(sentAt, machine.confirmedAt[judged] ?? sentAt)
+        }
+    }
+
+    /// A list is read as IDs first, and then the tasks that are not known yet, or as a whole.
+    private func noteTasks(_ isOfIDs: Bool, _ isOfMissing: Bool, _ sentAt: MonotonicTime) {
+        if isOfIDs {
+            taskIDsAskedAt = sentAt
+        } else if let start = isOfMissing ? taskIDsAskedAt : sentAt {
+            tasksConfirmedAt = max(start, tasksConfirmedAt ?? start)
         }
     }
 
@@ -47,5 +57,30 @@ extension Device {
         }
         let age = simulation.clock.uptime - confirmed
         simulation.expect(age <= limit, .freshness, "\(name): \(path) is fresh \(age) after it was confirmed")
+        // A transfer makes the balances stale, also those that a request brings which began before its end.
+        // A disk that takes nothing does not take this either, until it works again.
+        if path == "/v1/accounts", !machine.hadDiskTrouble, let paidAt = machine.paidAt, paidAt - confirmed > .seconds(1) {
+            simulation.find(.freshness, "\(name): the balances are fresh, and were confirmed before the last transfer")
+        }
+    }
+
+    /// A list of tasks has what was there when its latest request began, and does not lose what it has shown.
+    func judgeTasks() {
+        guard simulation.plan.seed >= Plan.rareSeeds, simulation.lags.isEmpty, !machine.hadDiskTrouble,
+            // Some replies cannot be read.
+            [Act.schemaDrift, .journey, .malformed, .truncates].allSatisfy({
+                simulation.coverage.counts[$0.rawValue] == nil
+            }),
+            let client, let items = client.cache.stored(client.tasks.list())?.value?.items
+        else { return }
+        let shown = Set(items.map(\.id))
+        for (id, addedAt) in simulation.errands where !shown.contains(id) {
+            if errandsShown.contains(id) {
+                simulation.find(.monotonicReads, "\(name): \(id) was in the list of tasks, and is not any more")
+            } else if let confirmed = tasksConfirmedAt, confirmed > addedAt {
+                simulation.find(.monotonicReads, "\(name): \(id) is not in a list of tasks that was read later")
+            }
+        }
+        errandsShown.formUnion(shown.filter { simulation.errands[$0] != nil })
     }
 }

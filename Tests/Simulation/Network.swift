@@ -50,6 +50,8 @@ struct Network {
         /// Whether it passes nothing on.
         var isDead = false
         var isClosed = false
+        /// Whether the process at the client's end has ended.
+        var isOrphan = false
     }
 
     private var connections: [Connection] = []
@@ -100,8 +102,24 @@ struct Network {
     }
 
     /// Ends all connections of a device as the death of its process does.
-    mutating func close(of device: Int) {
-        for index in connections.indices where connections[index].device == device { shut(index, resets: true) }
+    ///
+    /// - Parameter keepsSent: whether what the process has sent still arrives, as from a kernel that outlives it.
+    mutating func close(of device: Int, keepsSent: Bool, now: Int64, _ random: inout SeededGenerator) {
+        for index in connections.indices where connections[index].device == device {
+            if keepsSent { _ = collect(index, .up, now, &random) }
+            let connection = connections[index]
+            guard keepsSent, !connection.isDead, !connection.isClosed, !connection.isOrphan, !connection.up.isOver,
+                let last = connection.up.pieces.last
+            else {
+                if !connection.isOrphan { shut(index, resets: true) }
+                continue
+            }
+            sim_reset(connection.client)
+            connections[index].isOrphan = true
+            connections[index].up.isOver = true
+            // The server has time to read what comes before.
+            connections[index].up.pieces.append((last.due + 1_000_000_000, .reset))
+        }
         connections.removeAll { $0.isClosed }
     }
 
@@ -164,6 +182,7 @@ struct Network {
         guard let end = direction == .up ? connection.client : connection.server, !connection.isClosed else {
             return false
         }
+        if connection.isOrphan, direction == .up { return false }
         var pipe = direction == .up ? connection.up : connection.down
         guard !pipe.isOver else { return false }
         var isActive = false
@@ -200,6 +219,11 @@ struct Network {
         let connection = connections[index]
         guard !connection.isDead, !connection.isClosed, !links[connection.device].isBlackHole else { return false }
         guard let end = direction == .up ? connection.server : connection.client else { return false }
+        if connection.isOrphan, direction == .down {
+            // Nobody reads it.
+            connections[index].down.pieces = []
+            return false
+        }
         var pipe = direction == .up ? connection.up : connection.down
         var isActive = false
         while let (due, piece) = pipe.pieces.first, due <= now {
@@ -255,7 +279,8 @@ struct Network {
     private mutating func shut(_ index: Int, resets: Bool) {
         guard !connections[index].isClosed else { return }
         connections[index].isClosed = true
-        for end in [connections[index].client, connections[index].server ?? -1] where end >= 0 {
+        let client = connections[index].isOrphan ? -1 : connections[index].client
+        for end in [client, connections[index].server ?? -1] where end >= 0 {
             if resets { sim_reset(end) } else { sim_close(end) }
         }
     }

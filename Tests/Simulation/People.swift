@@ -186,6 +186,7 @@ extension Device {
         do {
             _ = try await client.bank.transfer(order, given: balances)
             simulation.ledger.payments[index].outcome = .confirmed
+            if self.client === client { machine.paidAt = simulation.clock.uptime }
         } catch {
             // A killed process tells nobody anything.
             if error.code != .inDoubt, error.code != .cancelled, !hasDied, isRunning {

@@ -35,12 +35,16 @@ struct Plan {
     static let newestSeeds: UInt64 = 20_000
     /// The first seed of the runs with pictures.
     static let pictureSeeds: UInt64 = 40_000
+    /// The first seed of the runs that bring about what the others seldom meet.
+    static let rareSeeds: UInt64 = 60_000
     /// The limits of the devices; nil: those that no run reaches.
     let limits: Limits?
     /// The limits of the pictures; nil: the run has none.
     let pictureLimits: PictureLimits?
     /// Whether the run has the later oracles: earlier seeds keep their meaning.
     var isStrict: Bool { theme != nil }
+    /// Whether what a process has sent arrives also after its end.
+    var deliversAfterDeath: Bool { theme == .late }
 
     /// - Parameters:
     ///   - minutes: the length of the part with faults; nil: from the seed, some minutes.
@@ -55,7 +59,8 @@ struct Plan {
             isCalm: isCalm,
             hasLaterActs: seed >= 2_000,
             hasNewestActs: seed >= Self.newestSeeds,
-            hasPictures: seed >= Self.pictureSeeds,
+            hasPictures: (Self.pictureSeeds..<Self.rareSeeds).contains(seed),
+            isRare: seed >= Self.rareSeeds,
             theme: theme
         )
         limits = theme == .limits ? Limits(&random) : nil
@@ -67,7 +72,7 @@ struct Plan {
         var sharesStore = random.unit() < 0.5
         if let theme, theme != .everything {
             wanted = 2
-            sharesStore = theme == .twoProcesses
+            sharesStore = theme == .twoProcesses || theme == .overlaps && random.unit() < 0.5
         }
         let handles = [people[0], people[1], random.unit() < 0.5 ? people[0] : people[2], people[1]]
         while devices < wanted {
@@ -132,6 +137,7 @@ enum Act: String, Sendable, CaseIterable {
     case tapOften, sendMany, writeAndChange, changeAndDie, payAndLosePower, openMuch, openTwice, decide
     case othersWriteMuch, postVanishes, expireAndDie, clockBackBriefly, damageStore, linkUneven, rejects, outage
     case changeAccount
+    case dieWhileSending, clockBackSlightly, changeWhileReading, payWhileReading
     // Pictures.
     case showPictures, prefetchPictures, cancelPictures, pressPictures, trimPictures, damagePictures
 
@@ -146,6 +152,9 @@ enum Act: String, Sendable, CaseIterable {
     /// The acts that runs from `Plan.newestSeeds` on have.
     static let newest: Set<Act> = [.changeAccount]
 
+    /// The acts that runs from `Plan.rareSeeds` on have.
+    static let rare: Set<Act> = [.dieWhileSending, .clockBackSlightly, .changeWhileReading, .payWhileReading]
+
     /// The acts that runs from `Plan.pictureSeeds` on have.
     static let withPictures = picturesByPerson.union([.damagePictures])
 
@@ -155,7 +164,7 @@ enum Act: String, Sendable, CaseIterable {
 
     private static let sequencesByPerson: Set<Act> = [
         .tapOften, .sendMany, .writeAndChange, .changeAndDie, .payAndLosePower, .openMuch, .openTwice, .decide,
-        .changeAccount,
+        .changeAccount, .dieWhileSending, .changeWhileReading, .payWhileReading,
     ]
 
     var isByPerson: Bool {
@@ -187,6 +196,7 @@ struct Swarm {
         hasLaterActs: Bool,
         hasNewestActs: Bool,
         hasPictures: Bool,
+        isRare: Bool,
         theme: Theme?
     ) {
         self.isCalm = isCalm
@@ -194,7 +204,7 @@ struct Swarm {
         var (weights, sum): ([(Act, Int)], Int) = ([], 0)
         for act in Act.allCases where hasLaterActs || !Act.later.contains(act) {
             guard theme != nil || !Act.latest.contains(act), hasNewestActs || !Act.newest.contains(act),
-                hasPictures || !Act.withPictures.contains(act)
+                hasPictures || !Act.withPictures.contains(act), isRare || !Act.rare.contains(act)
             else {
                 continue
             }

@@ -30,6 +30,9 @@ extension Device {
             try change(written, deletes: random.unit() < 0.4, client)
         case .changeAndDie: try await changeAndDie(choice, client, &random)
         case .payAndLosePower: try await payAndLosePower(choice, client, &random)
+        case .dieWhileSending: try await dieWhileSending(choice, client, &random)
+        case .changeWhileReading: await changeWhileReading(client, &random)
+        case .payWhileReading: await payWhileReading(choice, client, &random)
         case .openMuch:
             simulation.noteRefresh()
             await withTaskGroup(of: Void.self) { group in
@@ -67,6 +70,87 @@ extension Device {
         guard let client = self.client, isSignedIn else { return }
         if let written { try change(written, deletes: random.unit() < 0.7, client) }
         if let tapped { try like(choice, client, twice: false, on: tapped) }
+    }
+
+    /// Changes something, and dies after it was sent; it arrives at the server after the next process has sent it again and changed it.
+    private func dieWhileSending(_ choice: UInt64, _ client: LarderClient, _ random: inout SeededGenerator) async throws
+    {
+        var link = Link.good
+        link.delay = 3_000...8_000
+        simulation.network.set(link, of: index)
+        let written = choice % 3 == 0 ? try write(Self.writings[Int(choice / 3 % 3)], choice, client) : nil
+        let tapped = written == nil ? try like(choice, client, twice: false) : nil
+        await simulation.wait(random.uniform(in: 50..<2_000))
+        kill()
+        await simulation.wait(random.uniform(in: 50..<500))
+        simulation.network.set(.good, of: index)
+        await open()
+        guard let client = self.client, isSignedIn else { return }
+        await simulation.wait(random.uniform(in: 0..<1_000))
+        if let written { try change(written, deletes: random.unit() < 0.5, client) }
+        if let tapped { try like(choice, client, twice: false, on: tapped) }
+    }
+
+    /// Others change lists while requests for them are in flight, whose replies arrive in any order.
+    private func changeWhileReading(_ client: LarderClient, _ random: inout SeededGenerator) async {
+        let (others, me) = (simulation.handles, handle)
+        let other = others.first { $0 != me } ?? me
+        let post = simulation.writeNews(as: other)
+        if random.unit() < 0.5 { await simulation.wait(2_000) }
+        makeUneven(&random)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                self.simulation.noteRefresh()
+                try? await client.feed.timeline.refresh()
+            }
+            for _ in 0..<random.uniform(in: 1..<4) {
+                group.addTask { _ = try? await client.cache.refresh(client.tasks.list()) }
+                await simulation.wait(random.uniform(in: 0..<2_500))
+                simulation.addErrand(as: other)
+            }
+            if let post { simulation.write("DELETE", "/v1/posts/\(post)", other, nil) }
+        }
+        simulation.network.set(.good, of: index)
+    }
+
+    /// Asks for the balances and the transfers while a transfer is in flight; the replies arrive in any order.
+    private func payWhileReading(_ choice: UInt64, _ client: LarderClient, _ random: inout SeededGenerator) async {
+        let count = simulation.ledger.payments.count
+        simulation.start("\(name) pays") { [self] in try? await pay(choice, client) }
+        // The balance is confirmed first.
+        for _ in 0..<300 where simulation.ledger.payments.count == count { await simulation.wait(10) }
+        guard count < simulation.ledger.payments.count else { return }
+        let (payment, generation) = (simulation.ledger.payments[count], generation)
+        let transfers = client.bank.transactions(payment.account)
+        let latest = Box<MonotonicTime?>(nil)
+        makeUneven(&random)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { _ = try? await client.cache.refresh(client.bank.accounts) }
+            for _ in 0..<4 {
+                await simulation.wait(random.uniform(in: 0..<3_000))
+                let start = simulation.clock.uptime
+                group.addTask {
+                    guard (try? await client.cache.refresh(transfers)) != nil else { return }
+                    latest.value = max(start, latest.value ?? start)
+                }
+            }
+        }
+        simulation.network.set(.good, of: index)
+        guard generation == self.generation, simulation.lags.isEmpty, !machine.hadDiskTrouble, let start = latest.value,
+            let paidAt = machine.paidAt, start > paidAt, simulation.ledger.payments[count].outcome == .confirmed,
+            let items = client.cache.stored(transfers)?.value?.items
+        else { return }
+        simulation.expect(
+            items.contains { $0.note == payment.note },
+            .monotonicReads,
+            "\(name): \(payment.note) is not in a list of transfers that was read after it"
+        )
+    }
+
+    private func makeUneven(_ random: inout SeededGenerator) {
+        var link = Link.good
+        link.delay = 100...random.uniform(in: 1_000..<4_000)
+        simulation.network.set(link, of: index)
     }
 
     private func payAndLosePower(_ choice: UInt64, _ client: LarderClient, _ random: inout SeededGenerator) async throws
@@ -142,6 +226,7 @@ extension Simulation {
             case .postVanishes: await postVanishes(device, &random)
             case .expireAndDie: await expireAndDie(device, &random)
             case .clockBackBriefly: await clockBackBriefly(device, &random)
+            case .clockBackSlightly: clockBackSlightly(device, &random)
             case .damageStore: await damageStore(device, &random)
             case .rejects: reject(&random)
             case .damagePictures: await damagePictures(device, &random)
@@ -152,11 +237,10 @@ extension Simulation {
 
     /// A post appears and is deleted while the device cannot hear of it, and its change token expires.
     private func postVanishes(_ device: Device, _ random: inout SeededGenerator) async {
-        let body = write("POST", "/v1/posts", handles[0], "{\"text\":\"news that vanish\"}")
-        guard let post = try? JSONDecoder().decode(Post.self, from: Data(body)) else { return }
+        guard let post = writeNews(as: handles[0]) else { return }
         await wait(random.uniform(in: 500..<4_000))
         cutOff(device)
-        write("DELETE", "/v1/posts/\(post.id)", handles[0], nil)
+        write("DELETE", "/v1/posts/\(post)", handles[0], nil)
         expireTokens()
         await wait(random.uniform(in: 0..<5_000))
         network.set(.good, of: device.index)
@@ -214,6 +298,29 @@ extension Simulation {
             await wait(random.uniform(in: 100..<2_000))
         }
         reopen(device)
+    }
+
+    /// Writes a post as somebody, and returns its ID.
+    func writeNews(as handle: String) -> String? {
+        let body = write("POST", "/v1/posts", handle, "{\"text\":\"news for a while\"}")
+        return (try? JSONDecoder().decode(Post.self, from: Data(body)))?.id
+    }
+
+    /// Adds a task as somebody.
+    func addErrand(as handle: String) {
+        let body = write("POST", "/v1/tasks", handle, "{\"title\":\"errand\"}")
+        guard let item = try? JSONDecoder().decode(WorkItem.self, from: Data(body)) else { return }
+        errands[item.id] = clock.uptime
+    }
+
+    /// The clock is set back by less than most values are old, while the app runs.
+    private func clockBackSlightly(_ device: Device, _ random: inout SeededGenerator) {
+        // See `clockBackBriefly`.
+        guard devices.allSatisfy({ $0.machine !== device.machine || $0.isRunning && !$0.hasDied }) else { return }
+        let distance = random.uniform(in: 5_000..<60_000)
+        device.machine.dateError.jump(.zero - .milliseconds(distance))
+        for other in devices where other.machine === device.machine { other.clock.set(device.machine.dateError) }
+        note("\(device.name): the clock is set back by \(distance) ms")
     }
 
     /// The store is damaged while no process has it open.

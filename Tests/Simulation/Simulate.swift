@@ -12,7 +12,7 @@ import SimulationRuntime
         // Two worlds: one of them has pictures. A process has one server.
         let parts = [false, true].map { hasPictures in
             var part = options
-            part.seeds = options.seeds.filter { ($0 >= Plan.pictureSeeds) == hasPictures }
+            part.seeds = options.seeds.filter { (Theme(seed: $0) == .pictures) == hasPictures }
             return part
         }
         if parts.contains(where: \.seeds.isEmpty) { exit(run(options)) }
@@ -27,7 +27,7 @@ import SimulationRuntime
         var pictures: PictureSet?
         defer { pictures?.remove() }
         do {
-            if let seed = options.seeds.first, seed >= Plan.pictureSeeds {
+            if let seed = options.seeds.first, Theme(seed: seed) == .pictures {
                 pictures = try PictureSet(directory: "\(Runner.directory)/larder-simulation-\(getpid())-pictures")
             }
             return Runner(options, try Stage(pictures: pictures)).run()

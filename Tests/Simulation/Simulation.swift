@@ -20,6 +20,8 @@ final class Simulation: @unchecked Sendable {
     var writtenAt: [WallTime] = []
     /// When people have refreshed a list.
     var refreshedAt: [WallTime] = []
+    /// The tasks that others have added, and when.
+    var errands: [String: MonotonicTime] = [:]
     /// The accounts of each person, by handle.
     var accountsByHandle: [String: Set<String>] = [:]
     /// Decides what the network and the executor do. People have decided before the run: their acts are in the plan.

@@ -1,11 +1,16 @@
 /// What a run from seed 3000 on is about: it has few acts, of which each comes often, because a rare situation needs several of them.
 enum Theme: Int, CaseIterable, Sendable {
     case everything, unevenNetwork, damage, twoProcesses, rejections, power, clocks, taps, disk, history, manners,
-        sessions, limits, accounts, pictures
+        sessions, limits, accounts, pictures, overlaps, late, clockSteps, refreshes
 
     init?(seed: UInt64) {
         guard seed >= 3_000 else { return nil }
         // The last themes were added later: earlier seeds keep theirs.
+        guard seed < Plan.rareSeeds else {
+            let themes: [Self] = [.overlaps, .late, .clockSteps, .refreshes]
+            self = themes[Int(seed % 4)]
+            return
+        }
         guard seed < Plan.pictureSeeds else {
             self = .pictures
             return
@@ -83,6 +88,16 @@ enum Theme: Int, CaseIterable, Sendable {
                 .linkUneven,
                 .linkCut, .linkGood, .truncates, .resets, .busy, .slow, .wrongValidators, .noFaults, .openFeed,
                 .sourceOffline,
+            ]
+        case .overlaps: [.changeWhileReading, .payWhileReading, .openMuch, .openTasks, .openBank, .pull, .addTask]
+        case .late:
+            [.dieWhileSending, .tapOften, .like, .writePost, .sendMessage, .linkUneven, .linkGood, .kill, .openApp]
+        case .clockSteps:
+            [.clockBackSlightly, .openProfile, .openBank, .openFeed, .pull, .trimMemory, .otherEdits, .background]
+        case .refreshes:
+            [
+                .othersWriteMuch, .otherWrites, .otherDeletes, .otherEdits, .openFeed, .pull, .scroll, .writePost, .deletePost,
+                .linkUneven, .linkRefused, .linkGood, .closeApp, .openApp, .sourceOffline,
             ]
         case .sessions:
             [

@@ -32,6 +32,8 @@ extension Device {
 
     func performWithPictures(_ act: Act, _ choice: UInt64, _ client: LarderClient) async throws {
         var random = SeededGenerator(seed: choice)
+        pictureScripts += 1
+        defer { noteEndOfPictures() }
         switch act {
         case .showPictures: await showPictures(&random, client.images)
         case .prefetchPictures:
@@ -117,7 +119,21 @@ extension Device {
         if generation == self.generation { setPictureMemory(limits.memoryBytes, images) }
     }
 
+    private func noteEndOfPictures() {
+        pictureScripts -= 1
+        picturesIdleSince = simulation.clock.uptime
+    }
+
     // MARK: Oracles
+
+    /// Nothing is loaded that nobody waits for.
+    func judgeIdlePictures() {
+        guard simulation.plan.pictureLimits != nil, let client, pictureScripts == 0,
+            simulation.clock.uptime - picturesIdleSince > .seconds(2)
+        else { return }
+        let loads = client.images.workload.loads
+        simulation.expect(loads == 0, .pictures, "\(name): \(loads) downloads that nobody waits for")
+    }
 
     /// A picture that is shown is the wanted one, whole unless it says so, and not larger than its target.
     private func judge(_ image: DecodedImage, _ wanted: Wanted) {
@@ -185,6 +201,8 @@ extension Device {
     /// Without faults each picture can be shown, whatever has happened to it before.
     func showAllPictures() async {
         guard simulation.plan.pictureLimits != nil, let client else { return }
+        pictureScripts += 1
+        defer { noteEndOfPictures() }
         for rendition in PictureSet.all where rendition.side < 48 {
             let wanted = wanted(rendition)
             // The server may have asked for a pause.
