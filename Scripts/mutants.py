@@ -185,6 +185,9 @@ MUTANTS = {
             "state.withLock { ($0.invalidated[key] ?? 0) > order && !MUTANT }",
         )
     ],
+    "invalidation by the other process while a value is fetched": [
+        (RESOURCES + "Core/Commit+Order.swift", "before < seenCommits else", "before < seenCommits, !MUTANT else")
+    ],
     "salvage of a damaged store": [
         (
             "ClientSDK/LarderStorage/DiskReplacement.swift",
@@ -675,7 +678,7 @@ class Campaign:
         """The seeds that a mutant needs: how many ran, in how many of them the place was reached, and the rules that the last one breaks."""
         wanted = range(self.first, self.first + self.seeds)
         if self.is_themed:
-            # As `Theme.init` has it: two themes were added with seed 20,000.
+            # As `Theme.init` has it: two themes were added with seed 20,000. The seeds from 60,000 on have other themes.
             count = 12 if self.first < 20_000 else 14
             themes = THEMES.get(name, range(count))
             wanted = [seed for seed in wanted if seed % count in themes]
