@@ -107,7 +107,8 @@ extension Act {
     /// The acts that end a process, or what it knows.
     private static let ending: Set<Act> = [
         .kill, .killSoon, .tearWrite, .closeApp, .losePower, .openApp, .signOut, .expireToken, .changeAndDie,
-        .payAndLosePower, .expireAndDie, .clockBackBriefly, .clockBackSlightly, .damageStore, .changeAccount, .dieWhileSending,
+        .payAndLosePower, .expireAndDie, .clockBackBriefly, .clockBackSlightly, .damageStore, .changeAccount,
+        .dieWhileSending,
     ]
     /// The acts after which a reply that the server has sent may not arrive.
     private static let cutting: Set<Act> = [

@@ -14,7 +14,8 @@ extension Simulation {
         coverage.count(step.act.rawValue)
         switch step.act {
         case .otherWrites, .otherLikes, .otherEdits, .otherDeletes: othersAct(step.act, step.choice)
-        case .othersWriteMuch, .postVanishes, .expireAndDie, .clockBackBriefly, .clockBackSlightly, .damageStore, .rejects,
+        case .othersWriteMuch, .postVanishes, .expireAndDie, .clockBackBriefly, .clockBackSlightly, .damageStore,
+            .rejects,
             .outage, .damagePictures:
             begin(step.act, device, step.choice)
         case .kill, .killSoon, .tearWrite, .closeApp, .losePower, .openApp, .diskFails, .diskFull, .diskHeals,

@@ -316,11 +316,17 @@ extension Simulation {
     /// The clock is set back by less than most values are old, while the app runs.
     private func clockBackSlightly(_ device: Device, _ random: inout SeededGenerator) {
         // See `clockBackBriefly`.
-        guard devices.allSatisfy({ $0.machine !== device.machine || $0.isRunning && !$0.hasDied }) else { return }
+        guard !device.machine.hasDiskTrouble,
+            devices.allSatisfy({ $0.machine !== device.machine || $0.isRunning && !$0.hasDied })
+        else { return }
         let distance = random.uniform(in: 5_000..<60_000)
         device.machine.dateError.jump(.zero - .milliseconds(distance))
         for other in devices where other.machine === device.machine { other.clock.set(device.machine.dateError) }
         note("\(device.name): the clock is set back by \(distance) ms")
+        // A process that ends before it has read the clock does not notice it.
+        for case let client? in devices.filter({ $0.machine === device.machine }).map(\.client) {
+            _ = client.cache.stored(client.feed.newest)
+        }
     }
 
     /// The store is damaged while no process has it open.

@@ -96,7 +96,8 @@ enum Theme: Int, CaseIterable, Sendable {
             [.clockBackSlightly, .openProfile, .openBank, .openFeed, .pull, .trimMemory, .otherEdits, .background]
         case .refreshes:
             [
-                .othersWriteMuch, .otherWrites, .otherDeletes, .otherEdits, .openFeed, .pull, .scroll, .writePost, .deletePost,
+                .othersWriteMuch, .otherWrites, .otherDeletes, .otherEdits, .openFeed, .pull, .scroll, .writePost,
+                .deletePost,
                 .linkUneven, .linkRefused, .linkGood, .closeApp, .openApp, .sourceOffline,
             ]
         case .sessions:

@@ -28,6 +28,14 @@ extension Commit {
         return isInvalidated
     }
 
+    /// Whether a later request has returned the list already, of this process or of another one. The orders of two processes are
+    /// compared by the wall clock.
+    func isOvertaken(_ key: QueryKey, _ disk: DiskPart) throws -> Bool {
+        if core.order.isOvertaken(.query(key), by: order) { return true }
+        guard disk.isThere, seenCommits > 0, let stored = try current(key, disk), stored.order == 0 else { return false }
+        return !stored.isInvalid(in: core.clocks.epoch) && stored.times.validatedAt > moment.wall
+    }
+
     /// Applies the edits that came while the request was in flight to its answer.
     func replay(on query: inout DiskQuery) {
         let edits = core.order.edits(of: query.key, since: order)

@@ -26,7 +26,7 @@ extension Commit {
 
     mutating func put(_ query: DiskQuery, _ stated: StatedFreshness?, _ disk: DiskPart) throws {
         let key = query.key
-        if isAnswer, core.order.isOvertaken(.query(key), by: order) { return }
+        if isAnswer, try isOvertaken(key, disk) { return }
         let times = times(stated)
         var query = query
         query.fetchedAt = times.fetchedAt

@@ -137,6 +137,33 @@ struct OtherProcessTests {
         #expect(try await caches.1.snapshot(list, .cacheOnly).freshness == .fresh)
     }
 
+    @Test(arguments: [false, true])
+    func `a reply does not replace a list that another process has read by a later request`(
+        _ isNotModified: Bool
+    ) async throws {
+        let caches = (try scene.cache(), try scene.cache())
+        let sources = (ScriptedSource<EntityList<Note>>(), ScriptedSource<EntityList<Note>>())
+        let lists = (list(sources.0), list(sources.1))
+        let notes = EntityList((1...2).map { Note(id: "\($0)", text: "a", revision: nil) })
+        sources.0.prepare(.value(notes, validator: "v"))
+        _ = try await caches.0.value(lists.0)
+        scene.clock.advance(by: .seconds(1))
+        let refresh = Task { [caches, lists] in try await caches.0.refresh(lists.0) }
+        await sources.0.waitForRequests(2)
+        scene.clock.advance(by: .seconds(1))
+        sources.1.prepare(page(1...3))
+        _ = try await caches.1.refresh(lists.1)
+        scene.clock.advance(by: .seconds(1))
+        sources.0.answer(1, isNotModified ? .notModified() : .value(notes, validator: "v"))
+        _ = try await refresh.value
+        scene.clock.advance(by: .seconds(1))
+        for cache in [caches.0, caches.1] {
+            let snapshot = try await cache.snapshot(lists.0, .cacheOnly)
+            #expect(snapshot.value?.items.map(\.id) == ["1", "2", "3"])
+            #expect(snapshot.times?.validatedAt == scene.clock.now - .seconds(2))
+        }
+    }
+
     @Test func `a list that one process confirms after the clock was set back is fresh in the other`() async throws {
         let caches = (try scene.cache(), try scene.cache())
         let source = ScriptedSource<EntityList<Note>>()
