@@ -32,7 +32,9 @@ extension Commit {
     /// compared by the wall clock.
     func isOvertaken(_ key: QueryKey, _ disk: DiskPart) throws -> Bool {
         if core.order.isOvertaken(.query(key), by: order) { return true }
-        guard disk.isThere, seenCommits > 0, let stored = try current(key, disk), stored.order == 0 else { return false }
+        guard disk.isThere, seenCommits > 0, let stored = try current(key, disk), stored.order == 0 else {
+            return false
+        }
         return !stored.isInvalid(in: core.clocks.epoch) && stored.times.validatedAt > moment.wall
     }
 

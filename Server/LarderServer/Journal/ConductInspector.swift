@@ -99,7 +99,8 @@ struct ConductInspector {
             if case .frame(let frame) = entry.kind {
                 let isDisturbed = frame.injectedFault.map { $0 != "doubled" } ?? false
                 if isDisturbed { losses[entry.user] = Loss(at: entry.endedInWorld) }
-                if losses[entry.user]?.mayHide(entry) ?? false || lastFrame[entry.user]?.connection != entry.connection {
+                if losses[entry.user]?.mayHide(entry) ?? false || lastFrame[entry.user]?.connection != entry.connection
+                {
                     gaps[entry.user, default: 0] += 1
                 }
                 lastFrame[entry.user] = (entry.connection, entry.endedInWorld)
