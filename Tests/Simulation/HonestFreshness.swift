@@ -26,8 +26,9 @@ extension Device {
     /// A list is read as IDs first, and then the tasks that are not known yet, or as a whole.
     private func noteTasks(_ isOfIDs: Bool, _ isOfMissing: Bool, _ sentAt: MonotonicTime) {
         if isOfIDs {
-            taskIDsAskedAt = sentAt
-        } else if let start = isOfMissing ? taskIDsAskedAt : sentAt {
+            // Of several, the missing tasks belong to the first or a later one.
+            taskIDsAskedAt = taskIDsAskedAt ?? sentAt
+        } else if let start = isOfMissing ? taskIDsAskedAt.take() : sentAt {
             tasksConfirmedAt = max(start, tasksConfirmedAt ?? start)
         }
     }
