@@ -522,6 +522,8 @@ THEMES = {
 }
 # Why a mutant is not noticed: what else does its work, or the unit test that holds it.
 UNNOTICED = {
+    "invalidation by the other process while a value is fetched": "unit test: a reply does not end an invalidation that another process has made "
+    "since the request began",
     "overlay until the acknowledged version": "nobody: the acknowledgements of the demo store the server's value with the removal; "
     "unit test: an acknowledgement that cannot be stored does not affect others, and is not requested again",
     "a value that only memory has is written with the token": "nobody: the next commit that the disk takes writes everything that only memory has",

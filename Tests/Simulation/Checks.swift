@@ -339,11 +339,11 @@ extension Device {
         let timeline = client.feed.timeline
         _ = try? await timeline.snapshot()
         simulation.noteRefresh()
-        try? await timeline.refresh()
+        let isRefreshed = (try? await timeline.refresh()) != nil
         for _ in 0..<10 { _ = try? await timeline.loadOlder() }
         if simulation.plan.isStrict {
             await fillGaps(timeline)
-            judgeGaps()
+            if isRefreshed { judgeGaps() }
             simulation.noteRefresh()
             let items = client.cache.stored(client.feed.newest)?.value?.items ?? []
             try? await timeline.refresh(around: items.map(\.id))

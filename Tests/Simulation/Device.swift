@@ -336,6 +336,8 @@ final class Machine: @unchecked Sendable {
     var hadDiskTrouble = false
     /// When the latest request that has confirmed a resource began, on the simulation's clock, by its path.
     var confirmedAt: [String: MonotonicTime] = [:]
+    /// When the reply to each exchange of a refresh token arrived, and how many processes had ended.
+    var renewals: [[UInt8]: (at: MonotonicTime, ends: Int)] = [:]
     /// When the latest transfer was confirmed.
     var paidAt: MonotonicTime?
     /// Whether nobody has looked at the store of the account since it was changed.
@@ -358,6 +360,7 @@ final class Machine: @unchecked Sendable {
         self.handle = handle
         confirmedAt = [:]
         paidAt = nil
+        renewals = [:]
         hasNewAccount = true
     }
 

@@ -15,8 +15,7 @@ extension Simulation {
         switch step.act {
         case .otherWrites, .otherLikes, .otherEdits, .otherDeletes: othersAct(step.act, step.choice)
         case .othersWriteMuch, .postVanishes, .expireAndDie, .clockBackBriefly, .clockBackSlightly, .damageStore,
-            .rejects,
-            .outage, .damagePictures:
+            .rejects, .outage, .damagePictures:
             begin(step.act, device, step.choice)
         case .kill, .killSoon, .tearWrite, .closeApp, .losePower, .openApp, .diskFails, .diskFull, .diskHeals,
             .clockForward, .clockBack, .clockDrift:

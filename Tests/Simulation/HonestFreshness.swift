@@ -13,6 +13,7 @@ extension Device {
 
     /// Notes a reply that confirms a resource.
     func noteReply(to request: TransportRequest, status: Int, sentAt: MonotonicTime) {
+        if status == 200, request.url.hasSuffix("/v1/sessions/refresh") { noteRenewal(request.body, sentAt) }
         guard request.method == .get, status == 200 || status == 304 else { return }
         let path = request.url.dropFirst(Network.address(of: index).count)
         if path.hasPrefix("/v1/tasks?") { noteTasks(path.contains("fields="), path.contains("ids="), sentAt) }

@@ -88,6 +88,19 @@ extension Device {
         }
     }
 
+    /// The processes of an account do not exchange a refresh token again that one of them has exchanged.
+    func noteRenewal(_ token: [UInt8], _ sentAt: MonotonicTime) {
+        // New tokens are lost with their reply, their process or on a failing disk.
+        guard simulation.plan.isStrict, !machine.hadDiskTrouble,
+            [Act.malformed, .truncates].allSatisfy({ simulation.coverage.counts[$0.rawValue] == nil })
+        else { return }
+        let ends = simulation.devices.lazy.filter { $0.machine === self.machine }.reduce(0) { $0 + $1.generation }
+        if let last = machine.renewals[token], last.ends == ends, sentAt - last.at > .seconds(1) {
+            simulation.find(.conduct, "\(name) exchanges a refresh token again that was exchanged at \(last.at)")
+        }
+        machine.renewals[token] = (simulation.clock.uptime, ends)
+    }
+
     /// The number of requests in a minute has a bound, also while all fail.
     func noteRequest(at time: MonotonicTime) {
         guard simulation.plan.isStrict else { return }

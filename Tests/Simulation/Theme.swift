@@ -97,8 +97,7 @@ enum Theme: Int, CaseIterable, Sendable {
         case .refreshes:
             [
                 .othersWriteMuch, .otherWrites, .otherDeletes, .otherEdits, .openFeed, .pull, .scroll, .writePost,
-                .deletePost,
-                .linkUneven, .linkRefused, .linkGood, .closeApp, .openApp, .sourceOffline,
+                .deletePost, .linkUneven, .linkRefused, .linkGood, .closeApp, .openApp, .sourceOffline,
             ]
         case .sessions:
             [
