@@ -186,7 +186,7 @@ MUTANTS = {
         )
     ],
     "invalidation by the other process while a value is fetched": [
-        (RESOURCES + "Core/Commit+Order.swift", "before < seenCommits else", "before < seenCommits, !MUTANT else")
+        (RESOURCES + "Core/Commit+Order.swift", "            !start.invalid.contains(key)\n", "            !start.invalid.contains(key), !MUTANT\n")
     ],
     "salvage of a damaged store": [
         (

@@ -161,6 +161,25 @@ extension DiskConnection {
         return item.completeness < statement.int64(2) ? .keptMoreComplete : nil
     }
 
+    /// When an item was last confirmed, and whether this counts; nil if there is none.
+    func confirmation(
+        _ kind: DiskKind,
+        _ space: String,
+        _ key: String
+    ) throws(SQLiteError) -> DiskStore.Confirmation? {
+        let statement = try prepared(.describe)
+        defer { statement.reset() }
+        try statement.bind(kind.rawValue, at: 1)
+        try statement.bind(space, at: 2)
+        try statement.bind(key, at: 3)
+        guard try statement.step(), statement.int64(1) & DiskFlags.tombstone == 0 else { return nil }
+        return DiskStore.Confirmation(
+            at: WallTime(nanosecondsSinceEpoch: statement.int64(3)),
+            isInvalidated: statement.int64(1) & DiskFlags.invalidated != 0,
+            isClockUncertain: statement.int64(1) & DiskFlags.clockUncertain != 0
+        )
+    }
+
     func put(payload stored: [UInt8], of row: Int64) throws(SQLiteError) {
         let statement = try prepared(.putPayload)
         try statement.bind(row, at: 1)

@@ -58,7 +58,7 @@ enum DiskStatement: Int, CaseIterable {
             "INSERT INTO payloads (row, body) VALUES (?1, ?2) ON CONFLICT (row) DO UPDATE SET body = excluded.body"
         case .dropPayload: "DELETE FROM payloads WHERE row = ?1"
         case .describe:
-            "SELECT version, flags, completeness FROM items WHERE kind = ?1 AND space = ?2 AND key = ?3"
+            "SELECT version, flags, completeness, validated FROM items WHERE kind = ?1 AND space = ?2 AND key = ?3"
         case .bury:
             """
             INSERT INTO items (kind, space, key, version, fetched, validated, expires, remove_at, accessed,

@@ -85,6 +85,16 @@ extension DiskStore {
             try connection.perform { try connection.run(.invalidate, .entity, key.type, key.id) }
         }
 
+        /// When an entity was last confirmed; nil if there is none. Cost: less than reading it.
+        package func confirmation(of key: EntityKey) throws(DiskError) -> DiskStore.Confirmation? {
+            try connection.perform { try connection.confirmation(.entity, key.type, key.id) }
+        }
+
+        /// When a list was last confirmed; nil if there is none.
+        package func confirmation(of key: QueryKey) throws(DiskError) -> DiskStore.Confirmation? {
+            try connection.perform { try connection.confirmation(.query, key.name, key.canonicalParameters) }
+        }
+
         /// Marks the times of all items as uncertain, because the clock was set back, until they are stored or touched again.
         public func markTimesUncertain() throws(DiskError) { try connection.perform { try connection.run(.distrust) } }
 
@@ -226,5 +236,16 @@ extension DiskStore {
                 connection.outboxChanges.append(.removed(sequence))
             }
         }
+    }
+}
+
+extension DiskStore {
+    /// When a stored item was last confirmed.
+    package struct Confirmation: Sendable {
+        package let at: WallTime
+        /// Whether it was invalidated since.
+        package let isInvalidated: Bool
+        /// Whether the clock was set back since.
+        package let isClockUncertain: Bool
     }
 }

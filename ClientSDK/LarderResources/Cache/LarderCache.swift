@@ -183,7 +183,7 @@ public final class LarderCache: Sendable {
         isTolerant: Bool = false
     ) async throws(LarderError) {
         let core = core
-        try await core.changing { () async throws(LarderError) in
+        _ = try await core.changing { () async throws(LarderError) in
             try core.commit(update, moment: moment, isTolerant: isTolerant)
         }
     }

@@ -10,15 +10,19 @@ extension CacheCore {
     /// - Parameters:
     ///   - order: the order of the request that was answered; nil for an event.
     ///   - isTolerant: whether memory is changed although the disk fails, which is reported.
+    /// - Returns: whether something of the answer counts as outdated already, because it was invalidated since the request began.
+    @discardableResult
     func commit(
         _ update: CacheUpdate,
         order answered: UInt64? = nil,
         moment: Moment? = nil,
         isTolerant: Bool = false
-    ) throws(LarderError) {
+    ) throws(LarderError) -> Bool {
         defer { delayed.deliver() }
         for key in update.keptOffDisk { try keepOffDisk(key) }
-        announce(try carryOut(update, order: answered, moment: moment, isTolerant: isTolerant))
+        let commit = try carryOut(update, order: answered, moment: moment, isTolerant: isTolerant)
+        announce(commit)
+        return commit.isOutdated
     }
 
     /// Commits an update without notification: `announce` must follow outside of all locks.
@@ -100,7 +104,7 @@ extension CacheCore {
                 return commit
             }
             if isTimeToSave { savedHighWater = seen }
-            if lacking != nil { unwritten.replace(with: commit.lackingInEnd) }
+            if lacking != nil { unwritten.replace(with: commit.remainingUnwrittenKeys) }
             return commit
         } catch let error as DiskError where isTolerant {
             var commit = try inMemory(hasFailedDisk: contentDisk != nil)

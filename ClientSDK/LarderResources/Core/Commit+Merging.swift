@@ -9,7 +9,8 @@ extension Commit {
         var stored = known ?? unconfirmed(key)
         let (before, orders) = (stored.query, stored.orders)
         // A list that has left memory since its last answer has no order of its own.
-        let confirmedOrder = max(stored.order, core.order.lastApplied(.query(key)))
+        var confirmedOrder = max(stored.order, core.order.lastApplied(.query(key)))
+        if try isConfirmedLater(.query(key), disk) { confirmedOrder = max(confirmedOrder, order + 1) }
         let context = QueryMerge.Context(
             order: order,
             startedAt: moment.wall,

@@ -12,30 +12,42 @@ extension Commit {
     }
 
     /// Whether a key was invalidated after the request had begun, by this process or by another one, or the clock was set back.
-    func wasInvalidated(_ key: StoredKey, _ disk: DiskPart) throws -> Bool {
-        guard isAnswer else { return false }
-        if core.order.isInvalidated(key, since: order) || moment.epoch != core.clocks.epoch { return true }
-        guard disk.isThere, let before = core.order.seenCommits(order), before < seenCommits else { return false }
-        var isInvalidated = false
-        try disk.write { transaction in
-            isInvalidated = try transaction.read { reading in
-                switch key {
-                case .entity(let key): try reading.entity(key)?.isInvalidated ?? false
-                case .query(let key): try reading.query(key)?.isInvalidated ?? false
-                }
-            }
-        }
-        return isInvalidated
+    mutating func wasInvalidated(_ key: StoredKey, _ disk: DiskPart) throws -> Bool {
+        guard isAnswer, try isInvalid(key, disk) else { return false }
+        isOutdated = true
+        return true
     }
 
-    /// Whether a later request has returned the list already, of this process or of another one. The orders of two processes are
-    /// compared by the wall clock.
+    private func isInvalid(_ key: StoredKey, _ disk: DiskPart) throws -> Bool {
+        if core.order.isInvalidated(key, since: order) || moment.epoch != core.clocks.epoch { return true }
+        guard disk.isThere, let start = core.order.start(of: order), start.seenCommits < seenCommits,
+            !start.invalid.contains(key)
+        else { return false }
+        return try confirmation(of: key, disk)?.isInvalidated ?? false
+    }
+
+    /// Whether a later request has returned the list already, of this process or of another one.
     func isOvertaken(_ key: QueryKey, _ disk: DiskPart) throws -> Bool {
-        if core.order.isOvertaken(.query(key), by: order) { return true }
-        guard disk.isThere, seenCommits > 0, let stored = try current(key, disk), stored.order == 0 else {
-            return false
+        try core.order.isOvertaken(.query(key), by: order) || isConfirmedLater(.query(key), disk)
+    }
+
+    /// Whether another process has confirmed a key by a later request. The requests of two processes are compared by the wall clock.
+    func isConfirmedLater(_ key: StoredKey, _ disk: DiskPart) throws -> Bool {
+        guard isAnswer, disk.isThere, let start = core.order.start(of: order), start.seenCommits < seenCommits,
+            let row = try confirmation(of: key, disk)
+        else { return false }
+        return !row.isInvalidated && !row.isClockUncertain && row.at > moment.wall
+    }
+
+    private func confirmation(of key: StoredKey, _ disk: DiskPart) throws -> DiskStore.Confirmation? {
+        var result: DiskStore.Confirmation?
+        try disk.write { transaction in
+            switch key {
+            case .entity(let key): result = try transaction.confirmation(of: key)
+            case .query(let key): result = try transaction.confirmation(of: key)
+            }
         }
-        return !stored.isInvalid(in: core.clocks.epoch) && stored.times.validatedAt > moment.wall
+        return result
     }
 
     /// Applies the edits that came while the request was in flight to its answer.

@@ -13,7 +13,7 @@ extension Commit {
             do { try write(key, lack, lacking, disk) } catch let error as DiskError where error.isOfValue {
                 // Otherwise every later commit would fail too.
                 problem = error
-                try leaveInMemory(key, lack, error, disk)
+                try leaveInMemory(key, lack, lacking, error, disk)
             }
         }
         if let problem { note(LarderError(problem)) }
@@ -23,16 +23,19 @@ extension Commit {
     private mutating func leaveInMemory(
         _ key: StoredKey,
         _ lack: UnwrittenKeys.Lack,
+        _ lacking: UnwrittenKeys.Keys,
         _ error: DiskError,
         _ disk: DiskPart
     ) throws {
         guard error.code == .tooLarge else {
             stillLacking.note(key, lack)
+            stillLacking.withoutRows.insert(key)
+            if lacking.withoutRows.contains(key) { return }
             // A part will be combined with its row.
-            return try discount(key, lack == .part ? .mark : lack, disk)
+            return try removeOrInvalidate(key, lack == .part ? .mark : lack, disk)
         }
         // From now on it is as a value whose row was evicted.
-        try discount(key, lack, disk)
+        try removeOrInvalidate(key, lack, disk)
         switch key {
         case .entity(let key):
             guard var stored = current(key) else { return }
@@ -48,7 +51,7 @@ extension Commit {
     }
 
     /// Makes sure that a row is not taken for the newest content, also after a restart.
-    private func discount(_ key: StoredKey, _ lack: UnwrittenKeys.Lack, _ disk: DiskPart) throws {
+    private func removeOrInvalidate(_ key: StoredKey, _ lack: UnwrittenKeys.Lack, _ disk: DiskPart) throws {
         try disk.write { transaction in
             switch (key, lack) {
             // An older version must not follow a newer one.
@@ -61,13 +64,13 @@ extension Commit {
     }
 
     /// The keys whose rows still lack a change after the steps.
-    var lackingInEnd: UnwrittenKeys.Keys {
+    var remainingUnwrittenKeys: UnwrittenKeys.Keys {
         var keys = stillLacking
-        for key in keys.lacks.keys where hasWritten(key) { keys.lacks[key] = nil }
+        for key in keys.lacks.keys where isSettled(key) { keys.lacks[key] = nil }
         return keys
     }
 
-    private func hasWritten(_ key: StoredKey) -> Bool {
+    private func isSettled(_ key: StoredKey) -> Bool {
         switch key {
         case .entity(let key):
             switch entities[key] {
@@ -125,7 +128,7 @@ extension Commit {
             entities[key] = .set(stored)
             return
         }
-        try discount(.entity(key), lack, disk)
+        try removeOrInvalidate(.entity(key), lack, disk)
     }
 
     /// The row with which a part is combined; nil if there is none or it cannot be decoded.
@@ -154,7 +157,7 @@ extension Commit {
             queries[key] = .set(stored)
             return
         }
-        try discount(.query(key), lack, disk)
+        try removeOrInvalidate(.query(key), lack, disk)
         if known?.isUnwritten ?? false { queries[key] = .forgotten }
     }
 }

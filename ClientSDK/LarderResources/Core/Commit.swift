@@ -56,6 +56,8 @@ struct Commit {
     /// The number of the commit among those whose content precedes rows of the outbox; nil if it is none of them.
     var settled: Int64?
     var hasNewMarks = false
+    /// Whether something was stored as invalid, because it was invalidated since the request began.
+    var isOutdated = false
     /// Whether a value was on disk whose key is kept off the disk.
     private(set) var hasLeftDisk = false
     /// The nodes that depend on the changes.
@@ -165,6 +167,7 @@ struct Commit {
         }
         func part(for draft: EntityDraft) -> DiskPart { isOffDisk(draft) ? DiskPart(connection: nil) : disk }
         let known = current(key)
+        if isAnswer, draft.version == nil, try isConfirmedLater(.entity(key), part(for: draft)) { return }
         if isAnswer, core.order.isOvertaken(.entity(key), by: order) {
             let old = try known?.version ?? storedVersion(key, part(for: draft))
             guard let new = draft.version, let old, new > old else {

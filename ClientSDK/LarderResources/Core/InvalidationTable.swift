@@ -147,11 +147,13 @@ final class InvalidationTable: Sendable {
         state.withLock { state in
             if let first = lines.first, let floor = Int64(String(decoding: first, as: UTF8.self)) {
                 let floor = WallTime(nanosecondsSinceEpoch: floor)
+                let known = state.floor
                 if floor <= latest {
-                    state.floor = max(state.floor, floor)
-                } else if state.floor == Freshness.Times.never {
+                    state.floor = max(known, floor)
+                } else if known == Freshness.Times.never {
                     state.floor = now
                 }
+                if state.floor > known { state.floorOrder = max(state.floorOrder, order) }
             }
             for line in lines.dropFirst() {
                 let parts = line.split(separator: UInt8(ascii: " "), maxSplits: 1)

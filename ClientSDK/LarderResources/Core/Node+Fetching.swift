@@ -41,9 +41,8 @@ extension Node {
         cause: String? = nil,
         unlessChangedSince changes: UInt64?
     ) throws(LarderError) -> Flight? {
-        let seenCommits = core.seenCommits
         // Assembled before the lock is taken, because it may read from the disk.
-        let content = content()
+        let (content, start) = contentAtStart()
         let now = core.now()
         let needsOrigin = needsOrigin || isForced
         let revalidates = needsOrigin || mustRevalidate(content, options, at: now)
@@ -56,7 +55,7 @@ extension Node {
             }
             if let changes, state.changes != changes { return (nil, false) }
             let info = FlightInfo(
-                order: core.order.begin(seenCommits: content.isInvalidated ? nil : seenCommits),
+                order: core.order.begin(start),
                 moment: now,
                 timeout: options.timeout,
                 revalidates: revalidates
@@ -93,6 +92,16 @@ extension Node {
         )
         flight.run(Task { await reason.around { await self.carryOut(flight, context) } })
         return flight
+    }
+
+    /// The content, and what a request for it that begins now has to remember.
+    func contentAtStart() -> (content: Content, start: RequestOrder.Start) {
+        // Read first: a commit of another process in between counts as one during the request.
+        let seenCommits = core.seenCommits
+        let content = content()
+        var invalid = Set(content.stale.map(StoredKey.entity))
+        if content.isInvalidated { invalid.insert(storedKey) }
+        return (content, RequestOrder.Start(seenCommits: seenCommits, invalid: invalid))
     }
 
     /// Whether a request must be answered by the origin: the stored value is known to be outdated, or the resource requires more than a
@@ -186,11 +195,12 @@ extension Node {
             let (fetched, context) = try result.get()
             let update = try update(for: fetched, resource, context)
             let moment = flight.moment.before(fetched.age)
+            let isOutdated: Bool
             do {
                 // The changes of the commit are shown once, together with the end of the request. Later changes show themselves.
                 state.withLock { $0.answers += 1 }
                 defer { state.withLock { $0.answers -= 1 } }
-                try core.commit(update, order: flight.order, moment: moment, isTolerant: true)
+                isOutdated = try core.commit(update, order: flight.order, moment: moment, isTolerant: true)
                 if !fetched.mayStore, !fetched.isGone { try removeFromDisk(resource, flight.order) }
             }
             switch fetched.content {
@@ -201,6 +211,8 @@ extension Node {
             case .gone: break
             }
             complete(flight, nil)
+            // A request that was joined after the invalidation had begun before it.
+            if isOutdated { revalidateObserved() }
         } catch {
             let error = LarderError(error)
             if error.code != .cancelled { core.configuration.onEvent(.failed(resource: key.name, error)) }

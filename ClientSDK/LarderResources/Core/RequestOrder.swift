@@ -10,13 +10,21 @@ final class RequestOrder: Sendable {
     private struct State {
         var last: UInt64 = 0
         var active = ActiveOrders()
-        /// The numbers of foreign commits that were seen before requests in flight for values that were not invalid then.
-        var seenCommits: [UInt64: UInt64] = [:]
+        /// What was known when the requests in flight began.
+        var starts: [UInt64: Start] = [:]
         /// The number of records at which those that no request needs are dropped.
         var recordsMaximum = 512
         var applied: [StoredKey: Applied] = [:]
         var invalidated: [StoredKey: UInt64] = [:]
         var edits: [QueryKey: [QueryEdit]] = [:]
+    }
+
+    /// What was known when a request began.
+    struct Start: Sendable {
+        /// The number of foreign commits that were seen before the requested value was looked at.
+        var seenCommits: UInt64
+        /// What was invalid then: the reply ends this.
+        var invalid: Set<StoredKey>
     }
 
     private struct Applied {
@@ -36,20 +44,17 @@ final class RequestOrder: Sendable {
     private let state = Mutex(State())
 
     /// Begins a request.
-    ///
-    /// - Parameter seenCommits: the number of foreign commits that were seen before the requested value was looked at; nil if it was
-    ///   invalid, so that the reply ends this.
-    func begin(seenCommits: UInt64? = nil) -> UInt64 {
+    func begin(_ start: Start) -> UInt64 {
         state.withLock { state in
             state.last += 1
             state.active.append(state.last)
-            state.seenCommits[state.last] = seenCommits
+            state.starts[state.last] = start
             return state.last
         }
     }
 
-    /// The number that the request began with; nil if its value was invalid then.
-    func seenCommits(_ order: UInt64) -> UInt64? { state.withLock { $0.seenCommits[order] } }
+    /// What was known when a request in flight began.
+    func start(of order: UInt64) -> Start? { state.withLock { $0.starts[order] } }
 
     /// The order of an event that has already happened.
     func now() -> UInt64 {
@@ -63,7 +68,7 @@ final class RequestOrder: Sendable {
     func end(_ order: UInt64) {
         state.withLock { state in
             state.active.remove(order)
-            state.seenCommits[order] = nil
+            state.starts[order] = nil
             guard !state.applied.isEmpty || !state.invalidated.isEmpty || !state.edits.isEmpty else { return }
             guard let oldest = state.active.oldest else {
                 state.recordsMaximum = 512

@@ -20,6 +20,9 @@ final class UnwrittenKeys: Sendable {
 
     struct Keys: Sendable {
         var lacks: [StoredKey: Lack] = [:]
+        /// The keys whose values cannot be encoded at present, and whose rows were removed or invalidated already: what is there now was
+        /// stored by another process.
+        var withoutRows: Set<StoredKey> = []
         /// Whether there were too many keys.
         var isEverything = false
         /// Whether the invalidations of tags are lacking.
@@ -29,9 +32,11 @@ final class UnwrittenKeys: Sendable {
 
         mutating func note(_ key: StoredKey, _ lack: Lack) {
             guard !isEverything else { return }
+            withoutRows.remove(key)
             if lacks[key].map({ $0.rawValue < lack.rawValue }) ?? true { lacks[key] = lack }
             guard lacks.count > UnwrittenKeys.countMaximum else { return }
             lacks = [:]
+            withoutRows = []
             isEverything = true
         }
     }

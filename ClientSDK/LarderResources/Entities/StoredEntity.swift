@@ -10,7 +10,7 @@ struct StoredEntity: Sendable {
     var completeness: DiskEntity.Completeness
     var source: DiskEntity.Source
     var isInvalidated: Bool
-    /// The order of the request that returned or confirmed it; 0 if that was in another process.
+    /// The order of the request that returned or confirmed it; 0 if it was read from the disk.
     var order: UInt64
     /// Its cost against the limit of the memory tier, in bytes.
     var cost: Int

@@ -5,7 +5,7 @@ import LarderTime
 struct StoredQuery: Sendable {
     var query: DiskQuery
     var times: Freshness.Times
-    /// The order of the request that returned or confirmed it; 0 if that was in another process.
+    /// The order of the request that returned or confirmed it; 0 if it was read from the disk.
     var order: UInt64
     /// The requests that confirmed its items, if answers are merged into it.
     var orders = QueryOrders()

@@ -7,7 +7,8 @@ extension Outbox {
     /// Sends an operation and waits for its outcome.
     ///
     /// - Throws: the error of a rejection; `.offline` if nothing was sent, and then nothing has changed; `.inDoubt` with the operation
-    /// if the outcome is unknown, also because the cache was closed or erased meanwhile; `.conflict` while an earlier operation of the scope is in doubt; `.outboxFull`; what `check` throws.
+    /// if the outcome is unknown, also because the cache was closed or erased meanwhile; `.conflict` while an earlier operation of the
+    /// scope is in doubt; `.outboxFull`; what `check` throws.
     ///
     /// - Parameter check: called last before the operation is stored.
     func perform<Input, Receipt>(
@@ -87,8 +88,8 @@ extension Outbox {
     static func abandonedWait(_ id: OperationID) -> LarderError {
         LarderError(
             .inDoubt,
-            "The call ended before the outcome was known. The operation is sent under its idempotency key until it is known, also after the "
-                + "next start, unless the account was signed out.",
+            "The call ended before the outcome was known. The operation is sent under its idempotency key until it is known, also "
+                + "after the next start, unless the account was signed out.",
             operation: id
         )
     }

@@ -119,7 +119,10 @@ extension Outbox {
     /// Commits results, and replaces temporary client IDs in waiting operations by server IDs.
     private func commit(_ update: CacheUpdate, _ names: [(entry: Outbox.Entry, names: [String: String])]) throws {
         let names = names.filter { !$0.names.isEmpty }
-        guard !names.isEmpty else { return try core.commit(update) }
+        if names.isEmpty {
+            try core.commit(update)
+            return
+        }
         for key in update.keptOffDisk { try core.keepOffDisk(key) }
         var adopted: [Commit] = []
         var waiters: [Waiter] = []

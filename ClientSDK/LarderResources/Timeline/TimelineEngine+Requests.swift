@@ -99,7 +99,7 @@ extension TimelineEngine {
         -> Bool
     {
         let resource = resource
-        let order = core.order.begin()
+        let order = await core.reading { self.core.order.begin(self.node.contentAtStart().start) }
         defer { core.order.end(order) }
         let moment = core.now()
         var renewed: String?

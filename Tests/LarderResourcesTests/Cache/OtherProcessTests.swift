@@ -138,6 +138,52 @@ struct OtherProcessTests {
     }
 
     @Test(arguments: [false, true])
+    func `an observed list that is invalidated during its request is requested again`(_ isForeign: Bool) async throws {
+        let caches = (try scene.cache(), try scene.cache())
+        let source = ScriptedSource<EntityList<Note>>()
+        let list = list(source)
+        let seen = SequenceRecorder(caches.0.snapshots(list))
+        await source.waitForRequests(1)
+        source.answer(0, page(1...2))
+        await seen.wait { $0.last?.freshness == .fresh }
+        scene.clock.advance(by: .seconds(1))
+        let refresh = Task { try await caches.0.refresh(list) }
+        await source.waitForRequests(2)
+        scene.clock.advance(by: .seconds(1))
+        try await (isForeign ? caches.1 : caches.0).update { $0.invalidate(list.key) }
+        scene.clock.advance(by: .seconds(1))
+        #expect(try await caches.0.snapshot(list, .cacheOnly).freshness == .stale(.invalidated))
+        source.answer(1, page(1...2))
+        _ = try await refresh.value
+        await source.waitForRequests(3)
+        source.answer(2, page(1...2))
+        await seen.wait { $0.last?.freshness == .fresh }
+        #expect(source.requests.count == 3)
+    }
+
+    @Test func `a page that was requested before an item was invalidated by another process does not confirm the item`()
+        async throws
+    {
+        let caches = (try scene.cache(), try scene.cache())
+        let source = PageSource()
+        let feed = source.resource()
+        let timeline = caches.0.timeline(feed)
+        source.prepare([6, 5, 4], next: "after 4")
+        try await timeline.refresh()
+        source.prepare([3, 2, 1])
+        _ = try await timeline.loadOlder()
+        scene.clock.advance(by: .seconds(120))
+        let renewal = Task { try await timeline.refresh(around: ["2"]) }
+        await source.script.waitForRequests(3)
+        scene.clock.advance(by: .seconds(1))
+        try await caches.1.update { $0.invalidate(Note.self, "2") }
+        scene.clock.advance(by: .seconds(1))
+        source.answer(2, [3, 2, 1])
+        try await renewal.value
+        #expect(try await caches.0.snapshot(note("2"), .cacheOnly).freshness == .stale(.invalidated))
+    }
+
+    @Test(arguments: [false, true])
     func `a reply does not replace a list that another process has read by a later request`(
         _ isNotModified: Bool
     ) async throws {
@@ -151,7 +197,7 @@ struct OtherProcessTests {
         let refresh = Task { [caches, lists] in try await caches.0.refresh(lists.0) }
         await sources.0.waitForRequests(2)
         scene.clock.advance(by: .seconds(1))
-        sources.1.prepare(page(1...3))
+        sources.1.prepare(page(1...3, "b"))
         _ = try await caches.1.refresh(lists.1)
         scene.clock.advance(by: .seconds(1))
         sources.0.answer(1, isNotModified ? .notModified() : .value(notes, validator: "v"))
@@ -160,6 +206,7 @@ struct OtherProcessTests {
         for cache in [caches.0, caches.1] {
             let snapshot = try await cache.snapshot(lists.0, .cacheOnly)
             #expect(snapshot.value?.items.map(\.id) == ["1", "2", "3"])
+            #expect(snapshot.value?.items.map(\.text) == ["b", "b", "b"])
             #expect(snapshot.times?.validatedAt == scene.clock.now - .seconds(2))
         }
     }

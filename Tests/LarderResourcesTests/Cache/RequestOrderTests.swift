@@ -32,15 +32,15 @@ struct RequestOrderTests {
 
     @Test func `records that no request needs are dropped while an old request hangs`() {
         let order = RequestOrder()
-        let hanging = order.begin()
+        let hanging = order.begin(RequestOrder.Start(seenCommits: 0, invalid: []))
         for number in 0..<5_000 {
-            let request = order.begin()
+            let request = order.begin(RequestOrder.Start(seenCommits: 0, invalid: []))
             order.noteApplied(.entity(EntityKey(type: "note", id: "\(number)")), request)
             order.end(request)
         }
         // They are newer than the request that hangs.
         #expect(order.isOvertaken(.entity(EntityKey(type: "note", id: "0")), by: hanging))
-        let newer = order.begin()
+        let newer = order.begin(RequestOrder.Start(seenCommits: 0, invalid: []))
         order.end(hanging)
         #expect(!order.isOvertaken(.entity(EntityKey(type: "note", id: "0")), by: newer))
         order.end(newer)

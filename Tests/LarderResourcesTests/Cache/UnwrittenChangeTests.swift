@@ -235,6 +235,19 @@ struct UnwrittenChangeTests {
         #expect(try await restart(cache).stored(note)?.value?.text == "later")
     }
 
+    @Test func `a value that a transform cannot encode removes nothing that another process stores later`() async throws
+    {
+        let cache = try await filled()
+        let other = try anotherProcess()
+        lock.refused.withLock { $0 = "new" }
+        await cache.updateIfPossible { $0.put(Note(id: "1", text: "new", revision: 2)) }
+        try await cache.update { $0.put(Note(id: "2", text: "two", revision: 1)) }
+        try await other.update { $0.put(Note(id: "1", text: "three", revision: 3)) }
+        try await cache.update { $0.put(Note(id: "2", text: "two again", revision: 2)) }
+        scene.clock.advance(by: .milliseconds(100))
+        #expect(try await other.snapshot(note, .cacheOnly).value?.text == "three")
+    }
+
     @Test func `a commit reports once that a transform cannot encode earlier values`() async throws {
         let problems = Mutex(0)
         var configuration = scene.configuration()
