@@ -522,6 +522,7 @@ THEMES = {
 }
 # Why a mutant is not noticed: what else does its work, or the unit test that holds it.
 UNNOTICED = {
+    "send lock": "unit test: one process sends and the other waits: no operation is doubled or lost",
     "invalidation by the other process while a value is fetched": "unit test: a reply does not end an invalidation that another process has made "
     "since the request began",
     "overlay until the acknowledged version": "nobody: the acknowledgements of the demo store the server's value with the removal; "
