@@ -64,4 +64,18 @@ struct RequestOrderTests {
         #expect(try await reading.value.value?.items.map(\.text) == ["c"])
         #expect(try scene.cache().stored(list)?.value?.items.map(\.text) == ["c"])
     }
+
+    @Test func `many invalidations of another process apply to the requests that began before this one heard of them`()
+    {
+        let (one, two) = (InvalidationTable(), InvalidationTable())
+        for number in 0..<1_100 {
+            one.mark(.tag("\(number)"), at: WallTime(seconds: Int64(number)), order: 1)
+        }
+        let now = WallTime(seconds: 2_000)
+        two.merge(one.encoded, at: now, order: 7)
+        for tag in ["0", "1099"] {
+            #expect(two.covers([tag], validatedAt: now, order: 6))
+            #expect(!two.covers([tag], validatedAt: now, order: 8))
+        }
+    }
 }
