@@ -92,7 +92,7 @@ extension Device {
     func noteRenewal(_ token: [UInt8], _ sentAt: MonotonicTime) {
         // New tokens are lost with their reply, their process or on a failing disk.
         guard simulation.plan.isStrict, !machine.hadDiskTrouble,
-            [Act.malformed, .truncates].allSatisfy({ simulation.coverage.counts[$0.rawValue] == nil })
+            [Act.malformed, .truncates, .journey].allSatisfy({ simulation.coverage.counts[$0.rawValue] == nil })
         else { return }
         let ends = simulation.devices.lazy.filter { $0.machine === self.machine }.reduce(0) { $0 + $1.generation }
         if let last = machine.renewals[token], last.ends == ends, sentAt - last.at > .seconds(1) {

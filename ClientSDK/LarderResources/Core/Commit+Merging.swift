@@ -9,8 +9,7 @@ extension Commit {
         var stored = known ?? unconfirmed(key)
         let (before, orders) = (stored.query, stored.orders)
         // A list that has left memory since its last answer has no order of its own.
-        var confirmedOrder = max(stored.order, core.order.lastApplied(.query(key)))
-        if try isConfirmedLater(.query(key), disk) { confirmedOrder = max(confirmedOrder, order + 1) }
+        let confirmedOrder = max(stored.order, core.order.lastApplied(.query(key)))
         let context = QueryMerge.Context(
             order: order,
             startedAt: moment.wall,

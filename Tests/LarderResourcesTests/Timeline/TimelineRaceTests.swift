@@ -129,22 +129,6 @@ struct TimelineRaceTests {
         #expect((freshness == .fresh) == isRemoved)
     }
 
-    @Test func `a refresh does not replace a page that another process has read by a later request`() async throws {
-        let caches = (try scene.cache(), try scene.cache())
-        let (timeline, feed) = try await started(caches.0)
-        let refresh = Task { try await timeline.refresh() }
-        await source.script.waitForRequests(2)
-        scene.clock.advance(by: .seconds(1))
-        let other = PageSource()
-        other.prepare([8, 7, 6], next: "after 6")
-        try await caches.1.timeline(other.resource()).refresh()
-        scene.clock.advance(by: .seconds(1))
-        source.answer(1, [6, 5, 4], next: "after 4")
-        try await refresh.value
-        scene.clock.advance(by: .seconds(1))
-        for cache in [caches.0, caches.1] { #expect(try await cache.line(feed) == "8 7 6 5 4") }
-    }
-
     /// What events insert while a page is in flight, the page, and the list in the end.
     struct Meeting: Sendable {
         let events: ClosedRange<Int>
