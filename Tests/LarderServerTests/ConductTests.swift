@@ -208,77 +208,73 @@ struct ConductTests {
         await lossy.backend.stop()
     }
 
-    @Test func `each frame that is sent before a lost one was made up for may cost a read`() async throws {
+    /// A live channel that loses its first frame.
+    private func lossyChannel() async throws -> (stage: Stage, channel: RawClient) {
         let stage = try Stage()
         var fault = LiveFault()
         fault.loseFrame = 1
         try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live/events")))
-        try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/changes"), stage: .reply, count: 1))
         let channel = try stage.send("GET", "/v1/live/events")
         _ = try await channel.read(until: "\r\n\r\n")
-        func post() {
-            stage.world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: "{\"text\":\"news\"}"))
-        }
-        func read() async throws { #expect(try await stage.ask("GET", "/v1/changes?limit=1").status == 200) }
-        post()
+        return (stage, channel)
+    }
+
+    private func post(_ stage: Stage) {
+        stage.world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: "{\"text\":\"news\"}"))
+    }
+
+    private func read(_ stage: Stage) async throws {
+        #expect(try await stage.ask("GET", "/v1/changes?limit=1").status == 200)
+    }
+
+    @Test func `each frame that is sent before a lost one was made up for may cost a read`() async throws {
+        let (stage, channel) = try await lossyChannel()
+        defer { withExtendedLifetime(channel) {} }
+        try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/changes"), stage: .reply, count: 1))
+        post(stage)
         let held = try stage.send("GET", "/v1/changes?limit=1")
         #expect(await stage.world.wait(for: .held(1), limit: .seconds(3_600)))
-        for _ in 1...6 { post() }
+        for _ in 1...6 { post(stage) }
         stage.world.releaseAll()
         _ = try await held.reply()
-        for _ in 1...6 { try await read() }
+        for _ in 1...6 { try await read(stage) }
         #expect(await findings(stage, .polledBesideLive) == 0)
         stage.world.clock.advance(by: .seconds(1))
         for _ in 1...6 {
-            post()
-            try await read()
+            post(stage)
+            try await read(stage)
         }
         #expect(await findings(stage, .polledBesideLive) == 1)
         await stage.backend.stop()
     }
 
     @Test func `a read that began before a frame was lost does not make up for it`() async throws {
-        let stage = try Stage()
-        var fault = LiveFault()
-        fault.loseFrame = 1
-        try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live/events")))
+        let (stage, channel) = try await lossyChannel()
+        defer { withExtendedLifetime(channel) {} }
         try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/changes"), stage: .reply, count: 1))
-        let channel = try stage.send("GET", "/v1/live/events")
-        _ = try await channel.read(until: "\r\n\r\n")
-        func post() {
-            stage.world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: "{\"text\":\"news\"}"))
-        }
         let held = try stage.send("GET", "/v1/changes?limit=1")
         #expect(await stage.world.wait(for: .held(1), limit: .seconds(3_600)))
         stage.world.clock.advance(by: .seconds(1))
-        post()
+        post(stage)
         stage.world.releaseAll()
         _ = try await held.reply()
         stage.world.clock.advance(by: .seconds(1))
-        for _ in 1...6 { post() }
-        for _ in 1...6 { #expect(try await stage.ask("GET", "/v1/changes?limit=1").status == 200) }
+        for _ in 1...6 { post(stage) }
+        for _ in 1...6 { try await read(stage) }
         #expect(await findings(stage, .polledBesideLive) == 0)
         await stage.backend.stop()
     }
 
     @Test func `a late read makes up for a lost frame too`() async throws {
-        let stage = try Stage()
-        var fault = LiveFault()
-        fault.loseFrame = 1
-        try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live/events")))
-        let channel = try stage.send("GET", "/v1/live/events")
-        _ = try await channel.read(until: "\r\n\r\n")
-        func post() {
-            stage.world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: "{\"text\":\"news\"}"))
-        }
-        func read() async throws { #expect(try await stage.ask("GET", "/v1/changes?limit=1").status == 200) }
-        post()
+        let (stage, channel) = try await lossyChannel()
+        defer { withExtendedLifetime(channel) {} }
+        post(stage)
         stage.world.clock.advance(by: .seconds(31))
-        try await read()
+        try await read(stage)
         stage.world.clock.advance(by: .seconds(1))
         for _ in 1...6 {
-            post()
-            try await read()
+            post(stage)
+            try await read(stage)
         }
         #expect(await findings(stage, .polledBesideLive) == 1)
         await stage.backend.stop()
