@@ -10,8 +10,16 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+/// The modules with a file of their decisions, which is no source.
+let decided: Set = [
+    "LarderBackend", "LarderServer", "LarderMemory", "LarderStorage", "LarderTransport", "LarderHTTPCache",
+    "LarderResources", "LarderImages", "Larder",
+]
+
+func decisions(_ name: String) -> [String] { decided.contains(name) ? ["DECISIONS.md"] : [] }
+
 func library(_ name: String, _ path: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, path: path, swiftSettings: strict)
+    .target(name: name, dependencies: dependencies, path: path, exclude: decisions(name), swiftSettings: strict)
 }
 
 func sdk(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -97,6 +105,7 @@ let package = Package(
                 "LarderEngine", "LarderHTTP", "LarderSQLite", "LarderCoding", "LarderTime", "LarderWebSocket",
             ],
             path: "Server/LarderBackend",
+            exclude: decisions("LarderBackend"),
             resources: [.embedInCode("Endpoints/openapi.json")],
             swiftSettings: strict
         ),
@@ -107,6 +116,7 @@ let package = Package(
                 "LarderWebSocket",
             ],
             path: "Server/LarderServer",
+            exclude: decisions("LarderServer"),
             resources: [.embedInCode("API/control-openapi.json")] + dashboard.map { .embedInCode("Dashboard/\($0)") },
             swiftSettings: strict
         ),
@@ -120,7 +130,7 @@ let package = Package(
             swiftSettings: strict
         ),
 
-        // ClientSDK: each module may use the ones that it names, and no other (Scripts/tidy.py holds the table).
+        // ClientSDK: each module may use the ones that it names, and no other (Scripts/modules.py has the table).
         sdk("LarderEvents", ["LarderTime"]),
         sdk("LarderMemory", ["LarderTime"]),
         sdk("LarderStorage", ["LarderSQLite", "LarderCoding", "LarderTime"]),
@@ -278,7 +288,7 @@ let package = Package(
                 "LarderImages", "LarderDevice", "Larder", "LarderDemo", "LarderTesting",
             ],
             path: "Tests/Simulation",
-            exclude: ["seeds.txt"],
+            exclude: ["seeds.txt", "FINDINGS.md"],
             swiftSettings: strict
         ),
         // The client process that `Tests/Storm/storm.py` starts, kills and checks.
