@@ -17,7 +17,7 @@ rm -rf "$work" "$site"
 mkdir -p "$work"
 # The catalog, with what the repository shows too.
 cp -r Documentation/Larder.docc "$work/Larder.docc"
-cp Documentation/Reliability.md Documentation/images/dashboard.png "$work/Larder.docc/"
+cp Documentation/Reliability.md Documentation/images/dashboard.png Documentation/images/idea.svg "$work/Larder.docc/"
 archives=()
 for product in "${products[@]}"; do
   mkdir -p "$work/$product"
