@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Checks the documents: sizes, links, names, Swift examples and commands.
+"""Checks the documents: sizes, links, facts, names, Swift examples and commands.
 
     python3 Scripts/docs-check.py            everything; needs the debug build of `swift build --build-tests`
-    python3 Scripts/docs-check.py links      one of: sizes links names swift commands
+    python3 Scripts/docs-check.py links      one of: sizes links facts names swift commands
 
 - sizes: README, ARCHITECTURE and others are at most as long as `SIZES` says.
 - links: each relative link, anchor, picture and `<doc:…>` leads somewhere.
+- facts: the numbers of README are in what it links to, and the counts of faults and scenarios are those of the server.
 - names: each path, command-line script, type and test suite in backticks exists.
 - swift: each ```swift block of a document, and each one in a doc comment, is type-checked against the modules of the debug build. The
   blocks of a document are one program; `<!-- swift … -->` before a block is code that the reader does not see, and `<!-- swift new -->`
@@ -119,6 +120,27 @@ def check_links():
                     yield f"{name}:{number}: {target} leads nowhere"
                 elif anchor and file.suffix == ".md" and anchor not in anchors(os.path.relpath(file, ROOT)):
                     yield f"{name}:{number}: {target} names no heading of that file"
+
+
+# MARK: Facts
+
+
+def check_facts():
+    """The numbers of README are those of what it links to, of the sources and of the command."""
+    text = read("README.md")
+    for label, target in re.findall(r"(?<!!)\[([^\]]*\d[^\]]*)\]\(([^)#]+)[^)]*\)", text):
+        for number in re.findall(r"\d[\d,.]*", label):
+            if number not in re.findall(r"\d[\d,.]*\d|\d", read(target)):
+                yield f"README.md: [{label}] is not in {target}: {number}"
+    names = re.search(r"static let names[^=]*= \[([^\]]*)\]", read("Server/LarderServer/Faults/FaultAction+JSON.swift"))
+    faults = len(re.findall(r'"(\w+)"', names.group(1))) if names else 0
+    if not re.search(rf"\b{faults}\s+fault types", text):
+        yield f"README.md: FaultAction has {faults} types of faults"
+    if (DEBUG / "larder-server").exists():
+        listing = subprocess.run([str(DEBUG / "larder-server"), "scenarios"], capture_output=True, text=True).stdout
+        scenarios = len(re.findall(r"(?m)^[a-z]", listing))
+        if f"{scenarios} scenarios" not in text:
+            yield f"README.md: larder-server has {scenarios} scenarios"
 
 
 # MARK: Names
@@ -443,7 +465,7 @@ def check_commands():
                 console.stop()
 
 
-CHECKS = {"sizes": check_sizes, "links": check_links, "names": check_names, "swift": check_swift, "commands": check_commands}
+CHECKS = {"sizes": check_sizes, "links": check_links, "facts": check_facts, "names": check_names, "swift": check_swift, "commands": check_commands}
 
 
 def main():
