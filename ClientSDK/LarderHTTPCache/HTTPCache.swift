@@ -18,6 +18,13 @@ import Synchronization
 /// All received fields are stored (§3.1), `Set-Cookie` too; a `Rule` can remove fields. Beyond the RFC: `Authorization`
 /// selects among responses (`Policy.separation`), and `no-store` content never reaches the storage. Safe from
 /// any task.
+///
+/// ```swift
+/// let store = try DiskStore(DiskStore.Configuration(directory: "/var/tmp/http-example"))
+/// let http = HTTPCache(SocketTransport(), HTTPCache.Configuration(storage: DiskHTTPCacheStorage(store)))
+/// let response = try await http.response(for: TransportRequest(url: "http://127.0.0.1:8080/v1/feed"))
+/// print(response.status, response.source, response.explanation)
+/// ```
 public final class HTTPCache: Transport {
     typealias Flight = SingleFlight<Void, HTTPCache.Response, TransportError>
 

@@ -10,6 +10,12 @@ public import Synchronization
 /// compete. The limits apply to the whole and are kept exactly, except for entries that other threads are storing at the same
 /// moment; the policy selects within the part of the new entry, or, if parts hold few entries or the new one is large, within each
 /// part in turn. A smaller tier, and one that is limited by cost alone, has one part.
+///
+/// ```swift
+/// let tier = MemoryTier<String, [UInt8]>(limits: .init(count: 1_000, cost: 16 << 20))
+/// tier.store([1, 2, 3], for: "a", cost: 3)
+/// print(tier.value(for: "a")?.count ?? 0)
+/// ```
 @safe public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     @usableFromInline typealias Shard = MemoryShard<Key, Value>
 

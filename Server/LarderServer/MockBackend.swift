@@ -8,6 +8,13 @@ public import LarderTime
 /// A mock backend in this process, for tests and tools.
 ///
 /// Safe from any thread. Several can run at once, each with its own state and port; each can hold many worlds.
+///
+/// ```swift
+/// let backend = try MockBackend.start(.fixtures(directory: "Fixtures"))
+/// let world = try backend.makeWorld()                         // isolated from other tests
+/// print(world.url)                                            // for the client under test
+/// await backend.stop()
+/// ```
 public final class MockBackend: Sendable {
     /// The configuration of a backend. The defaults are those of `larder-server`, except for the port: any free one.
     public struct Configuration: Sendable {

@@ -7,6 +7,16 @@ import Synchronization
 /// One world of a backend: its state, clock, faults, gates, journal and oracles.
 ///
 /// A handle that is cheap to copy; safe from any thread. Its methods throw a `Problem` that says what to do.
+///
+/// ```swift
+/// let backend = try MockBackend.start(.fixtures(directory: "Fixtures"))
+/// let world = try backend.makeWorld()
+/// world.clock.freeze()
+/// try world.set(Fault(.loseReply(.reset), when: FaultMatch("POST", "/v1/transfers")))
+/// // … the client under test makes a transfer at world.url …
+/// let report = await world.verify(.exactly(2, JournalFilter("POST", "/v1/transfers")))
+/// print(report.holds, await world.conduct.findings)
+/// ```
 public struct MockWorld: Sendable {
     private let plane: ControlPlane
     let world: World

@@ -3,6 +3,13 @@ import Synchronization
 /// A wall clock and a monotonic clock that only tests or a simulation move.
 ///
 /// Safe from any thread. Observers are called after a change, on the thread that made it, without a lock.
+///
+/// ```swift
+/// let clock = ManualClock()
+/// let before = clock.now
+/// clock.advance(by: .seconds(60))                             // wakes what sleeps until then, in order
+/// print(clock.now - before)
+/// ```
 public final class ManualClock: WallClock, MonotonicClock {
     private struct State {
         var wall: WallTime

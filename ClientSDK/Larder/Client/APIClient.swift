@@ -13,6 +13,15 @@ import Synchronization
 ///
 /// Each account has its own directory. Stored values can be read while the server is unreachable, and the outbox sends when it is
 /// reachable again. Safe from any task. `close`, `signOut` and releasing the client end everything that it has started.
+///
+/// ```swift
+/// let client = try await APIClient(server: "http://127.0.0.1:8080", account: "ana", directory: "/var/tmp/app")
+/// let article = Resource<Article>.entity("7") { try await client.source.fetch("/articles/7", context: $0) }
+///
+/// let snapshot = try await client.cache.snapshot(article)     // memory, disk or network, as the policy allows
+/// print(snapshot.value?.title ?? "", snapshot.freshness)
+/// client.close()
+/// ```
 public final class APIClient: Sendable {
     /// The settings of a client.
     public struct Configuration: Sendable {

@@ -13,6 +13,11 @@ import Synchronization
 /// an account: one of them renews at a time, and the others use the tokens that it has stored. New tokens are stored before they are used.
 /// `Endpoints.endsSession` decides which failures of a renewal end the session; after any other failure the tokens are kept, and the
 /// next request that needs them tries again. Safe from any task.
+///
+/// ```swift
+/// try await client.session.use(token: "dev-ana", userID: "user_1")
+/// for await state in client.session.states { print(state) }
+/// ```
 public final class BearerSession: HTTPSource.Authorizer {
     /// The state of a session.
     public enum State: Sendable, Hashable {

@@ -8,6 +8,12 @@ public import LarderTransport
 /// An HTTP API as a source of resources: conditional requests, cache directives, problem documents, renewed credentials.
 ///
 /// It neither caches nor retries; use a `RetryingTransport` to retry. Safe from any task.
+///
+/// ```swift
+/// let source = HTTPSource("http://127.0.0.1:8080", transport: SocketTransport())
+/// let article = Resource<Article>.entity("7") { try await source.fetch("/articles/7", context: $0) }
+/// try await source.send(.delete, "/articles/7/star")
+/// ```
 public struct HTTPSource: Sendable {
     /// Adds credentials to requests, and renews them after a 401.
     public protocol Authorizer: Sendable {

@@ -7,6 +7,12 @@ import Synchronization
 /// Stricter limits apply at once, recovery takes steps after quiet (`MemoryPolicy`). All reactions stop work before any releases
 /// memory, and limits are applied again while pressure lasts, so that running work does not refill the caches. Safe from any
 /// thread. Timed steps are taken by `tick()`, with the next signal, and while `run(sleeper:)` runs.
+///
+/// ```swift
+/// if let memory = client.memory {
+///     for await state in memory.states { print(state) }
+/// }
+/// ```
 public final class MemoryGuard: Sendable {
     /// An event of the guard.
     public enum Event: Sendable, Hashable {

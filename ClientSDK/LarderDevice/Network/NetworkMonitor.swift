@@ -6,6 +6,14 @@ import Synchronization
 ///
 /// An override comes first, then the system's report of no network, then measurements. Reading is cheap and safe from any thread.
 /// Changes by time alone are decided on the next read, and while `run(sleeper:)` runs.
+///
+/// ```swift
+/// if let network = client.network {
+///     print(network.level, network.isOffline)
+///     network.setOverride(.offline)                           // as a switch in the app does; nil ends it
+///     for await behavior in network.behaviors { print(behavior.prefetchFactor) }
+/// }
+/// ```
 public final class NetworkMonitor: Sendable {
     /// The settings of a monitor.
     public struct Configuration: Sendable {

@@ -14,6 +14,13 @@ import Synchronization
 /// requests and stops when the last of them is cancelled. Damaged bytes, received or stored, are never shown; they are fetched again.
 /// Redirects are followed above the stored files: each response is kept and validated under its own URL. Safe from any thread: state
 /// changes under one lock at the moment of the call, in the order of the calls.
+///
+/// ```swift
+/// let pictures = ImagePipeline(ImagePipeline.Configuration(transport: SocketTransport()))
+/// let request = ImageRequest(url: "http://127.0.0.1:8080/lake.jpg", target: ImageTarget(width: 400, height: 300))
+/// let picture = try await pictures.image(for: request)
+/// print(picture.width, picture.height)
+/// ```
 public final class ImagePipeline: Sendable {
     /// The settings of a pipeline.
     public struct Configuration: Sendable {

@@ -13,6 +13,16 @@ import Synchronization
 /// stored last. Values that are only in memory belong to one process.
 ///
 /// Safe from any task and thread. Releasing the cache closes it.
+///
+/// ```swift
+/// let larder = try LarderCache(directory: "/var/tmp/larder-example")
+/// let names = Resource<[String]>("names", freshness: .timeToLive(.seconds(60))) { _ in .value(["Ana", "Ben"]) }
+///
+/// print(try await larder.value(names))                        // ["Ana", "Ben"]; from memory for a minute
+/// for await snapshot in larder.snapshots(names) {
+///     print(snapshot.value ?? [], snapshot.freshness)         // whenever one of the two changes
+/// }
+/// ```
 public final class LarderCache: Sendable {
     package let core: CacheCore
     /// The settings of the cache.

@@ -12,6 +12,19 @@ public import LarderStorage
 /// - `retention`: `.memory` wins over `.disk`. The first read with `.memory` removes from the disk what is stored under the key, and
 ///   nothing is written under the key until the cache is closed.
 /// - A request calls the fetch function of the latest reader, which may know a newer session.
+///
+/// ```swift
+/// // A value that is stored whole, with a lifetime of its own.
+/// let countries = Resource<[String]>("countries", ["language": "en"], freshness: .reference) { context in
+///     try await client.source.fetch("/countries", context: context)
+/// }
+/// // An entity, which is as fresh as its server says.
+/// let article = Resource<Article>.entity("7") { try await client.source.fetch("/articles/7", context: $0) }
+/// // A list of entities, which shows a change of one of them wherever it comes from.
+/// let articles = Resource<EntityList<Article>>.list("articles") { context in
+///     try await client.source.fetch("/articles", context: context, as: [Article].self).map { EntityList($0) }
+/// }
+/// ```
 public struct Resource<Value: Sendable & Equatable>: Sendable {
     /// Where values are stored.
     public enum Retention: Sendable, Hashable {

@@ -7,6 +7,14 @@ import Synchronization
 ///
 /// Each operation is a row of a database that holds nothing else which grows, so that enqueuing waits for no commit of content and for
 /// no request. Its cost does not depend on the number of waiting operations. Safe from any task and thread.
+///
+/// ```swift
+/// let outbox = larder.outbox
+/// print(outbox.status.pending, "to send,", outbox.rejected.count, "rejected")
+/// for entry in outbox.rejected { try outbox.drop(entry.id) }
+/// let rest = try await outbox.drain(within: .seconds(5))      // before the process ends
+/// print(rest.isDrained)
+/// ```
 public final class Outbox: Sendable {
     struct State {
         var queue = OutboxQueue()

@@ -27,6 +27,23 @@ extension Outbox {
 
 /// A change that is shown at once and sent later. It survives process death, takes effect on the server exactly once, and is rolled
 /// back if the server rejects it.
+///
+/// ```swift
+/// var star = WriteBehind<String, Void>(
+///     "star",
+///     scope: { $0 },
+///     changes: { id, local in local.modify(Article.self, id) { $0.isStarred = true } },
+///     send: { attempts in
+///         for each in attempts {
+///             try await client.source.send(.put, "/articles/\(each.input)/star", ["Idempotency-Key": each.idempotencyKey])
+///         }
+///         return attempts.map { _ in .accepted(()) }
+///     }
+/// )
+/// star.acknowledge = { id, _, update in update.modify(Article.self, id) { $0.isStarred = true } }
+/// client.cache.outbox.register(star)                          // at each start
+/// try client.cache.enqueue("7", star)                         // on disk and shown when this returns
+/// ```
 public struct WriteBehind<Input: Codable & Sendable, Receipt: Sendable>: CacheConfiguration.Operation {
     /// The name of the operation in the store. Register the operation when the cache is opened (`CacheConfiguration.operations`):
     /// stored operations whose name is not registered are kept, and neither shown nor sent.
@@ -80,6 +97,19 @@ public struct WriteBehind<Input: Codable & Sendable, Receipt: Sendable>: CacheCo
 
 /// A change that is shown only after the server has carried it out. It is stored before its first byte is sent. If its outcome is
 /// unknown it is *in doubt*, and it is sent again under the same idempotency key on the next contact.
+///
+/// ```swift
+/// let transferring = WriteThrough<Transfer, Void>("transfer", scope: { _ in "bank" }, send: { attempt in
+///     try await client.source.send(.post, "/transfers", attempt.input, ["Idempotency-Key": attempt.idempotencyKey])
+///     return .accepted(())
+/// })
+/// client.cache.outbox.register(transferring)                  // at each start: what was in doubt is then resolved
+/// do {
+///     try await client.cache.commit(Transfer(to: "acct_2", amount: 1_000), transferring)
+/// } catch where error.code == .inDoubt {
+///     print("not known yet; it will not be done twice")
+/// }
+/// ```
 public struct WriteThrough<Input: Codable & Sendable, Receipt: Sendable>: CacheConfiguration.Operation {
     /// The name of the operation in the store. Register the operation when the cache is opened (`CacheConfiguration.operations`), so
     /// that operations in doubt are resolved after a restart.

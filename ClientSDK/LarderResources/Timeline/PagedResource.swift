@@ -6,6 +6,14 @@ public import LarderStorage
 /// Its pages are merged into a `Timeline`. The identity is the key and the type of item: resources with one identity
 /// share the stored list and requests. Other settings apply per `Timeline`, as with reads of a `Resource`. Pages are
 /// fetched and merged by the settings of the resource that was passed last.
+///
+/// ```swift
+/// var feed = PagedResource<Article>("feed", pageSize: 20, freshness: .timeToLive(.seconds(60))) { request in
+///     try await client.source.page("/feed", request, by: .links())
+/// }
+/// feed.completeness = .partial                                // a page lacks members that an article has
+/// let timeline = larder.timeline(feed)
+/// ```
 public struct PagedResource<Item: CacheEntity>: Sendable {
     /// The name and the parameters.
     public let key: QueryKey

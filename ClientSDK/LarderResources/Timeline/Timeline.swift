@@ -6,6 +6,15 @@ import Synchronization
 /// missing, and with new items held back until the reader takes them.
 ///
 /// Readers of one resource share the stored list and requests; held-back items belong to one reader. Safe from any task.
+///
+/// ```swift
+/// let feed = PagedResource<Article>("feed") { try await client.source.page("/feed", $0, by: .links()) }
+/// let timeline = larder.timeline(feed)
+/// for await snapshot in timeline.snapshots {
+///     print(snapshot.items.map(\.title), snapshot.heldBackCount, "new above")
+///     if !snapshot.hasReachedEnd { _ = try await timeline.loadOlder() }
+/// }
+/// ```
 public final class Timeline<Item: CacheEntity>: Sendable {
     let engine: TimelineEngine<Item>
     let options: ReadOptions

@@ -17,6 +17,11 @@ import Synchronization
 ///
 /// `Host`, `Content-Length` and connection fields are set by the transport. There is no TLS, no proxy and no cookie
 /// support: for https use `HTTPTransport`. Safe from any task. One thread of the process serves all transports.
+///
+/// ```swift
+/// let response = try await SocketTransport().send(TransportRequest(url: "http://127.0.0.1:8080/v1/feed"))
+/// print(response.status, response.body.count)
+/// ```
 public final class SocketTransport: Transport {
     /// Limits and timeouts.
     public struct Configuration: Sendable, Hashable {
