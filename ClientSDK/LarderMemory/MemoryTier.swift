@@ -14,7 +14,7 @@ public import Synchronization
 /// ```swift
 /// let tier = MemoryTier<String, [UInt8]>(limits: .init(count: 1_000, cost: 16 << 20))
 /// tier.store([1, 2, 3], for: "a", cost: 3)
-/// print(tier.value(for: "a")?.count ?? 0)
+/// print(tier["a"]?.count ?? 0)
 /// ```
 @safe public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     @usableFromInline typealias Shard = MemoryShard<Key, Value>
