@@ -5,19 +5,17 @@ import Synchronization
 
 /// A transport that answers from a script or by a function, and records requests.
 ///
-///     let transport = ScriptedTransport { request, number in
-///         number == 1 ? .failure(TransportError(.interrupted, "gone")) : .text("{}")
-///     }
-///
 /// It never sleeps: use a `TransportGate` to delay a reply. It enforces `bodyLimit`, and reads an `upload` before it replies. A request
 /// after the end of the script fails as unreachable. Safe from any task.
 ///
 /// ```swift
-/// let transport = ScriptedTransport(script: [.text("{}", fields: ["Content-Type": "application/json"])])
+/// let transport = ScriptedTransport { request, number in
+///     number == 1 ? .failure(TransportError(.interrupted, "gone")) : .text("{}")
+/// }
 /// let client = try await APIClient(
 ///     server: "http://test", account: "ana", directory: "/var/tmp/test", APIClient.Configuration(transport: transport)
 /// )
-/// try await client.source.send(.put, "/articles/7/star")
+/// try? await client.source.send(.put, "/articles/7/star")
 /// print(transport.requests.map(\.url))                        // ["http://test/articles/7/star"]
 /// ```
 public final class ScriptedTransport: Transport {

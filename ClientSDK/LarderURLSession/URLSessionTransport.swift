@@ -20,8 +20,8 @@ public import LarderTransport
 /// first, readable by its owner only and removed at the end, because Foundation cannot read pieces from a task.
 ///
 /// On Linux Foundation stops the process when a connection is closed in order within a reply's head (swift-corelibs-foundation,
-/// `_NativeProtocol.transferCompleted`, Swift 6.3); nothing above it can prevent that, so `HTTPTransport` takes it there for
-/// `https` alone.
+/// issue 5285, fixed after Swift 6.3); code above it cannot prevent that on the released toolchains, so `HTTPTransport` uses
+/// this transport for `https` alone.
 public final class URLSessionTransport: Transport {
     /// Limits and timeouts.
     public struct Configuration: Sendable, Hashable {

@@ -97,8 +97,9 @@ public struct FieldName: Sendable, Hashable, CustomStringConvertible, Expressibl
     public static let keepAlive = FieldName(trusted: "Keep-Alive")
     /// `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
     public static let idempotencyKey = FieldName(trusted: "Idempotency-Key")
-    /// Marks the account of a request within the SDK. It is never sent.
+    /// `X-Request-ID`: identifies a request in the logs of both sides.
     package static let requestID = FieldName(trusted: "X-Request-ID")
+    /// Marks the account of a request within the SDK. It is never sent.
     package static let larderAccount = FieldName(trusted: "Larder-Account")
     /// `If-Match` (RFC 9110 §13.1.1).
     public static let ifMatch = FieldName(trusted: "If-Match")

@@ -24,7 +24,7 @@ extension ErrorCode where Scope == ImageDecodingError {
     public static var damaged: Self { Self(rawValue: "damaged") }
     /// The bytes end too soon. Fetch the rest.
     public static var truncated: Self { Self(rawValue: "truncated") }
-    /// The picture is larger than the limits allow. Ask for a smaller rendition, or raise `ImageDecodingLimits`.
+    /// The picture is larger than the limits allow. Ask for a smaller rendition, or raise `DecodedImage.Limits`.
     public static var tooLarge: Self { Self(rawValue: "tooLarge") }
     /// Nobody waits for the picture any more.
     public static var cancelled: Self { Self(rawValue: "cancelled") }

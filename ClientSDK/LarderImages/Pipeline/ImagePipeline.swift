@@ -7,9 +7,6 @@ import Synchronization
 
 /// Loads pictures from memory (pixels), from disk (files) or from a server, and downsamples them while decoding.
 ///
-///     let pipeline = ImagePipeline(ImagePipeline.Configuration(transport: transport, disk: disk))
-///     let image = try await pipeline.image(for: ImageRequest(url: url, target: ImageTarget(width: 320, height: 240)))
-///
 /// Requests for the same bytes share a download, and requests for the same result share a decode. Work has the highest priority of its
 /// requests and stops when the last of them is cancelled. Damaged bytes, received or stored, are never shown; they are fetched again.
 /// Redirects are followed above the stored files: each response is kept and validated under its own URL. Safe from any thread: state

@@ -40,9 +40,11 @@ public struct CacheConfiguration: Sendable {
     public var monotonicClock: any MonotonicClock & Sleeper = SystemMonotonicClock()
     /// Returns numbers in 0..<1 for jitter.
     public var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
-    /// The delays before reads of a key ask again after its requests have failed: `base` and `ceiling`, with full jitter. A refresh and a
-    /// gate ask at once. The maxima limit the repetitions of a read that has nothing to show, and of a gate, after a `Retry-After` of at
-    /// most 5 s: within the read's own timeout they begin to ask again while the caller waits. No other read is repeated by itself.
+    /// The delays before a key is requested again after a failure: `base` and `ceiling`, with full jitter. A refresh and a gate do not
+    /// wait for them.
+    ///
+    /// The maxima apply to one case only: a read without a stored value, or a gate, whose request was answered with a `Retry-After` of at
+    /// most 5 s. It is repeated while the caller waits, within the time limit of the read. No other read is repeated by itself.
     public var readRetry = RetryPolicy(base: .seconds(1), ceiling: .seconds(60))
     /// Limits the reads that follow a failure among all requests of the cache.
     public var readRetryBudget = RetryPolicy.Budget(share: 0.1, reserve: 20)

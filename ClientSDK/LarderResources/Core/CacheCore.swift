@@ -50,7 +50,7 @@ package final class CacheCore: Sendable {
     let isDiskTierOn = Atomic<Bool>(true)
     /// The keys that readers keep off the disk.
     let memoryOnly = MemoryOnlyKeys()
-    /// What memory has and the disk lacks, because it has failed.
+    /// The keys whose present values are in memory alone, because the disk did not take them.
     let unwritten = UnwrittenKeys()
     /// The thread that holds `commits`.
     let owner: ChangeOwner

@@ -63,7 +63,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
     /// Whether the key is kept off the disk.
     let isOffDisk = Atomic<Bool>(false)
     let state: Mutex<State>
-    /// Nil if no value is assembled. Locked alone, or while the state is locked.
+    /// What a memory hit needs to judge freshness without the state's lock; nil if no value is assembled. Locked alone, or while the
+    /// state is locked.
     let standing = Mutex<FreshnessState?>(nil)
     private let name: NodeRegistry.Name
 

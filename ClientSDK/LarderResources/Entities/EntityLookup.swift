@@ -9,12 +9,18 @@ public struct EntityLookup {
     public internal(set) var missing = 0
     /// The invalidated entities, with the times of their values.
     var stale: [(key: EntityKey, fetchedAt: WallTime)] = []
+    /// The number of pending changes that were applied.
     var pending = 0
-    /// The results of an earlier lookup for the same index, call by call, and the entities that have changed since.
+    // An assembly looks up every entity of an index (`list`) and keeps the results (`found`). The next assembly gets those results
+    // (`earlier`) and looks up only the entities that have changed since (`changed`). A declared list also places the entities
+    // that may have moved into or within it (`changes`).
+    /// The results of the previous assembly, call by call.
     var earlier: [FoundEntities?] = []
+    /// The entities that have changed since the previous assembly.
     var changed: [EntityKey] = []
-    /// The entities that may have moved, if the list is a declared one, and whether one of them is no longer stored.
+    /// The entities that may have moved, if the list is a declared one.
     var changes: ListChanges?
+    /// Whether one of the entities that may have moved is no longer stored.
     private(set) var lacksCandidates = false
     /// The results of this lookup.
     private(set) var found: [FoundEntities?] = []

@@ -6,7 +6,7 @@ import LarderTime
 /// A lane has the operations of one scope in order; its first one is sent next. A change costs O(log n) for n lanes, however many
 /// operations wait. Rejected operations are in their lane only if they block it.
 struct OutboxQueue: Sendable {
-    /// Operations that may be sent in one batch.
+    /// The group of operations that may share a batch: one operation name, and equally many failures.
     struct Company: Hashable, Sendable {
         let operation: String
         let failureCount: Int
@@ -26,7 +26,7 @@ struct OutboxQueue: Sendable {
         }
     }
 
-    /// What the first operation of a lane waits for.
+    /// The state of a lane: why its first operation is not sent yet, or that it may be.
     private enum Standing: Equatable, Sendable {
         /// Its result, or the registration of its operation.
         case idle

@@ -54,8 +54,8 @@ extension PageRequest {
     /// the page, which is then fetched whole the next time. An item may be newer than the index says; an older one is
     /// `.unexpectedReply`. If a request fails, the page fails, and nothing is changed. The freshness is the shortest of all replies.
     ///
-    /// The whole page is requested if less than half of it is stored or the whole list has fewer than ten items, and while it was confirmed within `age`: then its validator saves
-    /// more. A page that was fetched by an index is always refreshed by its index. Items need an `entityVersion`.
+    /// The whole page is requested if less than half of it is stored, if the list has fewer than ten items, and if the page was confirmed
+    /// within `age`, because its own validator then saves more. A page that was fetched by an index is always refreshed by its index. Items need an `entityVersion`.
     ///
     /// - Parameters:
     ///   - type: the type of the items; it need not be stated where the result says it.

@@ -42,7 +42,7 @@ extension Timeline {
 }
 
 extension Timeline.List {
-    /// The gaps at both ends of the run that contains an item; the first run if the item is not in the list.
+    /// The gaps at both ends of the run that contains an item; none if the item is not in the list.
     func gaps(around id: String?) -> (newer: Timeline<Item>.Gap?, older: Timeline<Item>.Gap?) {
         let index = segments.firstIndex { segment in
             guard let id, case .items(let items) = segment else { return false }

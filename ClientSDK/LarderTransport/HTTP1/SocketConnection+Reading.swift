@@ -8,7 +8,7 @@ extension SocketConnection {
 
     /// Reads available bytes, at most 16 buffers, so that other connections are served too.
     func read(_ state: inout State) -> DeferredEffect {
-        // Moved out of the state for exclusive access.
+        // Moved out of the state: a second reference would copy the whole buffer at the first append.
         var buffer: [UInt8] = []
         swap(&buffer, &state.buffer)
         if buffer.isEmpty { buffer = [UInt8](repeating: 0, count: Self.readBytes) }

@@ -107,7 +107,7 @@ final class SocketExchange: ReplyExchange {
         }
     }
 
-    /// Stops reading a body. On a thread of its own, because cancelling runs code of the body's owner, and callers hold locks.
+    /// Stops reading a body. In a task of its own, because cancelling runs code of the body's owner, and callers hold locks.
     private static func cancel(_ upload: Task<Void, Never>?) {
         guard let upload else { return }
         Task.detached { upload.cancel() }

@@ -6,6 +6,7 @@ import LarderTime
 
 /// Exports a journal as an HTTP archive (HAR 1.2). Reply bodies are omitted and secrets are masked.
 enum HAR {
+    /// Returns the entries as JSON.
     ///
     /// The verdicts are in the member `_verdicts` of an entry, and in its comment.
     static func document(
