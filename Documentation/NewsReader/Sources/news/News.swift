@@ -17,6 +17,8 @@ struct News {
           almanac | me         two resources with other caching rules
           watch ID             show an article and its changes until Ctrl-C
           send                 send what waits in the outbox
+          rejected             the writes that the server has rejected
+          retry | drop         send them again, or give them up
         """
 
     static func main() async {
@@ -80,6 +82,13 @@ struct News {
                 FileHandle.standardOutput.write(Data(line.utf8))
             }
         case "send": try await send(news, arguments)
+        case "rejected":
+            for entry in cache.outbox.rejected { print("\(entry.operation): \(entry.rejection?.title ?? "")") }
+        case "retry":
+            for entry in cache.outbox.rejected { try cache.outbox.retry(entry.id) }
+            try await send(news, arguments)
+        case "drop":
+            for entry in cache.outbox.rejected { try cache.outbox.drop(entry.id) }
         default: throw Arguments.Misuse(text: usage)
         }
     }

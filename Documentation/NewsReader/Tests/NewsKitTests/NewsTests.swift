@@ -28,7 +28,7 @@ import Testing
 
     /// Waits until the first attempt of the only operation has failed.
     private func failed(_ news: NewsClient) async {
-        while news.api.cache.outbox.entries.first?.error == nil, !Task.isCancelled { await Task.yield() }
+        for await _ in news.api.cache.outbox.statuses where news.api.cache.outbox.entries.first?.error != nil { return }
     }
 
     @Test func `the backend decides how long an article is fresh`() async throws {
@@ -142,6 +142,31 @@ import Testing
             try await group.waitForAll()
         }
         #expect(scene.backend.count("POST /token") == 2)
+    }
+
+    @Test func `a rejected bookmark is taken back, and kept with its reason until the person decides`() async throws {
+        let scene = Scene()
+        defer { scene.remove() }
+        let news = try await scene.client()
+        try await news.signIn(password: "news")
+        let reply = ScriptedTransport.Reply.text(
+            #"{"title":"There is no article 7."}"#,
+            status: .notFound,
+            fields: ["Content-Type": "application/json"]
+        )
+        scene.backend.change { $0.instead["PUT /articles/7/bookmark"] = reply }
+        try news.setBookmark(true, article: 7)
+        var found: [Outbox.Entry] = []
+        for await rejected in news.api.cache.outbox.rejections where !rejected.isEmpty {
+            found = rejected
+            break
+        }
+        let entry = try #require(found.first)
+        #expect(entry.operation == "bookmark")
+        #expect(entry.rejection?.status == 404)
+        #expect(try await news.api.cache.value(news.bookmarks).items.isEmpty)
+        try news.api.cache.outbox.drop(entry.id)
+        #expect(news.api.cache.outbox.rejected.isEmpty)
     }
 
     @Test func `a rejected renewal holds a bookmark until the next sign-in`() async throws {
