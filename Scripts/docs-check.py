@@ -358,8 +358,7 @@ def steps(block):
 def pattern(line):
     """A regular expression for a line: digits are any digits, an ellipsis is any text."""
     text = re.escape(re.sub(r"\s+", " ", line.strip()))
-    text = re.sub(r"[0-9]+", r"[0-9]+", text.replace("…", ".*"))
-    return re.sub(r"(\[0-9\]\+\\?[.:])+\[0-9\]\+", r"[0-9.:]+", text)
+    return re.sub(r"[0-9]+(\\?[.:][0-9]+)*", r"[0-9.:]+", text.replace("…", ".*"))
 
 
 def agrees(expected, actual):

@@ -62,7 +62,7 @@ class Client:
                     raise ValueError("not an answer of the API")  # a portal or a proxy
                 if response.status < 400:
                     return response, value
-                if response.status == 401 and signed and value.get("type", "").endswith("token-expired"):
+                if response.status == 401 and signed and (value or {}).get("type", "").endswith("token-expired"):
                     self.renew_at = 0
                     continue
                 if not is_passing(response.status, value):
@@ -107,7 +107,7 @@ class Client:
 
 # Whether the same request may succeed later.
 def is_passing(status, problem):
-    return status >= 500 or status in (408, 425, 429) or problem["type"].endswith("idempotency-in-progress")
+    return status >= 500 or status in (408, 425, 429) or (problem or {}).get("type", "").endswith("idempotency-in-progress")
 
 
 def retry_after(response):
