@@ -163,6 +163,11 @@ def check_names():
     words = known_words()
     for name in documents():
         base = (ROOT / name).parent
+        # Drawings name functions and types.
+        for drawing in re.findall(r"^```text\n([\s\S]*?)^```", read(name), re.MULTILINE):
+            for word in re.findall(r"\b[A-Z]\w+\b|(?<=\w\.)[a-z]\w+", drawing):
+                if word not in words:
+                    yield f"{name}: a drawing names {word}, and nothing has that name"
         for number, line in enumerate(prose(read(name)).split("\n"), 1):
             for span in re.findall(r"`+([^`]+)`+", line):
                 if "/" in span and re.fullmatch(r"[\w.+/-]+", span) and re.match(r"(Shared|Server|ClientSDK|Tests|Documentation|Scripts|Benchmarks|Fixtures)/", span):
