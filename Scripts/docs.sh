@@ -18,6 +18,8 @@ mkdir -p "$work"
 # The catalog, with what the repository shows too.
 cp -r Documentation/Larder.docc "$work/Larder.docc"
 cp Documentation/Reliability.md Documentation/images/dashboard.png Documentation/images/idea.svg "$work/Larder.docc/"
+# The site has no files of the repository.
+sed -i -E 's/\[([^]]*)\]\(\.\.\/[^)]*\)/\1/g' "$work/Larder.docc/Reliability.md"
 archives=()
 for product in "${products[@]}"; do
   mkdir -p "$work/$product"
