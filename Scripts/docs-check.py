@@ -13,7 +13,7 @@
   begins another program. The blocks of a tutorial (`EXTRACTS`) are lines of its sources instead.
 - commands: each ```console block of a document is run line by line, and prints what is written below. A server that a command starts
   listens on a free port. Digits and dates may differ, a line `…` stands for any lines, and `…` within a line for any text. A
-  ```swift main NAME block is compiled first, and `swift run NAME` runs it.
+  ```swift main NAME block is compiled first, and `swift run NAME` runs it; the package of a ```swift manifest block is loaded.
 """
 
 import os
@@ -185,6 +185,7 @@ def check_names():
 
 BLOCK = re.compile(r"^(?:<!-- swift(?P<hidden>[\s\S]*?)-->|```swift\n(?P<code>[\s\S]*?)^```)$", re.MULTILINE)
 # A whole main.swift, which the commands of the document run under this name by `swift run`.
+MANIFEST = re.compile(r"^```swift manifest\n(?P<code>[\s\S]*?)^```$", re.MULTILINE)
 MAIN = re.compile(r"^```swift main (?P<name>\w+)\n(?P<code>[\s\S]*?)^```$", re.MULTILINE)
 COMMENT = re.compile(r"^( *)/// ```swift\n((?:\1///.*\n)*?)\1/// ```$", re.MULTILINE)
 HOISTED = re.compile(
@@ -428,6 +429,17 @@ class Console:
         result = subprocess.run([*command, "-lsqlite3", "-o", str(self.directory / name)], capture_output=True, text=True)
         return [line for line in (result.stdout + result.stderr).split("\n") if "error: " in line] if result.returncode else []
 
+    def describe(self, code):
+        """Loads a Package.swift in a directory beside this repository, with all of its dependencies."""
+        package = self.directory / "package"
+        (package / "Sources" / "first").mkdir(parents=True)
+        (package / "Sources" / "first" / "main.swift").write_text("print(1)\n")
+        (package / "Package.swift").write_text(code, encoding="utf-8")
+        (self.directory / "larder").symlink_to(ROOT)
+        command = ["swift", "package", "--package-path", str(package), "show-dependencies"]
+        result = subprocess.run(command, capture_output=True, text=True)
+        return [line for line in result.stderr.split("\n") if "error: " in line] if result.returncode else []
+
     def stop(self):
         for process in self.processes:
             os.killpg(process.pid, signal.SIGTERM)
@@ -446,8 +458,12 @@ def check_commands():
         with tempfile.TemporaryDirectory() as directory:
             console = Console(pathlib.Path(directory))
             try:
-                for match in sorted(blocks + list(MAIN.finditer(text)), key=lambda each: each.start()):
+                for match in sorted(blocks + list(MAIN.finditer(text)) + list(MANIFEST.finditer(text)), key=lambda each: each.start()):
                     line = text.count("\n", 0, match.start(1)) + 1
+                    if match.re is MANIFEST:
+                        for error in console.describe(match.group("code")):
+                            yield f"{name}: the manifest at line {line}: {error}"
+                        continue
                     if match.re is MAIN:
                         for error in console.build(match.group("name"), match.group("code")):
                             yield f"{name}: the program at line {line}: {error}"
