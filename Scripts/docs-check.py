@@ -8,9 +8,9 @@
 - links: each relative link, anchor, picture and `<doc:…>` leads somewhere.
 - facts: the numbers of README are in what it links to, and the counts of faults and scenarios are those of the server.
 - names: each path, command-line script, type and test suite in backticks exists.
-- swift: each ```swift block of a document, and each one in a doc comment, is type-checked against the modules of the debug build. The
-  blocks of a document are one program; `<!-- swift … -->` before a block is code that the reader does not see, and `<!-- swift new -->`
-  begins another program. The blocks of a tutorial (`EXTRACTS`) are lines of its sources instead.
+- swift: each ```swift block of a document and of a doc comment is type-checked against the modules of the debug build. The blocks of a
+  document are one program; `<!-- swift … -->` before a block is code that the reader does not see, and `<!-- swift new -->` begins another
+  program. The blocks of a tutorial (`EXTRACTS`) are lines of its sources instead. The main types have an example in their doc comment.
 - commands: each ```console block of a document is run line by line, and prints what is written below. A server that a command starts
   listens on a free port. Digits and dates may differ, a line `…` stands for any lines, and `…` within a line for any text. A
   ```swift main NAME block is compiled first, and `swift run NAME` runs it; the package of a ```swift manifest block is loaded.
@@ -19,6 +19,7 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -45,6 +46,12 @@ FOREIGN = set(
     "Accept Authorization Age Date ETag Vary Via Host Link Location Refresh Origin Range Server Warning Expires Content Forwarded "
     "Set-Cookie URLCache URLSession NSCache InputStream NSAllowsLocalNetworking TestTarget".split()
 )
+
+# Each has an example in its doc comment.
+MAIN_TYPES = (
+    "APIClient LarderCache Resource PagedResource Timeline WriteBehind WriteThrough Outbox HTTPSource BearerSession HTTPCache ImagePipeline "
+    "NetworkMonitor MemoryGuard SocketTransport MemoryTier ManualClock ScriptedTransport MockBackend MockWorld"
+).split()
 
 
 def git(*arguments):
@@ -300,6 +307,10 @@ def examples():
 
 
 def check_swift():
+    declarations = "\n".join(read(name) for name in git("ls-files", "*.swift").split() if name.startswith(("Shared/", "Server/", "ClientSDK/")) and (ROOT / name).exists())
+    for name in MAIN_TYPES:
+        if not re.search(rf"^/// ```\n(?:@\w+ )*public (?:final )?(?:class|struct) {name}\b", declarations, re.MULTILINE):
+            yield f"swift: the doc comment of {name} does not end with an example"
     for name, folder in EXTRACTS.items():
         sources = {line.strip() for path in (ROOT / folder).rglob("*.swift") if ".build" not in path.parts for line in path.read_text().split("\n")}
         text = read(name)
@@ -449,6 +460,9 @@ class Console:
 def check_commands():
     if not (DEBUG / "larder-server").exists():
         yield "commands: there is no debug build; run swift build --build-tests first"
+        return
+    if not shutil.which("curl"):
+        print("docs-check: the commands of the documents are left out: curl is missing")
         return
     for name in documents():
         text = read(name)
