@@ -105,6 +105,10 @@ def anchors(name):
 
 
 def check_links():
+    everything = "".join(read(name) for name in documents())
+    for picture in (ROOT / "Documentation" / "images").iterdir():
+        if picture.name not in everything:
+            yield f"Documentation/images/{picture.name}: no document shows it"
     catalog = ROOT / "Documentation" / "Larder.docc"
     articles = {path.stem for path in catalog.glob("*.md")} | {"Reliability"}
     for name in documents():
