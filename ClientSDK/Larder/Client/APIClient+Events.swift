@@ -37,11 +37,16 @@ extension APIClient {
 
     /// How a backend without change tokens says what has changed, by a live channel or by push notifications.
     ///
-    ///     configuration.events = APIClient.Events(.eventStream("/events")) { update in
-    ///         update.invalidate(all: Article.self)                      // events may have been missed
-    ///     } apply: { event, update in
+    /// ```swift
+    /// var configuration = APIClient.Configuration()
+    /// configuration.events = APIClient.Events(
+    ///     .eventStream("/events"),
+    ///     afterGap: { $0.invalidate(all: Article.self) },           // events may have been missed
+    ///     apply: { event, update in
     ///         if let id = event["article"] { update.invalidate(Article.self, id) }
     ///     }
+    /// )
+    /// ```
     public struct Events: Sendable {
         /// A live channel of the backend. A path of the server, or an absolute URL.
         public enum Channel: Sendable, Hashable {

@@ -4,9 +4,11 @@ extension APIClient {
     /// By default the client creates its own services and ends them at `close`, at `signOut` and when it is released. Each service can
     /// be left out, or be shared; the client never ends a shared one.
     ///
-    ///     var configuration = APIClient.Configuration()
-    ///     configuration.services.memory = .none
-    ///     configuration.services.degradation.constrained.renditionFactor = 0.25
+    /// ```swift
+    /// var configuration = APIClient.Configuration()
+    /// configuration.services.memory = .none
+    /// configuration.services.degradation.constrained.renditionFactor = 0.25
+    /// ```
     public struct Services: Sendable {
         /// The origin of a service.
         public enum Part<Value: Sendable>: Sendable {

@@ -1,8 +1,10 @@
 /// A feature flag: its name, its type and its default value.
 ///
-///     extension FlagKey<Bool> {
-///         static let newFeed = FlagKey("feed.new", default: false)
-///     }
+/// ```swift
+/// extension FlagKey<Bool> {
+///     static let newFeed = FlagKey("feed.new", default: false)
+/// }
+/// ```
 public struct FlagKey<Value: FlagValue>: Sendable, Hashable where Value: Hashable {
     /// The name on servers and in storage.
     public let name: String

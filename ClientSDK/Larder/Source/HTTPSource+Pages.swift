@@ -5,10 +5,17 @@ import LarderTransport
 extension HTTPSource {
     /// How an API pages its lists: which query asks for a page, where its items are, and how the next page is named.
     ///
-    ///     PagedResource<Article>("articles") { try await source.page("/articles", $0, by: .links()) }
-    ///     PagedResource<Article>("articles") {
-    ///         try await source.page("/articles", $0, by: .cursor(items: \Envelope.data, next: \.nextToken))
-    ///     }
+    /// ```swift
+    /// struct Envelope: Decodable, Sendable {
+    ///     var data: [Article]
+    ///     var nextToken: String?
+    /// }
+    /// let source = client.source
+    /// let byLink = PagedResource<Article>("articles") { try await source.page("/articles", $0, by: .links()) }
+    /// let byCursor = PagedResource<Article>("news") {
+    ///     try await source.page("/news", $0, by: .cursor(items: \Envelope.data, next: \.nextToken))
+    /// }
+    /// ```
     public struct Paging<Content: Decodable & Sendable, Item: CacheEntity>: Sendable {
         /// How the next page is named.
         enum Next: Sendable {

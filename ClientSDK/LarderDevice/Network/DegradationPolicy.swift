@@ -2,9 +2,11 @@ public import LarderEvents
 
 /// The behavior of the SDK at each level of the network: a value that can be replaced in whole or in part.
 ///
-///     var policy = DegradationPolicy.standard
-///     policy.constrained.renditionFactor = 0.25
-///     policy.constrained.lifetimeFactors["critical"] = 1
+/// ```swift
+/// var policy = DegradationPolicy.standard
+/// policy.constrained.renditionFactor = 0.25
+/// policy.constrained.lifetimeFactors["critical"] = 1
+/// ```
 public struct DegradationPolicy: Sendable, Hashable {
     /// The behavior on a good network.
     public var good: NetworkBehavior

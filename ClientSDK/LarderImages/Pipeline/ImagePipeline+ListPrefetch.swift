@@ -3,8 +3,11 @@ import Synchronization
 extension ImagePipeline {
     /// Loads the pictures of a list around its visible range: the visible ones first, then a window in the direction of movement.
     ///
-    ///     let prefetch = ImagePipeline.ListPrefetch(pipeline) { row in rows[row].imageRequest }
-    ///     prefetch.show(20..<28, of: rows.count)   // whenever the visible range has changed
+    /// ```swift
+    /// let urls = ["http://127.0.0.1:8080/lake.jpg", "http://127.0.0.1:8080/hill.jpg"]
+    /// let prefetch = ImagePipeline.ListPrefetch(client.images) { row in ImageRequest(url: urls[row]) }
+    /// prefetch.show(0..<1, of: urls.count)   // whenever the visible range has changed
+    /// ```
     ///
     /// Each item is handled alone: one that enters the window is requested, one that becomes visible is raised to `.high`, and one that
     /// has left is cancelled. A visible one that fails is tried again by `Configuration.retry`, once the failure is no longer remembered
