@@ -12,7 +12,7 @@
   document are one program; `<!-- swift … -->` before a block is code that the reader does not see, and `<!-- swift new -->` begins another
   program. The blocks of a tutorial (`EXTRACTS`) are lines of its sources instead. The main types have an example in their doc comment.
 - commands: each ```console block of a document is run line by line, and prints what is written below. A server that a command starts
-  listens on a free port. Digits and dates may differ, a line `…` stands for any lines, and `…` within a line for any text. A
+  listens on a free port. Times, sizes and numbers of entries may differ, a line `…` stands for any lines, and `…` within a line for any text. A
   ```swift main NAME block is compiled first, and `swift run NAME` runs it; the package of a ```swift manifest block is loaded.
 """
 
@@ -376,10 +376,14 @@ def steps(block):
     return found
 
 
+# Numbers that differ between runs: times, numbers of journal entries and faults, sizes and durations.
+VARYING = re.compile(r"\d{4}\\-\d\d\\-\d\dT[\d:.\\]+Z|(?<=\\#)\d+|(?<=fault\\-)\d+|\d+(?:\\\.\d+)?(?=\\ (?:B|s|bytes)\b)")
+
+
 def pattern(line):
-    """A regular expression for a line: digits are any digits, an ellipsis is any text."""
+    """A regular expression for a line: times, sizes and numbers of entries are any, an ellipsis is any text."""
     text = re.escape(re.sub(r"\s+", " ", line.strip()))
-    return re.sub(r"[0-9]+(\\?[.:][0-9]+)*", r"[0-9.:]+", text.replace("…", ".*"))
+    return VARYING.sub(lambda match: r"[0-9T:.\-]+Z" if match.group().endswith("Z") else r"[0-9.]+", text.replace("…", ".*"))
 
 
 def agrees(expected, actual):
@@ -416,12 +420,18 @@ class Console:
                 if port == "8080":
                     self.environment["LARDER_SERVER"] = f"http://127.0.0.1:{found.group(1)}"
                 break
-        return output
+        return [self.named(line) for line in output]
 
     def adapted(self, command):
         for port, actual in self.ports.items():
             command = command.replace(f":{port}", f":{actual}")
         return command
+
+    def named(self, output):
+        """The output with the ports that the document names."""
+        for port, actual in self.ports.items():
+            output = output.replace(f":{actual}", f":{port}")
+        return output
 
     def run(self, command):
         # Variables in lower case last until the end of the document, as in a reader's shell.
@@ -430,10 +440,7 @@ class Console:
         result = subprocess.run(
             ["bash", "-c", script], cwd=self.directory, env=self.environment, capture_output=True, text=True, timeout=120
         )
-        output = result.stdout + result.stderr
-        for port, actual in self.ports.items():
-            output = output.replace(f":{actual}", f":{port}")
-        return output.split("\n")
+        return self.named(result.stdout + result.stderr).split("\n")
 
     def build(self, name, code):
         """Compiles a main.swift with the objects of the debug build, which takes a second where a package of its own takes minutes."""
