@@ -5,6 +5,11 @@ import Synchronization
 
 /// The state of one resource in memory: its assembled value, its request and its observers.
 ///
+/// A read judges the assembled value, and returns it or joins the request in flight. A request takes its place in `RequestOrder` when
+/// it begins. Its reply becomes a `CacheUpdate`, and `CacheCore.commit` makes a `Commit` of it: the steps are carried out in one
+/// transaction and then in memory, and a step that a later request has overtaken changes nothing. The commit then tells each node that is
+/// made of a changed entity or list, and the node drops its assembled value and shows the next snapshot.
+///
 /// Safe from any thread. Stored values belong to the tiers, so an unused node can be released at any time.
 final class Node<Value: Sendable & Equatable>: AnyNode {
     typealias Content = NodeContent<Value>
