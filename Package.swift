@@ -39,6 +39,7 @@ let fuzzing: [Target] =
             name: "fuzz",
             dependencies: [
                 "LarderTime", "LarderCoding", "LarderHTTP", "LarderHTTPWire", "LarderWebSocket", "LarderSQLite",
+                "LarderTLS",
                 "LarderEngine", "LarderBackend", "LarderServer", "LarderStorage", "LarderTransport", "LarderHTTPCache",
                 "LarderResources", "LarderImages",
             ],
@@ -90,6 +91,7 @@ let package = Package(
         library("LarderHTTPWire", "Shared/LarderHTTPWire", ["LarderHTTP"]),
         library("LarderWebSocket", "Shared/LarderWebSocket", ["LarderCoding"]),
         library("LarderSQLite", "Shared/LarderSQLite", ["CSQLite"]),
+        library("LarderTLS", "Shared/LarderTLS", ["LarderTime"]),
         library("LarderModels", "Shared/LarderModels"),
 
         // Server: engine, domain, control plane, command.
@@ -199,6 +201,7 @@ let package = Package(
         tests("LarderCodingTests", ["LarderTime", "LarderCoding", "TestSupport"]),
         tests("LarderHTTPTests", ["LarderTime", "LarderHTTP", "TestSupport"]),
         tests("LarderHTTPWireTests", ["LarderTime", "LarderHTTP", "LarderHTTPWire", "TestSupport"]),
+        tests("LarderTLSTests", ["LarderTime", "LarderTLS", "TestSupport"]),
         tests("LarderWebSocketTests", ["LarderCoding", "LarderWebSocket", "TestSupport"]),
         tests("LarderSQLiteTests", ["LarderSQLite", "TestSupport"]),
         tests("LarderEngineTests", ["LarderTime", "LarderHTTP", "LarderWebSocket", "LarderEngine", "TestSupport"]),

@@ -23,6 +23,7 @@ MODULES = {
     "LarderHTTPWire": "LarderHTTP",
     "LarderWebSocket": "LarderCoding",
     "LarderSQLite": "",
+    "LarderTLS": "LarderTime",
     "LarderModels": "",
     "LarderArguments": "",
     "LarderEngine": "LarderHTTPWire LarderWebSocket LarderTime",

@@ -13,7 +13,7 @@ let targets: [String: @Sendable ([UInt8]) throws -> Void] = [
     "handshake": fuzzHandshake, "events": fuzzEvents, "json": fuzzJSON, "inflate": fuzzInflate, "deflate": fuzzDeflate,
     "content": fuzzContent, "url": fuzzURL, "fields": fuzzFields, "dates": fuzzDates, "tokens": fuzzTokens,
     "png": fuzzPNG, "jpeg": fuzzJPEG, "control": fuzzControl, "recording": fuzzRecording, "fixtures": fuzzFixtures,
-    "rows": fuzzRows, "database": fuzzDatabase,
+    "rows": fuzzRows, "database": fuzzDatabase, "tls": fuzzTLS,
 ]
 
 /// The chosen target, from the environment: libFuzzer takes the arguments.
