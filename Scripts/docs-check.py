@@ -122,10 +122,6 @@ def check_links():
                 if re.match(r"https?:|mailto:", target):
                     continue
                 path, _, anchor = urllib.parse.unquote(target).partition("#")
-                if name.startswith("Documentation/Larder.docc/") and "/" not in path:
-                    # DocC finds pictures in the catalog; Scripts/docs.sh copies those of Documentation/images there.
-                    if (ROOT / "Documentation" / "images" / path).exists():
-                        continue
                 file = (ROOT / name).parent / path if path else ROOT / name
                 if not file.exists():
                     yield f"{name}:{number}: {target} leads nowhere"

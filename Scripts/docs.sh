@@ -18,8 +18,9 @@ mkdir -p "$work"
 # The catalog, with what the repository shows too.
 cp -r Documentation/Larder.docc "$work/Larder.docc"
 cp Documentation/Reliability.md Documentation/images/dashboard.png Documentation/images/idea.svg "$work/Larder.docc/"
-# The site has no files of the repository.
-sed -i -E 's/\[([^]]*)\]\(\.\.\/[^)]*\)/\1/g' "$work/Larder.docc/Reliability.md"
+# The articles link as the repository shows them. On the site, articles and pictures are beside each other, and other files are only named.
+sed -i -E -e 's/\]\(\.\.\/images\//](/g' -e 's/\]\((\.\.\/)?([A-Za-z]+)\.md(#[^)]*)?\)/](doc:\2)/g' \
+  -e 's/\[([^]]*)\]\(\.\.\/[^)]*\)/\1/g' "$work"/Larder.docc/*.md
 archives=()
 for product in "${products[@]}"; do
   mkdir -p "$work/$product"
