@@ -4,10 +4,10 @@ import Synchronization
 
 /// Decides for each host whether a request may be sent now.
 ///
-/// After a 429 or 503 nothing is sent to the host for the time of its `Retry-After` (RFC 9110 section 10.2.3), or, if it states none,
-/// for a back-off with full jitter that grows with each further overload until another reply arrives. Requests of a person
+/// After a 429 or 503 nothing is sent to the host for the time of its `Retry-After` (RFC 9110 section 10.2.3), at most an hour, or, if it
+/// states none, for a back-off with full jitter that grows with each further overload until another reply arrives. Requests of a person
 /// (`TransportRequest.isUserInitiated`) are sent. All others fail as `.unreachable`, and `TransportError.retryAfter` has the remaining
-/// time. One gate is shared by everything that sends: reads, outbox, images, sessions, WebSockets and event streams. It remembers 256
+/// time. A success of a request that was sent after the last overload opens the gate at once. One gate is shared by everything that sends: reads, outbox, images, sessions, WebSockets and event streams. It remembers 256
 /// hosts. Safe from any thread.
 public final class HostGate: Sendable {
     private struct Host {
@@ -15,15 +15,23 @@ public final class HostGate: Sendable {
         var due: MonotonicTime
         /// The number of overloads without another reply between them.
         var overloads = 0
-        /// When an overload was counted last. Requests that were sent before do not count again.
-        var countedAt: MonotonicTime?
+        /// The ordinal of the last 429 or 503.
+        var lastRejection = 0
+        /// The ordinal of the last one that was counted. Replies to requests that were sent before do not count again.
+        var lastCounted = 0
+    }
+
+    private struct State {
+        var hosts: [String: Host] = [:]
+        /// The number of 429 and 503 replies of all hosts, which orders requests and rejections.
+        var rejections = 0
     }
 
     private let clock: any MonotonicClock
     private let wall: any WallClock
     private let overload: RetryPolicy
     private let random: @Sendable () -> Double
-    private let hosts = Mutex<[String: Host]>([:])
+    private let state = Mutex(State())
     private static let hostsMaximum = 256
 
     /// - Parameters:
@@ -54,7 +62,7 @@ public final class HostGate: Sendable {
     /// How long nothing may be sent to the host of the URL from now on; nil if requests may be sent. The schemes `ws` and `wss` count
     /// as `http` and `https`.
     public func wait(for url: String) -> Duration? {
-        guard let host = Self.host(of: url), let due = hosts.withLock({ $0[host]?.due }) else { return nil }
+        guard let host = Self.host(of: url), let due = state.withLock({ $0.hosts[host]?.due }) else { return nil }
         let wait = due - clock.uptime
         return wait > .zero ? wait : nil
     }
@@ -64,11 +72,10 @@ public final class HostGate: Sendable {
         return HTTPURL(isWebSocket ? "http" + url.dropFirst(2) : url)?.origin
     }
 
-    /// - Returns: when the request is sent.
+    /// - Returns: the number of rejections before the request, for `note`.
     /// - Throws: `.unreachable` if it may not be sent.
-    fileprivate func admit(_ url: String, isUserInitiated: Bool) throws(TransportError) -> MonotonicTime {
-        let now = clock.uptime
-        guard !isUserInitiated, let wait = wait(for: url) else { return now }
+    fileprivate func admit(_ url: String, isUserInitiated: Bool) throws(TransportError) -> Int {
+        guard !isUserInitiated, let wait = wait(for: url) else { return state.withLock { $0.rejections } }
         throw TransportError(
             .unreachable,
             "The host of \(HTTPURL.redacted(url)) is overloaded or has asked for a pause: no request is sent for another \(wait).",
@@ -76,35 +83,45 @@ public final class HostGate: Sendable {
         )
     }
 
-    fileprivate func note(_ status: Status, _ fields: Fields, of request: TransportRequest, sentAt: MonotonicTime) {
+    /// - Parameter rejections: the result of `admit` for the request.
+    fileprivate func note(_ status: Status, _ fields: Fields, of request: TransportRequest, after rejections: Int) {
         // A captive portal does not speak for the host.
         guard RetryVerdict(status: status, fields: fields, to: request) != .foreign,
             let host = Self.host(of: request.url)
         else { return }
         guard status.code == 429 || status.code == 503 else {
-            // The host answers again. What it has asked for stays.
-            return hosts.withLock { $0[host]?.overloads = 0 }
+            let isSuccess = (200..<300).contains(status.code) || [.switchingProtocols, .notModified].contains(status)
+            return state.withLock { state in
+                guard let lastRejection = state.hosts[host]?.lastRejection else { return }
+                if isSuccess, rejections >= lastRejection {
+                    state.hosts[host] = nil
+                } else {
+                    state.hosts[host]?.overloads = 0
+                }
+            }
         }
         let asked = RetryAfterField.wait(fields, now: wall.now)
         let (now, random) = (clock.uptime, random())
-        hosts.withLock { hosts in
-            var state = hosts[host] ?? Host(due: now)
+        state.withLock { state in
+            state.rejections += 1
+            var entry = state.hosts[host] ?? Host(due: now)
             // Replies to requests that were sent together count once.
-            let isNew = state.countedAt.map { sentAt > $0 } ?? true
+            let isNew = rejections >= entry.lastCounted
+            entry.lastRejection = state.rejections
             if isNew {
-                state.overloads += 1
-                state.countedAt = now
+                entry.overloads += 1
+                entry.lastCounted = state.rejections
             }
             if let asked {
-                state.due = max(state.due, now + asked)
+                entry.due = max(entry.due, now + asked)
             } else if isNew {
-                state.due = max(state.due, now + overload.backoffMaximum(attempt: state.overloads) * random)
+                entry.due = max(entry.due, now + overload.backoffMaximum(attempt: entry.overloads) * random)
             }
-            hosts[host] = state
-            guard hosts.count > Self.hostsMaximum else { return }
+            state.hosts[host] = entry
+            guard state.hosts.count > Self.hostsMaximum else { return }
             // With too many of them, the one that opens first is forgotten.
-            guard let first = hosts.min(by: { $0.value.due < $1.value.due }) else { return }
-            hosts[first.key] = nil
+            guard let first = state.hosts.min(by: { $0.value.due < $1.value.due }) else { return }
+            state.hosts[first.key] = nil
         }
     }
 }
@@ -127,16 +144,16 @@ private struct GuardedTransport: Transport {
     }
 
     private func sendOnce(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        let sentAt = try gate.admit(request.url, isUserInitiated: request.isUserInitiated)
+        let rejections = try gate.admit(request.url, isUserInitiated: request.isUserInitiated)
         let response = try await base.send(request)
-        gate.note(response.status, response.fields, of: request, sentAt: sentAt)
+        gate.note(response.status, response.fields, of: request, after: rejections)
         return response
     }
 
     private func openOnce(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        let sentAt = try gate.admit(request.url, isUserInitiated: request.isUserInitiated)
+        let rejections = try gate.admit(request.url, isUserInitiated: request.isUserInitiated)
         let stream = try await base.open(request)
-        gate.note(stream.status, stream.fields, of: request, sentAt: sentAt)
+        gate.note(stream.status, stream.fields, of: request, after: rejections)
         return stream
     }
 }
@@ -151,17 +168,17 @@ private struct GuardedWebSocketConnector: WebSocketConnector {
         _ configuration: WebSocketClient.Configuration
     ) async throws(WebSocketError) -> any WebSocketConnection {
         let handshake = TransportRequest(url: request.url, fields: request.fields)
-        let sentAt: MonotonicTime
-        do throws(TransportError) { sentAt = try gate.admit(request.url, isUserInitiated: false) } catch {
+        let rejections: Int
+        do throws(TransportError) { rejections = try gate.admit(request.url, isUserInitiated: false) } catch {
             throw WebSocketError(.unreachable, error.description, retryAfter: error.retryAfter)
         }
         do throws(WebSocketError) {
             let connection = try await base.connect(request, configuration)
-            gate.note(.switchingProtocols, connection.fields, of: handshake, sentAt: sentAt)
+            gate.note(.switchingProtocols, connection.fields, of: handshake, after: rejections)
             return connection
         } catch {
             guard let status = error.status else { throw error }
-            gate.note(status, error.fields, of: handshake, sentAt: sentAt)
+            gate.note(status, error.fields, of: handshake, after: rejections)
             guard error.retryAfter == nil, let wait = gate.wait(for: request.url) else { throw error }
             throw WebSocketError(
                 error.code,

@@ -37,11 +37,69 @@ struct HostGateTests {
         #expect(gate.wait(for: "http://api/c") == .seconds(20) && gate.wait(for: "http://other/") == nil)
         #expect(try await send("http://other/") == .ok)
         #expect(try await send("http://api:8080/") == .ok)
-        #expect(try await send("http://api/b", isUserInitiated: true) == .ok)
-        await #expect(throws: TransportError.self) { try await send("http://api/b") }
         clock.advance(by: .seconds(20))
         #expect(try await send("http://api/b") == .ok)
-        #expect(transport.requests.count == 5)
+        #expect(transport.requests.count == 4)
+    }
+
+    @Test(arguments: [429, 503], ["86400", "9223372036854775807", "Fri, 31 Dec 9999 23:59:59 GMT"])
+    func `a host is never held for more than an hour`(status: Int, retryAfter: String) async throws {
+        let gate = HostGate(clock: clock, wall: clock)
+        let transport = guarded(gate, [Status(code: status)], [.retryAfter: retryAfter])
+        _ = try await transport.send(TransportRequest(url: "http://api/"))
+        #expect(gate.wait(for: "http://api/") == .seconds(3_600))
+    }
+
+    /// A request of a person, which is sent although its host has asked to wait.
+    private var byPerson: TransportRequest {
+        var request = TransportRequest(url: "http://api/")
+        request.isUserInitiated = true
+        return request
+    }
+
+    @Test(arguments: [200, 204, 304])
+    func `a success of a request that was sent after the overload opens the gate`(status: Int) async throws {
+        let transport = ScriptedTransport(script: [
+            reply(.serviceUnavailable, [.retryAfter: "3000"]), reply(Status(code: status)),
+            reply(.serviceUnavailable),
+        ])
+        let gate = HostGate(clock: clock, wall: clock, random: { 0.5 })
+        let guarded = gate.guarding(transport)
+        _ = try await guarded.send(byPerson)
+        #expect(gate.wait(for: "http://api/") == .seconds(3_000))
+        _ = try await guarded.send(byPerson)
+        #expect(gate.wait(for: "http://api/") == nil)
+        // The back-off begins anew.
+        _ = try await guarded.send(byPerson)
+        #expect(gate.wait(for: "http://api/") == .milliseconds(500))
+    }
+
+    @Test(arguments: [302, 404, 500])
+    func `a reply that is no success leaves the gate closed`(status: Int) async throws {
+        let transport = ScriptedTransport(script: [
+            reply(.serviceUnavailable, [.retryAfter: "30"]), reply(Status(code: status)),
+        ])
+        let gate = HostGate(clock: clock, wall: clock)
+        let guarded = gate.guarding(transport)
+        _ = try await guarded.send(byPerson)
+        _ = try await guarded.send(byPerson)
+        #expect(gate.wait(for: "http://api/") == .seconds(30))
+    }
+
+    @Test func `a success of a request that was sent before the overload leaves the gate closed`() async throws {
+        let held = TransportGate()
+        let transport = ScriptedTransport { _, number throws(TransportError) in
+            number == 1
+                ? self.reply(.ok).held(by: held) : self.reply(.serviceUnavailable, [.retryAfter: "30"])
+        }
+        let gate = HostGate(clock: clock, wall: clock)
+        let guarded = gate.guarding(transport)
+        async let early = guarded.send(TransportRequest(url: "http://api/early"))
+        await held.waitForHeld(1)
+        _ = try await guarded.send(TransportRequest(url: "http://api/late"))
+        held.open()
+        #expect(try await early.status == .ok)
+        #expect(gate.wait(for: "http://api/") == .seconds(30))
     }
 
     @Test(arguments: [(500, "30"), (503, "0"), (200, "30")] as [(Int, String?)])
