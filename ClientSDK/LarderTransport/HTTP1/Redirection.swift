@@ -42,14 +42,17 @@ package enum Redirection {
         throw TransportError(.interrupted, "The server redirects more than \(maximum) times.")
     }
 
-    /// Returns the next request; nil if the response is not a redirect that can be followed.
+    /// Returns the next request; nil if the response is not a redirect that may be followed.
+    ///
+    /// A redirect from https to http would send the request in clear text, and one with content to another origin may send a credential
+    /// there, such as a refresh token. Neither is followed.
     package static func next(after request: TransportRequest, _ status: Status, _ fields: Fields) -> TransportRequest? {
         switch status.code {
         case 301, 302, 303, 307, 308: break
         default: return nil
         }
         guard let location = fields[.location], let from = HTTPURL(request.url), let to = from.resolve(location),
-            to.userInfo == nil
+            to.userInfo == nil, to.scheme.isSecure || !from.scheme.isSecure
         else { return nil }
         var next = request
         next.url = to.text
@@ -61,8 +64,10 @@ package enum Redirection {
             next.upload = nil
             next.fields.removeAll { $0.canonical.hasPrefix("content-") }
         }
+        guard to.origin != from.origin else { return next }
+        guard !next.hasContent else { return nil }
         // Any other field may be a credential, such as an API key, and is not sent to another origin (§15.4).
-        if to.origin != from.origin { next.fields.removeAll { !isHarmless($0.canonical) } }
+        next.fields.removeAll { !isHarmless($0.canonical) }
         return next
     }
 

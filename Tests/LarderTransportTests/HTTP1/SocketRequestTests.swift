@@ -1,4 +1,6 @@
 import LarderHTTP
+import LarderTesting
+import LarderTime
 import TestSupport
 import Testing
 
@@ -110,9 +112,10 @@ import Testing
             )
         }
         for code in [307, 308] {
-            let moved = next(code, "http://other/x", post)
-            #expect(moved?.method == .post && moved?.body == [1])
-            #expect(moved?.fields == [.contentType: "text/plain", .accept: "*/*"])
+            let moved = next(code, "/x", post)
+            #expect(moved?.method == .post && moved?.body == [1] && moved?.fields == post.fields)
+            let get = TransportRequest(url: "http://h/", fields: post.fields)
+            #expect(next(code, "http://other/x", get)?.fields == [.contentType: "text/plain", .accept: "*/*"])
         }
         let head = TransportRequest(method: .head, url: "http://h/")
         #expect(next(303, "/x", head)?.method == .head)
@@ -122,6 +125,32 @@ import Testing
         ] {
             #expect(next(code, location, head) == nil, "\(code) \(location ?? "")")
         }
+    }
+
+    @Test func `a redirect never leads from https to http, nor content to another origin`() async throws {
+        func next(_ code: Int, _ location: String, _ request: TransportRequest) -> TransportRequest? {
+            Redirection.next(after: request, Status(code: code), [.location: location])
+        }
+        let secure = TransportRequest(url: "https://h/")
+        for location in ["http://h/", "http://h:443/", "http://other/", "HTTP://h/x"] {
+            #expect(next(302, location, secure) == nil, "\(location)")
+        }
+        #expect(next(302, "//other/", secure)?.url == "https://other/")
+        var upload = TransportRequest(method: .put, url: "http://h/")
+        upload.upload = RequestBody([1])
+        let post = TransportRequest(method: .post, url: "http://h/", body: [1])
+        for request in [upload, post] {
+            for location in ["http://other/", "http://h:81/", "https://h/"] {
+                #expect(next(307, location, request) == nil && next(308, location, request) == nil, "\(location)")
+            }
+            #expect(next(303, "http://other/", request)?.hasContent == false)
+        }
+        // The redirect is the response.
+        let transport = ScriptedTransport(script: [
+            .text("moved", status: Status(code: 307), fields: [.location: "http://other/"])
+        ])
+        let reply = try await HostGate(clock: ManualClock()).guarding(transport).send(post)
+        #expect(reply.status.code == 307 && reply.redirectedTo == nil && transport.requests.count == 1)
     }
 }
 
