@@ -28,9 +28,9 @@ final class SocketConnection: SocketHandler {
     struct State {
         var phase = Phase.connecting
         var descriptor: Int32?
-        /// The addresses that were not tried yet.
-        var addresses: ArraySlice<SocketCall.Address>
-        /// The deadline for connecting to the current address, or for an idle connection.
+        /// Set while it is connecting.
+        var connector: SocketConnector?
+        /// The deadline of an idle connection.
         var deadline: MonotonicTime?
         var exchange: SocketExchange?
         var reader = ResponseReader()
@@ -73,14 +73,14 @@ final class SocketConnection: SocketHandler {
     let keepAlive: Duration
     private let jumps: ManualClock.Registration?
     let loop: SocketLoop
-    private let deadline: MonotonicTime
+    private let addresses: [SocketCall.Address]
+    private let connectDeadline: MonotonicTime
     let state: Mutex<State>
 
-    /// - Parameter deadline: the deadline for connecting.
     init(
         _ addresses: [SocketCall.Address],
         _ exchange: SocketExchange,
-        deadline: MonotonicTime,
+        connectDeadline: MonotonicTime,
         pool: SocketPool,
         loop: SocketLoop
     ) {
@@ -89,8 +89,9 @@ final class SocketConnection: SocketHandler {
         keepAlive = pool.keepAlive
         self.loop = loop
         jumps = clock.onJump { loop.wake() }
-        self.deadline = deadline
-        var first = State(addresses: addresses[...])
+        self.addresses = addresses
+        self.connectDeadline = connectDeadline
+        var first = State()
         first.exchange = exchange
         first.pool = pool
         state = Mutex(first)
@@ -99,10 +100,23 @@ final class SocketConnection: SocketHandler {
     /// Whether it has ended.
     var isOver: Bool { state.withLock { $0.phase == .over } }
 
-    /// Begins to connect on the loop's thread; false if the exchange is over.
+    /// Begins to connect; false if the exchange is over.
     func start() -> Bool {
         guard let exchange = state.withLock({ $0.exchange }), exchange.board(self) else { return false }
-        guard loop.add(self) else {
+        let connector = SocketConnector(
+            addresses,
+            host: endpoint.host,
+            deadline: connectDeadline,
+            clock: clock,
+            loop: loop
+        ) { self.connected($0) }
+        let isWanted = state.withLock { state in
+            // The exchange may have been cancelled meanwhile.
+            guard state.phase == .connecting else { return false }
+            state.connector = connector
+            return true
+        }
+        guard !isWanted || connector.start() else {
             let error = TransportError(.unreachable, "No file descriptor is left.")
             let pool = state.withLock { $0.pool }
             // Waiting exchanges fail first, because each of them would fail in the same way.
@@ -119,19 +133,14 @@ final class SocketConnection: SocketHandler {
         state.withLock { state in
             var interest = SocketInterest()
             switch state.phase {
-            case .over: return nil
-            case .connecting:
-                interest.descriptor = state.descriptor
-                interest.writes = true
-                // The first address is tried on the loop's thread, so that its failure is not handled by a caller.
-                if state.descriptor == nil { interest.timeLeft = .zero }
+            case .over, .connecting: return nil
             case .busy, .idle:
                 interest.reads = !state.isPaused
                 interest.writes = state.pendingOutput > 0
                 // poll(2) reports a closed socket repeatedly even without an interest.
                 interest.descriptor = interest.reads || interest.writes ? state.descriptor : nil
             }
-            if interest.timeLeft == nil, let deadline = state.deadline { interest.timeLeft = deadline - clock.uptime }
+            if let deadline = state.deadline { interest.timeLeft = deadline - clock.uptime }
             return interest
         }
     }
@@ -139,13 +148,7 @@ final class SocketConnection: SocketHandler {
     func ready() {
         perform(
             state.withLock { state in
-                guard let descriptor = state.descriptor else { return .nothing }
-                if state.phase == .connecting {
-                    if let failure = SocketCall.connectionFailure(descriptor) {
-                        return connectNext(&state, TransportError(.unreachable, failure.description))
-                    }
-                    connected(&state)
-                }
+                guard state.descriptor != nil else { return .nothing }
                 flush(&state)
                 return read(&state)
             }
@@ -155,13 +158,8 @@ final class SocketConnection: SocketHandler {
     func deadlineReached() {
         perform(
             state.withLock { state in
-                if state.phase == .connecting, state.descriptor == nil {
-                    return connectNext(&state, TransportError(.unreachable, "'\(endpoint.host)' has no address."))
-                }
                 guard let deadline = state.deadline, clock.uptime >= deadline else { return .nothing }
-                guard state.phase == .connecting else { return close(&state) }
-                let late = "'\(endpoint.host)' did not take the connection in time."
-                return connectNext(&state, TransportError(.unreachable, late))
+                return close(&state)
             }
         )
     }
@@ -191,29 +189,26 @@ final class SocketConnection: SocketHandler {
 
     // MARK: Connecting
 
-    /// Connects to the next address, which gets a share of the remaining time.
-    private func connectNext(_ state: inout State, _ reason: TransportError) -> DeferredEffect {
-        var reason = reason
-        state.deadline = nil
-        if let descriptor = state.descriptor { SocketCall.shut(descriptor) }
-        state.descriptor = nil
-        while let address = state.addresses.popFirst() {
-            switch SocketCall.connect(address) {
-            case .failure(let error): reason = TransportError(.unreachable, error.description)
-            case .success(let descriptor):
-                state.descriptor = descriptor
-                let now = clock.uptime
-                state.deadline = now + max(.zero, deadline - now) / (state.addresses.count + 1)
-                return .nothing
+    private func connected(_ outcome: SocketConnector.Outcome) {
+        perform(
+            state.withLock { state in
+                state.connector = nil
+                guard state.phase == .connecting, let exchange = state.exchange else {
+                    if case .success(let descriptor) = outcome { SocketCall.shut(descriptor) }
+                    return .nothing
+                }
+                switch outcome {
+                case .failure(let failure): return fail(&state, TransportError(.unreachable, failure.description))
+                case .success(let descriptor):
+                    state.descriptor = descriptor
+                    serve(exchange, &state)
+                    flush(&state)
+                    // The loop has its own descriptors, because it has served the connector.
+                    _ = loop.add(self)
+                    return .nothing
+                }
             }
-        }
-        return fail(&state, reason)
-    }
-
-    private func connected(_ state: inout State) {
-        state.addresses = []
-        guard let exchange = state.exchange else { return }
-        serve(exchange, &state)
+        )
     }
 
     // MARK: Serving
@@ -293,7 +288,7 @@ final class SocketConnection: SocketHandler {
         state.deadline = nil
         if let descriptor = state.descriptor { SocketCall.shut(descriptor) }
         state.descriptor = nil
-        state.addresses = []
+        state.connector.take()?.cancel()
         state.output = []
         state.outputStart = 0
         state.buffer = []

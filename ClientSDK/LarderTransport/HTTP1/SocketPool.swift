@@ -136,8 +136,13 @@ final class SocketPool: Sendable {
                 guard let self else {
                     return exchange.end(.failure(TransportError(.cancelled, "The transport was released.")))
                 }
-                let deadline = clock.uptime + connectTimeout
-                let connection = SocketConnection(addresses, exchange, deadline: deadline, pool: self, loop: loop)
+                let connection = SocketConnection(
+                    addresses,
+                    exchange,
+                    connectDeadline: clock.uptime + connectTimeout,
+                    pool: self,
+                    loop: loop
+                )
                 guard connection.start() else { return ended(nil, endpoint) }
             }
         }

@@ -7,9 +7,7 @@ extension SocketWebSocketChannel {
     func read(_ state: inout State) {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         for _ in 0..<16 {
-            guard state.phase != .connecting, state.phase != .over, !state.isReadingPaused,
-                let descriptor = state.descriptor
-            else { return }
+            guard state.phase != .over, !state.isReadingPaused, let descriptor = state.descriptor else { return }
             switch SocketCall.receive(descriptor, into: &buffer) {
             case .wouldBlock: return
             case .count(0): return ended(&state, "The peer closed the connection.")
@@ -58,7 +56,7 @@ extension SocketWebSocketChannel {
                 state.isReadingPaused = true
                 state.heartbeat.hold()
             }
-        case .connecting, .draining, .over: return
+        case .draining, .over: return
         }
     }
 

@@ -3,7 +3,7 @@ import LarderTime
 import LarderWebSocket
 import Synchronization
 
-/// One WebSocket over a socket, from connecting to its end.
+/// One WebSocket over a connected socket, from the handshake to its end.
 ///
 /// One lock guards all state. The loop's thread reads and checks deadlines; a sender writes as much as the socket
 /// accepts. Waiters are resumed while the lock is held, which only enqueues them, so that messages stay in order. No
@@ -12,8 +12,6 @@ final class SocketWebSocketChannel: SocketHandler {
     typealias Sent = Result<Void, WebSocketError>
 
     enum Phase {
-        /// The socket is connecting.
-        case connecting
         /// The handshake is under way.
         case opening
         /// Messages are exchanged, or a close frame was sent and the peer's is awaited.
@@ -24,7 +22,7 @@ final class SocketWebSocketChannel: SocketHandler {
     }
 
     struct State {
-        var phase = Phase.connecting
+        var phase = Phase.opening
         var descriptor: Int32?
         var output: [UInt8] = []
         var outputStart = 0
@@ -58,18 +56,14 @@ final class SocketWebSocketChannel: SocketHandler {
     let clock: any MonotonicClock
     let random: SharedRandom
     let state: Mutex<State>
-    private let deadline: MonotonicTime
     private let loop: SocketLoop
     private let jumps: ManualClock.Registration?
 
-    /// - Parameters:
-    ///   - connectDeadline: the deadline for connecting.
-    ///   - deadline: the deadline for the handshake.
+    /// - Parameter deadline: the deadline for the handshake.
     init(
         _ configuration: WebSocketClient.Configuration,
         _ upgrade: WebSocketUpgrade,
         request: [UInt8],
-        connectDeadline: MonotonicTime,
         deadline: MonotonicTime,
         clock: any MonotonicClock,
         random: SharedRandom,
@@ -78,7 +72,6 @@ final class SocketWebSocketChannel: SocketHandler {
         self.configuration = configuration
         self.clock = clock
         self.random = random
-        self.deadline = deadline
         self.loop = loop
         jumps = clock.onJump { loop.wake() }
         var first = State(
@@ -87,7 +80,7 @@ final class SocketWebSocketChannel: SocketHandler {
             heartbeat: Heartbeat(interval: nil, timeout: .zero, now: clock.uptime)
         )
         first.output = request
-        first.deadline = connectDeadline
+        first.deadline = deadline
         state = Mutex(first)
     }
 
@@ -97,8 +90,8 @@ final class SocketWebSocketChannel: SocketHandler {
         state.withLock { state in
             guard state.phase != .over else { return nil }
             var interest = SocketInterest()
-            interest.writes = state.phase == .connecting || state.pendingOutput > 0
-            interest.reads = state.phase != .connecting && !state.isReadingPaused
+            interest.writes = state.pendingOutput > 0
+            interest.reads = !state.isReadingPaused
             // poll(2) reports a closed socket repeatedly even without an interest.
             interest.descriptor = interest.reads || interest.writes ? state.descriptor : nil
             let deadlines = [state.deadline, state.phase == .open ? state.heartbeat.deadline : nil]
@@ -109,14 +102,6 @@ final class SocketWebSocketChannel: SocketHandler {
 
     func ready() {
         state.withLock { state in
-            guard let descriptor = state.descriptor else { return }
-            if state.phase == .connecting {
-                if let failure = SocketCall.connectionFailure(descriptor) {
-                    return end(&state, WebSocketError(.unreachable, failure.description))
-                }
-                state.phase = .opening
-                state.deadline = deadline
-            }
             flush(&state)
             read(&state)
         }
@@ -127,8 +112,6 @@ final class SocketWebSocketChannel: SocketHandler {
             let now = clock.uptime
             if let deadline = state.deadline, now >= deadline {
                 switch state.phase {
-                case .connecting:
-                    return end(&state, WebSocketError(.timedOut, "The server did not accept the connection in time."))
                 case .opening:
                     let late = WebSocketError(
                         .timedOut,
@@ -155,17 +138,13 @@ final class SocketWebSocketChannel: SocketHandler {
 
     // MARK: Opening
 
-    /// Connects to an address and performs the handshake.
-    func open(_ address: SocketCall.Address) async throws(WebSocketError) {
+    /// Performs the handshake over a connected socket, which is closed at the end.
+    func open(_ descriptor: Int32) async throws(WebSocketError) {
         let opening = Pending<Sent>()
-        let descriptor: Int32
-        switch SocketCall.connect(address) {
-        case .success(let connecting): descriptor = connecting
-        case .failure(let failure): throw WebSocketError(.unreachable, failure.description)
-        }
         state.withLock { state in
             state.descriptor = descriptor
             state.opening = opening
+            flush(&state)
         }
         if !loop.add(self) { cut(WebSocketError(.unreachable, "No file descriptor is left.")) }
         let cancelled = WebSocketError(.cancelled, "The task that connects was cancelled.")
@@ -295,7 +274,7 @@ final class SocketWebSocketChannel: SocketHandler {
 
     /// Writes what the socket accepts; the loop writes the rest.
     func flush(_ state: inout State) {
-        guard state.phase != .connecting, state.phase != .over, let descriptor = state.descriptor else { return }
+        guard state.phase != .over, let descriptor = state.descriptor else { return }
         if state.outputFailure != nil {
             state.output = []
             state.outputStart = 0

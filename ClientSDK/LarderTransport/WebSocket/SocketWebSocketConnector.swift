@@ -6,7 +6,7 @@ import Synchronization
 
 /// Opens `ws` WebSockets over POSIX sockets. One thread of the process serves all of them.
 ///
-/// The addresses of a host are tried in order. For `wss` use `FoundationWebSocketConnector`. Safe from any task.
+/// The addresses of a host are tried as in RFC 8305. For `wss` use `FoundationWebSocketConnector`. Safe from any task.
 package struct SocketWebSocketConnector: WebSocketConnector {
     private let clock: any MonotonicClock & Sleeper
     private let random: SharedRandom
@@ -51,32 +51,20 @@ package struct SocketWebSocketConnector: WebSocketConnector {
         }
         if Task.isCancelled { throw WebSocketError(.cancelled, "The task that connects was cancelled.") }
         let deadline = clock.uptime + configuration.openTimeout
-        var failure = WebSocketError(.unreachable, "'\(url.host)' has no address.")
         let addresses = try await addresses(of: Endpoint(url), deadline, configuration)
-        for (index, address) in addresses.enumerated() {
-            let now = clock.uptime
-            let upgrade = WebSocketUpgrade(key: random.bytes(16), subprotocols: request.subprotocols)
-            let channel = SocketWebSocketChannel(
-                configuration,
-                upgrade,
-                request: upgrade.request(target: url.target, authority: url.authority, fields: request.fields),
-                // Each address gets a share of the remaining time.
-                connectDeadline: now + max(.zero, deadline - now) / (addresses.count - index),
-                deadline: deadline,
-                clock: clock,
-                random: random,
-                loop: loop
-            )
-            do throws(WebSocketError) {
-                try await channel.open(address)
-                return SocketWebSocket(channel)
-            } catch {
-                let isLate = error.code == .timedOut && clock.uptime < deadline
-                guard error.code == .unreachable || isLate else { throw error }
-                failure = error
-            }
-        }
-        throw failure
+        let descriptor = try await descriptor(of: url.host, addresses, deadline)
+        let upgrade = WebSocketUpgrade(key: random.bytes(16), subprotocols: request.subprotocols)
+        let channel = SocketWebSocketChannel(
+            configuration,
+            upgrade,
+            request: upgrade.request(target: url.target, authority: url.authority, fields: request.fields),
+            deadline: deadline,
+            clock: clock,
+            random: random,
+            loop: loop
+        )
+        try await channel.open(descriptor)
+        return SocketWebSocket(channel)
     }
 
     private func addresses(
@@ -94,6 +82,26 @@ package struct SocketWebSocketConnector: WebSocketConnector {
         switch found {
         case .success(let addresses)?: return addresses
         case .failure(let failure)?: throw WebSocketError(.unreachable, failure.description)
+        case nil: throw WebSocketError(.cancelled, "The task that connects was cancelled.")
+        }
+    }
+
+    /// Connects to one of the addresses.
+    private func descriptor(
+        of host: String,
+        _ addresses: [SocketCall.Address],
+        _ deadline: MonotonicTime
+    ) async throws(WebSocketError) -> Int32 {
+        let pending = Pending<SocketConnector.Outcome?>()
+        let connector = SocketConnector(addresses, host: host, deadline: deadline, clock: clock, loop: loop) {
+            // A cancelled task does not take it.
+            if !pending.finish($0), case .success(let descriptor) = $0 { SocketCall.shut(descriptor) }
+        }
+        guard connector.start() else { throw WebSocketError(.unreachable, "No file descriptor is left.") }
+        switch await pending.value(ifCancelled: nil, cleanUp: { connector.cancel() }) {
+        case .success(let descriptor)?: return descriptor
+        case .failure(let failure)?:
+            throw WebSocketError(clock.uptime < deadline ? .unreachable : .timedOut, failure.description)
         case nil: throw WebSocketError(.cancelled, "The task that connects was cancelled.")
         }
     }

@@ -6,40 +6,19 @@ import Testing
 
 @testable import LarderTransport
 
-/// A random source that counts the drawn numbers.
-private struct Draws: RandomNumberGenerator, Sendable {
-    private final class Counter: Sendable { let count = Mutex<UInt64>(0) }
-
-    private let counter = Counter()
-
-    var count: UInt64 { counter.count.withLock { $0 } }
-
-    func next() -> UInt64 {
-        counter.count.withLock { count in
-            count += 1
-            return count
-        }
-    }
-}
-
 @Suite("WebSocket limits", .oneMinute)
 struct WebSocketBoundsTests {
-    @Test func `an address that does not answer leaves time for the next one`() async throws {
-        let dead = try WireServer()
+    @Test func `a second address is tried after 250 ms beside a first one that does not answer`() async throws {
+        let silent = try SilentAddress()
         let server = try WireServer()
-        func address(_ server: WireServer) throws -> SocketCall.Address {
-            try SocketCall.resolve("127.0.0.1", port: server.port, isNumeric: true).get()[0]
-        }
-        // It never accepts: when its queue is full, the system does not answer further connections.
-        let crowd = try (0..<130).map { _ in try SocketCall.connect(try address(dead)).get() }
-        defer { for descriptor in crowd { SocketCall.shut(descriptor) } }
-        let addresses = [try address(dead), try address(server)]
+        let addresses = [silent.address, try SilentAddress.address(of: server)]
         let clock = ManualClock()
-        let draws = Draws()
+        let loop = SocketLoop(isStepped: true)
         let connector = SocketWebSocketConnector(
             clock: clock,
-            random: draws,
-            resolver: HostResolver { _, _ in .success(addresses) }
+            random: SeededGenerator(seed: 1),
+            resolver: HostResolver { _, _ in .success(addresses) },
+            loop: loop
         )
         let connecting = Task {
             try await connector.connect(
@@ -47,15 +26,22 @@ struct WebSocketBoundsTests {
                 WebSocketClient.Configuration()
             )
         }
-        // Each attempt draws the sixteen bytes of its key after its deadline was set.
-        while draws.count < 16, !Task.isCancelled { await Task.yield() }
-        clock.advance(by: .milliseconds(7_500))
-        while draws.count < 32, !Task.isCancelled { await Task.yield() }
+        while !loop.step().isActive, !Task.isCancelled { await Task.yield() }
+        try #require(loop.step().timeLeft == .milliseconds(250))
+        clock.advance(by: .milliseconds(250))
+        let stepping = Task {
+            while !Task.isCancelled {
+                _ = loop.step()
+                await Task.yield()
+            }
+        }
+        defer { stepping.cancel() }
         let peer = try await server.accept()
         try await peer.acceptWebSocket()
         let socket = try await connecting.value
         await peer.send(text("hello"))
         #expect(try await socket.receive() == .text("hello"))
+        withExtendedLifetime(silent) {}
     }
 
     @Test func `messages without content are bounded too`() {
