@@ -60,7 +60,7 @@ extension SocketConnection {
     }
 
     /// A reused connection that ends without a byte was probably closed before the request arrived. This is not
-    /// certain, so only an idempotent request is sent again (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+    /// certain, so only a repeatable request is sent again (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
     private func again(_ exchange: SocketExchange, _ state: inout State) -> DeferredEffect? {
         guard state.isKept, !state.reader.hasBegun, exchange.isRepeatable else { return nil }
         exchange.detachForResend()

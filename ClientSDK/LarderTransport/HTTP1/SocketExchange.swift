@@ -1,5 +1,6 @@
 import LarderHTTP
 import LarderHTTPWire
+import LarderTime
 import Synchronization
 
 /// One request over a socket. It waits for a connection and may be sent again over a second one.
@@ -24,7 +25,7 @@ final class SocketExchange: ReplyExchange {
     /// Its length; nil: it is sent in chunks.
     let uploadLength: Int?
     let isHead: Bool
-    /// Whether it may be sent again if a reused connection is dead (RFC 9110 §9.2.2).
+    /// Whether it may be sent again if a reused connection is dead: it is idempotent (RFC 9110 §9.2.2), or has an idempotency key.
     let isRepeatable: Bool
     let inbox: ReplyInbox
     private let pool: SocketPool
@@ -43,7 +44,7 @@ final class SocketExchange: ReplyExchange {
         upload = request.upload
         self.uploadLength = uploadLength
         isHead = request.method == .head
-        isRepeatable = request.method.isIdempotent && request.upload?.isReplayable ?? true
+        isRepeatable = RetryPolicy.isRepeatable(request) && request.upload?.isReplayable ?? true
         inbox = ReplyInbox(bodyLimit: request.bodyLimit, bufferMaximum: bufferMaximum, canPause: true)
         self.pool = pool
         state = Mutex(State(needsFresh: !isRepeatable))

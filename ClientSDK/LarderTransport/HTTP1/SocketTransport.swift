@@ -4,8 +4,9 @@ import Synchronization
 
 /// An HTTP/1.1 client for `http` URLs over POSIX sockets (RFC 9110, RFC 9112).
 ///
-/// Connections are reused. If a reused connection ends before the first byte of the response, an idempotent request is sent once more on a
-/// new connection (RFC 9110 §9.2.2); other requests always get a new connection. Content is read no faster than the caller takes it. A body
+/// Connections are reused. If a reused connection ends before the first byte of the response, a request that is idempotent (RFC 9110
+/// §9.2.2) or has an idempotency key is sent once more on a new connection; other requests always get a new connection. The addresses of a
+/// host are tried as in RFC 8305: the next one 250 ms after the last, beside it. Content is read no faster than the caller takes it. A body
 /// in pieces (`TransportRequest.upload`) is read no faster than the server takes it, and sent with its length or in chunks; an early
 /// response ends it and its connection. Fields keep their order and repeats. A truncated or invalid response is `.interrupted`. Content
 /// without a length or chunks ends with its connection, so its truncation cannot be detected. Cancelling closes the connection.
@@ -28,8 +29,7 @@ public final class SocketTransport: Transport {
         /// The timeout for the response's head, connecting included, and then for each further piece, unless the
         /// request has one. While a body is sent in pieces, the timeout begins anew with each piece of 64 KiB.
         public var timeout: Duration = .seconds(30)
-        /// The timeout for connecting, divided among the host's addresses. Its failure is `.unreachable`, because
-        /// nothing was sent. The lookup of the host counts towards `timeout` only.
+        /// The timeout for connecting to any of the host's addresses. Its failure is `.unreachable`, because nothing was sent. The lookup of the host counts towards `timeout` only.
         public var connectTimeout: Duration = .seconds(10)
         /// The timeout for the complete response; nil: none. It is enforced while a caller waits.
         public var totalTimeout: Duration?

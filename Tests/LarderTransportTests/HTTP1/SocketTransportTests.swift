@@ -145,6 +145,29 @@ import Testing
         await settle(transport, (0, 0, 0))
     }
 
+    @Test func `a request with an idempotency key reuses a connection, and is sent again if that is dead`() async throws
+    {
+        let server = try WireServer()
+        let transport = transport()
+        var request = TransportRequest(method: .post, url: url(server), fields: [.idempotencyKey: "k"], body: [65])
+        let first = send(transport, request)
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        #expect(try await peer.read(count: 1) == [65])
+        await peer.send(ok)
+        #expect(text(await first.value) == "ok")
+        request.body = [66]
+        let second = send(transport, request)
+        #expect(try await peer.readHead().hasPrefix("POST"))
+        #expect(try await peer.read(count: 1) == [66])
+        peer.reset()
+        let next = try await server.accept()
+        #expect(try await next.readHead().contains("Idempotency-Key: k\r\n"))
+        #expect(try await next.read(count: 1) == [66])
+        await next.send(ok)
+        #expect(text(await second.value) == "ok")
+    }
+
     @Test func `an idle connection that the server closes or writes to is removed`()
         async throws
     {
@@ -156,8 +179,13 @@ import Testing
             _ = try await peer.readHead()
             await peer.send(ok)
             _ = await sending.value
-            if isUnasked { await peer.send("HTTP/1.1 408 Request Timeout\r\n\r\n") } else { peer.finish() }
-            #expect(await peer.isEnded() || !isUnasked)
+            if isUnasked {
+                await peer.send("HTTP/1.1 408 Request Timeout\r\n\r\n")
+                #expect(await peer.isEnded())
+            } else {
+                peer.finish()
+            }
+            await settle(transport, (0, 0, 0))
         }
         let last = send(transport, TransportRequest(url: url(server)))
         let peer = try await server.accept()
@@ -344,14 +372,10 @@ import Testing
     }
 
     @Test func `a server that does not accept is unreachable after the connect timeout`() async throws {
-        let server = try WireServer()
-        // It never accepts: when its queue is full, the system does not answer further connections.
-        let address = try SocketCall.resolve("127.0.0.1", port: server.port, isNumeric: true).get()[0]
-        let crowd = try (0..<130).map { _ in try SocketCall.connect(address).get() }
-        defer { for descriptor in crowd { SocketCall.shut(descriptor) } }
+        let silent = try SilentAddress()
         let clock = ManualClock()
         let transport = transport(clock)
-        let sending = send(transport, TransportRequest(url: url(server), timeout: .seconds(1 << 32)))
+        let sending = send(transport, TransportRequest(url: silent.url, timeout: .seconds(1 << 32)))
         let end = Pending<TransportError.Code?>()
         Task { end.finish(code(await sending.value)) }
         while transport.pool.counts.open == 0, !Task.isCancelled { await Task.yield() }
@@ -360,6 +384,40 @@ import Testing
             await Task.yield()
         }
         #expect(await end.value(ifCancelled: nil) == .unreachable)
+        withExtendedLifetime(silent) {}
+    }
+
+    @Test func `a second address is tried after 250 ms beside a first one that does not answer`() async throws {
+        let silent = try SilentAddress()
+        let server = try WireServer()
+        let addresses = [silent.address, try SilentAddress.address(of: server)]
+        let clock = ManualClock()
+        let loop = SocketLoop(isStepped: true)
+        let transport = SocketTransport(
+            SocketTransport.Configuration(),
+            clock: clock,
+            resolver: HostResolver { _, _ in .success(addresses) },
+            loop: loop
+        )
+        let sending = send(transport, TransportRequest(url: "http://larder.test/", timeout: .seconds(1 << 32)))
+        // The first attempt begins in the step after the lookup.
+        while !loop.step().isActive, !Task.isCancelled { await Task.yield() }
+        try #require(loop.step().timeLeft == .milliseconds(250))
+        clock.advance(by: .milliseconds(249))
+        try #require(loop.step().timeLeft == .milliseconds(1))
+        clock.advance(by: .milliseconds(1))
+        let stepping = Task {
+            while !Task.isCancelled {
+                _ = loop.step()
+                await Task.yield()
+            }
+        }
+        defer { stepping.cancel() }
+        let peer = try await server.accept()
+        #expect(try await peer.readHead().contains("\r\nHost: larder.test\r\n"))
+        await peer.send(ok)
+        #expect(text(await sending.value) == "ok")
+        withExtendedLifetime(silent) {}
     }
 
     @Test func `the next address is tried after a rejection, and Host is the name`() async throws {
