@@ -243,6 +243,8 @@ private final class FoundationWebSocketCore: NSObject, URLSessionWebSocketDelega
         webSocketTask: URLSessionWebSocketTask,
         didOpenWithProtocol subprotocol: String?
     ) {
+        // Foundation on Linux calls this for a response of any status.
+        if let rejection = Self.rejection(webSocketTask) { return end(.failure(rejection)) }
         let opening: Pending<Result<Void, WebSocketError>>? = state.withLock { state in
             guard !state.isOver else { return nil }
             state.isOpen = true
@@ -280,22 +282,24 @@ private final class FoundationWebSocketCore: NSObject, URLSessionWebSocketDelega
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         let isOpen = state.withLock { $0.isOpen }
-        if !isOpen, let http = task.response as? HTTPURLResponse, http.statusCode != 101 {
-            end(
-                .failure(
-                    WebSocketError(
-                        .rejected,
-                        "The server answered with \(http.statusCode) instead of a WebSocket.",
-                        status: Status(code: http.statusCode),
-                        fields: URLSessionExchangeDelegate.fields(of: http)
-                    )
-                )
-            )
+        if !isOpen, let rejection = Self.rejection(task) {
+            end(.failure(rejection))
         } else if let error {
             end(.failure(Self.broken(error)))
         } else {
             end(.success(nil))
         }
+    }
+
+    /// The response's rejection of the handshake; nil if it is accepted or not there.
+    private static func rejection(_ task: URLSessionTask) -> WebSocketError? {
+        guard let http = task.response as? HTTPURLResponse, http.statusCode != 101 else { return nil }
+        return WebSocketError(
+            .rejected,
+            "The server answered with \(http.statusCode) instead of a WebSocket.",
+            status: Status(code: http.statusCode),
+            fields: URLSessionExchangeDelegate.fields(of: http)
+        )
     }
 
     // MARK: Heartbeat

@@ -19,17 +19,55 @@ struct WebSocketUpgrade: Sendable {
     static let headBytesMaximum = 16 << 10
     static let bodyBytesMaximum = 64 << 10
 
+    /// A final response that is no 101, and the part of its content that was received.
+    private struct Rejection: Sendable {
+        let head: ResponseHead
+        /// nil: the framing is invalid. The content is what follows the head.
+        let framing: BodyFraming?
+        var content: [UInt8] = []
+        private var chunks = ChunkedDecoder(.response)
+        private var isInvalid = false
+
+        init(_ head: ResponseHead) {
+            self.head = head
+            framing = try? BodyFraming(head, isHead: false)
+        }
+
+        var isWhole: Bool {
+            switch framing {
+            case BodyFraming.none?: true
+            case .length(let length)?: content.count >= length
+            case .chunked?: chunks.isDone || isInvalid
+            case .untilClose?, nil: false
+            }
+        }
+
+        mutating func receive(_ bytes: Span<UInt8>) {
+            guard case .chunked? = framing else {
+                unsafe bytes.withUnsafeBufferPointer { unsafe content.append(contentsOf: $0) }
+                return
+            }
+            // Invalid chunks end the content.
+            do throws(HTTPWireError) { _ = try chunks.decode(bytes, from: 0, into: &content) } catch {
+                isInvalid = true
+            }
+        }
+    }
+
     private let key: String
     private let subprotocols: [String]
     private var bytes: [UInt8] = []
     private var scanner = HeadScanner(skipsEmptyLines: false)
-    private var rejection: ResponseHead?
+    private var rejection: Rejection?
 
     /// - Parameter key: 16 random bytes.
     init(key: [UInt8], subprotocols: [String]) {
         self.key = Base64.encode(key)
         self.subprotocols = subprotocols
     }
+
+    /// The number of bytes that are kept, for tests.
+    var byteCount: Int { bytes.count + (rejection?.content.count ?? 0) }
 
     /// Serialises the request.
     func request(target: String, authority: String, fields: Fields) -> [UInt8] {
@@ -49,8 +87,11 @@ struct WebSocketUpgrade: Sendable {
 
     /// Reads received bytes.
     mutating func receive(_ more: Span<UInt8>) -> Outcome {
+        if rejection != nil {
+            rejection?.receive(more)
+            return rejected(isAtEnd: false)
+        }
         unsafe more.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
-        if rejection != nil { return rejected(isAtEnd: false) }
         var scanner = scanner
         let outcome = scanner.scan(bytes.span)
         self.scanner = scanner
@@ -76,13 +117,15 @@ struct WebSocketUpgrade: Sendable {
             if head.status == .switchingProtocols { return agreed(head.fields) }
             // Interim responses (RFC 9110 §15.2) precede the final one.
             if head.status.code < 200 { return receive([UInt8]().span) }
-            rejection = head
-            return rejected(isAtEnd: false)
+            rejection = Rejection(head)
+            let content = bytes
+            bytes = []
+            return receive(content.span)
         }
     }
 
     /// Handles the end of the connection or a timeout: returns the rejection with the content so far, if there is one.
-    mutating func end() -> WebSocketError? {
+    func end() -> WebSocketError? {
         if case .failed(let error) = rejected(isAtEnd: true) { error } else { nil }
     }
 
@@ -109,35 +152,20 @@ struct WebSocketUpgrade: Sendable {
 
     /// Returns the rejection when its content is complete or too large.
     private func rejected(isAtEnd: Bool) -> Outcome {
-        guard let rejection else { return .pending }
-        var content = bytes
-        var isWhole = false
-        // A response with invalid framing is still a rejection: its content is what follows the head.
-        switch try? BodyFraming(rejection, isHead: false) {
-        case BodyFraming.none?: isWhole = true
-        case .length(let length)?: isWhole = bytes.count >= length
-        case .chunked?: (content, isWhole) = Self.dechunked(bytes)
-        case .untilClose?, nil: break
-        }
-        guard isWhole || isAtEnd || content.count >= Self.bodyBytesMaximum else { return .pending }
+        guard let rejection,
+            rejection.isWhole || isAtEnd || rejection.content.count >= Self.bodyBytesMaximum
+        else { return .pending }
+        let head = rejection.head
         var length = Self.bodyBytesMaximum
-        if let stated = rejection.fields[.contentLength].flatMap({ Int($0) }) { length = min(length, max(0, stated)) }
+        if let stated = head.fields[.contentLength].flatMap({ Int($0) }) { length = min(length, max(0, stated)) }
         return .failed(
             WebSocketError(
                 .rejected,
-                "The server answered with \(rejection.status.code) instead of a WebSocket.",
-                status: rejection.status,
-                fields: rejection.fields,
-                body: Array(content.prefix(length))
+                "The server answered with \(head.status.code) instead of a WebSocket.",
+                status: head.status,
+                fields: head.fields,
+                body: Array(rejection.content.prefix(length))
             )
         )
-    }
-
-    /// The decoded part of chunked content. Invalid chunks end it.
-    private static func dechunked(_ bytes: [UInt8]) -> (bytes: [UInt8], isWhole: Bool) {
-        var chunks = ChunkedDecoder(.response)
-        var content: [UInt8] = []
-        do { _ = try chunks.decode(bytes.span, from: 0, into: &content) } catch { return (content, true) }
-        return (content, chunks.isDone)
     }
 }

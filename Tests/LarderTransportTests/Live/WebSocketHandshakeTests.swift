@@ -186,6 +186,36 @@ struct WebSocketHandshakeTests {
         #expect(await second.isEnded())
     }
 
+    @Test(arguments: [200, 302, 401, 503])
+    func `a handshake that the server rejects does not connect, and brings status, fields and content`(
+        status: Int
+    ) async throws {
+        let server = try WireServer()
+        let client = WebSocketClient(clock: ManualClock())
+        let url = "ws://127.0.0.1:\(server.port)/"
+        let connecting = Task { await failure { () async throws(WebSocketError) in _ = try await client.connect(url) } }
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        await peer.send("HTTP/1.1 \(status) X\r\nRetry-After: 7\r\nContent-Length: 2\r\n\r\nno")
+        let error = await connecting.value
+        #expect(error?.code == .rejected && error?.status?.code == status && error?.fields[.retryAfter] == "7")
+        #expect(error?.body == Array("no".utf8))
+        #expect(await peer.isEnded())
+    }
+
+    @Test func `the chunks of a rejection are decoded once, and what is not content is not kept`() {
+        var upgrade = upgrade()
+        let head = Array("HTTP/1.1 401 Unauthorized\r\nTransfer-Encoding: chunked\r\n\r\n".utf8)
+        guard case .pending = upgrade.receive(head.span) else {
+            Issue.record("it did not wait")
+            return
+        }
+        let chunk = Array("1;\(String(repeating: "x", count: 4_000))\r\na\r\n".utf8)
+        for _ in 0..<100 { _ = upgrade.receive(chunk.span) }
+        #expect(upgrade.byteCount == 100)
+        #expect(upgrade.end()?.body == [UInt8](repeating: UInt8(ascii: "a"), count: 100))
+    }
+
     @Test func `Foundation's connector rejects invalid URLs and fails without a server`() async throws {
         let connector = FoundationWebSocketConnector()
         let client = WebSocketClient(connector: connector)
