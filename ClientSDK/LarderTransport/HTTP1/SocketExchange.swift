@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderHTTP
 import LarderHTTPWire
 import LarderTLS
@@ -11,6 +12,8 @@ final class SocketExchange: ReplyExchange {
         var ticket: UInt64?
         /// Whether it requires a new connection.
         var needsFresh: Bool
+        /// Whether it was sent over a connection that has ended: the server may have received it.
+        var isResent = false
         var isOver = false
         /// Reads and sends the body over the current connection.
         var upload: Task<Void, Never>?
@@ -80,6 +83,7 @@ final class SocketExchange: ReplyExchange {
         let upload = state.withLock { state in
             state.connection = nil
             state.needsFresh = true
+            state.isResent = true
             return state.upload.take()
         }
         Self.cancel(upload)
@@ -148,6 +152,11 @@ final class SocketExchange: ReplyExchange {
     /// Ends the exchange. Called by the connection when it releases the exchange.
     func end(_ end: Result<Void, TransportError>) {
         _ = conclude()
+        var end = end
+        if case .failure(let error) = end, error.kind == .unsent, state.withLock({ $0.isResent }) {
+            let text = "The connection was closed without a reply, and the request could not be sent again: "
+            end = .failure(TransportError(.interrupted, text + error.description, cause: error.cause))
+        }
         inbox.finish(end)
     }
 

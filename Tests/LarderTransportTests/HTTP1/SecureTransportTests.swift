@@ -108,7 +108,6 @@ struct SecureTransportTests {
         let error = try #require(error(await sent.value))
         #expect(error.code == .untrusted && error.kind == .unsent)
         #expect(error.cause?.isAboutCertificate == true)
-        #expect(RetryVerdict(error) == .permanent)
     }
 
     @Test func `verification can be turned off`() async throws {

@@ -112,6 +112,28 @@ import Testing
         await settle(transport, (0, 0, 0))
     }
 
+    @Test func `a request that is sent again over a new connection may have arrived, also if there is none`()
+        async throws
+    {
+        var server: WireServer? = try WireServer()
+        let address = url(try #require(server))
+        let transport = transport()
+        let first = send(transport, TransportRequest(url: address))
+        let peer = try #require(try await server?.accept())
+        _ = try await peer.readHead()
+        await peer.send(ok)
+        _ = await first.value
+        let second = send(transport, TransportRequest(method: .put, url: address, body: [65, 66]))
+        #expect(try await peer.readHead().hasPrefix("PUT"))
+        // No new connection is accepted.
+        server = nil
+        peer.reset()
+        #expect(code(await second.value) == .interrupted)
+        let third = send(transport, TransportRequest(method: .put, url: address, body: [65, 66]))
+        #expect(code(await third.value) == .unreachable)
+        await settle(transport, (0, 0, 0))
+    }
+
     @Test func `a connection is not replaced after the first byte of the response`() async throws {
         let server = try WireServer()
         let transport = transport()
