@@ -7,7 +7,7 @@ public import LarderTransport
 
 /// An HTTP API as a source of resources: conditional requests, cache directives, problem documents, renewed credentials.
 ///
-/// It neither caches nor retries; use a `RetryingTransport` to retry. Safe from any task.
+/// It neither caches nor retries: reads are repeated by the cache, and writes by its outbox. Safe from any task.
 ///
 /// ```swift
 /// let source = HTTPSource("http://127.0.0.1:8080", transport: SocketTransport())

@@ -118,7 +118,8 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
 }
 
 extension ErrorCode where Scope == TransportError {
-    /// The server was not reached: the request had no effect.
+    /// The server was not reached: the request had no effect. A transport that sends a request more than once throws it only if no attempt
+    /// has reached the server, and `interrupted` otherwise.
     public static var unreachable: Self { Self(rawValue: "unreachable") }
     /// The connection broke after the first byte of the request was sent: its effect is unknown.
     public static var interrupted: Self { Self(rawValue: "interrupted") }

@@ -86,7 +86,7 @@ public final class HostGate: Sendable {
     /// - Parameter rejections: the result of `admit` for the request.
     fileprivate func note(_ status: Status, _ fields: Fields, of request: TransportRequest, after rejections: Int) {
         // A captive portal does not speak for the host.
-        guard RetryVerdict(status: status, fields: fields, to: request) != .foreign,
+        guard !ForeignReply.isForeign(fields, to: request),
             let host = Self.host(of: request.url)
         else { return }
         guard status.code == 429 || status.code == 503 else {
