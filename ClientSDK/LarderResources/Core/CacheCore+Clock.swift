@@ -18,9 +18,13 @@ extension CacheCore {
     func markTimesUncertain() {
         hasUncertainTimes.store(true, ordering: .relaxed)
         invalidations.clockWasSetBack(to: configuration.wallClock.now)
-        configuration.onEvent(.clockSetBack)
-        storeUncertainty()
-        scheduler.lookAtAll()
+        // A handler may change the cache or enqueue, and this may be called while an operation is being enqueued.
+        delayed.add { [self] in
+            configuration.onEvent(.clockSetBack)
+            storeUncertainty()
+            scheduler.lookAtAll()
+        }
+        if !owner.isCaller, !gateOwner.isCaller, !outboxOwner.isCaller { delayed.deliver() }
     }
 
     func storeUncertainty() {
