@@ -121,9 +121,7 @@ extension CacheCore {
             count += 1
             for (key, change) in commit.entities {
                 switch change {
-                case .set(let stored):
-                    entities.store(stored, for: key)
-                    entities.endOverlays(key, version: stored.version)
+                case .set(let stored): entities.store(stored, for: key)
                 case .removed, .forgotten, .elsewhere: entities.remove(key)
                 }
             }
@@ -135,11 +133,7 @@ extension CacheCore {
             }
             for (key, change) in commit.edits { order.noteEdited(key, commit.order, change) }
             for key in commit.applied { order.noteApplied(key, commit.order, isRemoval: commit.isRemoval(key)) }
-            for (key, change) in commit.overlays {
-                entities.edit(key, change)
-                // The acknowledged version may have been seen before.
-                entities.endOverlays(key, version: entities[key]?.version)
-            }
+            for (key, change) in commit.overlays { entities.edit(key, change) }
             for (key, change) in commit.queryOverlays { entities.edit(key, change) }
             // An assembly that is in progress looks at these keys again.
             let affected = changed.isEmpty ? [] : dependencies.nodes(madeOf: changed)

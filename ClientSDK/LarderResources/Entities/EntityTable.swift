@@ -64,12 +64,11 @@ final class EntityTable: Sendable {
 
     // MARK: Pending changes
 
-    /// The value with all pending changes applied, oldest first, and the number of those that the server has not
-    /// acknowledged.
+    /// The value with all pending changes applied, oldest first, and their number.
     func visible(_ value: (any Sendable)?, _ key: EntityKey) -> (value: (any Sendable)?, pending: Int) {
         guard overlayCount.load(ordering: .relaxed) > 0 else { return (value, 0) }
         let list = overlays.withLock { $0[key] ?? [] }
-        return (list.reduce(value) { $1.apply($0) }, list.lazy.filter { $0.endsAtVersion == nil }.count)
+        return (list.reduce(value) { $1.apply($0) }, list.count)
     }
 
     /// The keys of a list with its pending changes applied.
@@ -107,12 +106,6 @@ final class EntityTable: Sendable {
             overlays[key] = list.isEmpty ? nil : list
             overlayCount.store(overlays.count, ordering: .relaxed)
         }
-    }
-
-    /// Removes the acknowledged changes that the server's value of this version contains.
-    func endOverlays(_ key: EntityKey, version: Int64?) {
-        guard let version, overlayCount.load(ordering: .relaxed) > 0 else { return }
-        edit(key) { $0.removeAll { overlay in overlay.endsAtVersion.map { $0 <= version } ?? false } }
     }
 
     func removeAllOverlays() {

@@ -6,9 +6,6 @@ struct Overlay: Sendable {
     let operation: Int64
     /// Applies the change. Nil stays nil unless the change creates the entity.
     let apply: @Sendable ((any Sendable)?) -> (any Sendable)?
-    /// Set when the operation is acknowledged: the first version of the server's value that contains the change. The
-    /// change is shown until that version is seen, so that a lagging replica does not undo it.
-    var endsAtVersion: Int64?
 }
 
 /// A pending local change of a list.

@@ -1,5 +1,3 @@
-public import LarderStorage
-
 extension Outbox {
     /// One attempt to send an operation.
     public struct Attempt<Input: Sendable>: Sendable {
@@ -20,13 +18,11 @@ extension Outbox {
     /// The outcome of an attempt.
     public enum Outcome<Receipt: Sendable>: Sendable {
         /// The server has carried out the operation.
-        ///
-        /// - Parameter visibleAt: the version from which each entity contains the change, if the receipt does not contain the entity:
-        /// until that version is seen, the change is shown over older values.
-        case accepted(Receipt, visibleAt: [EntityKey: Int64] = [:])
+        case accepted(Receipt)
         /// The server has rejected the operation for good.
         case rejected(LarderError)
-        /// Nothing has reached the server.
+        /// Nothing of this attempt has reached the server. After an earlier attempt that may have been carried out, the outcome of the
+        /// operation stays unknown.
         case unsent(LarderError)
         /// A transient failure or an unknown outcome: the operation is retried with the same idempotency key, not before `after` and
         /// not before the error's `Retry-After`.

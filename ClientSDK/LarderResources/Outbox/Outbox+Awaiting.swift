@@ -8,9 +8,9 @@ extension Outbox {
     ///
     /// - Throws: the error of a rejection; `.offline` if nothing was sent, and then nothing has changed; `.inDoubt` with the operation
     /// if the outcome is unknown, also because the cache was closed or erased meanwhile; `.conflict` while an earlier operation of the
-    /// scope is in doubt; `.outboxFull`; what `check` throws.
+    /// scope is in doubt; `.paused` if the outbox is paused or was never resumed; `.outboxFull`; what `check` throws.
     ///
-    /// - Parameter check: called last before the operation is stored.
+    /// - Parameter check: called before the operation is stored.
     func perform<Input, Receipt>(
         _ input: Input,
         _ operation: WriteThrough<Input, Receipt>,
@@ -42,6 +42,12 @@ extension Outbox {
             )
         }
         try check(core)
+        guard !state.withLock({ $0.isPaused }) else {
+            throw LarderError(
+                .paused,
+                "\"\(operation.name)\" was not sent: the outbox is paused, or was never resumed. Call Outbox.resume, and repeat it."
+            )
+        }
         let waiting = AwaitedOperation()
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in begin(input, operation, scope, waiting, continuation) }

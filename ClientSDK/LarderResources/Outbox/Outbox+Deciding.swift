@@ -70,7 +70,7 @@ extension Outbox {
                 var update = CacheUpdate()
                 require(old, in: &update) { $0.state == Outbox.Entry.State.rejected.rawValue }
                 update.rows.append { transaction in
-                    try transaction.setMetadata(nil, for: Outbox.Rejection.metadataKey(id.rawValue))
+                    try transaction.setMetadata(nil, for: DiskOutboxRow.noteKey(id.rawValue))
                     try transaction.update(stored)
                 }
                 showAgain(new, operation, in: &update)

@@ -124,7 +124,7 @@ extension Outbox {
                 }
                 defer { release(older.id) }
                 do {
-                    if let result = try carryOut(merge) { return result }
+                    if let result = try carryOut(merge, new.operation) { return result }
                 } catch  where Overtaken.isCause(of: error) {
                     // Another process is sending it or has sent it: the new operation is enqueued as a separate one.
                 }
@@ -193,14 +193,15 @@ extension Outbox {
     }
 
     /// - Returns: nil if both operations are kept.
-    private func carryOut(_ merge: Merge) throws -> PutResult? {
+    private func carryOut(_ merge: Merge, _ operation: OutboxOperation) throws -> PutResult? {
         let old = merge.older
         var update = CacheUpdate()
         requireUntouched(old, in: &update)
         if let shown = merge.shown { hide(shown, of: old.id.rawValue, in: &update) }
         switch merge.kind {
         case .keepBoth: return nil
-        case .replace(let payload, let changes):
+        case .replace(let merged, let mergedChanges):
+            let (payload, changes) = try renamed(merged, mergedChanges, operation, old.scope)
             var new = old
             new.payload = payload
             try requireRoom(operations: 0, bytes: payload.count - old.payload.count)
@@ -217,6 +218,17 @@ extension Outbox {
             forget(old)
             return .done(nil, commit, .cancelled)
         }
+    }
+
+    /// A new payload and its changes with server IDs in place of the temporary ones whose entities have got them meanwhile.
+    private func renamed(
+        _ payload: [UInt8],
+        _ changes: Outbox.LocalChanges,
+        _ operation: OutboxOperation,
+        _ scope: String
+    ) throws -> ([UInt8], Outbox.LocalChanges) {
+        let current = renamed(payload, state.withLock { $0.serverIDs[scope] }, operation)
+        return current == payload ? (payload, changes) : (current, try operation.changes(current))
     }
 
     /// The newest operation with the new one's coalescing key, if it was never sent; it is not sent until it is released.
@@ -259,7 +271,9 @@ extension Outbox {
         }
     }
 
-    private func append(_ new: NewOperation) throws -> (OperationID?, Commit) {
+    private func append(_ given: NewOperation) throws -> (OperationID?, Commit) {
+        var new = given
+        (new.payload, new.changes) = try renamed(new.payload, new.changes, new.operation, new.scope)
         var row = DiskOutboxRow(
             operation: new.operation.name,
             scope: new.scope,
@@ -269,13 +283,13 @@ extension Outbox {
         )
         row.enqueued = core.now().wall.nanosecondsSinceEpoch
         try requireRoom(operations: 1, bytes: Outbox.Entry(row).bytes)
-        let given = SequenceBox()
+        let number = SequenceBox()
         var update = CacheUpdate()
         if core.outboxDisk != nil {
             let stored = row
-            update.rows.append { transaction in given.set(try transaction.append(stored)) }
+            update.rows.append { transaction in number.set(try transaction.append(stored)) }
         } else {
-            given.set(
+            number.set(
                 state.withLock { state in
                     state.lastInMemory += 1
                     return state.lastInMemory
@@ -285,15 +299,15 @@ extension Outbox {
         for (key, apply) in new.changes.entities {
             update.steps.append(
                 .overlay(key) { list in
-                    Self.insert(Overlay(operation: given.value, apply: apply), into: &list)
+                    Self.insert(Overlay(operation: number.value, apply: apply), into: &list)
                 }
             )
         }
         for (key, apply) in new.changes.queries {
-            update.steps.append(.queryOverlay(key) { $0.append(QueryOverlay(operation: given.value, apply: apply)) })
+            update.steps.append(.queryOverlay(key) { $0.append(QueryOverlay(operation: number.value, apply: apply)) })
         }
         let commit = try core.carryOut(update)
-        row.sequence = given.value
+        row.sequence = number.value
         let entry = Outbox.Entry(row)
         let now = core.now().uptime
         state.withLock { state in
@@ -312,8 +326,8 @@ private struct NewOperation {
     let scope: String
     let coalescingKey: String?
     let idempotencyKey: String
-    let payload: [UInt8]
-    let changes: Outbox.LocalChanges
+    var payload: [UInt8]
+    var changes: Outbox.LocalChanges
     /// How long it may wait for others, to be sent with them.
     let delay: Duration
     let waiter: CheckedContinuation<Result<any Sendable, LarderError>, Never>?

@@ -44,6 +44,8 @@ extension Outbox {
         /// A lower bound of the next attempt that a network change does not lift: from `Retry-After`, or while a caller waits for the
         /// result.
         var heldUntil = MonotonicTime(nanoseconds: .min)
+        /// The last `Retry-After` of the server, as it is stored for other processes; nil if there was none.
+        var hold: Hold?
         /// How many batches with this operation failed as a whole, perhaps because of one operation.
         var failureCount = 0
         /// Whether a newer operation is about to replace it.
@@ -53,7 +55,8 @@ extension Outbox {
         /// The number of accepting replies that could not be decoded.
         var unreadableReplies = 0
 
-        init(_ row: DiskOutboxRow, _ rejection: Outbox.Rejection? = nil) {
+        /// - Parameter note: what is stored beside the row: why it was rejected, or how long it must wait.
+        init(_ row: DiskOutboxRow, note: [UInt8]? = nil) {
             id = OperationID(row.sequence)
             operation = row.operation
             scope = row.scope
@@ -66,8 +69,12 @@ extension Outbox {
             attempts = Int(row.attempts)
             enqueuedAt = WallTime(nanosecondsSinceEpoch: row.enqueued)
             isInDoubt = self.state == .inDoubt
-            self.rejection = rejection
-            error = rejection?.error
+            if let note, state == .rejected {
+                rejection = Outbox.Rejection(encoded: note, for: row.idempotencyKey)
+                error = rejection?.error
+            } else if let note {
+                hold = Hold(encoded: note, for: row.idempotencyKey)
+            }
         }
 
         /// The size by which the outbox is limited: the encoded input, the names and the keys.

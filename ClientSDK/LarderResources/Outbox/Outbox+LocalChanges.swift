@@ -7,6 +7,9 @@ extension Outbox {
     public struct LocalChanges: Sendable {
         var entities: [(key: EntityKey, apply: @Sendable ((any Sendable)?) -> (any Sendable)?)] = []
         var queries: [(key: QueryKey, apply: @Sendable (inout [EntityKey]) -> Void)] = []
+        /// What becomes of the stored values if the server has accepted the changes and has returned no value: they keep the changes, and are
+        /// stale.
+        var accepted: [CacheUpdate.Step] = []
         /// For each change of an entity: whether a value has it already.
         var checks: [Check] = []
 
@@ -40,6 +43,7 @@ extension Outbox {
                     }
                 )
             )
+            accepted += [.modify(E.key(id), StoredEntityModifier(E.self, change)), .invalidate(E.key(id))]
             checks.append(
                 Check(E.key(id)) { (value: E?) in
                     guard let value else { return false }
@@ -53,12 +57,14 @@ extension Outbox {
         /// Shows an entity that the server does not have.
         public mutating func create<E: CacheEntity>(_ entity: E) {
             entities.append((entity.entityKey, { value in value ?? entity }))
+            accepted.append(.invalidate(entity.entityKey))
             checks.append(Check(entity.entityKey) { (value: E?) in value != nil })
         }
 
         /// Hides an entity.
         public mutating func remove<E: CacheEntity>(_ type: E.Type, _ id: E.ID) {
             entities.append((E.key(id), { _ in nil }))
+            accepted.append(.remove(E.key(id), version: nil))
             // An entity that is not stored may exist on the server.
             checks.append(Check(E.key(id)) { (_: E?) in false })
         }
@@ -66,6 +72,13 @@ extension Outbox {
         /// Changes the keys of a list and their order.
         public mutating func edit(_ list: QueryKey, _ change: @escaping @Sendable (inout [EntityKey]) -> Void) {
             queries.append((list, change))
+            accepted.append(.invalidateQuery(list))
+        }
+
+        /// Invalidates the stored values that the changes apply to.
+        var invalidations: [CacheUpdate.Step] {
+            entities.map { CacheUpdate.Step.invalidate($0.key) }
+                + queries.map { CacheUpdate.Step.invalidateQuery($0.key) }
         }
     }
 }

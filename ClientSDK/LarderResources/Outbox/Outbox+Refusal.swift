@@ -41,9 +41,6 @@ extension Outbox {
         /// The maximum number of characters of a stored text. Longer texts are cut.
         private static let titleMaximum = 4_096
 
-        /// The metadata key under which it is stored.
-        static func metadataKey(_ operation: Int64) -> String { DiskOutboxRow.noteKey(operation) }
-
         /// - Parameter key: the operation's idempotency key. It is stored too, so that a rejection is not used for
         ///   another operation.
         func encoded(for key: String) throws -> [UInt8] {

@@ -8,16 +8,17 @@ extension Outbox {
 
     /// Stores the results of a batch, first the server's values and then the rows; if a result cannot be stored, each in a commit of its own.
     func storeResults(_ batch: [Outbox.Entry], _ results: [OutboxResult], _ operation: OutboxOperation) {
-        let results = results.map { $0.rejected(at: core.now().wall) }
+        let now = core.now()
+        let results = results.map { $0.rejected(at: now.wall) }
         suspect(batch, results)
         var open = Array(zip(batch, results))[...]
         do {
             do {
-                try store(open, operation)
+                try store(open, operation, now)
                 open = []
             } catch  where !Self.isOfStore(error) {
                 while let (entry, result) = open.first {
-                    try storeAlone(entry, result, operation)
+                    try storeAlone(entry, result, operation, now)
                     open.removeFirst()
                 }
             }
@@ -26,7 +27,7 @@ extension Outbox {
             // They stay in doubt, and are sent again under their keys, without a second effect.
             noteStoreFailure(LarderError(error))
             for (entry, result) in open {
-                postpone(entry, LarderError(error), operation, after: nil, isInDoubt: true)
+                postpone(entry, LarderError(error), operation, after: .zero, isInDoubt: true)
                 answerUnstored(entry, result, operation, LarderError(error))
             }
         }
@@ -49,12 +50,12 @@ extension Outbox {
                 } catch {
                     // Another process may have it by now, or the store still fails: it stays, and its caller gets
                     // `inDoubt`.
-                    postpone(entry, failure, operation, after: nil, isInDoubt: false)
+                    postpone(entry, failure, operation, after: .zero, isInDoubt: false)
                     answerUnstored(entry, .unsent(failure), operation, LarderError(error))
                     continue
                 }
             }
-            postpone(entry, failure, operation, after: nil, isInDoubt: entry.isInDoubt)
+            postpone(entry, failure, operation, after: .zero, isInDoubt: entry.isInDoubt)
         }
         changed()
         signal.put(())
@@ -68,7 +69,7 @@ extension Outbox {
         _ operation: OutboxOperation,
         _ error: LarderError
     ) {
-        if case .accepted(let receipt, _, _, _) = result { return answer(entry.id.rawValue, .success(receipt)) }
+        if case .accepted(let receipt, _, _) = result { return answer(entry.id.rawValue, .success(receipt)) }
         answer(entry.id.rawValue, .failure(doubt(entry, operation, error)))
     }
 
@@ -89,25 +90,40 @@ extension Outbox {
         return (error.cause as? DiskError)?.isOfValue != true
     }
 
-    private func store(_ ends: ArraySlice<(Outbox.Entry, OutboxResult)>, _ operation: OutboxOperation) throws {
+    private func store(
+        _ ends: ArraySlice<(Outbox.Entry, OutboxResult)>,
+        _ operation: OutboxOperation,
+        _ now: Moment
+    ) throws {
         var update = CacheUpdate()
-        for (entry, result) in ends { try plan(entry, result, operation, &update) }
+        for (entry, result) in ends { try plan(entry, result, operation, now, &update) }
         try commit(update, ends.map { ($0, $1.names) })
         for (entry, result) in ends { finish(entry, result, operation) }
     }
 
     /// Stores the result of one operation. If an acknowledgement cannot be stored, the operation ends nevertheless, because the server
     /// has carried it out: the values that the acknowledgement would change are invalidated.
-    private func storeAlone(_ entry: Outbox.Entry, _ result: OutboxResult, _ operation: OutboxOperation) throws {
-        do { try store([(entry, result)], operation) } catch  where !Self.isOfStore(error) {
-            guard case .accepted(_, let acknowledge, var visibleAt, let names) = result else { throw error }
+    private func storeAlone(
+        _ entry: Outbox.Entry,
+        _ result: OutboxResult,
+        _ operation: OutboxOperation,
+        _ now: Moment
+    ) throws {
+        do { try store([(entry, result)], operation, now) } catch  where !Self.isOfStore(error) {
+            guard case .accepted(_, let acknowledge, let names) = result else { throw error }
             var acknowledged = CacheUpdate()
             acknowledge(&acknowledged)
-            var update = acknowledged.invalidatingItsKeys
-            // The change stays visible until a value of the server that contains it is stored.
-            visibleAt.merge(acknowledged.versions) { given, _ in given }
-            removal(of: entry, visibleAt: visibleAt, in: &update)
-            try commit(update, [(entry, names)])
+            let changes = shown(by: entry)
+            func end(keeping accepted: [CacheUpdate.Step]) throws {
+                var update = acknowledged.invalidatingItsKeys
+                update.steps += accepted
+                removal(of: entry, in: &update)
+                try commit(update, [(entry, names)])
+            }
+            // The change stays visible until a value of the server that contains it is stored, if it can be applied to the stored value.
+            do { try end(keeping: changes?.accepted ?? []) } catch  where !Self.isOfStore(error) {
+                try end(keeping: changes?.invalidations ?? [])
+            }
             let text =
                 "The server has carried out operation \(entry.id) (\"\(operation.name)\"), and its acknowledgement cannot be stored. The "
                 + "operation has ended, and the values that it changed are invalidated. (\(LarderError(error).description))"
@@ -163,11 +179,19 @@ extension Outbox {
         var local = local
         var rewritten: [Outbox.Entry] = []
         for (entry, names) in names { rewritten += rename(names, behind: entry, in: &local) }
+        let ids = names.map { (scope: $0.entry.scope, names: $0.names) }
+        local.rows.append { transaction in
+            let stored = try transaction.read { reading in try reading.metadata(ServerIDs.metadataKey) }
+            var known = ServerIDs(encoded: stored)
+            for (scope, names) in ids { known.add(names, in: scope) }
+            try transaction.setMetadata(try known.encoded(), for: ServerIDs.metadataKey)
+        }
         do { try store(local) } catch  where !isLast && Overtaken.isCause(of: error) {
             return false
         }
         state.withLock { state in
             for entry in rewritten { state.queue.update(entry.id.rawValue) { $0.payload = entry.payload } }
+            for (scope, names) in ids { state.serverIDs.add(names, in: scope) }
         }
         return true
     }
@@ -180,18 +204,20 @@ extension Outbox {
         _ entry: Outbox.Entry,
         _ result: OutboxResult,
         _ operation: OutboxOperation,
+        _ now: Moment,
         _ update: inout CacheUpdate
     ) throws {
         switch result {
-        case .accepted(_, let acknowledge, let visibleAt, _):
+        case .accepted(_, let acknowledge, _):
             let known = update.steps.count
             // The server's value is stored first: otherwise neither would be shown in between.
             acknowledge(&update)
+            if update.steps.count == known { update.steps += shown(by: entry)?.accepted ?? [] }
             if entry.isInDoubt {
                 // The reply may be the stored one to an earlier attempt, and older than what the change feed has covered since.
                 for case .put(let draft, _, _, _) in update.steps[known...] { update.invalidate(draft.key) }
             }
-            removal(of: entry, visibleAt: visibleAt, in: &update)
+            removal(of: entry, in: &update)
         case .rejected(let error, let rejection):
             if error.isUnreadableAcceptance {
                 // The server has carried it out, and its new value is not known.
@@ -203,20 +229,32 @@ extension Outbox {
             store(row, in: &update)
             if let rejection {
                 let bytes = try rejection.encoded(for: entry.idempotencyKey)
-                let key = Outbox.Rejection.metadataKey(entry.id.rawValue)
+                let key = DiskOutboxRow.noteKey(entry.id.rawValue)
                 update.rows.append { transaction in try transaction.setMetadata(bytes, for: key) }
             }
             hide(entry, in: &update)
         case .unsent:
-            if operation.isThrough && !entry.isInDoubt { return failure(of: entry, in: &update) }
-            var row = entry.row
-            row.state = (entry.isInDoubt ? Outbox.Entry.State.inDoubt : .pending).rawValue
-            store(row, in: &update)
-        case .retry:
-            var row = entry.row
-            row.state = Outbox.Entry.State.inDoubt.rawValue
-            store(row, in: &update)
+            if operation.isThrough { return failure(of: entry, in: &update) }
+            try store(entry, as: .pending, result.wait, now, in: &update)
+        case .retry: try store(entry, as: .inDoubt, result.wait, now, in: &update)
         }
+    }
+
+    /// Stores that an operation is sent again, and how long the server has asked to wait.
+    private func store(
+        _ entry: Outbox.Entry,
+        as newState: Outbox.Entry.State,
+        _ wait: Duration,
+        _ now: Moment,
+        in update: inout CacheUpdate
+    ) throws {
+        var row = entry.row
+        row.state = newState.rawValue
+        store(row, in: &update)
+        let hold = Outbox.Hold(of: entry, for: wait, at: now.wall)
+        guard hold != nil || entry.hold != nil else { return }
+        let (bytes, key) = (try hold?.encoded(), DiskOutboxRow.noteKey(entry.id.rawValue))
+        update.rows.append { transaction in try transaction.setMetadata(bytes, for: key) }
     }
 
     private func store(_ row: DiskOutboxRow, in update: inout CacheUpdate) {
@@ -240,11 +278,7 @@ extension Outbox {
         var rewritten: [Outbox.Entry] = []
         for (old, operation) in waiting {
             var new = old
-            do { new.payload = try operation.rename(old.payload, names) } catch {
-                // The operation is sent unchanged, and the server decides.
-                state.withLock { $0.problems.append(LarderError(error)) }
-                continue
-            }
+            new.payload = renamed(old.payload, names, operation)
             guard new.payload != old.payload else { continue }
             storePayload(new.payload, of: old, in: &update)
             hide(old, in: &update)
@@ -255,7 +289,7 @@ extension Outbox {
     }
 
     /// Replaces the payload of a row, whose state stays. The update fails if another process has changed the operation.
-    private func storePayload(_ payload: [UInt8], of entry: Outbox.Entry, in update: inout CacheUpdate) {
+    func storePayload(_ payload: [UInt8], of entry: Outbox.Entry, in update: inout CacheUpdate) {
         let number = entry.id.rawValue
         update.mayUseReserve = true
         update.rows.append { transaction in
@@ -271,7 +305,7 @@ extension Outbox {
     private func finish(_ entry: Outbox.Entry, _ result: OutboxResult, _ operation: OutboxOperation) {
         let id = entry.id.rawValue
         switch result {
-        case .accepted(let receipt, _, _, _):
+        case .accepted(let receipt, _, _):
             // Reported first: who sees that the outbox is empty has been told what has become of its operations.
             core.configuration.onEvent(.operation(operation.name, entry.id, .accepted))
             forget(entry)
@@ -293,13 +327,13 @@ extension Outbox {
             tell(.rejected)
             core.configuration.onEvent(.operation(operation.name, entry.id, .rejected(error)))
         case .unsent(let error):
-            if operation.isThrough && !entry.isInDoubt {
+            if operation.isThrough {
                 forget(entry)
                 return answer(id, .failure(error))
             }
-            postpone(entry, error, operation, after: nil, isInDoubt: entry.isInDoubt)
-        case .retry(let error, let after):
-            postpone(entry, error, operation, after: after, isInDoubt: true)
+            postpone(entry, error, operation, after: result.wait, isInDoubt: false)
+        case .retry(let error, _):
+            postpone(entry, error, operation, after: result.wait, isInDoubt: true)
             tell(.inDoubt)
             answer(id, .failure(doubt(entry, operation, error)))
         }
@@ -316,19 +350,20 @@ extension Outbox {
         waiter?.resume(returning: result)
     }
 
-    /// Schedules a retry: full jitter, and not before `Retry-After`.
+    /// Schedules a retry: full jitter, and not before the server has asked for it.
     private func postpone(
         _ entry: Outbox.Entry,
         _ error: LarderError,
         _ operation: OutboxOperation,
-        after asked: Duration?,
+        after least: Duration,
         isInDoubt: Bool
     ) {
         let longest = operation.retry.backoffMaximum(attempt: max(1, entry.attempts))
-        let least = max(asked ?? .zero, error.retryAfter ?? .zero)
         let wait = least + longest * core.configuration.random()
-        let now = core.now().uptime
+        let moment = core.now()
+        let now = moment.uptime
         let due = now + wait
+        let hold = Outbox.Hold(of: entry, for: least, at: moment.wall)
         state.withLock { state in
             state.queue.update(entry.id.rawValue) { entry in
                 entry.state = isInDoubt ? .inDoubt : .pending
@@ -337,6 +372,7 @@ extension Outbox {
                 if error.isUnreadableAcceptance { entry.unreadableReplies += 1 }
                 entry.due = due
                 if least > .zero { entry.heldUntil = now + least }
+                entry.hold = hold
             }
         }
         core.configuration.onEvent(.operation(operation.name, entry.id, .postponed(error, wait)))
@@ -347,36 +383,6 @@ extension Outbox {
         guard batch.count > 1, results.allSatisfy({ $0.mayBeCausedByOneOperation }) else { return }
         state.withLock { state in
             for entry in batch { state.queue.update(entry.id.rawValue) { $0.failureCount += 1 } }
-        }
-    }
-}
-
-extension CacheUpdate {
-    /// Invalidates the values that this update would change.
-    fileprivate var invalidatingItsKeys: CacheUpdate {
-        var update = CacheUpdate()
-        for step in steps {
-            switch step {
-            case .put(let draft, _, _, _): update.invalidate(draft.key)
-            case .modify(let key, _), .remove(let key, _), .touch(let key, _, _), .invalidate(let key):
-                update.invalidate(key)
-            case .putQuery(let query, _): update.invalidate(query.key)
-            case .insertNewest(let items): update.invalidate(items.timeline)
-            case .editQuery(let key, _), .mergeQuery(let key, _), .touchQuery(let key, _, _), .removeQuery(let key),
-                .invalidateQuery(let key):
-                update.invalidate(key)
-            case .invalidateTag: update.steps.append(step)
-            case .token, .metadata, .overlay, .queryOverlay, .reread, .rereadQuery, .keepOffDisk, .declareList:
-                break
-            }
-        }
-        return update
-    }
-
-    /// The versions of the entities that it stores.
-    fileprivate var versions: [EntityKey: Int64] {
-        steps.reduce(into: [:]) { versions, step in
-            if case .put(let draft, _, _, _) = step { versions[draft.key] = draft.version }
         }
     }
 }

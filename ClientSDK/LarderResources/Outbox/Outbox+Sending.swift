@@ -212,7 +212,7 @@ extension Outbox {
             return
         }
         changed()
-        let batch: [Outbox.Entry]
+        var batch: [Outbox.Entry]
         do {
             batch = try mark(taken, operation)
         } catch {
@@ -224,15 +224,18 @@ extension Outbox {
         }
         guard !batch.isEmpty else { return signal.put(()) }
         for _ in batch { tell(.sent) }
+        let marked = batch
         let results: [OutboxResult]
         do {
-            results = try await within(
+            let carriedOut = try await within(
                 operation.timeout,
                 clock: core.configuration.monotonicClock,
                 sleeper: core.configuration.monotonicClock
             ) {
-                await self.carryOut(batch, operation)
+                await self.carryOut(marked, operation)
             }
+            batch = carriedOut.batch
+            results = carriedOut.results
         } catch {
             let failure =
                 error is TimeLimitExceeded
@@ -247,7 +250,13 @@ extension Outbox {
     }
 
     /// Sends a batch. While a caller waits for it, it is sent again under its key after a 429 or 503 with a short `Retry-After`.
-    private func carryOut(_ batch: [Outbox.Entry], _ operation: OutboxOperation) async -> [OutboxResult] {
+    ///
+    /// - Returns: the operations, in doubt if an attempt before the last one may have been carried out, and their results.
+    private func carryOut(
+        _ marked: [Outbox.Entry],
+        _ operation: OutboxOperation
+    ) async -> (batch: [Outbox.Entry], results: [OutboxResult]) {
+        var batch = marked
         let clock = core.configuration.monotonicClock
         let count = batch.count == 1 ? "" : " × \(batch.count)"
         let number = batch.map(\.attempts).max() ?? 1
@@ -258,18 +267,24 @@ extension Outbox {
         let start = clock.uptime
         var attempt = 1
         while true {
-            let results = await reason.around { await operation.send(batch) }
+            let sent = batch
+            let outcomes = await reason.around { await operation.send(sent) }
+            let results = zip(sent, outcomes).map { entry, result in
+                entry.isInDoubt ? result.afterDoubt(isAwaited: operation.isThrough) : result
+            }
             guard operation.isThrough, batch.count == 1, let entry = batch.first, let asked = results.first?.shortPause,
                 attempt < operation.retry.attemptsMaximum, mayRepeat(entry)
-            else { return results }
+            else { return (batch, results) }
             let wait = asked + operation.retry.backoffMaximum(attempt: attempt) * core.configuration.random()
             // Otherwise the time limit would replace the server's answer and its pause.
-            guard clock.uptime - start + wait < operation.timeout else { return results }
+            guard clock.uptime - start + wait < operation.timeout else { return (batch, results) }
             do { try await clock.sleep(until: clock.uptime + wait) } catch {
                 // The time limit has ended, which is the result.
-                return results
+                return (batch, results)
             }
-            guard mayRepeat(entry) else { return results }
+            guard mayRepeat(entry) else { return (batch, results) }
+            // The server may have carried out what it, or a gateway before it, has answered with 503.
+            batch[0].isInDoubt = true
             attempt += 1
         }
     }

@@ -13,22 +13,22 @@ extension Outbox {
 
     // MARK: Reading rows
 
-    /// The rows after a number, each with its rejection, if any.
-    static func rows(in disk: DiskStore, after number: Int64) throws -> [(DiskOutboxRow, Outbox.Rejection?)] {
+    /// The operations of the rows after a number.
+    static func entries(in disk: DiskStore, after number: Int64) throws -> [Outbox.Entry] {
         try disk.readOutbox(after: number) { transaction, rows in
-            var read: [(DiskOutboxRow, Outbox.Rejection?)] = []
-            for row in rows { read.append((row, try rejection(of: row, in: transaction))) }
+            var read: [Outbox.Entry] = []
+            for row in rows { read.append(try entry(row, in: transaction)) }
             return read
         }
     }
 
-    private static func rejection(
-        of row: DiskOutboxRow,
+    /// The operation of a row, with what is stored beside it.
+    private static func entry(
+        _ row: DiskOutboxRow,
         in transaction: borrowing DiskStore.ReadTransaction
-    ) throws -> Outbox.Rejection? {
-        guard row.state == Outbox.Entry.State.rejected.rawValue else { return nil }
-        let bytes = try transaction.metadata(Outbox.Rejection.metadataKey(row.sequence))
-        return bytes.flatMap { Outbox.Rejection(encoded: $0, for: row.idempotencyKey) }
+    ) throws -> Outbox.Entry {
+        // A row that was never sent has nothing beside it.
+        Outbox.Entry(row, note: row.attempts > 0 ? try transaction.metadata(DiskOutboxRow.noteKey(row.sequence)) : nil)
     }
 
     /// Makes the update fail unless the row is as expected: another process may have changed it.
@@ -79,13 +79,13 @@ extension Outbox {
             return nil
         }
         let known = state.withLock { $0.lastSeen }
-        let rows = try Self.rows(in: disk, after: known)
+        let entries = try Self.entries(in: disk, after: known)
         var update = CacheUpdate()
         update.isMemoryOnly = true
-        for (row, rejection) in rows where state.withLock({ $0.queue[row.sequence] == nil }) {
-            adopt(row, rejection, in: &update)
+        for entry in entries where state.withLock({ $0.queue[entry.id.rawValue] == nil }) {
+            adopt(entry, in: &update)
         }
-        state.withLock { $0.noteSeen(upTo: rows.last?.0.sequence) }
+        state.withLock { $0.noteSeen(upTo: entries.last?.id.rawValue) }
         return update.steps.isEmpty ? nil : try core.carryOutLocally(update)
     }
 
@@ -95,14 +95,14 @@ extension Outbox {
         var waiters: [Waiter] = []
         defer { for waiter in waiters { waiter.resume(returning: .failure(Self.takenOver)) } }
         let commit = try gate.withLock { _ in
-            let rows = try Self.rows(in: disk, after: 0)
+            let entries = try Self.entries(in: disk, after: 0)
             var update = CacheUpdate()
             update.isMemoryOnly = true
-            let numbers = Set(rows.map(\.0.sequence))
-            let vanished = state.withLock { $0.queue.values.filter { !numbers.contains($0.id.rawValue) } }
+            let numbers = Set(entries.map(\.id))
+            let vanished = state.withLock { $0.queue.values.filter { !numbers.contains($0.id) } }
             waiters = vanished.compactMap { absorb($0, in: &update) }
-            for (row, rejection) in rows { adopt(row, rejection, in: &update) }
-            state.withLock { $0.noteSeen(upTo: rows.last?.0.sequence) }
+            for entry in entries { adopt(entry, in: &update) }
+            state.withLock { $0.noteSeen(upTo: entries.last?.id.rawValue) }
             return update.steps.isEmpty ? nil : try core.carryOut(update)
         }
         if let commit { core.announce(commit) }
@@ -146,29 +146,31 @@ extension Outbox {
     /// - Returns: the callers that wait for the results of removed operations.
     private func review(_ entries: [Outbox.Entry], _ disk: DiskStore, in update: inout CacheUpdate) throws -> [Waiter] {
         guard let first = entries.map(\.id.rawValue).min() else { return [] }
-        let rows = try Self.rows(in: disk, after: first - 1)
-        let known = Dictionary(rows.map { ($0.0.sequence, $0) }, uniquingKeysWith: { $1 })
+        let stored = try Self.entries(in: disk, after: first - 1)
+        let known = Dictionary(stored.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
         return entries.compactMap { entry in
-            guard let (row, rejection) = known[entry.id.rawValue] else { return absorb(entry, in: &update) }
-            adopt(row, rejection, in: &update)
+            guard let stored = known[entry.id] else { return absorb(entry, in: &update) }
+            adopt(stored, in: &update)
             return nil
         }
     }
 
     /// Applies the current state of a row.
-    private func adopt(_ row: DiskOutboxRow, _ rejection: Outbox.Rejection?, in update: inout CacheUpdate) {
-        let (known, operation) = state.withLock { ($0.queue[row.sequence], $0.queue.operation(row.operation)) }
-        var entry = Outbox.Entry(row, rejection)
+    private func adopt(_ stored: Outbox.Entry, in update: inout CacheUpdate) {
+        var entry = stored
+        let (known, operation) = state.withLock { ($0.queue[entry.id.rawValue], $0.queue.operation(entry.operation)) }
         if let known {
             let isDecided = (known.state == .rejected) != (entry.state == .rejected)
-            guard isDecided || known.payload != row.payload || known.idempotencyKey != row.idempotencyKey else {
+            guard isDecided || known.payload != entry.payload || known.idempotencyKey != entry.idempotencyKey else {
                 return
             }
             entry.due = known.due
             entry.heldUntil = known.heldUntil
             if operation != nil, known.state != .rejected { hide(known, in: &update) }
         } else {
-            let now = core.now().uptime
+            let moment = core.now()
+            let now = moment.uptime
+            entry.applyHold(at: moment)
             if let operation, entry.attempts > 0 {
                 entry.due = now + operation.retry.backoffMaximum(attempt: entry.attempts) * core.configuration.random()
             }
@@ -236,9 +238,11 @@ extension Outbox {
         wake(at: due)
     }
 
-    /// Marks a batch as being sent before its first byte is sent: after process death its outcome is unknown.
+    /// Marks a batch as being sent before its first byte is sent: after process death its outcome is unknown. Temporary client IDs whose
+    /// entities have server IDs by now are replaced.
     ///
-    /// - Returns: the operations to send. The others were sent or decided about by another process.
+    /// - Returns: the operations to send. The others were sent or decided about by another process, or the server has asked another
+    ///   process to wait.
     func mark(_ batch: [Outbox.Entry], _ operation: OutboxOperation) throws -> [Outbox.Entry] {
         guard core.outboxDisk != nil else { return batch }
         let found = FoundRows()
@@ -247,41 +251,43 @@ extension Outbox {
         // Synced before the first byte leaves, and with it the earlier commit that holds the key: after a power loss an awaited
         // write that was sent must be found in doubt, and not as one that nobody has sent.
         if operation.isThrough { update.durability = .powerLoss }
+        let now = core.now()
         update.rows.append { transaction in
-            var rows: [Int64: DiskOutboxRow] = [:]
+            var rows: [Int64: Outbox.Entry] = [:]
             for entry in batch {
                 let number = entry.id.rawValue
                 let row = try transaction.read { reading in try reading.outbox(after: number - 1, limit: 1) }.first
                 guard var row, row.sequence == number, row.operation == entry.operation, row.scope == entry.scope
                 else { continue }
-                rows[number] = row
-                guard row.state != Outbox.Entry.State.rejected.rawValue else { continue }
+                let known = try transaction.read { [row] reading in try Self.entry(row, in: reading) }
+                rows[number] = known
+                guard known.state != .rejected, !entry.mustWait(for: known, at: now) else { continue }
                 row.state = Outbox.Entry.State.sending.rawValue
                 row.attempts = max(row.attempts + 1, Int64(entry.attempts))
                 try transaction.update(row)
             }
-            found.set(rows)
+            let ids = try transaction.read { reading in try reading.metadata(ServerIDs.metadataKey) }
+            found.set(rows, ServerIDs(encoded: ids))
         }
         try core.commit(update)
-        let rows = found.rows
-        let isAsKnown = batch.allSatisfy { entry in
-            rows[entry.id.rawValue].map {
-                $0.payload == entry.payload && $0.idempotencyKey == entry.idempotencyKey
-                    && $0.state != Outbox.Entry.State.rejected.rawValue
-            }
-                ?? false
-        }
+        let (rows, ids) = found.value
         // No other process sends while this one holds the lock: a row that is marked as being sent is in doubt.
         let marked = batch.compactMap { entry -> Outbox.Entry? in
-            guard let row = rows[entry.id.rawValue], row.state != Outbox.Entry.State.rejected.rawValue else {
+            guard let row = rows[entry.id.rawValue], row.state != .rejected, !entry.mustWait(for: row, at: now) else {
                 return nil
             }
             var entry = entry
             entry.payload = row.payload
             // Another process may have edited the operation: for the server it is another one then.
             entry.idempotencyKey = row.idempotencyKey
-            entry.attempts = max(Int(row.attempts) + 1, entry.attempts)
-            entry.isInDoubt = entry.isInDoubt || row.state != Outbox.Entry.State.pending.rawValue
+            entry.attempts = max(row.attempts + 1, entry.attempts)
+            entry.isInDoubt = entry.isInDoubt || row.isInDoubt
+            entry.hold = row.hold
+            return entry
+        }
+        let renamed = marked.map { entry in
+            var entry = entry
+            entry.payload = self.renamed(entry.payload, ids[entry.scope], operation)
             return entry
         }
         state.withLock { state in
@@ -290,18 +296,49 @@ extension Outbox {
                     known.idempotencyKey = entry.idempotencyKey
                     known.attempts = entry.attempts
                     known.isInDoubt = entry.isInDoubt
+                    known.hold = entry.hold
+                }
+            }
+            for entry in batch {
+                guard var row = rows[entry.id.rawValue], entry.mustWait(for: row, at: now) else { continue }
+                row.applyHold(at: now)
+                let held = row
+                state.queue.update(entry.id.rawValue) { known in
+                    known.state = held.state
+                    known.attempts = held.attempts
+                    known.isInDoubt = held.isInDoubt
+                    known.hold = held.hold
+                    known.heldUntil = held.heldUntil
                 }
             }
         }
-        if !isAsKnown { try takeOver(marked, of: batch, rows, operation) }
-        return marked
+        let isAsKnown = batch.allSatisfy { entry in
+            rows[entry.id.rawValue].map {
+                $0.payload == entry.payload && $0.idempotencyKey == entry.idempotencyKey && $0.state != .rejected
+            } ?? false
+        }
+        if !isAsKnown || zip(marked, renamed).contains(where: { $0.payload != $1.payload }) {
+            try takeOver(renamed, from: marked, of: batch, rows, operation)
+        }
+        return renamed
     }
 
-    /// Applies rows that other processes have changed or removed.
+    /// A payload with server IDs in place of temporary ones. If it cannot be replaced, the operation is sent unchanged, and the server
+    /// decides.
+    func renamed(_ payload: [UInt8], _ ids: [String: String], _ operation: OutboxOperation) -> [UInt8] {
+        guard !ids.isEmpty else { return payload }
+        do { return try operation.rename(payload, ids) } catch {
+            state.withLock { $0.problems.append(LarderError(error)) }
+            return payload
+        }
+    }
+
+    /// Applies rows that other processes have changed or removed, and stores payloads whose temporary IDs were replaced.
     private func takeOver(
-        _ marked: [Outbox.Entry],
+        _ renamed: [Outbox.Entry],
+        from marked: [Outbox.Entry],
         of batch: [Outbox.Entry],
-        _ rows: [Int64: DiskOutboxRow],
+        _ rows: [Int64: Outbox.Entry],
         _ operation: OutboxOperation
     ) throws {
         var update = CacheUpdate()
@@ -312,12 +349,14 @@ extension Outbox {
             if let waiter = absorb(entry, in: &update) { waiters.append(waiter) }
         }
         for entry in batch {
-            guard let row = rows[entry.id.rawValue], row.state == Outbox.Entry.State.rejected.rawValue else { continue }
-            let rejection = try core.outboxDisk?.read { transaction in try Self.rejection(of: row, in: transaction) }
-            adopt(row, rejection, in: &update)
+            guard let row = rows[entry.id.rawValue], row.state == .rejected else { continue }
+            adopt(row, in: &update)
+        }
+        for (old, new) in zip(marked, renamed) where old.payload != new.payload {
+            storePayload(new.payload, of: old, in: &update)
         }
         let payloads = Dictionary(batch.map { ($0.id, $0.payload) }, uniquingKeysWith: { $1 })
-        for entry in marked where payloads[entry.id] != entry.payload {
+        for entry in renamed where payloads[entry.id] != entry.payload {
             if let old = batch.first(where: { $0.id == entry.id }) { hide(old, in: &update) }
             showAgain(entry, operation, in: &update)
             state.withLock { $0.queue.update(entry.id.rawValue) { $0.payload = entry.payload } }
@@ -342,11 +381,19 @@ struct Overtaken: Error {
     }
 }
 
-/// The rows that a transaction has read, as they were before it.
+extension Outbox.Entry {
+    /// Whether the server has asked another process to wait before it sends the operation again.
+    fileprivate func mustWait(for row: Outbox.Entry, at now: Moment) -> Bool {
+        guard row.state != .rejected, let stored = row.hold, stored.attempt != hold?.attempt else { return false }
+        return stored.left(at: now.wall) > .zero
+    }
+}
+
+/// What a transaction has read: the rows as they were before it, and the server IDs.
 private final class FoundRows: Sendable {
-    private let found = Mutex<[Int64: DiskOutboxRow]>([:])
+    private let found = Mutex<([Int64: Outbox.Entry], ServerIDs)>(([:], ServerIDs()))
 
-    var rows: [Int64: DiskOutboxRow] { found.withLock { $0 } }
+    var value: ([Int64: Outbox.Entry], ServerIDs) { found.withLock { $0 } }
 
-    func set(_ rows: [Int64: DiskOutboxRow]) { found.withLock { $0 = rows } }
+    func set(_ rows: [Int64: Outbox.Entry], _ ids: ServerIDs) { found.withLock { $0 = (rows, ids) } }
 }

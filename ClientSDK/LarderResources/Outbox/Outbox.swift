@@ -43,6 +43,8 @@ public final class Outbox: Sendable {
         /// The error of the store or the lock since the last progress, and the total number of errors.
         var storeFailure: LarderError?
         var storeFailures = 0
+        /// The server IDs of entities whose creation has ended recently.
+        var serverIDs = ServerIDs()
         /// Errors to report after the gate is released.
         var problems: [LarderError] = []
     }
@@ -69,12 +71,13 @@ public final class Outbox: Sendable {
 
     private func load() throws {
         guard let disk = core.outboxDisk else { return }
-        let rows = try Self.rows(in: disk, after: 0)
+        let entries = try Self.entries(in: disk, after: 0)
+        let now = core.now()
         state.withLock { state in
-            for (row, rejection) in rows {
-                let entry = Outbox.Entry(row, rejection)
+            for var entry in entries {
+                entry.applyHold(at: now)
                 state.queue.put(entry)
-                state.lastSeen = row.sequence
+                state.lastSeen = entry.id.rawValue
             }
         }
     }
@@ -95,16 +98,22 @@ public final class Outbox: Sendable {
     }
 
     private func register(_ operation: OutboxOperation) {
-        let restored = state.withLock { state -> [Outbox.Entry] in
-            guard state.queue.register(operation) else { return [] }
-            return state.queue.entries(of: operation.name).filter { $0.state != .rejected }
+        let commit = gate.withLock { _ -> Commit? in
+            // Their changes are shown before they can be sent: an operation that has ended must not be shown afterwards.
+            let restored = state.withLock { state -> [Outbox.Entry] in
+                guard state.queue.operation(operation.name) == nil else { return [] }
+                return state.queue.entries(of: operation.name).filter { $0.state != .rejected }
+            }
+            var update = CacheUpdate()
+            for entry in restored { showAgain(entry, operation, in: &update) }
+            var commit: Commit?
+            do { if !update.steps.isEmpty { commit = try core.carryOutLocally(update) } } catch {
+                state.withLock { $0.problems.append(LarderError(error)) }
+            }
+            state.withLock { _ = $0.queue.register(operation) }
+            return commit
         }
-        guard !restored.isEmpty else { return }
-        var update = CacheUpdate()
-        for entry in restored { showAgain(entry, operation, in: &update) }
-        // The update writes nothing to the disk.
-        update.isMemoryOnly = true
-        do { try core.commit(update) } catch { core.configuration.onEvent(.storageFailed(error)) }
+        if let commit { core.announce(commit) }
         tellProblems()
         signal.put(())
     }
@@ -156,28 +165,15 @@ public final class Outbox: Sendable {
         do { return try operation.changes(entry.payload) } catch { return nil }
     }
 
-    /// Removes the local changes of an operation, or limits them until the server's value has a version.
-    func hide(_ entry: Outbox.Entry, visibleAt: [EntityKey: Int64] = [:], in update: inout CacheUpdate) {
+    /// Removes the local changes of an operation.
+    func hide(_ entry: Outbox.Entry, in update: inout CacheUpdate) {
         guard let changes = shown(by: entry) else { return }
-        hide(changes, of: entry.id.rawValue, visibleAt: visibleAt, in: &update)
+        hide(changes, of: entry.id.rawValue, in: &update)
     }
 
-    func hide(
-        _ changes: Outbox.LocalChanges,
-        of id: Int64,
-        visibleAt: [EntityKey: Int64] = [:],
-        in update: inout CacheUpdate
-    ) {
+    func hide(_ changes: Outbox.LocalChanges, of id: Int64, in update: inout CacheUpdate) {
         for (key, _) in changes.entities {
-            let version = visibleAt[key]
-            update.steps.append(
-                .overlay(key) { list in
-                    guard let version, let index = list.firstIndex(where: { $0.operation == id }) else {
-                        return list.removeAll { $0.operation == id }
-                    }
-                    list[index].endsAtVersion = version
-                }
-            )
+            update.steps.append(.overlay(key) { $0.removeAll { $0.operation == id } })
         }
         for (key, _) in changes.queries {
             update.steps.append(.queryOverlay(key) { $0.removeAll { $0.operation == id } })
@@ -199,9 +195,9 @@ public final class Outbox: Sendable {
         return (nil, commit)
     }
 
-    func removal(of entry: Outbox.Entry, visibleAt: [EntityKey: Int64] = [:], in update: inout CacheUpdate) {
+    func removal(of entry: Outbox.Entry, in update: inout CacheUpdate) {
         removeRow(of: entry, in: &update)
-        hide(entry, visibleAt: visibleAt, in: &update)
+        hide(entry, in: &update)
     }
 
     /// Removes an awaited write whose caller learns that it has no effect. The removal is synced before: a row that comes back after a loss of
@@ -214,10 +210,10 @@ public final class Outbox: Sendable {
     func removeRow(of entry: Outbox.Entry, in update: inout CacheUpdate) {
         let id = entry.id.rawValue
         update.mayUseReserve = true
-        let hasRejection = entry.rejection != nil
+        let hasNote = entry.rejection != nil || entry.hold != nil
         update.rows.append { transaction in
             try transaction.removeOperation(id)
-            if hasRejection { try transaction.setMetadata(nil, for: Outbox.Rejection.metadataKey(id)) }
+            if hasNote { try transaction.setMetadata(nil, for: DiskOutboxRow.noteKey(id)) }
         }
     }
 

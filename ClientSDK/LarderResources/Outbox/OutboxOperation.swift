@@ -171,17 +171,17 @@ struct OutboxOperation: Sendable {
         var next = outcomes.makeIterator()
         return zip(entries, attempts).map { entry, attempt in
             guard let attempt, let outcome = next.next() else {
-                // It is kept and reported: another version of the application may be able to decode it.
+                // Another version of the application may be able to decode it. It is kept, unless it is an awaited write that no process
+                // has begun to send.
                 let error = LarderError(.encoding, "The stored operation cannot be read by this version.")
                 return .rejected(error, nil)
             }
             switch outcome {
-            case .accepted(let receipt, let visibleAt):
+            case .accepted(let receipt):
                 let input = attempt.input
                 return .accepted(
                     receipt,
                     acknowledge: { acknowledge(input, receipt, &$0) },
-                    visibleAt: visibleAt,
                     serverIDs: serverIDs(input, receipt)
                 )
             case .rejected(let error): return .rejected(error, nil)
@@ -200,7 +200,6 @@ enum OutboxResult: Sendable {
     case accepted(
         any Sendable,
         acknowledge: @Sendable (inout CacheUpdate) -> Void,
-        visibleAt: [EntityKey: Int64],
         serverIDs: [String: String]
     )
     /// The rejection is nil until the time of the rejection is known (`rejected(at:)`).
@@ -213,9 +212,35 @@ enum OutboxResult: Sendable {
         return .rejected(error, Outbox.Rejection(error, at: time))
     }
 
+    /// The meaning of this result for an operation of which an earlier attempt may have been carried out: the only place that decides
+    /// whether nothing was sent.
+    ///
+    /// | result of the attempt | meaning after such an attempt |
+    /// | --- | --- |
+    /// | accepted, rejected by the server | the same |
+    /// | unsent | unknown |
+    /// | an awaited write cannot be sent (it cannot be decoded, encoded or validated) | unknown |
+    /// | a transient failure or an unknown outcome | unknown |
+    func afterDoubt(isAwaited: Bool) -> OutboxResult {
+        switch self {
+        case .unsent(let error): .retry(error, after: nil)
+        case .rejected(let error, _) where isAwaited && error.isOfRequest: .retry(error, after: nil)
+        case .accepted, .rejected, .retry: self
+        }
+    }
+
     /// The server IDs that later operations need.
     var names: [String: String] {
-        if case .accepted(_, _, _, let names) = self { names } else { [:] }
+        if case .accepted(_, _, let names) = self { names } else { [:] }
+    }
+
+    /// How long the server has asked to wait before the next attempt.
+    var wait: Duration {
+        switch self {
+        case .accepted, .rejected: .zero
+        case .unsent(let error): max(error.retryAfter ?? .zero, .zero)
+        case .retry(let error, let after): max(after ?? .zero, error.retryAfter ?? .zero, .zero)
+        }
     }
 
     /// The `Retry-After` of a server that has turned the operation away, if a caller can wait for it.
@@ -228,6 +253,13 @@ enum OutboxResult: Sendable {
     var mayBeCausedByOneOperation: Bool {
         guard case .retry(let error, _) = self else { return false }
         return error.status == 500 || error.code == .unexpectedReply
+    }
+}
+
+extension LarderError {
+    /// Whether the attempt was not sent because of its own content: the server has decided nothing.
+    fileprivate var isOfRequest: Bool {
+        status == nil && [Code.encoding, .invalidArgument, .notValidated].contains(code)
     }
 }
 

@@ -70,7 +70,8 @@ public struct WriteBehind<Input: Codable & Sendable, Receipt: Sendable>: CacheCo
     public var changes: @Sendable (Input, inout Outbox.LocalChanges) -> Void
     /// Sends a batch, and returns one outcome per operation in the same order.
     public var send: @Sendable ([Outbox.Attempt<Input>]) async throws -> [Outbox.Outcome<Receipt>]
-    /// Stores the server's answer, before the operation is removed. It may be called more than once for one receipt. If the answer
+    /// Stores the server's answer, before the operation is removed. It may be called more than once for one receipt. If it changes
+    /// nothing, as by default, the stored entities keep the local changes, and they and the changed lists are invalidated. If the answer
     /// cannot be stored, the operation ends nevertheless, and the values that it would change are invalidated.
     /// After an attempt with an unknown outcome, the entities that it puts are stored as stale: the reply may be the stored one to that
     /// attempt, and older than later changes.

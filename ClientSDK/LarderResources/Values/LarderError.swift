@@ -169,7 +169,7 @@ extension ErrorCode where Scope == LarderError {
     public static var closed: Self { Self(rawValue: "closed") }
     /// An operation waits in the outbox, and no operation of its name is registered in this process.
     public static var unregistered: Self { Self(rawValue: "unregistered") }
-    /// Operations wait in the outbox, which is paused or was never resumed.
+    /// The outbox is paused or was never resumed: the operations in it wait, and an awaited write was not stored.
     public static var paused: Self { Self(rawValue: "paused") }
     /// An argument is invalid; the description says what to pass instead.
     public static var invalidArgument: Self { Self(rawValue: "invalidArgument") }

@@ -1,10 +1,11 @@
-import LarderResources
 import LarderTesting
 import LarderTime
 import SDKTestSupport
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import LarderResources
 
 @Suite("Outbox: registration", .oneMinute)
 struct OutboxRegistrationTests {
@@ -38,6 +39,27 @@ struct OutboxRegistrationTests {
         cache.outbox.resume()
         #expect(try await cache.outbox.drain(within: .seconds(1)).remaining.isEmpty)
         #expect(server.post("1").isMine && unregistered().isEmpty)
+    }
+
+    @Test func `no operation can be sent before its pending change is shown, also if it is registered after resume`()
+        async throws
+    {
+        let first = try open()
+        try first.enqueue(Tap(post: "1", isLike: true), server.operation)
+        first.close()
+        let cache = try scene.cache()
+        cache.outbox.resume()
+        var operation = server.operation
+        let plain = operation.changes
+        let outbox = cache.outbox
+        let wasReady = Mutex<[Bool]>([])
+        operation.changes = { tap, changes in
+            wasReady.withLock { $0.append(outbox.state.withLock { $0.queue.hasReady || $0.queue.status.inFlight > 0 }) }
+            plain(tap, &changes)
+        }
+        outbox.register(operation)
+        #expect(wasReady.withLock { $0 }.first == false)
+        try await outbox.drained()
     }
 
     @Test func `unregistered operations are reported when sending begins, and end drained`()

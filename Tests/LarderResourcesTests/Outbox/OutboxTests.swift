@@ -196,40 +196,6 @@ struct OutboxTests {
         #expect(server.requests == [["1+"]])
     }
 
-    @Test func `a pending change stays visible until a version with it is seen, also with a lagging replica`()
-        async throws
-    {
-        let cache = try scene.cache()
-        let post = server.post(resource: "1")
-        _ = try await cache.value(post)
-        var operation = server.operation
-        operation.acknowledge = { _, _, _ in }
-        let server = server
-        operation.send = { attempts in
-            try server.send(attempts).map { outcome in
-                guard case .accepted(let post, _) = outcome else { return outcome }
-                return .accepted(post, visibleAt: [Liked.key(post.id): post.revision])
-            }
-        }
-        let silent = operation
-        let seen = SequenceRecorder(cache.snapshots(post, .cacheOnly))
-        try cache.enqueue(Tap(post: "1", isLike: true), silent)
-        cache.outbox.resume()
-        try await cache.outbox.drained()
-        let truth = server.post("1")
-        // The replica does not have the like yet.
-        server.state.withLock { $0.posts["1"] = Liked(id: "1", likes: 10, isMine: false, revision: 1) }
-        #expect(try await cache.refresh(post).value?.isMine == true)
-        server.state.withLock { $0.posts["1"] = truth }
-        #expect(try await cache.refresh(post).value == truth)
-        // After the version was seen, the server's value is shown.
-        server.state.withLock { $0.posts["1"] = Liked(id: "1", likes: 10, isMine: false, revision: 3) }
-        #expect(try await cache.refresh(post).value?.isMine == false)
-        await seen.wait { $0.last?.value?.revision == 3 }
-        let hearts = seen.elements.compactMap { $0.value?.isMine }
-        #expect(hearts.drop { !$0 }.dropLast().allSatisfy { $0 })
-    }
-
     @Test func `the cost of a tap does not grow with the backlog`() throws {
         let cache = try scene.cache()
         let disk = try #require(cache.outboxDisk)
