@@ -26,7 +26,7 @@ public struct Tasks: Sendable {
         self.isCached = isCached
         self.source = source
         self.session = session
-        operation = Self.operation(source)
+        operation = Self.operation(source, cache)
         cache.outbox.register(operation)
     }
 
@@ -141,7 +141,7 @@ public struct Tasks: Sendable {
         }
     }
 
-    private static func operation(_ source: HTTPSource) -> WriteBehind<TaskWrite, WorkItem?> {
+    private static func operation(_ source: HTTPSource, _ cache: LarderCache) -> WriteBehind<TaskWrite, WorkItem?> {
         var operation = WriteBehind<TaskWrite, WorkItem?>(
             "task",
             // One scope for all tasks: a change under a local ID and a later one under the server's ID keep their order.
@@ -153,9 +153,18 @@ public struct Tasks: Sendable {
                 case .delete(let id): changes.remove(WorkItem.self, id)
                 }
             },
-            send: { attempts in
+            send: { [weak cache] attempts in
                 guard let attempt = attempts.first else { return [] }
-                return [.accepted(try await send(attempt.input, attempt.idempotencyKey, source))]
+                var write = attempt.input
+                if case .create = write {
+                } else {
+                    // To the server a local ID is unknown, as one that was deleted.
+                    guard let id = LocalID.serverID(write.id, in: cache) else {
+                        return [.rejected(LocalID.notCreated(write.id))]
+                    }
+                    write = write.replacing([write.id: id])
+                }
+                return [.accepted(try await send(write, attempt.idempotencyKey, source))]
             }
         )
         operation.coalescingKey = { $0.id }
