@@ -277,7 +277,7 @@ let package = Package(
                 "LarderTesting", "TestSupport", "SDKTestSupport",
             ]
         ),
-        tests("LarderDemoTests", ["LarderTransport", "LarderDemo", "LarderTesting", "TestSupport"]),
+        tests("LarderDemoTests", ["LarderTransport", "Larder", "LarderDemo", "LarderTesting", "TestSupport"]),
         tests(
             "LarderCommandTests",
             [
