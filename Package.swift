@@ -193,7 +193,14 @@ let package = Package(
         sdk("LarderServerTesting", ["LarderTesting", "LarderServer", "LarderTime"]),
 
         // Tests: each names all modules that it imports, so that it is rebuilt when one of them changes.
-        .target(name: "TestSupport", path: "Tests/Support", swiftSettings: strict),
+        // It takes over the executor of Swift concurrency in every test process.
+        .target(name: "OrderedJobs", path: "Tests/OrderedJobs"),
+        .target(
+            name: "TestSupport",
+            dependencies: ["OrderedJobs", "LarderTime"],
+            path: "Tests/Support",
+            swiftSettings: strict
+        ),
         .target(
             name: "SDKTestSupport",
             dependencies: ["LarderTime", "LarderStorage", "LarderResources"],

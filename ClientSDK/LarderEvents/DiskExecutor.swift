@@ -1,11 +1,13 @@
 import Dispatch
 import Foundation
+package import LarderTime
 import Synchronization
 
 /// Runs the parts of asynchronous functions that may wait for the disk, on threads of its own, so that they hold neither the caller's
 /// actor nor a thread of the concurrency runtime.
 ///
-/// Jobs begin in order. Threads start when they are needed and end with the executor. Safe from any thread.
+/// Jobs begin in order. Threads start when they are needed and end with the executor. In a process whose work has one order
+/// (`JobOrder`), the jobs have their places in it instead of threads. Safe from any thread.
 package final class DiskExecutor: TaskExecutor {
     private struct State {
         /// With the executor, which must exist until its job has run.
@@ -19,6 +21,15 @@ package final class DiskExecutor: TaskExecutor {
     private final class Workshop: Sendable {
         let state = Mutex(State())
         let wakeUps = DispatchSemaphore(value: 0)
+
+        func runFirst() {
+            guard let (job, executor) = state.withLock({ $0.jobs.popFirst() }) else { return }
+            let thread = Thread.current.threadDictionary
+            let mark = thread[DiskExecutor.mark]
+            thread[DiskExecutor.mark] = true
+            unsafe job.runSynchronously(on: executor.asUnownedTaskExecutor())
+            thread[DiskExecutor.mark] = mark
+        }
 
         func work() {
             while true {
@@ -45,9 +56,15 @@ package final class DiskExecutor: TaskExecutor {
 
     private let workshop = Workshop()
     private let threadsMaximum: Int
+    private let order: JobOrder?
 
-    /// - Parameter threadsMaximum: how many jobs run at once.
-    package init(threadsMaximum: Int) { self.threadsMaximum = max(1, threadsMaximum) }
+    /// - Parameters:
+    ///   - threadsMaximum: how many jobs run at once.
+    ///   - order: the order of the process; nil: threads run the jobs.
+    package init(threadsMaximum: Int, order: JobOrder? = .current) {
+        self.threadsMaximum = max(1, threadsMaximum)
+        self.order = order
+    }
 
     /// Whether no job waits or runs. For tests that let time pass only when nothing is at work.
     package var isIdle: Bool {
@@ -66,6 +83,10 @@ package final class DiskExecutor: TaskExecutor {
     /// Adds a job. Cost: some microseconds, which is the wake-up of a thread.
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
+        if let order {
+            workshop.state.withLock { $0.jobs.append((job, self)) }
+            return order.add { [workshop] in workshop.runFirst() }
+        }
         let (wakes, starts) = workshop.state.withLock { state in
             state.jobs.append((job, self))
             if state.idleCount > 0 {

@@ -1,15 +1,90 @@
 import Foundation
+import OrderedJobs
+import Synchronization
 package import Testing
 
-extension Trait where Self == TimeLimitTrait {
+/// How every test runs: alone, with jobs in an order that its name and the seed of the process decide, and within a time limit.
+///
+/// A test that has failed is repeated with `LARDER_ORDER_SEED=n swift test --filter name`.
+package struct AloneWithinTime: SuiteTrait, TestTrait, TestScoping {
+    @TaskLocal private static var isInTest = false
+    private static let turns = Turns()
+
+    package let isRecursive = true
+    private let limit: Duration
+
+    init(limit: Duration) { self.limit = limit }
+
+    package func scopeProvider(for test: Test, testCase: Test.Case?) -> Self? { testCase == nil ? nil : self }
+
+    package func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @Sendable () async throws -> Void
+    ) async throws {
+        // A suite within a suite may have the trait twice.
+        guard !Self.isInTest else { return try await function() }
+        guard order_is_on() else { return try await perform(function) }
+        await Self.turns.begin()
+        defer { Self.turns.end() }
+        // What earlier tests have left behind ends first.
+        await rest()
+        order_begin(test.name.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 })
+        try await perform(function)
+    }
+
+    private func perform(_ function: @Sendable () async throws -> Void) async throws {
+        try await withoutActuallyEscaping(function) { function in
+            try await Self.$isInTest.withValue(true) {
+                try await withThrowingTaskGroup(of: Bool.self) { group in
+                    group.addTask {
+                        try await function()
+                        return true
+                    }
+                    group.addTask { [limit] in
+                        try await Task.sleep(for: limit)
+                        return false
+                    }
+                    defer { group.cancelAll() }
+                    guard try await group.next() == false else { return }
+                    Issue.record("The test has not ended within \(limit). LARDER_TEST_TIME_FACTOR lengthens the limit.")
+                }
+            }
+        }
+    }
+}
+
+/// Lets one test in at a time.
+private final class Turns: Sendable {
+    private let state = Mutex<(isTaken: Bool, waiting: [CheckedContinuation<Void, Never>])>((false, []))
+
+    func begin() async {
+        await withCheckedContinuation { continuation in
+            let isFree = state.withLock { state in
+                if state.isTaken { state.waiting.append(continuation) }
+                defer { state.isTaken = true }
+                return !state.isTaken
+            }
+            if isFree { continuation.resume() }
+        }
+    }
+
+    func end() {
+        let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            if !state.waiting.isEmpty { return state.waiting.removeFirst() }
+            state.isTaken = false
+            return nil
+        }
+        next?.resume()
+    }
+}
+
+extension Trait where Self == AloneWithinTime {
     /// One minute for each test, times `LARDER_TEST_TIME_FACTOR` of the environment (a whole number, for slow machines).
     ///
-    /// Without that variable the factor is 1 if the number of concurrent tests is limited, and 10 if not, because all tests then start
-    /// at once and their time limits include waiting for a processor.
+    /// Without that variable the factor is 2, or 10 if tests run at once because `LARDER_ORDER_SEED` is off.
     package static var oneMinute: Self {
-        let environment = ProcessInfo.processInfo.environment
-        let isLimited = environment["SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH"] != nil
-        let factor = environment["LARDER_TEST_TIME_FACTOR"].flatMap { Int($0) } ?? (isLimited ? 1 : 10)
-        return .timeLimit(.minutes(max(1, factor)))
+        let factor = ProcessInfo.processInfo.environment["LARDER_TEST_TIME_FACTOR"].flatMap { Int($0) }
+        return AloneWithinTime(limit: .seconds(60 * max(1, factor ?? (order_is_on() ? 2 : 10))))
     }
 }

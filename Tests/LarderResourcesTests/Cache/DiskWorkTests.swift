@@ -102,7 +102,7 @@ struct DiskWorkTests {
     }
 
     @Test func `an executor runs as many jobs at once as it has threads, and all of them`() async {
-        let executor = DiskExecutor(threadsMaximum: 3)
+        let executor = DiskExecutor(threadsMaximum: 3, order: nil)
         let gauge = Gauge()
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<200 { group.addTask(executorPreference: executor) { gauge.run() } }

@@ -1,0 +1,69 @@
+import OrderedJobs
+import LarderTime
+
+/// Returns when the process is at rest: no task can go on before a test does something, a clock is moved, or something happens outside
+/// of the process. Tests of one process rest one after another.
+///
+/// With `LARDER_ORDER_SEED=off` nobody knows that, and this lets other tasks run for a while: such runs look for data races only.
+package func rest() async {
+    guard order_is_on() else {
+        for _ in 0..<1_000 { await Task.yield() }
+        return
+    }
+    await withCheckedContinuation { continuation in
+        let call = Call { continuation.resume() }
+        unsafe order_at_rest({ unsafe Call.run($0) }, Unmanaged.passRetained(call).toOpaque())
+    }
+}
+
+/// Adds work without a thread of its own to the order of the process.
+///
+/// - Parameter step: called whenever no task can go on; returns whether it did something.
+/// - Returns: ends the work when it is released, which must happen in a task.
+package func addWork(_ step: @escaping () -> Bool) -> WorkSource { WorkSource(step) }
+
+/// Work without a thread of its own.
+package final class WorkSource {
+    private final class Step {
+        let body: () -> Bool
+        init(_ body: @escaping () -> Bool) { self.body = body }
+    }
+
+    private let step: Step
+
+    init(_ body: @escaping () -> Bool) {
+        step = Step(body)
+        unsafe order_add_source(
+            { context in
+                guard let context = unsafe context else { return false }
+                return unsafe Unmanaged<Step>.fromOpaque(context).takeUnretainedValue().body()
+            },
+            Unmanaged.passUnretained(step).toOpaque()
+        )
+    }
+
+    deinit { unsafe order_remove_source(Unmanaged.passUnretained(step).toOpaque()) }
+}
+
+/// A call on its way through the order of the process.
+private final class Call: Sendable {
+    private let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+    static func run(_ context: UnsafeMutableRawPointer?) {
+        guard let context = unsafe context else { return }
+        unsafe Unmanaged<Call>.fromOpaque(context).takeRetainedValue().body()
+    }
+}
+
+/// Called before the first job of a process whose jobs have one order.
+@_cdecl("larder_order_begins")
+func orderBegins() {
+    JobOrder.current = JobOrder(
+        add: { body in
+            unsafe order_add({ unsafe Call.run($0) }, Unmanaged.passRetained(Call(body)).toOpaque())
+        },
+        settle: { order_settle() }
+    )
+}
