@@ -1,5 +1,5 @@
-import OrderedJobs
 import LarderTime
+import OrderedJobs
 
 /// Returns when the process is at rest: no task can go on before a test does something, a clock is moved, or something happens outside
 /// of the process. Tests of one process rest one after another.

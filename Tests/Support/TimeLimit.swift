@@ -1,4 +1,5 @@
 import Foundation
+import LarderTime
 import OrderedJobs
 import Synchronization
 package import Testing
@@ -42,7 +43,8 @@ package struct AloneWithinTime: SuiteTrait, TestTrait, TestScoping {
                         return true
                     }
                     group.addTask { [limit] in
-                        try await Task.sleep(for: limit)
+                        let clock = SystemMonotonicClock()
+                        try await clock.sleep(until: clock.uptime + limit)
                         return false
                     }
                     defer { group.cancelAll() }

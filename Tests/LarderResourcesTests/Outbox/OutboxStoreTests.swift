@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import LarderResources
 import LarderStorage
@@ -36,27 +35,22 @@ struct OutboxStoreTests {
             update.put(Note(id: "2", text: "old", revision: 1), lifetime: .seconds(60))
         }
         _ = try await cache.value(resource("1"), .cacheOnly)
-        let (began, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let (began, mayEnd) = (Pending<Bool>(), Hold())
         let commit = Task.detached {
             try await cache.update { update in
                 update.modify(Note.self, "2") { note in
-                    began.signal()
+                    began.finish(true)
                     mayEnd.wait()
                     note.text = "content"
                 }
             }
         }
-        await withCheckedContinuation { continuation in
-            Thread.detachNewThread {
-                began.wait()
-                continuation.resume()
-            }
-        }
+        #expect(await began.value(ifCancelled: false))
         // The commit waits for this test: without a store of its own the outbox would wait for ever.
         let id = try cache.enqueue("1", operation)
         #expect(cache.outbox.entries.map(\.id) == [id])
         #expect(try await cache.value(resource("1"), .cacheOnly).text == "new")
-        mayEnd.signal()
+        mayEnd.open()
         try await commit.value
         #expect(try await cache.value(resource("2"), .cacheOnly).text == "content")
         guard !inMemory else { return }
