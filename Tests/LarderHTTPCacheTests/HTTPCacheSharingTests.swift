@@ -35,7 +35,7 @@ struct HTTPCacheSharingTests {
         let first = Task { try await stage.get() }
         await stage.origin.waitForRequests(1)
         let second = Task { try await stage.get() }
-        await untilWaiting(stage, 2)
+        await expectWaiting(stage, 2)
         first.cancel()
         await #expect(throws: TransportError.self) { try await first.value }
         #expect(stage.origin.cancelled == 0)
@@ -53,7 +53,7 @@ struct HTTPCacheSharingTests {
         let first = Task { try await stage.get() }
         await stage.origin.waitForRequests(1)
         let second = Task { try await stage.get() }
-        await untilWaiting(stage, 2)
+        await expectWaiting(stage, 2)
         first.cancel()
         await #expect(throws: TransportError.self) { try await first.value }
         stage.origin.release()
@@ -138,7 +138,7 @@ struct HTTPCacheSharingTests {
         let first = Task { try await stage.get().text }
         await stage.origin.waitForRequests(1)
         let second = Task { try await stage.get().text }
-        await untilWaiting(stage, 2)
+        await expectWaiting(stage, 2)
         stage.origin.release()
         let tokens = [try await first.value, try await second.value]
         #expect(Set(tokens).count == 2)
@@ -154,7 +154,7 @@ struct HTTPCacheSharingTests {
         stage.origin.hold()
         let tasks = (0..<2).map { _ in Task { try await stage.get() } }
         await stage.origin.waitForRequests(1)
-        await untilWaiting(stage, 2)
+        await expectWaiting(stage, 2)
         stage.origin.release()
         for task in tasks { await #expect(throws: TransportError.self) { try await task.value } }
         #expect(try await stage.get().source == .network)
@@ -174,9 +174,10 @@ struct HTTPCacheSharingTests {
         #expect(try await stage.get().source == .hit)
     }
 
-    /// Waits until so many requests wait for one exchange.
-    private func untilWaiting(_ stage: CacheStage, _ count: Int) async {
+    /// At rest, so many requests wait for one exchange.
+    private func expectWaiting(_ stage: CacheStage, _ count: Int) async {
         func waiters() -> Int { stage.cache.state.withLock { $0.flights.values.map(\.waiterCount).max() ?? 0 } }
-        while waiters() < count, !Task.isCancelled { await Task.yield() }
+        await rest()
+        #expect(waiters() == count)
     }
 }

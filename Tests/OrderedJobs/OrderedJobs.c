@@ -32,8 +32,8 @@ typedef struct {
 typedef struct {
     int64_t due;
     uint64_t number;
-    void *job;
-} delayed_job;
+    work item;
+} delayed_work;
 
 typedef struct {
     bool (*step)(void *);
@@ -45,7 +45,7 @@ static pthread_cond_t changed;
 static bool is_on;
 static uint64_t seed, random_state;
 static work_list ready, at_rest;
-static delayed_job *delayed;
+static delayed_work *delayed;
 static int delayed_count, delayed_capacity;
 static uint64_t delayed_number;
 static int64_t delayed_next = INT64_MAX;
@@ -115,13 +115,13 @@ static int64_t nanoseconds(clockid_t clock) {
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-static void delay(int64_t duration, void *job) {
+static void delay(int64_t duration, work item) {
     int64_t now = nanoseconds(CLOCK_MONOTONIC);
     if (duration < 0) duration = 0;
     int64_t due = duration > INT64_MAX - now ? INT64_MAX : now + duration;
     pthread_mutex_lock(&lock);
     delayed = grown(delayed, delayed_count, &delayed_capacity, sizeof *delayed);
-    delayed[delayed_count++] = (delayed_job){due, delayed_number++, job};
+    delayed[delayed_count++] = (delayed_work){due, delayed_number++, item};
     if (due < delayed_next) delayed_next = due;
     pthread_cond_signal(&changed);
     pthread_mutex_unlock(&lock);
@@ -129,7 +129,7 @@ static void delay(int64_t duration, void *job) {
 
 SWIFTCALL static void enqueue_delayed(unsigned long long duration, void *job, void *original) {
     (void)original;
-    delay(duration > INT64_MAX ? INT64_MAX : (int64_t)duration, job);
+    delay(duration > INT64_MAX ? INT64_MAX : (int64_t)duration, (work){NULL, job});
 }
 
 SWIFTCALL static void
@@ -138,7 +138,7 @@ enqueue_deadline(long long sec, long long nsec, long long tsec, long long tnsec,
     // Clock 1 is the continuous, 2 the suspending one, 3 the wall clock.
     int64_t now = nanoseconds(clock == 1 ? CLOCK_BOOTTIME : clock == 3 ? CLOCK_REALTIME : CLOCK_MONOTONIC);
     int64_t due = sec >= INT64_MAX / 1000000000LL ? INT64_MAX : sec * 1000000000LL + nsec;
-    delay(due - now, job);
+    delay(due - now, (work){NULL, job});
 }
 
 // MARK: Running
@@ -154,7 +154,7 @@ static void wake_delayed(void) {
             if (delayed[i].due < delayed[first].due
                 || (delayed[i].due == delayed[first].due && delayed[i].number < delayed[first].number))
                 first = i;
-        append(&ready, (work){NULL, delayed[first].job});
+        append(&ready, delayed[first].item);
         delayed[first] = delayed[--delayed_count];
         for (int i = 0; i < delayed_count; i++)
             if (delayed[i].due < delayed_next) delayed_next = delayed[i].due;
@@ -232,6 +232,10 @@ static void *run(void *nothing) {
 }
 
 void order_add(void (*call)(void *), void *context) { add(&ready, (work){call, context}); }
+
+void order_add_after(int64_t nanoseconds, void (*call)(void *), void *context) {
+    delay(nanoseconds, (work){call, context});
+}
 
 void order_at_rest(void (*call)(void *), void *context) { add(&at_rest, (work){call, context}); }
 

@@ -37,7 +37,9 @@ extension Device {
     /// Judges what is called fresh now.
     func judgeFreshness() {
         // On a poor network lifetimes are longer, as the policy of the monitor says.
-        guard let client, client.network == nil, client.session.userID != nil else { return }
+        guard let client, client.session.userID != nil,
+            simulation.judges(.freshness, unless: client.network != nil)
+        else { return }
         let cache = client.cache
         // The reply to an edit confirms a profile too.
         if simulation.coverage.counts[Act.editProfile.rawValue] == nil {
@@ -62,23 +64,22 @@ extension Device {
         // A transfer makes the balances stale, also those that a request brings which began before its end.
         // A disk that takes nothing does not take this either, until it works again. A request of another process, for balances that
         // were stale already when it began, ends this.
-        guard path == "/v1/accounts", !machine.hadDiskTrouble, machine.processes == 1, let paidAt = machine.paidAt
-        else {
-            return
-        }
+        guard path == "/v1/accounts", let paidAt = machine.paidAt,
+            simulation.judges(.balances, unless: machine.hadDiskTrouble || machine.processes > 1)
+        else { return }
         let isOlder = paidAt - confirmed > .seconds(1)
         simulation.expect(!isOlder, .freshness, "\(name): the balances are fresh, and older than the last transfer")
     }
 
     /// A list of tasks has what was there when its latest request began, and does not lose what it has shown.
     func judgeTasks() {
-        guard simulation.plan.seed >= Plan.rareSeeds, simulation.lags.isEmpty, !machine.hadDiskTrouble,
-            // Some replies cannot be read.
-            [Act.schemaDrift, .journey, .malformed, .truncates].allSatisfy({
-                simulation.coverage.counts[$0.rawValue] == nil
-            }),
-            let client, let items = client.cache.stored(client.tasks.list())?.value?.items
-        else { return }
+        guard let client, let items = client.cache.stored(client.tasks.list())?.value?.items else { return }
+        // After these some replies cannot be read.
+        let cutting: [Act] = [.schemaDrift, .journey, .malformed, .truncates]
+        let isExcused =
+            simulation.plan.seed < Plan.rareSeeds || !simulation.lags.isEmpty || machine.hadDiskTrouble
+            || cutting.contains { simulation.coverage.counts[$0.rawValue] != nil }
+        guard simulation.judges(.tasks, unless: isExcused) else { return }
         let shown = Set(items.map(\.id))
         for (id, addedAt) in simulation.errands where !shown.contains(id) {
             // What another process has heard of since the request began is not in the reply.

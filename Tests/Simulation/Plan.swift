@@ -37,6 +37,22 @@ struct Plan {
     static let pictureSeeds: UInt64 = 40_000
     /// The first seed of the runs that bring about what the others seldom meet.
     static let rareSeeds: UInt64 = 60_000
+    /// The first seeds of all kinds of runs, each as often as its share among twelve runs.
+    private static let kinds: [UInt64] = [
+        3_000, newestSeeds, rareSeeds, pictureSeeds, newestSeeds, 3_000, rareSeeds, newestSeeds, pictureSeeds, 2_000,
+        rareSeeds, 1,
+    ]
+
+    /// Seeds of all kinds in turn.
+    static func dealtSeeds(_ count: Int) -> [UInt64] {
+        var next: [UInt64: UInt64] = [:]
+        return (0..<count).map { index in
+            let first = kinds[index % kinds.count]
+            defer { next[first, default: first] += 1 }
+            return next[first, default: first]
+        }
+    }
+
     /// The limits of the devices; nil: those that no run reaches.
     let limits: Limits?
     /// The limits of the pictures; nil: the run has none.

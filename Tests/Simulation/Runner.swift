@@ -20,41 +20,36 @@ struct Runner {
         var status: Int32 = 0
     }
 
-    /// Returns the exit status.
-    func run() -> Int32 {
-        if options.jobs > 1, options.seeds.count > 1 { return share() }
-        let began = sim_real_clock()
-        var coverage = Coverage()
-        var failed: [UInt64] = []
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    func run() -> Outcome {
+        var outcome = Outcome()
         for seed in options.seeds {
-            let report = run(seed, keepsLines: options.isTraced || options.isTwice, kept: options.kept)
+            let isTwice = options.twice.contains(seed)
+            let report = run(seed, keepsLines: options.isTraced || isTwice, kept: options.kept)
             if options.isTraced { for line in report.lines { print(line) } }
-            coverage.add(report.counts)
-            for byte in report.hash.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-            if options.isTwice {
-                let second = run(seed, keepsLines: true, kept: options.kept)
-                if second.hash != report.hash {
-                    print("seed \(seed): two runs differ: \(report.hash) and \(second.hash)")
-                    let index = zip(report.lines, second.lines).enumerated().first { $1.0 != $1.1 }?.offset ?? 0
-                    for lines in [report.lines, second.lines] {
-                        print("  --")
-                        for line in lines[max(0, index - 4)..<min(lines.count, index + 3)] { print("    \(line)") }
-                    }
-                    failed.append(seed)
-                }
-            }
+            outcome.coverage.add(report.counts)
+            outcome.hashes[seed] = report.hash
+            if isTwice, !isRepeatable(seed, report) { outcome.failed.append(seed) }
             guard !report.findings.isEmpty || report.status != 0 else { continue }
-            failed.append(seed)
+            outcome.failed.append(seed)
             print("seed \(seed) fails, status \(report.status); repeat with: make simulate SEED=\(seed)")
             for finding in report.findings.prefix(5) { print("    \(finding)") }
             if options.reduces { reduce(seed, report) }
             if options.endsAtFailure { break }
         }
-        let seconds = Double(sim_real_clock() - began) / 1e9
-        print("hash of all runs: \(String(hash, radix: 16))")
-        summarize(coverage, failed, seconds)
-        return failed.isEmpty ? 0 : 1
+        return outcome
+    }
+
+    /// Whether a second run of a seed is the same.
+    private func isRepeatable(_ seed: UInt64, _ report: Report) -> Bool {
+        let second = run(seed, keepsLines: true, kept: options.kept)
+        if second.hash == report.hash { return true }
+        print("seed \(seed): two runs differ: \(report.hash) and \(second.hash)")
+        let index = zip(report.lines, second.lines).enumerated().first { $1.0 != $1.1 }?.offset ?? 0
+        for lines in [report.lines, second.lines] {
+            print("  --")
+            for line in lines[max(0, index - 4)..<min(lines.count, index + 3)] { print("    \(line)") }
+        }
+        return false
     }
 
     /// Leaves out steps of the plan as long as the run breaks the same promise, and writes the recording of the rest.
@@ -84,34 +79,6 @@ struct Runner {
             "    reduced to \(kept.count) of \(plan.steps.count) steps: simulate --seed \(seed) --keep '\(list)'; see \(path)"
         )
         for step in kept.sorted() { print("        \(plan.steps[step].description)") }
-    }
-
-    private func summarize(_ coverage: Coverage, _ failed: [UInt64], _ seconds: Double) {
-        let count = options.seeds.count
-        let rate = Double(count) / max(seconds, 0.001)
-        print("\(count) runs in \(tenths(seconds)) s, \(tenths(rate)) runs/s, \(failed.count) failed")
-        if count == 1 { return }
-        for (what, number) in coverage.counts.sorted(by: { $0.key < $1.key }) { print("    \(what): \(number)") }
-        let missed = Act.allCases.map(\.rawValue).filter { coverage.counts[$0] == nil }
-        if !missed.isEmpty { print("    not met by any run: \(missed.joined(separator: ", "))") }
-    }
-
-    private func tenths(_ number: Double) -> String { "\((number * 10).rounded() / 10)" }
-
-    /// Shares the seeds among processes.
-    private func share() -> Int32 {
-        var workers: [Int32] = []
-        for worker in 0..<options.jobs {
-            let process = sim_fork()
-            if process == 0 {
-                var part = options
-                part.jobs = 1
-                part.seeds = options.seeds.indices.filter { $0 % options.jobs == worker }.map { options.seeds[$0] }
-                sim_exit(Runner(part, stage).run())
-            }
-            workers.append(process)
-        }
-        return workers.map { sim_wait($0) }.max() ?? 0
     }
 
     /// In memory if there is such a directory: elsewhere runs are the same, and take longer.

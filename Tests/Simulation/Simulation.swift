@@ -35,7 +35,7 @@ final class Simulation: @unchecked Sendable {
     /// Scripts that have not ended, with their beginnings.
     private var running: [Int: (what: String, since: MonotonicTime)] = [:]
     private var lastScript = 0
-    private let loops: [EventLoop]
+    let loops: [EventLoop]
     var handlesByID: [String: String] = [:]
     /// When replicas have lagged, by the true date; a period that goes on has no end.
     var lags: [(from: WallTime, to: WallTime?)] = []
@@ -213,7 +213,7 @@ struct Stage {
 struct Finding: CustomStringConvertible {
     enum Rule: String, CaseIterable {
         case monotonicReads, readYourWrites, lostWrite, doubledWrite, reordered, money, freshness, convergence, conduct
-        case outbox, bounds, privacy, hang, crash, disk, pictures
+        case outbox, bounds, privacy, hang, crash, disk, pictures, idle
     }
 
     let rule: Rule

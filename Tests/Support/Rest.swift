@@ -16,6 +16,19 @@ package func rest() async {
     }
 }
 
+/// Returns after a time of the system's clock. For time limits only: a test does not depend on that clock.
+func pass(_ limit: Duration) async throws {
+    guard order_is_on() else {
+        let clock = SystemMonotonicClock()
+        return try await clock.sleep(until: clock.uptime + limit)
+    }
+    let isOver = Pending<Bool>()
+    let call = Call { isOver.finish(true) }
+    let nanoseconds = limit.components.seconds * 1_000_000_000
+    unsafe order_add_after(nanoseconds, { unsafe Call.run($0) }, Unmanaged.passRetained(call).toOpaque())
+    guard await isOver.value(ifCancelled: false) else { throw CancellationError() }
+}
+
 /// Adds work without a thread of its own to the order of the process.
 ///
 /// - Parameter step: called whenever no task can go on; returns whether it did something.

@@ -43,8 +43,7 @@ package struct AloneWithinTime: SuiteTrait, TestTrait, TestScoping {
                         return true
                     }
                     group.addTask { [limit] in
-                        let clock = SystemMonotonicClock()
-                        try await clock.sleep(until: clock.uptime + limit)
+                        try await pass(limit)
                         return false
                     }
                     defer { group.cancelAll() }

@@ -183,15 +183,12 @@ struct NetworkBehaviorTests {
         let seen = SequenceRecorder(scene.cache.snapshots(scene.note(.rule(rule))))
         await seen.wait { $0.last?.value != nil && $0.last?.activity == .idle }
         scene.goOffline()
-        for _ in 0..<100 {
-            scene.clock.advance(by: .seconds(10))
-            await Task.yield()
-        }
+        for _ in 0..<100 { scene.clock.advance(by: .seconds(10)) }
         await seen.wait { $0.last?.freshness == .stale(.expired) }
         #expect(scene.script.requests.count == 1 && scene.clock.sleeperCount == 0, "Nothing waits for anything.")
         scene.prepare("new")
         scene.comeBack()
-        await Task.yield()
+        await rest()
         #expect(scene.script.requests.count == 1)
         scene.clock.advance(by: .seconds(30))
         scene.tell()
@@ -307,7 +304,7 @@ struct NetworkBehaviorTests {
         scene.cache.outbox.resume()
         scene.goOffline()
         for post in ["1", "2", "3"] { try scene.cache.enqueue(Tap(post: post, isLike: true), server.operation) }
-        await Task.yield()
+        await rest()
         #expect(server.requests.isEmpty && scene.cache.outbox.status.pending == 3)
         scene.comeBack()
         scene.clock.advance(by: .seconds(30))

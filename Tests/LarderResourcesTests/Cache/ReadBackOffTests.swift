@@ -211,9 +211,9 @@ struct ReadBackOffTests {
         #expect(scene.clock.uptime - start == .seconds(4))
     }
 
-    /// Lets other tasks run until the clock is in a state.
+    /// At rest, the clock is in a state.
     private func wait(_ isReached: (ManualClock) -> Bool) async throws {
-        for _ in 0..<200_000 where !isReached(scene.clock) { await Task.yield() }
+        await rest()
         try #require(isReached(scene.clock))
     }
 

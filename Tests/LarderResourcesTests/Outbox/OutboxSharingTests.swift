@@ -256,7 +256,7 @@ struct OutboxSharingTests {
         while senders.withLock({ $0.isEmpty }), !Task.isCancelled {
             await lock.waitUntilFree()
             two.networkReturned()
-            await Task.yield()
+            await rest()
         }
         #expect(try await receipt.value == 1)
         #expect(senders.withLock { $0 } == ["two"])

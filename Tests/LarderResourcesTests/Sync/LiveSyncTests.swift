@@ -65,7 +65,7 @@ struct LiveSyncTests {
         await gate.waitForHeld()
         live.stop()
         live.start()
-        for _ in 0..<100 { await Task.yield() }
+        await rest()
         #expect(gate.heldCount == 1)
         gate.release()
         await gate.waitForHeld()

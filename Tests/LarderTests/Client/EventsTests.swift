@@ -66,9 +66,10 @@ struct EventsTests {
         update.invalidate(Note.self, id)
     }
 
-    /// Waits until the next sleeper wakes up after this time.
-    private func waitForWakeUp(after wait: Duration) async {
-        while clock.nextWakeUp != clock.uptime + wait, !Task.isCancelled { await Task.yield() }
+    /// At rest, the next sleeper wakes up after this time.
+    private func expectWakeUp(after wait: Duration) async {
+        await rest()
+        #expect(clock.nextWakeUp == clock.uptime + wait)
     }
 
     private func note(_ client: APIClient) -> Resource<Note> {
@@ -131,7 +132,7 @@ struct EventsTests {
         await states.wait { $0.last == .waiting(failures: 1) }
         // A value that is shown meanwhile is not called stale: nothing is known of it.
         #expect(try await client.cache.value(note(client)).text == "1")
-        await waitForWakeUp(after: .milliseconds(250))
+        await expectWakeUp(after: .milliseconds(250))
         clock.advance(by: .milliseconds(249))
         #expect(transport.requests.count { $0.url.hasSuffix("/events") } == 1)
         clock.advance(by: .milliseconds(1))
@@ -148,7 +149,8 @@ struct EventsTests {
         await states.wait { $0.last == .live(.eventStream) }
         #expect(try await client.cache.value(note(client)).text == "1")
         bad.open()
-        while try await client.cache.value(note(client)).text == "1" { await Task.yield() }
+        await rest()
+        #expect(try await client.cache.value(note(client)).text != "1")
         #expect(client.live?.state == .live(.eventStream))
         client.close()
     }
@@ -176,9 +178,9 @@ struct EventsTests {
         // Reads of the same host wait too.
         let error = await #expect(throws: LarderError.self) { try await client.cache.value(note(client)) }
         #expect(error?.code == .offline && error?.retryAfter == .seconds(30))
-        await waitForWakeUp(after: .seconds(30))
+        await expectWakeUp(after: .seconds(30))
         clock.advance(by: .seconds(30))
-        await waitForWakeUp(after: .milliseconds(250))
+        await expectWakeUp(after: .milliseconds(250))
         clock.advance(by: .milliseconds(249))
         #expect(transport.requests.count == 1)
         clock.advance(by: .milliseconds(1))
@@ -193,7 +195,7 @@ struct EventsTests {
         let client = try await client(transport)
         let live = try #require(client.live)
         await transport.waitForRequests(1)
-        while live.state == .connecting(.eventStream) { await Task.yield() }
+        await rest()
         #expect(live.state == .idle)
         #expect(transport.requests.count == 1)
         client.close()
@@ -256,7 +258,7 @@ struct EventsTests {
             }
         }
         await gate.waitForHeld()
-        await waitForWakeUp(after: .seconds(20))
+        await expectWakeUp(after: .seconds(20))
         clock.advance(by: .seconds(20))
         #expect(await work.value == "timedOut")
     }

@@ -93,7 +93,7 @@ struct LiveSessionTests {
         await states.wait { $0.last == .idle }
         let count = transport.requests.count
         try await client.session.use(token: "2", userID: "ana")
-        for _ in 0..<100 { await Task.yield() }
+        await rest()
         #expect(client.live.state == .idle && transport.requests.count == count)
         client.start()
         await gate.waitForHeld()

@@ -24,6 +24,9 @@ void order_begin(uint64_t number);
 /// Adds a call to the jobs that are ready. From any thread.
 void order_add(void (*_Nonnull call)(void *_Nullable), void *_Nullable context);
 
+/// Adds a call that is ready after a time of the system's monotonic clock. From any thread.
+void order_add_after(int64_t nanoseconds, void (*_Nonnull call)(void *_Nullable), void *_Nullable context);
+
 /// Adds a call that is made when the process is at rest: no job is ready, and no source has work. One such call is made at a time.
 /// From any thread.
 void order_at_rest(void (*_Nonnull call)(void *_Nullable), void *_Nullable context);

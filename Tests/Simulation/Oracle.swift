@@ -1,0 +1,50 @@
+/// An oracle that circumstances may excuse from judging.
+///
+/// Each judgement and each excuse is counted, so that an oracle that hardly ever judges is noticed.
+enum Oracle: String, CaseIterable {
+    /// Writings exist at the end.
+    case writings
+    /// Writings that were changed are as the last change has left them.
+    case changes
+    /// The server has the last tap on a post.
+    case taps
+    /// Messages are in the order in which they were written.
+    case order
+    /// What a process has written is shown until it was sent, and then in fresh lists.
+    case shownWritings
+    /// The last tap on a post is shown.
+    case shownTaps
+    /// Nothing is called fresh for longer than its lifetime.
+    case freshness
+    /// Balances are not called fresh that are older than the last transfer.
+    case balances
+    /// A list of tasks has what was there when it was read.
+    case tasks
+    /// A list without gaps lacks nothing.
+    case gaps
+    /// What a device holds becomes current without an act.
+    case convergence
+    /// A refresh token is not exchanged again.
+    case renewals
+    /// The number of requests in a minute is bounded.
+    case requests
+    /// A rule of the conduct report holds.
+    case conduct
+    /// A finding of the conduct report is a fault of the client.
+    case conductFindings
+
+    /// The least share of judgements in a dealt run of some hundred seeds.
+    var floor: Double {
+        switch self {
+        default: 0
+        }
+    }
+}
+
+extension Simulation {
+    /// Counts that an oracle judges, or that something excuses it; returns whether it judges.
+    func judges(_ oracle: Oracle, unless isExcused: Bool) -> Bool {
+        coverage.count("\(isExcused ? "excused" : "judged") \(oracle.rawValue)")
+        return !isExcused
+    }
+}
