@@ -369,8 +369,7 @@ struct NetworkBehaviorTests {
         let resource = Resource<String>("page") { try await source.fetch($0) }
         let reading = Task { try await cache.value(resource) }
         await source.waitForRequests(1)
-        // On threads of its own, because it blocks when it has joined the request.
-        let observing = Task(executorPreference: OwnThreads()) {
+        let observing = Task {
             for await snapshot in cache.snapshots(resource) where snapshot.value == "there" { return }
         }
         #expect(await hasJoined.value(ifCancelled: false))
@@ -401,7 +400,7 @@ struct NetworkBehaviorTests {
         source.prepare(failure: LarderError(.offline, "there is no network"))
         await #expect(throws: LarderError.self) { try await cache.value(resource) }
         blocks.store(true, ordering: .releasing)
-        let observing = Task(executorPreference: OwnThreads()) {
+        let observing = Task {
             for await snapshot in cache.snapshots(resource) where snapshot.value == "there" { return }
         }
         #expect(await isAsking.value(ifCancelled: false))

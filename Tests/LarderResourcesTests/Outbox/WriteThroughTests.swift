@@ -249,8 +249,7 @@ struct WriteThroughTests {
         let cache = try LarderCache(configuration)
         cache.outbox.resume()
         let operation = bank.operation
-        // On threads of its own, because it blocks between storing the operation and waiting for its result.
-        let paying = Task(executorPreference: OwnThreads()) {
+        let paying = Task {
             try await cache.commit(Payment(account: "a", amount: 5), operation)
         }
         #expect(await isEnqueued.value(ifCancelled: false))
@@ -274,7 +273,7 @@ struct WriteThroughTests {
         let cache = try LarderCache(configuration)
         cache.outbox.resume()
         let operation = bank.operation
-        let paying = Task(executorPreference: OwnThreads()) {
+        let paying = Task {
             try await cache.commit(Payment(account: "a", amount: 5), operation)
         }
         #expect(await isEnqueued.value(ifCancelled: false))
