@@ -7,7 +7,7 @@ SOURCES := Package.swift Shared Server ClientSDK Tests
 
 TARGET ?=
 
-.PHONY: help run test build lint format docs tour bench fuzz storm sanitize simulate clean prepare static install uninstall dist
+.PHONY: help run test shuffle build lint format docs tour bench fuzz storm sanitize simulate clean prepare static install uninstall dist
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -23,6 +23,10 @@ run: prepare ## build and serve the fixtures on http://127.0.0.1:8080 (ARGS="--p
 test: prepare ## build and run every test
 	@swift build --build-tests
 	@Scripts/run-tests.sh
+
+shuffle: prepare ## run the tests of the SDK in many orders of their jobs (ORDERS=100 FIRST=1)
+	@swift build --build-tests
+	@Scripts/run-tests.sh $(or $(FIRST),1) $$(($(or $(FIRST),1) + $(or $(ORDERS),100) - 1))
 
 build: prepare ## build everything for release
 	@swift build -c release

@@ -1,48 +1,63 @@
 #!/usr/bin/env bash
 # Runs every test and lists the failed and the unfinished tests at the end.
+#
+#     Scripts/run-tests.sh              every test, in two processes at a time
+#     Scripts/run-tests.sh FIRST LAST   the tests of the SDK once for each seed, with as many processes at a time as there are processors
+#
+# The jobs of a test process run one at a time, in an order that LARDER_ORDER_SEED decides (Tests/OrderedJobs), and so do its tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+binary=.build/debug/larderPackageTests.xctest
 
 # The tests open a few thousand sockets; most shells limit a process to 1,024 files.
 open=$(ulimit -S -n)
 if [ "$open" != unlimited ] && [ "$open" -lt 16384 ]; then
   ulimit -S -n 16384 2>/dev/null || ulimit -S -n "$(ulimit -H -n)"
 fi
-
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-
-# Few tests run at once, so that a time limit measures the test and not the wait for a processor, and few files are open. The limit
-# is one minute times a factor that grows with the load average.
+# Thousands of commits wait for the disk otherwise.
+if [ -z "${TMPDIR:-}" ] && [ -w /dev/shm ]; then export TMPDIR=/dev/shm; fi
+# The limit of a test is one minute times a factor that grows with the load average.
 cores=$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
-if swift test --help-hidden | grep maximum-parallelization-width >/dev/null; then
-  export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-$((cores + 2))}
-fi
-if [ -z "${LARDER_TEST_TIME_FACTOR:-}" ] && [ -n "${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-}" ]; then
-  load=$(uptime | sed -E 's/.*load averages?: *([0-9]+).*/\1/')
-  export LARDER_TEST_TIME_FACTOR=$((2 + load / cores))
-fi
+load=$(uptime | sed -E 's/.*load averages?: *([0-9]+).*/\1/')
+export LARDER_TEST_TIME_FACTOR=${LARDER_TEST_TIME_FACTOR:-$((2 + load / cores))}
+# Tests run one after another anyway; this way their lines do, too.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=1
 
-# Output is line-buffered, so that the last line of a run that is terminated shows its position.
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
 limited=()
-if command -v stdbuf >/dev/null 2>&1; then limited+=(stdbuf -oL); fi
-if command -v timeout >/dev/null 2>&1; then limited=(timeout -k 10 1500 "${limited[@]}"); fi
+if command -v timeout >/dev/null 2>&1; then limited=(timeout -k 10 1500); fi
 
+# Runs tests in a process: the name of its log, the seed, and the options that choose the tests.
 part() {
-  ${limited[@]+"${limited[@]}"} swift test --skip-build --parallel "$@" 2>&1 | tee "$log" && return
-  printf '\nFailed tests:\n'
+  local log=$logs/$1 seed=$2
+  shift 2
+  LARDER_ORDER_SEED=$seed ${limited[@]+"${limited[@]}"} "$binary" --testing-library swift-testing "$@" >"$log" 2>&1 && {
+    echo "seed $seed: $(grep -a 'Test run with' "$log" | tail -1)"
+    return
+  }
+  printf 'Failed; repeat with LARDER_ORDER_SEED=%s swift test --skip-build --filter NAME\n' "$seed"
   grep -a -m 20 '✘ .* recorded an issue' "$log" | cut -c 1-300 || true
   if ! grep -aq 'Test run with .* after' "$log"; then
     echo 'Unfinished tests:'
-    awk -F '"' '/^◇ Test ".*" started/ { open[$2] = 1 } /^[✔✘➜] Test ".*" (passed|failed|with|skipped)/ { delete open[$2] }
+    awk -F '"' '/^[^ ]*◇[^ ]* Test ".*" started/ { open[$2] = 1 } /^[^ ]*[✔✘➜][^ ]* Test ".*" (passed|failed|with|skipped)/ { delete open[$2] }
       END { for (name in open) if (count++ < 20) print "  " name }' "$log"
+    grep -a -m 5 -E 'Fatal error|Program crashed|Jobs are ready' "$log" || true
   fi
-  exit 1
+  touch "$logs/failed"
 }
 
-# Four parts: the disk tests use every processor, the end-to-end tests start processes, and the scripted visits move a clock when the
-# client is at rest, which they cannot judge while other tests use the processors.
-part --skip '(\.(Disk|Killable)|^EndToEndTests)'
-part --filter '\.(Disk|Killable)'
-part --filter '^EndToEndTests' --skip '\.(Conduct|TenActions)'
-SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=1 part --filter '^EndToEndTests\.(Conduct|TenActions)'
+if [ $# = 2 ]; then
+  sdk='^Larder(Memory|Storage|Transport|HTTPCache|Resources|Images|Device|Telemetry|Demo)?Tests\.'
+  for seed in $(seq "$1" "$2"); do
+    part "$seed" "$seed" --filter "$sdk" &
+    while [ "$(jobs -rp | wc -l)" -ge "$cores" ]; do wait -n; done
+  done
+else
+  seed=${LARDER_ORDER_SEED:-1}
+  half='^(EndToEnd|LarderServer|LarderEngine|LarderCommand|LarderCoding)Tests\.'
+  part first "$seed" --filter "$half" &
+  part second "$seed" --skip "$half" &
+fi
+wait
+[ ! -e "$logs/failed" ]

@@ -185,10 +185,16 @@ static bool step_sources(void) {
 
 // Waits for a job, or for the time of a delayed one. With the lock, and no job ready.
 static void wait_for_job(void) {
-    if (delayed_next == INT64_MAX) {
+    int64_t due = delayed_next;
+    // Nothing tells when a source has work.
+    if (source_count > 0) {
+        int64_t soon = nanoseconds(CLOCK_MONOTONIC) + 1000000;
+        if (soon < due) due = soon;
+    }
+    if (due == INT64_MAX) {
         pthread_cond_wait(&changed, &lock);
     } else {
-        struct timespec until = {delayed_next / 1000000000LL, delayed_next % 1000000000LL};
+        struct timespec until = {due / 1000000000LL, due % 1000000000LL};
         pthread_cond_timedwait(&changed, &lock, &until);
     }
 }

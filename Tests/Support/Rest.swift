@@ -29,14 +29,10 @@ func pass(_ limit: Duration) async throws {
     guard await isOver.value(ifCancelled: false) else { throw CancellationError() }
 }
 
-/// Adds work without a thread of its own to the order of the process.
+/// Work without a thread of its own in the order of the process, until this is released.
 ///
-/// - Parameter step: called whenever no task can go on; returns whether it did something.
-/// - Returns: ends the work when it is released, which must happen in a task.
-package func addWork(_ step: @escaping () -> Bool) -> WorkSource { WorkSource(step) }
-
-/// Work without a thread of its own.
-package final class WorkSource {
+/// Made and released in a task. `@unchecked Sendable`: the step is called in the order of the process only.
+package final class WorkSource: @unchecked Sendable {
     private final class Step {
         let body: () -> Bool
         init(_ body: @escaping () -> Bool) { self.body = body }
@@ -44,7 +40,8 @@ package final class WorkSource {
 
     private let step: Step
 
-    init(_ body: @escaping () -> Bool) {
+    /// - Parameter body: called whenever no task can go on; returns whether it did something.
+    package init(_ body: @escaping () -> Bool) {
         step = Step(body)
         unsafe order_add_source(
             { context in

@@ -1,4 +1,5 @@
 import Larder
+import LarderEngine
 import LarderResources
 import LarderServer
 import LarderServerTesting
@@ -43,6 +44,7 @@ struct ConductVariantTests {
     private static let limited: Result<MockBackend, any Error> = Result {
         var configuration = MockBackend.Configuration()
         configuration.rateLimit = 12
+        configuration.server.isStepped = true
         return try MockBackend.startSmall(configuration)
     }
 
