@@ -245,10 +245,13 @@ public final class WorldClock: WallClock, MonotonicClock {
     }
 
     package func cancel(_ timer: TimerID) {
-        state.withLock { state in
-            state.timers.cancel(timer)
+        let removed = state.withLock { state in
             state.intervals[timer] = nil
+            defer { arm(&state) }
+            return state.timers.cancel(timer)
         }
+        // Released after the lock: the job's deinitialisation may call this clock.
+        _ = consume removed
     }
 
     /// Sets the loop that wakes the clock while it runs by itself. Without one, timers run only when the clock is moved.
@@ -287,7 +290,7 @@ public final class WorldClock: WallClock, MonotonicClock {
 
     private func arm(_ state: inout State) {
         state.timers.tidy()
-        guard let driver = state.driver, let next = state.timers.next else { return }
+        guard let driver = state.driver, let next = state.timers.next else { return disarm(&state) }
         if let armed = state.armed {
             if armed.deadline <= next, state.mode != .frozen { return }
             disarm(&state)

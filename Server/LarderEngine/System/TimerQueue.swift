@@ -34,14 +34,19 @@ package struct TimerQueue {
         }
     }
 
-    /// Cancelled timers are removed when their time comes, or when they are the majority.
-    package mutating func cancel(_ id: TimerID) {
+    /// Cancelled timers are removed when they are the first, or when they are the majority.
+    ///
+    /// - Returns: removed jobs. An owner that holds a lock releases them after it: their deinitialisation may call the owner.
+    @discardableResult package mutating func cancel(_ id: TimerID) -> [@Sendable () -> Void] {
         cancelled.insert(id)
-        guard cancelled.count > 64, cancelled.count > heap.count / 2 else { return }
+        let removed = tidy()
+        guard cancelled.count > 64, cancelled.count > heap.count / 2 else { return removed }
+        let all = heap
         let kept = heap.filter { !cancelled.contains($0.id) }
         cancelled.removeAll()
         heap.removeAll(keepingCapacity: true)
         for entry in kept { add(entry.id, at: entry.deadline, entry.job) }
+        return removed + all.map(\.job)
     }
 
     /// Removes and returns the due jobs, in order.
@@ -51,7 +56,7 @@ package struct TimerQueue {
             removeFirst()
             if cancelled.remove(first.id) == nil { due.append(first.job) }
         }
-        if heap.isEmpty { cancelled.removeAll(keepingCapacity: true) }
+        tidy()
         return due
     }
 
@@ -67,11 +72,15 @@ package struct TimerQueue {
     }
 
     /// Removes cancelled timers at the front, so that `next` is a timer that will run.
-    package mutating func tidy() {
+    @discardableResult package mutating func tidy() -> [@Sendable () -> Void] {
+        var removed: [@Sendable () -> Void] = []
         while let first = heap.first, cancelled.contains(first.id) {
             removeFirst()
             cancelled.remove(first.id)
+            removed.append(first.job)
         }
+        if heap.isEmpty { cancelled.removeAll(keepingCapacity: true) }
+        return removed
     }
 
     private mutating func removeFirst() {
