@@ -1,5 +1,4 @@
 import Larder
-import LarderEngine
 import LarderResources
 import LarderServer
 import LarderServerTesting
@@ -44,7 +43,6 @@ struct ConductVariantTests {
     private static let limited: Result<MockBackend, any Error> = Result {
         var configuration = MockBackend.Configuration()
         configuration.rateLimit = 12
-        configuration.server.isStepped = true
         return try MockBackend.startSmall(configuration)
     }
 
