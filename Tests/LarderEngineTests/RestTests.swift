@@ -29,11 +29,16 @@ private final class Keeper: ExchangeHandler {
 
 @Suite("A loop at rest", .oneMinute)
 struct RestTests {
-    /// Whether a loop whose only client has ended its sending side has something to do.
+    /// Whether a loop whose only client has ended its sending side always has something to do.
     private func isBusy(_ server: HTTPServer) async -> Bool {
         while await server.onLoop({ !$0.connections.values.contains { $0.hasPeerEnded } }), !Task.isCancelled {}
-        await server.passTurn()
-        return await server.onLoop { $0.poller.wait(timeout: 0) > 0 }
+        return await isAlwaysReady(server)
+    }
+
+    /// Whether the loop's poller reports an event each time. The job that asks it can be reported too, but not always.
+    private func isAlwaysReady(_ server: HTTPServer) async -> Bool {
+        for _ in 0..<1_000 where await server.onLoop({ $0.poller.wait(timeout: 0) }) == 0 { return false }
+        return true
     }
 
     @Test(arguments: EngineTests.pollers)
@@ -74,7 +79,7 @@ struct RestTests {
             while await server.onLoop({ $0.connections.values.contains { $0.interest.contains(.read) } }),
                 !Task.isCancelled
             {}
-            #expect(await server.onLoop { $0.poller.wait(timeout: 0) } == 0)
+            #expect(await !isAlwaysReady(server))
             keeper.kept.withLock { $0.first }?.complete(.response(Response(status: .created)))
             #expect(try await client.reply().status == 201)
         }

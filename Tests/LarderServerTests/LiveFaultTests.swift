@@ -49,7 +49,10 @@ struct LiveFaultTests {
 
     @Test func `a channel whose close is not answered ends, also while the world's clock is frozen`() async throws {
         let clock = ManualClock(WallTime(seconds: 1_790_000_000))
-        let stage = try Stage { $0.use(clock) }
+        let stage = try Stage {
+            $0.use(clock)
+            $0.server.heartbeat = .seconds(30)
+        }
         let listener = try await Listener(stage)
         var frame: [UInt8] = []
         WebSocketEncoder.append(.binary, [1], mask: 7, to: &frame)
