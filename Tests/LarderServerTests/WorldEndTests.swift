@@ -44,20 +44,6 @@ struct WorldEndTests {
         await stage.backend.stop()
     }
 
-    @Test func `a port that a destroyed world has closed is opened again`() async throws {
-        let stage = try Stage()
-        let world = try stage.backend.makeWorld(id: "blue")
-        world.clock.freeze()
-        try world.set(Fault(.closeListener(.seconds(3_600)), when: FaultMatch("GET", "/v1/feed")))
-        let client = try stage.send("GET", "/v1/feed", fields: ["Larder-World": "blue"])
-        #expect(await client.readToEnd().bytes.isEmpty)
-        while (try? stage.connect()) != nil, !Task.isCancelled { await Task.yield() }
-        try world.destroy()
-        while (try? stage.connect()) == nil, !Task.isCancelled { await Task.yield() }
-        #expect(try await stage.ask("GET", "/v1/feed").status == 200)
-        await stage.backend.stop()
-    }
-
     @Test func `the stream of a destroyed world's journal ends`() async throws {
         let stage = try Stage()
         let world = try stage.backend.makeWorld(id: "blue")
