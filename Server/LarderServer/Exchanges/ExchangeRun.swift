@@ -193,8 +193,8 @@ final class ExchangeRun: @unchecked Sendable {
             default: break
             }
         }
-        // Replies whose text is changed on their way are not compressed.
-        if isAddressedByPath || world.control.current.drift != nil { request = request.removing(["accept-encoding"]) }
+        // A reply whose text is changed on its way is not compressed.
+        if world.control.current.drift != nil { request = request.removing(["accept-encoding"]) }
         conditions.holdsKey = key != nil
         dispatch(request, conditions)
     }
@@ -232,7 +232,8 @@ final class ExchangeRun: @unchecked Sendable {
                 let terminal = decisions.first { $0.fault.action.isTerminal && $0.fault.stage == .afterCommit }
                 if let terminal { return end(terminal) }
                 note.bytesSavedByCoding = reply.note.bytesSavedByCoding
-                send(reply)
+                // A proxy has translated the fields, and passes content on unchanged.
+                send(reply, hasOwnLinks: isAddressedByPath && plane.hasDomain)
             }
         }
     }
@@ -261,7 +262,8 @@ final class ExchangeRun: @unchecked Sendable {
         }
     }
 
-    private func send(_ reply: Reply) {
+    /// - Parameter hasOwnLinks: whether links of the API in the reply must address the world by path.
+    private func send(_ reply: Reply, hasOwnLinks: Bool = false) {
         let date = plane.dateLine(for: facts.device, in: world)
         guard let rendered = reply.rendered(for: request, date: date) else {
             var reply = reply
@@ -270,8 +272,7 @@ final class ExchangeRun: @unchecked Sendable {
             return exchange.complete(reply)
         }
         var mutator = ReplyMutator(rendered)
-        // A proxy has translated the fields, and passes content on unchanged.
-        if isAddressedByPath, plane.hasDomain { localize(&mutator) }
+        if hasOwnLinks { localize(&mutator) }
         if let drift = world.control.current.drift, request.path.starts(with: "/v1/".utf8) { apply(drift, &mutator) }
         var plan = Pacer.Plan()
         for decision in decisions {
@@ -315,15 +316,27 @@ final class ExchangeRun: @unchecked Sendable {
         request.fields.combined(.ifNoneMatch)?.contains(ReplyMutator.wrongTag) ?? false
     }
 
-    /// Rewrites paths in a reply so that they address the requested world.
+    /// Rewrites the links that the API has written into a reply so that they address the requested world.
     private func localize(_ mutator: inout ReplyMutator) {
         if let location = mutator.field("location"), location.hasPrefix("/"), !location.hasPrefix("//"),
             !location.hasPrefix(world.basePath + "/")
         {
             mutator.setField("location", "Location", world.basePath + location)
         }
-        guard mutator.field("content-type")?.contains("json") ?? false else { return }
-        mutator.insert(Array(world.basePath.utf8), startingStringsWith: Array("/v1/images/".utf8))
+        guard world.collections.isEmpty, mutator.field("content-type")?.contains("json") ?? false,
+            !mutator.reply.body.isEmpty
+        else { return }
+        let coding = mutator.field("content-encoding").flatMap { ContentCoding(name: $0) }
+        let plain: [UInt8]
+        do { plain = try coding?.decode(mutator.reply.body) ?? mutator.reply.body } catch {
+            preconditionFailure("The backend has compressed the reply itself, and it cannot be decompressed: \(error)")
+        }
+        // In a string the quotes would be escaped: no text of a person matches.
+        let changed = plain.inserting(Array(world.basePath.utf8), before: "/v1/images/", after: "\"url\":\"")
+        guard changed.count > plain.count else { return }
+        let body = coding?.encode(changed) ?? changed
+        if coding != nil { note.bytesSavedByCoding = max(0, changed.count - body.count) }
+        mutator.replaceBody(body)
     }
 
     private func apply(_ drift: SchemaDrift, _ mutator: inout ReplyMutator) {
