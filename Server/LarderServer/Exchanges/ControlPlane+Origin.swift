@@ -21,13 +21,10 @@ extension ControlPlane {
     }
 
     /// Rejects what needs the demo backend's state.
-    func requireDomain(_ what: String, pointer: String = "") throws(Problem) {
+    func requireDomain(_ what: String) throws(Problem) {
         guard !hasDomain else { return }
-        let detail = "\(what) needs the state of the demo backend; this server stands before another one."
-        guard !pointer.isEmpty else { throw ProblemType.invalidParameter(detail) }
-        throw ProblemType.validationFailed(
-            detail,
-            errors: [Problem.FieldError(pointer: pointer, detail: "needs the demo backend")]
+        throw ProblemType.invalidParameter(
+            "\(what) needs the state of the demo backend; this server stands before another one."
         )
     }
 }

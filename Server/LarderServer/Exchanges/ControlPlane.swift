@@ -284,7 +284,8 @@ final class ControlPlane: ExchangeHandler {
         let body: [UInt8]
         if let text = canned.body {
             body = Array(text.utf8)
-            fields.set(.contentType, canned.contentType ?? "application/json")
+            let isJSON = (try? JSONParser.parse(body)) != nil
+            fields.set(.contentType, canned.contentType ?? (isJSON ? "application/json" : "text/plain; charset=utf-8"))
         } else if canned.status >= 400 {
             let type =
                 canned.problem.flatMap { name in ProblemType.all.first { $0.name == name } }
@@ -314,6 +315,13 @@ final class ControlPlane: ExchangeHandler {
         }
         do throws(Problem) { try requireDomain("An action of another person") } catch {
             return ScriptedReply(status: error.status.code, body: error.encoded())
+        }
+        if world.collections.isEmpty, let person = act.person, (try? world.hasPerson(person)) == false {
+            let problem = ProblemType.unauthenticated(
+                "Nobody in the world \(world.id) has the handle '\(person)'.",
+                fields: Authenticator.challenge("invalid_token")
+            )
+            return ScriptedReply(status: problem.status.code, body: problem.encoded())
         }
         guard let loop = server.withLock({ $0?.loops.first }) else { return ScriptedReply(status: 503, body: []) }
         var conditions = Conditions()
