@@ -247,4 +247,29 @@ struct ProxyTests {
         #expect(reply.field("Location") == "http://player.test\(played)/login")
         #expect(reply.field("Content-Location") == "\(played)/x")
     }
+
+    @Test func `clients without a device are told apart by their credentials`() async throws {
+        let pair = try Pair()
+        let profile = "/v1/profiles/user_2"
+        for handle in ["ana", "person2"] { #expect(try await pair.proxy.ask("GET", profile, as: handle).status == 200) }
+        #expect(await pair.proxy.world.conduct.findings.isEmpty)
+        #expect(try await pair.proxy.ask("GET", profile, as: "ana").status == 200)
+        let findings = await pair.proxy.world.conduct.findings
+        #expect(Set(findings.map(\.rule)) == [.downloadedTwice, .refetchedFresh])
+        #expect(findings.allSatisfy { $0.entries == [1, 3] && !$0.detail.contains("unknown") }, "\(findings)")
+    }
+
+    @Test func `a verdict about a client without device and credentials says that the device is unknown`() async throws
+    {
+        let pair = try Pair()
+        let profile = "/v1/profiles/user_2"
+        for _ in 0..<2 { #expect(try await pair.proxy.ask("GET", profile, as: nil).status == 200) }
+        let verdicts = await pair.proxy.world.journal().map(\.verdicts)
+        #expect(verdicts[0] == ["nothing was held"])
+        #expect(!verdicts[1].isEmpty && verdicts[1].allSatisfy { $0.hasSuffix("(device unknown)") }, "\(verdicts)")
+        let device = ["Larder-Device": "phone"]
+        for _ in 0..<2 { #expect(try await pair.proxy.ask("GET", profile, as: nil, fields: device).status == 200) }
+        let known = await pair.proxy.world.journal().last?.verdicts ?? []
+        #expect(!known.isEmpty && !known.joined().contains("unknown"), "\(known)")
+    }
 }

@@ -6,7 +6,7 @@ import LarderTime
 
 /// Judges exchanges in the order of the journal, by the replies that each device had received before.
 ///
-/// The conduct report and the verdicts of journal entries both use it. Devices are told apart by `JournalEntry.device`. An exchange
+/// The conduct report and the verdicts of journal entries both use it. Devices are told apart by `JournalEntry.client`. An exchange
 /// is compared with the last `capacity` exchanges only, so the state is bounded. A comparison with an older exchange is not made, and of
 /// several rejections of a device only the last one is known: a verdict can be missing, but none is wrong.
 struct ExchangeJudge {
@@ -56,13 +56,26 @@ struct ExchangeJudge {
         let isReload: Bool
     }
 
+    /// Equal requests in a row with the same answer.
+    private struct Run {
+        let answer: String
+        /// The latest of them, at most `loopCountMinimum`.
+        var latest: [(number: Int, started: MonotonicTime, startedInWorld: MonotonicTime)] = []
+        /// The first request of a loop, and how many there are; nil while they are not frequent.
+        var loop: (first: Int, count: Int)?
+    }
+
     private let capacity: Int
     /// The two latest downloads of each resource: an overlapping one must not hide the one before.
     private var downloads: RecentTable<[Download]>
     private var rejections: RecentTable<Rejection>
     private var flights: RecentTable<[Flight]>
     private var failedTransfers: RecentTable<(number: Int, key: String)>
+    private var runs: RecentTable<Run>
     private static let flightsMaximum = 64
+    /// So many equal requests within `loopTime`, on the world's clock and on the server's, are a loop: no person asks so often.
+    private static let loopCountMinimum = 10
+    private static let loopTime = Duration.seconds(1)
 
     /// - Parameter capacity: how many entries the journal keeps.
     init(capacity: Int) {
@@ -71,27 +84,33 @@ struct ExchangeJudge {
         rejections = RecentTable(capacity: capacity)
         flights = RecentTable(capacity: capacity)
         failedTransfers = RecentTable(capacity: capacity)
+        runs = RecentTable(capacity: capacity)
     }
 
-    /// How many values the judge keeps, at most four times the capacity.
-    var memoryCount: Int { downloads.count + rejections.count + flights.count + failedTransfers.count }
+    /// How many values the judge keeps, at most five times the capacity.
+    var memoryCount: Int {
+        downloads.count + rejections.count + flights.count + failedTransfers.count + runs.count
+    }
 
     /// Judges the next entry of the journal. Frames have no verdict.
     mutating func judge(_ entry: JournalEntry) -> Judgement {
         var judgement = Judgement()
         guard entry.isExchange else { return judgement }
-        let resource = entry.device + " " + entry.request.targetText
-        let request = entry.device + " " + entry.request.method.rawValue + " " + entry.request.targetText
+        let client = entry.client
+        let resource = client + " " + entry.request.targetText
+        let request = client + " " + entry.request.method.rawValue + " " + entry.request.targetText
         judgeRetry(entry, request, &judgement)
         if entry.request.method == .get {
             judgeFlights(entry, request, &judgement)
             judgeRead(entry, resource, &judgement)
             note(entry, resource)
+            judgeLoop(entry, request, &judgement)
         } else if entry.request.method != .head, entry.request.method != .options {
             // What the client held may have changed by its own request (RFC 9111 section 4.4).
             if entry.status < 400 { expire(resource, by: entry.number) }
             if entry.request.method == .post { judgeKey(entry, request, &judgement) }
         }
+        if entry.isClientUnknown { judgement.addDoubt() }
         return judgement
     }
 
@@ -221,6 +240,27 @@ struct ExchangeJudge {
         downloads.set((known + [download]).suffix(2), for: resource, by: entry.number)
     }
 
+    private mutating func judgeLoop(_ entry: JournalEntry, _ request: String, _ judgement: inout Judgement) {
+        guard entry.status != 0, entry.status != 101, entry.isComplete, entry.trace?.ending == nil else { return }
+        // Without a tag a reply is known by its length: the journal has no bodies of replies.
+        let answer = entry.replyField("etag") ?? "\(entry.status) \(entry.bodyBytes)"
+        var run = runs[request].flatMap { $0.answer == answer ? $0 : nil } ?? Run(answer: answer)
+        let now = (number: entry.number, started: entry.started, startedInWorld: entry.startedInWorld)
+        run.latest = run.latest.suffix(Self.loopCountMinimum - 1) + [now]
+        if let first = run.latest.first {
+            let time = max(now.started - first.started, now.startedInWorld - first.startedInWorld)
+            if run.latest.count == Self.loopCountMinimum, time <= Self.loopTime {
+                let (start, count) = run.loop ?? (first.number, Self.loopCountMinimum - 1)
+                run.loop = (start, count + 1)
+                let text = "asked \(count + 1) times since #\(start), each with the same answer"
+                judgement.add(entry, .loop, text, start, isWaste: true, .repeatedInLoop)
+            } else if run.loop != nil {
+                run = Run(answer: answer, latest: [now])
+            }
+        }
+        runs.set(run, for: request, by: entry.number)
+    }
+
     private mutating func expire(_ resource: String, by entry: Int) {
         guard let known = downloads[resource] else { return }
         let expired = known.map { download in
@@ -285,6 +325,13 @@ extension ExchangeJudge.Judgement {
         verdict.wastedBytes = bytes
         verdict.wastedTime = time
         verdicts.append((number, verdict))
+    }
+
+    /// Says of each verdict that follows from another entry that this may be of another client.
+    fileprivate mutating func addDoubt() {
+        for index in verdicts.indices where verdicts[index].verdict.other != nil {
+            verdicts[index].verdict.text += " (device unknown)"
+        }
     }
 
     fileprivate mutating func setSaved(_ bytes: Int) {

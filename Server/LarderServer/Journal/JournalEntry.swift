@@ -78,6 +78,8 @@ struct JournalEntry: Sendable {
     let startedInWorld: MonotonicTime
     let endedInWorld: MonotonicTime
     let isComplete: Bool
+    /// The address of the client; empty for a frame.
+    let peer: String
     let user: Int64
     /// The commit that the exchange made; 0 for none.
     let commit: Int64
@@ -117,8 +119,18 @@ struct JournalEntry: Sendable {
 
     var duration: Duration { ended - started }
 
-    var device: String {
-        ExchangeFacts.device(of: request) ?? (user == 0 ? "anonymous" : "user \(user)")
+    /// Names the client whose exchanges are compared with each other: its device, its user, or without both its credentials and its
+    /// address. Another server's users are not known.
+    var client: String {
+        if let device = ExchangeFacts.device(of: request) { return "device " + device }
+        if user != 0 { return "user \(user)" }
+        guard let range = request.fields.range(of: "authorization") else { return "peer " + peer }
+        return "peer \(peer) \(ContentHash.hash64(request.head.span.extracting(range)))"
+    }
+
+    /// Whether other clients may have the same name.
+    var isClientUnknown: Bool {
+        user == 0 && ExchangeFacts.device(of: request) == nil && request.fields.range(of: "authorization") == nil
     }
 
     /// The outcome in one word.

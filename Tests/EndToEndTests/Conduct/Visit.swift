@@ -60,7 +60,8 @@ final class Visit: Sendable {
         own.device = Self.device
         try world.set(Fault(id: "meter", .latency(connect: nil, firstByte: none, body: nil), when: own))
         _ = world.world.control.journal.observe { [seen] entry in
-            if entry.isExchange, entry.device == Self.device { seen.note(JournalRecord(entry, handle: nil)) }
+            let device = ExchangeFacts.device(of: entry.request)
+            if entry.isExchange, device == Self.device { seen.note(JournalRecord(entry, handle: nil)) }
         }
     }
 
