@@ -81,6 +81,10 @@ struct Arguments {
         var rest = words[...].dropFirst(isProxy ? 1 : 0)
         while let flag = rest.popFirst() {
             let (name, inline) = FlagParser.split(flag)
+            let options = Help.options
+            guard !name.hasPrefix("--") || options.contains(name) else {
+                throw .unknown("unknown argument", name, in: options, orElse: "--help lists all options")
+            }
             switch name {
             case "--help", "-h": action = .help
             case "--version": action = .version
@@ -181,6 +185,9 @@ struct Arguments {
         if isProxy, case .serve = action { try checkProxy() }
         if data != nil, fixtures != nil || worldSize != nil {
             throw UsageError(message: "--data replaces the demo backend's data; omit --fixtures, --seed and the sizes")
+        }
+        if fixtures != nil, worldSize != nil {
+            throw UsageError(message: "--fixtures has data of its own; omit --seed and the sizes, or --fixtures")
         }
         if worldSize != nil, case .check = action {
             throw UsageError(message: "--check only reads a database; omit --seed and the sizes")

@@ -17,6 +17,11 @@ enum Help {
         }
     }
 
+    /// The names of all options in the text.
+    static var options: [String] {
+        text.split { !$0.isLetter && $0 != "-" }.filter { $0.hasPrefix("--") }.map { String($0) }
+    }
+
     static let text = """
         larder-server — a mobile backend for local work and tests
 

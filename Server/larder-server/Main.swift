@@ -32,6 +32,8 @@ enum Main {
             Terminal.fail(error.message, code: 2)
         } catch let error as CollectionError {
             Terminal.fail(error.description, code: 2)
+        } catch let error as FixtureError {
+            Terminal.fail(error.description, code: 2)
         } catch {
             Terminal.fail("\(error)", code: 1)
         }

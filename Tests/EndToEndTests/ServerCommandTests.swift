@@ -78,6 +78,22 @@ struct ServerCommandTests {
             (["--seed", "1", "--clock", "frozen@noon", "--port", "0"], "not 'noon'"),
         ]
         for (words, text) in table { try await expect(words, 2, text) }
+        let missing = directory + "/missing"
+        try await expect(["--fixtures", missing, "--port", "0"], 2, missing)
+    }
+
+    @Test func `an action that the API rejects ends the command with exit code 1`() async throws {
+        defer { clean() }
+        var size = WorldSize()
+        (size.people, size.posts) = (3, 3)
+        let backend = try MockBackend.start(.generated(size, picturesFrom: nil))
+        for (person, code) in [("ana", Int32(0)), ("bean", 1)] {
+            let act = "{\"as\":\"\(person)\",\"method\":\"GET\",\"path\":\"/v1/me\"}"
+            let run = try await run(["act", act, "--server", backend.url])
+            #expect(run.code == code && run.output.contains("status"), "\(run)")
+            #expect(run.output.contains("bean") == (code == 1), "\(run)")
+        }
+        await backend.stop()
     }
 
     @Test func `a failure prints one line with its cause and exits with code 1`() async throws {
@@ -88,7 +104,8 @@ struct ServerCommandTests {
         let table: [([String], String)] = [
             (["--seed", "1", "--port", "\(backend.port)"], "\(backend.port): listening failed"),
             (["--seed", "1", "--host", "larder.invalid", "--no-control"], "larder.invalid"),
-            (["--fixtures", missing, "--port", "0"], missing), (["--seed", "1", "--faults", missing], missing),
+            (["--seed", "1", "--faults", missing], missing),
+            (["recording", "save", missing, "--server", backend.url], "larder-server recording start"),
             (["--check-health", "http://127.0.0.1:\(closed.port)"], "no server listens"),
         ]
         for (words, text) in table { try await expect(words, 1, text) }

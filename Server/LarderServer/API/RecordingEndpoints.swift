@@ -10,7 +10,7 @@ extension RecordingFile {
     static func document(of world: World) throws(Problem) -> JSONValue {
         guard let recording = world.control.recording.contents else {
             throw ProblemType.invalidParameter(
-                "Nothing is recorded. Start a recording with POST {\"record\": true} first."
+                "Nothing is recorded. Start a recording first: larder-server recording start, or POST {\"record\": true}."
             )
         }
         let snapshot: [UInt8]

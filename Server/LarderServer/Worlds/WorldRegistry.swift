@@ -110,8 +110,8 @@ final class WorldRegistry: Sendable {
 
     func unknown(_ id: String) -> Problem {
         let known = state.withLock { Array($0.entries.keys) }
-        let nearest = NearestName.sorted(known, by: id).prefix(5)
-        var problem = ProblemType.unknownWorld("There is no world '\(id.prefix(64))'.")
+        let nearest = NearestName.similar(to: id, in: known).prefix(5)
+        var problem = ProblemType.unknownWorld("There is no world '\(id.prefix(64))'. GET /_larder/worlds lists them.")
         problem.extensions["nearest"] = .array(nearest.map { .string($0) })
         return problem
     }
