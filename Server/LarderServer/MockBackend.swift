@@ -110,38 +110,6 @@ public final class MockBackend: Sendable {
         let options = configuration.worldOptions
         let (main, template) = try WorldFactory.makeMain(source, options)
         let worlds = WorldRegistry(main: main, template: template, source: source, options)
-        return try serve(worlds, configuration, claim)
-    }
-
-    /// Starts a backend with a world that continues from a recorded state.
-    static func start(
-        resuming template: WorldTemplate,
-        worldID: String,
-        _ configuration: Configuration
-    ) throws -> MockBackend {
-        let options = configuration.worldOptions
-        let isMain = worldID == World.mainID
-        let first = isMain ? template : try WorldTemplate.make(.empty)
-        let main = try World(
-            id: World.mainID,
-            image: first.image,
-            images: first.images,
-            clock: WorldClock(wall: options.wall, monotonic: options.monotonic),
-            seed: configuration.seed ?? 0,
-            settings: configuration.settings,
-            hooks: options.makeControl(seed: configuration.seed ?? 0),
-            branches: !isMain
-        )
-        let worlds = WorldRegistry(main: main, template: first, source: .empty, options)
-        if !isMain { try worlds.resume(template, id: worldID, seed: configuration.seed ?? 0) }
-        return try serve(worlds, configuration)
-    }
-
-    private static func serve(
-        _ worlds: WorldRegistry,
-        _ configuration: Configuration,
-        _ claim: DatabaseClaim? = nil
-    ) throws -> MockBackend {
         let controlGuard = ControlGuard(
             token: configuration.controlToken,
             isEnabled: configuration.hasControl,

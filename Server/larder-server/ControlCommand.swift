@@ -52,7 +52,6 @@ struct ControlCommand {
     }
 
     func run() async throws {
-        if words[0] == "replay" { return try await replay() }
         if words[0] == "help" { return Terminal.print(try ControlUsage.help(words.count > 1 ? words[1] : nil)) }
         guard let request else { return }
         var fields = [("Accept", isJSON ? "application/json" : request.accept)]
@@ -111,24 +110,11 @@ struct ControlCommand {
         }
     }
 
-    /// Replays a recording in this process.
-    private func replay() async throws {
-        let report = try await MockBackend.replay(
-            try TextFile.bytes(words[1]),
-            fixtures: words.count > 2 ? words[2] : nil
-        )
-        Terminal.print(report.description)
-        if report.difference != nil { exit(1) }
-    }
-
     private func makeRequest() throws(UsageError) -> ControlRequest? {
         let rest = Array(words.dropFirst())
         switch words[0] {
         case "help":
             _ = try ControlUsage.help(rest.first)
-            return nil
-        case "replay":
-            guard rest.count >= 1 else { throw wrong() }
             return nil
         case "recording":
             switch rest.first {

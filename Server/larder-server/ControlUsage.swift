@@ -32,11 +32,10 @@ enum ControlUsage {
         Entry(command: "journal", words: "[NUMBER [curl] | har [FILE] | clear]"),
         Entry(command: "ledger", words: "", note: "checks the consistency of the ledger"),
         Entry(command: "profile", words: "[NAME [off]]", note: "simulates a network"),
-        Entry(command: "recording", words: "start | save FILE | stop", note: "records requests and replies"),
         Entry(
-            command: "replay",
-            words: "FILE [FIXTURES]",
-            note: "replays a recording and compares every byte"
+            command: "recording",
+            words: "start | save FILE | stop",
+            note: "records requests and replies, for proxy --play"
         ),
         Entry(
             command: "scenarios",

@@ -73,7 +73,7 @@ enum Help {
 
         CONTROL OF A RUNNING SERVER  (larder-server COMMAND [--server URL] [--world ID] [--json])
           worlds, clock, faults, profile, gates, held, journal, verify, wait, conduct,
-          act, actors, changes, ledger, recording, replay; see larder-server COMMAND --help
+          act, actors, changes, ledger, recording; see larder-server COMMAND --help
 
         TESTS OF ANY CLIENT  (larder-server scenarios run [NAME…] -- COMMAND)
           scenarios               named cases, from lost replies to captive portals, each judged

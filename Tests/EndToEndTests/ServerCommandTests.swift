@@ -279,8 +279,9 @@ struct ServerCommandTests {
 
     @Test func `every command explains itself`() async throws {
         defer { clean() }
-        for command in ["faults", "replay", "worlds", "clock", "profile", "gates", "held", "journal", "verify", "wait"]
-        {
+        for command in [
+            "faults", "recording", "worlds", "clock", "profile", "gates", "held", "journal", "verify", "wait",
+        ] {
             for words in [[command, "--help"], [command, "-h"], ["help", command]] {
                 let run = try await run(words)
                 #expect(run.code == 0 && run.errors.isEmpty, "\(words): \(run)")

@@ -130,6 +130,36 @@ struct WorldTests {
         await stage.backend.stop()
     }
 
+    @Test func `two hundred concurrent clients are isolated in worlds of one server`() async throws {
+        let stage = try Stage()
+        let counts = try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 0..<200 {
+                group.addTask {
+                    let world = try stage.backend.makeWorld(id: "test-\(number)")
+                    var once = Fault.Occurrence()
+                    once.count = 1
+                    try world.set(
+                        Fault(id: "lost", .loseReply(.close), when: FaultMatch("POST", "/v1/posts"), occurrence: once)
+                    )
+                    let path = "/w/test-\(number)"
+                    _ = await (try stage.send("POST", path + "/v1/posts", "{\"text\":\"\(number)\"}")).readToEnd()
+                    #expect(try await stage.ask("POST", path + "/v1/posts", "{\"text\":\"\(number)\"}").status == 201)
+                    let feed = try await stage.ask("GET", path + "/v1/feed?limit=3").json["items"]?.array ?? []
+                    let report = await world.verify(
+                        .exactly(2, JournalFilter("POST", "/v1/posts")),
+                        .exactly(1, JournalFilter("GET", "/v1/feed")),
+                        noneOther: true
+                    )
+                    #expect(report.holds, "\(report)")
+                    return feed.count { $0["text"] == .string("\(number)") }
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(counts == Array(repeating: 2, count: 200))
+        await stage.backend.stop()
+    }
+
     @Test func `the number of worlds is limited`() async throws {
         let stage = try Stage { $0.worldsMaximum = 2 }
         _ = try stage.backend.makeWorld()

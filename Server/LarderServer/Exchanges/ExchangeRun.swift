@@ -50,11 +50,7 @@ final class ExchangeRun: @unchecked Sendable {
         self.isAddressedByPath = isAddressedByPath
         self.decisions = decisions
         arrived = world.clock.uptime
-        recordingIndex = world.control.recording.arrived(
-            request,
-            connection: facts.connection,
-            uptime: arrived
-        )
+        recordingIndex = world.control.recording.arrived(request)
         note.owner = world
         note.subject = plane.viewer(of: request, in: world)
     }
@@ -356,8 +352,7 @@ final class ExchangeRun: @unchecked Sendable {
     ) {
         exchange.end(ending, after: last, reply, note: finalNote(ending: word))
         if let recordingIndex {
-            let faults = decisions.map(\.fault.id)
-            world.control.recording.finished(recordingIndex, request, reply: sent, ending: word ?? "", faults: faults)
+            world.control.recording.finished(recordingIndex, request, reply: sent, ending: word ?? "")
         }
         if let key { world.keysInFlight.end(key) }
         key = nil

@@ -134,15 +134,6 @@ final class FaultSet: Sendable {
         }
     }
 
-    /// Resets all counters and start times, as if all faults had just been set.
-    func restart(now: MonotonicTime) {
-        state.withLock { state in
-            for (id, rule) in state.rules {
-                state.rules[id] = Rule(fault: rule.fault, matcher: rule.matcher, setAt: now, hash: rule.hash)
-            }
-        }
-    }
-
     @discardableResult private func remove(_ id: String, _ state: inout State) -> Bool {
         guard let rule = state.rules.removeValue(forKey: id) else { return false }
         state.order.removeAll { $0 == id }

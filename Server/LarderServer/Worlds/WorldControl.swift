@@ -79,8 +79,6 @@ package final class WorldControl: WorldHooks {
         changeFeed.fault(token, text: text)
     }
 
-    package func secretWords(_ count: Int) -> [UInt64]? { recording.nextSecretWords(count) }
-
     package func frameRecorder(for world: World, opening: Request, viewer: Int64) -> (any LiveFilter)? {
         guard journal.isEnabled else { return nil }
         return FrameFilter(LiveFault(), nil, world: world, opening: opening, subject: viewer)

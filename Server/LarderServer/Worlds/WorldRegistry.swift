@@ -165,19 +165,6 @@ final class WorldRegistry: Sendable {
         )
     }
 
-    /// Makes a world that continues from a recorded state.
-    func resume(_ template: WorldTemplate, id: String, seed: UInt64) throws(Problem) {
-        _ = try add(
-            id: id,
-            image: template.image,
-            images: template.images,
-            seed: seed,
-            settings: nil,
-            like: nil,
-            branches: false
-        )
-    }
-
     private func add(
         id: String?,
         image: DatabaseImage,
@@ -185,7 +172,6 @@ final class WorldRegistry: Sendable {
         seed: UInt64?,
         settings: WorldSettings?,
         like original: World?,
-        branches: Bool = true,
         idleLimit: Duration? = nil
     ) throws(Problem) -> World {
         // Those that nobody uses do not count towards the limit.
@@ -208,8 +194,7 @@ final class WorldRegistry: Sendable {
                 clock: clock,
                 seed: seed,
                 settings: settings ?? options.settings,
-                hooks: options.makeControl(seed: seed),
-                branches: branches
+                hooks: options.makeControl(seed: seed)
             )
             state.withLock { state in
                 state.reserved.remove(name)
