@@ -368,17 +368,6 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `rate limits are reported in the fields of three dialects`() async throws {
-        let stage = try Stage { $0.rateLimit = 100 }
-        #expect(try await stage.ask("GET", "/v1/feed").field("RateLimit-Policy") == "\"default\";q=100;w=60")
-        stage.world.dialect.rateLimit = .triplet
-        #expect(try await stage.ask("GET", "/v1/feed").field("RateLimit-Remaining") == "98")
-        stage.world.dialect.rateLimit = .github
-        let reset = try await stage.ask("GET", "/v1/feed").field("X-RateLimit-Reset")
-        #expect(reset == "1790000060")
-        await stage.backend.stop()
-    }
-
     @Test func `the last error of a script's steps is shown`() async throws {
         let stage = try Stage()
         let script = """
