@@ -264,8 +264,9 @@ let package = Package(
         tests(
             "LarderTests",
             [
-                "LarderTime", "LarderHTTP", "LarderModels", "LarderStorage", "LarderTransport", "LarderHTTPCache",
-                "LarderResources", "LarderImages", "LarderDevice", "LarderTelemetry", "Larder", "LarderDemo",
+                "LarderTime", "LarderHTTP", "LarderModels", "LarderSQLite", "LarderStorage", "LarderTransport",
+                "LarderHTTPCache", "LarderResources", "LarderImages", "LarderDevice", "LarderTelemetry", "Larder",
+                "LarderDemo",
                 "LarderTesting", "TestSupport", "SDKTestSupport",
             ]
         ),
