@@ -162,13 +162,16 @@ public struct CacheUpdate: Sendable {
 extension CacheUpdate {
     /// The update with its values encoded, so that no codec runs while others wait for the commit. Values that are merged with the
     /// stored ones are encoded within the commit, and values that are stored already are not encoded.
-    func encoded(unlessEqualTo known: EntityTable) -> CacheUpdate {
+    /// Values in memory alone are encoded for their size.
+    ///
+    /// - Parameter hasDisk: whether values that memory has may be missing on the disk.
+    func encoded(unlessEqualTo known: EntityTable, hasDisk: Bool) -> CacheUpdate {
         var update = self
         for (index, step) in steps.enumerated() {
-            guard case .put(var draft, let validator, let stated, let source) = step, draft.merge == nil,
-                !draft.isMemoryOnly
-            else { continue }
-            if let stored = known[draft.key], !stored.isUnwritten, stored.version == draft.version,
+            guard case .put(var draft, let validator, let stated, let source) = step, draft.merge == nil else {
+                continue
+            }
+            if let stored = known[draft.key], !hasDisk || !stored.isUnwritten, stored.version == draft.version,
                 draft.isEqual(stored.value)
             {
                 continue
@@ -186,6 +189,11 @@ struct StoredEntityModifier: Sendable {
     let encode: @Sendable (any Sendable) throws -> [UInt8]
     let change: @Sendable (any Sendable) -> any Sendable
     let version: @Sendable (any Sendable) -> Int64?
+
+    /// The size of the encoded value in bytes; 0 if it cannot be encoded, as a value in memory need not be.
+    func encodedSize(_ value: any Sendable) -> Int {
+        do { return try encode(value).count } catch { return 0 }
+    }
 
     init<E: CacheEntity>(_ type: E.Type, _ change: @escaping @Sendable (inout E) -> Void) {
         decode = { try E.codec.decode($0) }
