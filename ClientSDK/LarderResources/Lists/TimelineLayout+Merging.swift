@@ -80,18 +80,20 @@ extension TimelineLayout {
                 tail = .end
             }
             confirm(page, &orders, isHead: true)
-            return assignPages(page, earlier, start: nil, isLate: false, isNewest: true)
+            assignPages(page, earlier, start: nil, isLate: false, isNewest: true)
+            return dropUnknownEnd()
         }
         elements = woven
         confirm(page, &orders, isHead: !isLate)
         assignPages(page, earlier, start: nil, isLate: isLate, isNewest: true)
-        if tail == .unknown, !isLate { dropUnknownEnd() }
+        if !isLate { dropUnknownEnd() }
     }
 
     /// Drops what follows the last place from which a page can be requested, if it is not known what follows it: otherwise the end of the
     /// list could never be loaded.
     private mutating func dropUnknownEnd() {
-        guard let index = elements.lastIndex(where: { $0.startCursor.map { $0 != Self.newestCursor } ?? false }),
+        guard tail == .unknown,
+            let index = elements.lastIndex(where: { $0.startCursor.map { $0 != Self.newestCursor } ?? false }),
             let cursor = elements[index].startCursor
         else { return }
         elements.removeSubrange(index...)

@@ -49,7 +49,5 @@ struct MemoryBoundTests {
         let allowed = (1 << 20) * 5 / 4
         #expect(Ballast.count.withLock { $0 } * Self.size <= allowed)
         #expect(cache.memoryCost <= allowed)
-        cache.trimMemory(toBytes: 0)
-        #expect(Ballast.count.withLock { $0 } == 0 && cache.memoryCost == 0)
     }
 }

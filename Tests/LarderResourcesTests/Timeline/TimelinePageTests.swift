@@ -256,6 +256,7 @@ struct TimelinePageTests {
         let cache = try scene.cache()
         let timeline = try await loaded(cache)
         scene.events.withLock { $0 = [] }
+        scene.clock.advance(by: .seconds(1))
         source.script.prepare(.notModified())
         try await timeline.refresh(around: ["2"], isUserInitiated: true)
         let spared = scene.events.withLock { events in
