@@ -43,7 +43,7 @@ extension CacheCore {
         let start = Commit(core: self, order: order, moment: moment, isAnswer: answered != nil)
         do {
             if content.steps.isEmpty, settle == nil { return try carryOutLocally(local, start) }
-            let encoded = content.encoded(unlessEqualTo: entities, hasDisk: disk != nil)
+            let encoded = disk == nil || update.isMemoryOnly ? content : content.encoded(unlessEqualTo: entities)
             return try commits.withLock { savedHighWater in
                 owner.begin()
                 defer { owner.end() }

@@ -162,16 +162,13 @@ public struct CacheUpdate: Sendable {
 extension CacheUpdate {
     /// The update with its values encoded, so that no codec runs while others wait for the commit. Values that are merged with the
     /// stored ones are encoded within the commit, and values that are stored already are not encoded.
-    /// Values in memory alone are encoded for their size.
-    ///
-    /// - Parameter hasDisk: whether values that memory has may be missing on the disk.
-    func encoded(unlessEqualTo known: EntityTable, hasDisk: Bool) -> CacheUpdate {
+    func encoded(unlessEqualTo known: EntityTable) -> CacheUpdate {
         var update = self
         for (index, step) in steps.enumerated() {
-            guard case .put(var draft, let validator, let stated, let source) = step, draft.merge == nil else {
-                continue
-            }
-            if let stored = known[draft.key], !hasDisk || !stored.isUnwritten, stored.version == draft.version,
+            guard case .put(var draft, let validator, let stated, let source) = step, draft.merge == nil,
+                !draft.isMemoryOnly
+            else { continue }
+            if let stored = known[draft.key], !stored.isUnwritten, stored.version == draft.version,
                 draft.isEqual(stored.value)
             {
                 continue

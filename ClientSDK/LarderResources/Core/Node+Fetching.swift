@@ -227,6 +227,8 @@ extension Node {
     /// Whether the content counts as outdated by an invalidation since a request began, whose answer does not end it. An earlier
     /// invalidation that the answer has not ended is no reason to ask again: the next answer would not end it either.
     private func isInvalidated(since flight: Flight) -> Bool {
+        // Nothing is assembled for nobody.
+        guard isObserved else { return false }
         let content = content()
         guard content.isInvalidated else { return false }
         let tags = state.withLock { $0.tags }
@@ -240,6 +242,8 @@ extension Node {
             return covers([], key.type)
         }
     }
+
+    private var isObserved: Bool { state.withLock { !$0.observers.isEmpty } }
 
     /// The update for an answer.
     func update(
@@ -298,7 +302,7 @@ extension Node {
     /// Ends a request and shows observers the result.
     private func complete(_ flight: Flight, _ error: LarderError?) {
         let times = retryTimes(after: error, failures: state.withLock { $0.failures })
-        let isRepeated = error?.isTransient ?? false
+        let isRepeated = error?.isTransient ?? false && isObserved
         let isMissing = isRepeated && content().value == nil
         let hasFailed = state.withLock { state in
             state.revision += 1

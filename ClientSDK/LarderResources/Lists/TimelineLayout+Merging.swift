@@ -101,8 +101,8 @@ extension TimelineLayout {
         normalize()
     }
 
-    /// The items that were inserted between others that the page does not have beside each other. Their place is not known: between items
-    /// of the page they would be shown in a wrong order. Own items stay, because a person has just created them.
+    /// The items that were inserted before the request, between others that the page does not have beside each other. Their place is not
+    /// known: between items of the page they would be shown in a wrong order. Own items stay, because a person has just created them.
     private func displaced(by page: IncomingPage) -> Set<EntityKey> {
         guard !loose.isEmpty else { return [] }
         let places = Dictionary(page.keys.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
@@ -110,7 +110,11 @@ extension TimelineLayout {
         var previous: Int?
         for key in elements.compactMap(\.item) {
             guard let place = places[key] else {
-                if let known = loose[key], !known.isOwn { run.append(key) }
+                if let known = loose[key], !known.isOwn,
+                    WallTime(nanosecondsSinceEpoch: known.insertedAt) < page.startedAt
+                {
+                    run.append(key)
+                }
                 continue
             }
             if let previous, place != previous + 1 { result.formUnion(run) }

@@ -182,6 +182,7 @@ struct NewestItemsTests {
         try await cache.update { update in for number in 1...3 { update.insertNewest(Note(number), in: feed.key) } }
         // Messages between were missed.
         try await cache.update { update in for number in 8...9 { update.insertNewest(Note(number), in: feed.key) } }
+        scene.clock.advance(by: .seconds(1))
         source.prepare([9, 8, 7, 6, 5], next: "after 5")
         try await timeline.refresh()
         #expect(try await cache.line(feed) == "9 8 7 6 5")
@@ -200,6 +201,7 @@ struct NewestItemsTests {
             }
         }
         #expect(try await cache.line(feed) == "9 8 4 3 2 1")
+        scene.clock.advance(by: .seconds(1))
         source.prepare([9, 8, 7, 6, 5, 3, 2], next: "after 2")
         try await cache.timeline(feed).refresh()
         #expect(try await cache.line(feed) == "9 8 7 6 5 3 2 1")
@@ -210,6 +212,7 @@ struct NewestItemsTests {
         let feed = try await started(cache)
         try await cache.update { $0.insertNewest(Note(4), in: feed.key, isOwn: true) }
         try await cache.update { update in for number in 8...9 { update.insertNewest(Note(number), in: feed.key) } }
+        scene.clock.advance(by: .seconds(1))
         source.prepare([9, 8, 7, 6, 5, 3, 2], next: "after 2")
         try await cache.timeline(feed).refresh()
         let items = try await cache.timeline(feed, .cacheOnly).snapshot().items
