@@ -42,7 +42,11 @@ extension Node {
         }
         if let fallbackDelay = policy.fallbackDelay, wantsNetwork, !mayShow { wait(fallbackDelay, for: id) }
         let mayAsk = state.withLock { state in
-            if isPostponed { state.owesRequest = true }
+            // Its request may have failed before it was added.
+            let hasFailed = wantsNetwork && state.flight == nil && state.error?.isTransient ?? false
+            if isPostponed || hasFailed && observer.wantsRepetition(isMissing: content.value == nil) {
+                state.owesRequest = true
+            }
             return state.retryAt == nil
         }
         showAll(to: id, isFromDisk: content.isFromDisk)
