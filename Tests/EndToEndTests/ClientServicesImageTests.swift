@@ -183,8 +183,6 @@ struct ClientServicesImageTests {
             .subtracting(kinds(events))
         #expect(missing.isEmpty, "\(missing)")
         #expect(totals.json.contains("\"firstContent\""))
-        #expect(totals.prometheus.contains("larder_first_content_seconds"))
-        #expect(totals.prometheus.contains(#"larder_reads_total{feature="feed",tier="disk",result="hit"}"#))
         client.close()
         await scene.backend.stop()
     }
