@@ -316,7 +316,7 @@ extension Reply {
             changed.content = .prepared(prepared, extra: lines)
         case .prepared(let prepared, let extra): changed.content = .prepared(prepared, extra: extra + lines)
         case .eventStream(let extra, let handler): changed.content = .eventStream(extra: extra + lines, handler)
-        case .webSocket: break
+        case .webSocket, .tunnel: break
         }
         return changed
     }

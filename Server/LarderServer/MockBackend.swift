@@ -25,6 +25,7 @@ public final class MockBackend: Sendable {
         package var durability: Database.Durability = .full
         /// What answers the requests.
         package var origin = RequestOriginChoice.domain
+        package var proxy = ProxySettings()
         /// The seed of everything random; nil uses the system's randomness.
         public var seed: UInt64?
         /// The maximum number of worlds.
@@ -151,7 +152,8 @@ public final class MockBackend: Sendable {
             worlds: worlds,
             controlGuard: controlGuard,
             log: configuration.log,
-            origin: try configuration.origin.make()
+            origin: try configuration.origin.make(configuration.proxy),
+            readsWorldPaths: configuration.proxy.readsWorldPaths
         ) {
             ControlEndpoints.answer($0, $1, $2, worldID: $3)
         }

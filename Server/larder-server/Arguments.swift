@@ -54,6 +54,10 @@ struct Arguments {
     var upstream: HTTPURL?
     /// `larder-server proxy`: the recording that answers instead of a server.
     var recording: String?
+    /// `larder-server proxy`: further host names that requests may have.
+    var allowedHosts: Set<String> = []
+    /// `larder-server proxy`: whether paths below `/w/` name worlds.
+    var readsWorldPaths = true
 
     /// The initial mode of the clock of `main`.
     enum ClockSetting {
@@ -175,6 +179,8 @@ struct Arguments {
                 }
                 upstream = url
             case "--play" where isProxy: recording = try FlagParser.value(name, inline, &rest)
+            case "--allow-host" where isProxy: allowedHosts.insert(try FlagParser.value(name, inline, &rest))
+            case "--no-world-paths" where isProxy: readsWorldPaths = false
             default: throw UsageError(message: "unknown argument '\(flag)'; --help lists all options")
             }
         }
@@ -215,7 +221,7 @@ struct Arguments {
         worldSize = changed
     }
 
-    private static func isLoopback(_ host: String) -> Bool {
+    static func isLoopback(_ host: String) -> Bool {
         host == "localhost" || host == "::1" || host.hasPrefix("127.")
     }
 

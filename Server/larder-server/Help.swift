@@ -42,6 +42,10 @@ enum Help {
           --no-power-loss-safety  faster commits, which survive a crash but not power loss
           --check                 check the database's schema and ledger, then exit
 
+        PROXY
+          --allow-host NAME       accept requests for that host too; repeatable
+          --no-world-paths        paths below /w/ are your server's and name no worlds
+
         LIMITS
           --rate-limit N          requests per minute and caller      off
           --head-limit BYTES      request head                        16384

@@ -43,7 +43,10 @@ enum Main {
         if let url = arguments.upstream {
             configuration.origin = .server(url)
             if arguments.bodyLimit == nil { configuration.server.bodyBytesMaximum = 64 << 20 }
+            // A public address can be reached without a page of another site.
+            configuration.proxy.allowedHosts = Arguments.isLoopback(arguments.host) ? arguments.allowedHosts : nil
         }
+        configuration.proxy.readsWorldPaths = arguments.readsWorldPaths
         if let path = arguments.recording { configuration.origin = .recording(try TextFile.bytes(path)) }
         let room = DescriptorLimit.lift(forConnections: configuration.server.connectionsMaximum)
         if room < configuration.server.connectionsMaximum {

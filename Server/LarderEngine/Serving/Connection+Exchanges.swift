@@ -24,9 +24,12 @@ extension Connection {
         process()
     }
 
-    func watchAbandonment(_ index: Int, _ body: @escaping @Sendable () -> Void) {
+    func watchAbandonment(_ index: Int, _ note: ExchangeNote, _ body: @escaping @Sendable () -> Void) {
+        guard !isClosed else { return body() }
         guard pendingReply != nil, index == exchangeCount else { return }
         pendingReply?.abandoned = body
+        pendingReply?.abandonmentNote = note
+        if hasPeerEnded { close() }
     }
 
     func send(_ index: Int, _ bytes: [UInt8]) {
@@ -61,6 +64,7 @@ extension Connection {
                 )
             )
         }
+        if let lease = note.lease { leases.append(lease) }
         switch ending {
         case .persist:
             // After an unread body the next request cannot be found.

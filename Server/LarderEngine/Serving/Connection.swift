@@ -19,6 +19,8 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         case http
         case webSocket(WebSocketChannel)
         case eventStream(EventStreamChannel)
+        /// Bytes are passed on to another server, and back.
+        case tunnel(UpstreamConnection)
     }
 
     /// The exchange whose reply is pending.
@@ -33,6 +35,8 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         var silence: ExchangeNote?
         /// Called if the peer goes away first.
         var abandoned: (@Sendable () -> Void)?
+        /// The note of the record in that case.
+        var abandonmentNote = ExchangeNote()
     }
 
     let descriptor: Int32
@@ -58,11 +62,15 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     var resetsAfterOutput = false
     var isStopping = false
     var records: [ExchangeRecord] = []
+    /// What the replies that are not completely written keep (`ExchangeNote.lease`).
+    var leases: [any AnyObject & Sendable] = []
     private var writingBegan = MonotonicTime(nanoseconds: 0)
     var interest: Readiness = .read
     var deadline: MonotonicTime
     /// `Output.sentCount` when the deadline of a slow reader was set.
     var sentCountAtDeadline = -1
+    /// The number of bytes of the request's body when its deadline was set.
+    var bodyBytesAtDeadline = 0
     var isDirty = false
     var isClosed = false
     var closesAfterOutput = false
@@ -73,7 +81,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     var lingeredBytes = 0
 
     /// The maximum number of unread bytes of a peer that sends more while its reply is pending.
-    private static let unreadBytesMaximum = 256 << 10
+    static let unreadBytesMaximum = 256 << 10
 
     init(_ descriptor: Int32, id: UInt64, peer: SocketAddress, loop: EventLoop) {
         self.descriptor = descriptor
@@ -111,6 +119,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
                 case .http: if !repeatReply(to: bytes) { received(bytes) }
                 case .webSocket(let channel): channel.received(bytes)
                 case .eventStream: return
+                case .tunnel(let upstream): pass(bytes, to: upstream)
                 }
             }
         }
@@ -203,6 +212,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         if !isAnnounced { exchangeCount += 1 }
         request.wasAnnounced = isAnnounced
         isAnnounced = false
+        bodyBytesAtDeadline = 0
         request.connection = id
         request.exchangeIndex = exchangeCount
         request.peer = peer
@@ -241,6 +251,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
             write(response.status, response.serializedHead(), [], response.body, pendingReply, reply)
         case .webSocket(let acceptance): upgrade(pendingReply, acceptance, reply)
         case .eventStream(let extra, let handler): startStream(pendingReply, extra, handler, reply)
+        case .tunnel(let head, let end): startTunnel(pendingReply, head, end, reply)
         }
     }
 
@@ -252,6 +263,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         _ pendingReply: PendingReply,
         _ reply: Reply
     ) {
+        if let lease = reply.note.lease { leases.append(lease) }
         let isPersistent = staysOpen(pendingReply.request)
         let isHead = pendingReply.request.method == .head
         let start = loop.scratch.count
@@ -345,6 +357,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         updateDeadline()
         setInterest()
         if mustResume, output.isEmpty { process() }
+        if case .tunnel(let upstream) = mode { upstream.updateInterest() }
     }
 
     /// Notes when the last write of waiting records began: the peer may have the reply before the write returns.
@@ -357,6 +370,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         case .failed: close()
         case .blocked: break
         case .drained:
+            leases = []
             reportRecords(areComplete: true)
             guard closesAfterOutput else { return }
             if resetsAfterOutput { return close(resets: true) }
@@ -381,17 +395,5 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         }
         done.removeAll(keepingCapacity: true)
         if records.isEmpty { swap(&done, &records) }
-    }
-
-    func setInterest() {
-        guard !isClosed else { return }
-        var wanted: Readiness = []
-        if !output.isEmpty { wanted.insert(.write) }
-        if !hasPeerEnded, unread.count < Self.unreadBytesMaximum, output.waitingBytes < Output.copiedBytesMaximum * 16 {
-            wanted.insert(.read)
-        }
-        guard wanted != interest else { return }
-        interest = wanted
-        loop.watch(self, for: wanted)
     }
 }

@@ -16,8 +16,9 @@ final class UpstreamConnection {
         case exchange
         /// The bytes of a response to an upgrade, until its head is complete.
         case upgrade(HeadScanner, [UInt8])
+        /// After a 101: bytes are passed on unchanged. Nothing is read until the client has joined.
         case tunnel
-        /// A tunnel whose pending bytes are written before it is closed; input is discarded.
+        /// A tunnel without its client, whose pending bytes are written before it is closed; input is discarded.
         case closing
         case closed
     }
@@ -28,7 +29,8 @@ final class UpstreamConnection {
     private static let responseTimeoutSeconds: Int64 = 60
     /// The maximum time without progress after the end of a tunnel.
     private static let closeTimeoutSeconds: Int64 = 10
-    private static let outputBytesMaximum = 4 << 20
+    /// How many bytes may wait in a tunnel for one side before the other one is not read any more.
+    private static let tunnelBytesMaximum = 256 << 10
 
     /// Strong, as the loop: it removes its connections when they close, and an unowned reference would cost more than the cycle.
     private let pool: UpstreamPool
@@ -48,6 +50,12 @@ final class UpstreamConnection {
     /// Whether the current exchange has received anything.
     private var hasResponse = false
     private var isClosed = false
+    /// The client of a tunnel.
+    private var client: Connection?
+    /// Whether the client of a tunnel sends no more.
+    private var hasClientEnded = false
+    /// What has arrived in a tunnel before its client.
+    private var early: [UInt8] = []
 
     init(_ pool: UpstreamPool) {
         self.pool = pool
@@ -106,22 +114,50 @@ final class UpstreamConnection {
 
     // MARK: Writing
 
-    func send(_ bytes: [UInt8]) {
+    /// Begins to pass bytes to the client.
+    func join(_ client: Connection) {
+        guard case .tunnel = phase else { return client.closeAfterOutput() }
+        self.client = client
+        if !early.isEmpty { client.sendChannel(Swift.exchange(&early, with: [])) }
+        updateInterest()
+    }
+
+    /// Whether so much waits for the server that no more should be read from the client.
+    var isBacklogged: Bool { output.count >= Self.tunnelBytesMaximum }
+
+    /// Sends bytes of the client. A server that does not read them for `responseTimeoutSeconds` is given up.
+    func send(_ bytes: Span<UInt8>) {
         guard case .tunnel = phase else { return }
+        if output.isEmpty { deadline = loop.time(afterSeconds: Self.responseTimeoutSeconds) }
         output.append(bytes)
-        // A server that does not read what a client sends is given up.
-        guard output.count <= Self.outputBytesMaximum else { return fail(.timedOut("The server does not read.")) }
         flush()
     }
 
-    /// Writes the pending bytes, ends the sending side, and closes when the server has closed too, or after `closeTimeoutSeconds`
-    /// without progress.
-    func closeAfterOutput() {
-        guard case .tunnel = phase else { return cancel() }
-        exchange?.stopReceiving()
+    /// The client sends no more: the sending side ends after the pending bytes. The server may still send, as long as it does so at
+    /// least every `closeTimeoutSeconds`.
+    func clientEnded() {
+        guard case .tunnel = phase else { return }
+        hasClientEnded = true
+        deadline = loop.time(afterSeconds: Self.closeTimeoutSeconds)
+        flush()
+    }
+
+    /// The client's connection is closed: the pending bytes are written, and the connection is closed when the server has closed too, or
+    /// after `closeTimeoutSeconds` without progress.
+    func clientClosed() {
+        client = nil
+        guard case .tunnel = phase else { return }
         phase = .closing
         deadline = loop.time(afterSeconds: Self.closeTimeoutSeconds)
         flush()
+    }
+
+    /// Reads from the server while the client reads.
+    func updateInterest() {
+        guard case .tunnel = phase else { return }
+        var wanted: Readiness = output.isEmpty ? [] : .write
+        if let client, client.output.waitingBytes < Self.tunnelBytesMaximum { wanted.insert(.read) }
+        watch(wanted)
     }
 
     /// Writes a request that was held.
@@ -133,18 +169,29 @@ final class UpstreamConnection {
             case .count(let count):
                 output.removeFirst(count)
                 hasWritten = true
-                if case .closing = phase {
-                    deadline = loop.time(afterSeconds: Self.closeTimeoutSeconds)
-                } else if deadline != nil {
-                    deadline = loop.time(afterSeconds: Self.responseTimeoutSeconds)
-                }
-            case .wouldBlock: return watch([.read, .write])
+                if deadline != nil { extendDeadline() }
+            case .wouldBlock:
+                if case .tunnel = phase { return updateInterest() }
+                return watch([.read, .write])
             // A server may answer and close before it has read everything: its response is read first.
             case .failed: output = ByteQueue()
             }
         }
-        if case .closing = phase { shutdown(descriptor, Int32(SHUT_WR)) }
+        switch phase {
+        case .closing: shutdown(descriptor, Int32(SHUT_WR))
+        case .tunnel:
+            if hasClientEnded { shutdown(descriptor, Int32(SHUT_WR)) } else { deadline = nil }
+            updateInterest()
+            client?.setInterest()
+            return
+        default: break
+        }
         watch(.read)
+    }
+
+    private func extendDeadline() {
+        let isEnding = if case .closing = phase { true } else { hasClientEnded }
+        deadline = loop.time(afterSeconds: isEnding ? Self.closeTimeoutSeconds : Self.responseTimeoutSeconds)
     }
 
     private func watch(_ wanted: Readiness) {
@@ -165,7 +212,7 @@ final class UpstreamConnection {
         case .count(let count):
             hasResponse = true
             if case .closing = phase { return }
-            if deadline != nil { deadline = loop.time(afterSeconds: Self.responseTimeoutSeconds) }
+            if deadline != nil { extendDeadline() }
             loop.readBuffer.withBytes(count) { received($0) }
         }
     }
@@ -192,7 +239,13 @@ final class UpstreamConnection {
             case .head(let range): answeredUpgrade(head, range)
             }
         case .tunnel:
-            exchange?.receive(.content(unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) }))
+            let piece = unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) }
+            if let client {
+                client.sendChannel(piece)
+                updateInterest()
+            } else {
+                early += piece
+            }
         case .connecting, .closing, .closed: return
         }
     }
@@ -208,9 +261,9 @@ final class UpstreamConnection {
         }
         phase = .tunnel
         deadline = nil
+        early = Array(bytes[(range.upperBound + 4)...])
+        updateInterest()
         exchange?.receive(.head(head))
-        let rest = Array(bytes[(range.upperBound + 4)...])
-        if !rest.isEmpty { exchange?.receive(.content(rest)) }
     }
 
     private func deliver(_ events: [ResponseReader.Event]) {
@@ -267,10 +320,7 @@ final class UpstreamConnection {
                     : fail(.invalid(Self.sentence(error)))
             }
             deliver(events)
-        case .tunnel:
-            let exchange = exchange.take()
-            shut()
-            exchange?.end(.end)
+        case .tunnel: cancel()
         case .idle, .closing: cancel()
         case .upgrade, .connecting, .closed: lost("The server closed the connection without a response.")
         }
@@ -309,6 +359,7 @@ final class UpstreamConnection {
         closeDescriptor()
         phase = .closed
         deadline = nil
+        client.take()?.closeAfterOutput()
         pool.closed(self)
     }
 

@@ -23,8 +23,9 @@
 
         func watch(_ target: Int32, for interest: Readiness, isShared: Bool) throws(EngineError) {
             var event = unsafe epoll_event()
-            var flags: UInt32 = Self.hangUp
-            if interest.contains(.read) { flags |= Self.input }
+            var flags: UInt32 = 0
+            // A peer's end is only reported to a reader: the condition stays, and nobody else could clear it.
+            if interest.contains(.read) { flags |= Self.input | Self.hangUp }
             if interest.contains(.write) { flags |= Self.output }
             // If several loops wait for one listener, a connection wakes only one.
             if isShared { flags = Self.input | Self.exclusive }

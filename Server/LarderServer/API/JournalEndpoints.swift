@@ -125,7 +125,7 @@ extension ControlPlane {
 final class JournalStream: EventStreamHandler {
     private let plane: ControlPlane
     private let world: World
-    private let observer = Mutex<UInt64?>(nil)
+    private let registration = Mutex<(observer: UInt64, ending: UInt64)?>(nil)
 
     init(_ plane: ControlPlane, _ world: World) {
         self.plane = plane
@@ -143,14 +143,13 @@ final class JournalStream: EventStreamHandler {
                 handle.send(LiveEvent.serverSentEvent(named: "entry", id: String(entry.number), data: json))
             }
         }
-        observer.withLock { $0 = id }
+        let ending = world.control.whenEnded { handle.finish() }
+        registration.withLock { $0 = (id, ending) }
     }
 
     func closed() {
-        let id = observer.withLock { observer in
-            defer { observer = nil }
-            return observer
-        }
-        if let id { world.control.journal.stopObserving(id) }
+        guard let (observer, ending) = registration.withLock({ $0.take() }) else { return }
+        world.control.journal.stopObserving(observer)
+        world.control.forget(ending)
     }
 }

@@ -11,8 +11,16 @@ extension ControlPlane {
         switch origin {
         case .domain: return backend.handle(request, exchange, world, conditions)
         case .proxy(let proxy):
-            proxy.handle(request, exchange, world)
-            return nil
+            // After a delay the client may have gone.
+            guard !exchange.isAbandoned else { return nil }
+            do throws(Problem) {
+                try proxy.handle(request, exchange, world)
+                return nil
+            } catch {
+                var reply = error.reply
+                reply.note.owner = world
+                return reply
+            }
         case .recording(let replies):
             var reply = replies.reply(to: request)
             reply.note.owner = world

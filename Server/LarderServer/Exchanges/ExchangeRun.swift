@@ -10,6 +10,9 @@ import Synchronization
 /// Stages are sequential: each is started by the one before it, directly, by a timer of the world's clock, or by the release of
 /// a gate.
 ///
+/// A client that leaves ends each wait, and so does the end of the world: the stages that remain run at once. So a write that has arrived is
+/// done, whatever delays it, and nothing waits for somebody who has gone.
+///
 /// `@unchecked Sendable`: stages are sequential, so no two run at once. A stage does not use the run after it has started the
 /// next one, and it starts it through a lock (a loop's mailbox, the clock's, the gates').
 final class ExchangeRun: @unchecked Sendable {
@@ -102,7 +105,7 @@ final class ExchangeRun: @unchecked Sendable {
         else { return act() }
         let key = KeysInFlight.Key(user: note.subject, route: "\(request.method) \(request.pathText)", key: parsed)
         let waits = world.control.current.dialect.idempotency == .blocking
-        let loop = exchange.loop
+        let (loop, leaving) = (exchange.loop, leaving())
         let again: @Sendable () -> Void = { [self] in loop.execute { [self] in begin() } }
         let isFree = world.keysInFlight.begin(key, orWait: waits ? again : nil)
         if isFree {
@@ -110,10 +113,15 @@ final class ExchangeRun: @unchecked Sendable {
             act()
         } else if !waits {
             send(Idempotency.inProgress().reply.adding(CrossOrigin.lines(for: request)))
+        } else {
+            // Only the connection ends: the key decides when the write is done.
+            leaving.end(while: { true }, by: {})
         }
     }
 
     private func act() {
+        // Nobody waits for a read any more.
+        if exchange.isAbandoned, request.method.isSafe { return }
         let terminal = decisions.first { decision in
             decision.fault.action.isTerminal
                 && (decision.fault.stage == .beforeRead || decision.fault.stage == .afterRead)
@@ -149,15 +157,35 @@ final class ExchangeRun: @unchecked Sendable {
     }
 
     private func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) {
-        guard delay > .zero else { return body() }
+        guard delay > .zero, !exchange.isAbandoned else { return body() }
+        let (clock, leaving) = (world.clock, leaving())
         injected += delay
-        _ = world.clock.schedule(after: delay, body)
+        let wait = clock.wait(for: delay, body)
+        leaving.end(while: { clock.isWaiting(wait) }, by: { clock.endWait(wait) })
+    }
+
+    /// The exchange with the note for the journal if the client leaves now.
+    private func leaving() -> Exchange {
+        var leaving = exchange
+        leaving.abandonmentNote = note
+        leaving.abandonmentNote.detail = ExchangeTrace(
+            decisions: decisions,
+            arrived: arrived,
+            ended: nil,
+            injected: injected,
+            ending: nil,
+            gates: gates
+        )
+        return leaving
     }
 
     /// Continues when no gate holds the exchange.
     private func pass(_ stage: Gate.Stage, _ body: @escaping @Sendable () -> Void) {
+        let set = world.control.gates
+        guard !set.isEmpty, !exchange.isAbandoned else { return body() }
         let started = world.clock.uptime
-        let isHeld = world.control.gates.hold(facts, stage) { [self] gate, verdict in
+        var leaving = leaving()
+        let held = set.hold(facts, stage) { [self] gate, verdict in
             gates.append(gate)
             injected += world.clock.uptime - started
             switch verdict {
@@ -166,8 +194,10 @@ final class ExchangeRun: @unchecked Sendable {
             case .cut(let cut): self.cut(cut)
             }
         }
+        guard let held else { return body() }
         // Another thread may already have released it and be running its next stage.
-        if !isHeld { body() }
+        leaving.abandonmentNote.detail = (leaving.abandonmentNote.detail as? ExchangeTrace)?.held(by: held.gate)
+        leaving.end(while: { set.isHolding(held.number) }, by: { set.release(held.number) })
     }
 
     // MARK: Processing
@@ -200,7 +230,7 @@ final class ExchangeRun: @unchecked Sendable {
     }
 
     private func dispatch(_ request: Request, _ conditions: Conditions) {
-        var inner = exchange
+        var inner = leaving()
         inner.interceptor = { [self] reply in
             if repeats > 0 {
                 // Like a proxy that retries: the same request is processed again, and the second reply is sent.
@@ -265,7 +295,8 @@ final class ExchangeRun: @unchecked Sendable {
         let date = plane.dateLine(for: facts.device, in: world)
         guard let rendered = reply.rendered(for: request, date: date) else {
             var reply = reply
-            reply.date = date
+            // The date of another server stays (RFC 9110 §6.6.1).
+            reply.date = reply.date ?? date
             reply.note = finalNote(ending: nil)
             return exchange.complete(reply)
         }
@@ -288,6 +319,7 @@ final class ExchangeRun: @unchecked Sendable {
             }
         }
         if !plane.keepsAlive(request) { mutator.reply.head.append(contentsOf: "Connection: close\r\n".utf8) }
+        note.lease = reply.note.lease
         let cut = mutator.cut
         let bytes = cut.map { Array(mutator.bytes.prefix($0.at)) } ?? mutator.bytes
         let sent = mutator.reply
@@ -298,7 +330,7 @@ final class ExchangeRun: @unchecked Sendable {
             plan,
             device: facts.device,
             world: world,
-            exchange: exchange
+            exchange: leaving()
         ) { [self] spent, last in
             injected += spent
             switch cut?.how {
@@ -341,7 +373,16 @@ final class ExchangeRun: @unchecked Sendable {
         after last: [UInt8] = [],
         ending word: String?
     ) {
-        exchange.end(ending, after: last, reply, note: finalNote(ending: word))
+        let note = finalNote(ending: word)
+        exchange.end(ending, after: last, reply, note: note)
+        if ending == .silence {
+            // The client waits until it gives up, or until the world ends.
+            let (control, exchange) = (world.control, exchange)
+            exchange.loop.execute {
+                let ending = control.whenEnded { exchange.end(.close, reply, note: note) }
+                exchange.whenAbandoned { control.forget(ending) }
+            }
+        }
         if let recordingIndex {
             let faults = decisions.map(\.fault.id)
             world.control.recording.finished(recordingIndex, request, reply: sent, ending: word ?? "", faults: faults)

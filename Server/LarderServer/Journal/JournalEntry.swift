@@ -9,8 +9,8 @@ final class ExchangeTrace: Sendable {
     let decisions: [FaultDecision]
     /// When the request arrived, on the world's clock.
     let arrived: MonotonicTime
-    /// When its last byte was handed on, on the world's clock. The entry is written later.
-    let ended: MonotonicTime
+    /// When its last byte was handed on, on the world's clock. The entry is written later. Nil if the client left first.
+    let ended: MonotonicTime?
     /// The injected part of the exchange's duration.
     let injected: Duration
     /// How it ended; nil if it ended normally.
@@ -21,7 +21,7 @@ final class ExchangeTrace: Sendable {
     init(
         decisions: [FaultDecision],
         arrived: MonotonicTime,
-        ended: MonotonicTime,
+        ended: MonotonicTime?,
         injected: Duration,
         ending: String?,
         gates: [String]
@@ -32,6 +32,18 @@ final class ExchangeTrace: Sendable {
         self.injected = injected
         self.ending = ending
         self.gates = gates
+    }
+
+    /// The trace of the exchange while another gate holds it.
+    func held(by gate: String) -> ExchangeTrace {
+        ExchangeTrace(
+            decisions: decisions,
+            arrived: arrived,
+            ended: ended,
+            injected: injected,
+            ending: ending,
+            gates: gates + [gate]
+        )
     }
 }
 

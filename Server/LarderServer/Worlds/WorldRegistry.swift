@@ -71,7 +71,7 @@ final class WorldRegistry: Sendable {
         }
         for world in worlds {
             world.clock.drive(by: loops.first)
-            if loops.isEmpty { world.clock.dropTimers() }
+            if loops.isEmpty { world.clock.end() }
         }
     }
 
@@ -294,10 +294,11 @@ final class WorldRegistry: Sendable {
             return true
         }
         guard removed else { return }
-        world.control.reset()
+        world.control.end()
+        // A long poll that begins after this is answered at once.
+        world.live.stopWaiting()
         world.live.endAll()
-        world.clock.drive(by: nil)
-        world.clock.dropTimers()
+        world.clock.end()
         // Afterwards: repeatable replies of the world become invalid, and further requests are told that it does not exist.
         world.stamp.raise(.all)
     }
