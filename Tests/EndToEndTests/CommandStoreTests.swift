@@ -36,6 +36,7 @@ struct CommandStoreTests {
         // The session is kept.
         #expect(try await scene.run("feed", on: backend.url).code == 0)
         #expect(await backend.main.journal(JournalFilter("POST", "/v1/sessions")).count == 1)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -51,6 +52,7 @@ struct CommandStoreTests {
         #expect(try first.json["shown"] == first.json["shownFromMemory"] && first.json["failed"]?.integer == 0)
         let feed = try await scene.run("feed", "--limit", "50", "--json", on: backend.url)
         let post = try #require(try feed.json["items"]?.array?.first { $0["image"] != nil && $0["image"] != .null })
+        #expect(await backend.activity() == [])
         await backend.stop()
         let again = try await scene.run(words + ["--offline", "--json"], on: backend.url)
         #expect(try again.json["fromDisk"]?.integer == count && again.json["fromNetwork"]?.integer == 0, "\(again)")
@@ -76,6 +78,7 @@ struct CommandStoreTests {
         #expect(try await scene.run("logout", "--force", on: backend.url).code == 0)
         #expect(scene.files(named: "store.").isEmpty && scene.files(named: "run.").isEmpty)
         #expect(try await scene.run("feed", "--offline", on: backend.url).code == 1)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -91,6 +94,7 @@ struct CommandStoreTests {
         for name in ["server", "account", "data", "outbox", "runs"] {
             #expect(try well.json[name]?["isHealthy"]?.bool == true, "\(name): \(well)")
         }
+        #expect(await backend.activity() == [])
         await backend.stop()
         let ill = try await scene.run("doctor", on: backend.url)
         #expect(ill.code == 0 && ill.output.contains("! server"), "\(ill)")
@@ -116,6 +120,7 @@ struct CommandStoreTests {
             prometheus.lines.contains(#"larder_reads_total{feature="feed",tier="disk",result="hit"} 1"#),
             "\(prometheus)"
         )
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -157,6 +162,7 @@ struct CommandStoreTests {
         let missing = try await scene.run("doctor", "--recorder", "/nowhere", on: backend.url)
         #expect(missing.code != 0 && missing.errors.contains("/nowhere"), "\(missing)")
         for path in scene.files(named: "run.") { #expect(try mode(path) == 0o600) }
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -170,6 +176,7 @@ struct CommandStoreTests {
         #expect(feed.code == 0 && feed.errors.contains("this run is not recorded"), "\(feed)")
         let doctor = try await scene.run("doctor", on: backend.url)
         #expect(doctor.code == 0 && doctor.output.contains("! runs") && doctor.output.contains(path), "\(doctor)")
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -213,6 +220,7 @@ struct CommandStoreTests {
         }
         let short = try await scene.run("sync", "--live", "--seconds", "1", "--json", on: url)
         #expect(short.code == 0, "\(short)")
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 

@@ -57,6 +57,7 @@ struct LiveTests {
         try await socket.send("{\"type\":\"ping\"}")
         #expect(text(try await socket.receive()) == "{\"type\":\"pong\"}")
         #expect(await socket.close()?.code == 1_000)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -66,6 +67,7 @@ struct LiveTests {
         try await socket.send("nonsense")
         for try await _ in socket.messages {}
         #expect(socket.closing?.code == 1_008 && socket.closing?.reason != "")
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -87,6 +89,7 @@ struct LiveTests {
         try backend.main.set(Fault(id: "busy", .reset, when: FaultMatch("GET", path)))
         let reset = await code { () async throws(WebSocketError) in _ = try await client.connect(address) }
         #expect(reset?.code == .interrupted)
+        #expect(await backend.activity() == [])
         await backend.stop()
         let gone = await code { () async throws(WebSocketError) in _ = try await client.connect(address) }
         #expect(gone?.code == .unreachable)
@@ -111,6 +114,7 @@ struct LiveTests {
             #expect(end?.code == (closeCode == nil ? .interrupted : nil))
             #expect(socket.closing?.code == closeCode.map { UInt16($0) })
         }
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -135,6 +139,7 @@ struct LiveTests {
         backend.main.clock.advance(by: .seconds(3))
         #expect(text(try await late.receive()).contains("late"))
         late.cut()
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -156,6 +161,7 @@ struct LiveTests {
         }
         #expect(socket.closing == nil)
         socket.cut()
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -178,6 +184,7 @@ struct LiveTests {
             #expect(try await socket.receive() == .binary(bytes))
         }
         await socket.close()
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -203,6 +210,7 @@ struct LiveTests {
         #expect(try await iterator.next()?.type == "hello")
         #expect(try await iterator.next()?.data.contains("\"two\"") == true)
         #expect(try await iterator.next()?.data.contains("\"three\"") == true)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -220,6 +228,7 @@ struct LiveTests {
             _ = try await iterator.next()
             Issue.record("it ended in order")
         } catch { #expect(error.code == .disconnected) }
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -233,6 +242,7 @@ struct LiveTests {
             #expect(error.code == .rejected && error.status == .gone)
             #expect(!error.body.isEmpty)
         }
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 }

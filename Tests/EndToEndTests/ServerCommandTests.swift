@@ -93,6 +93,7 @@ struct ServerCommandTests {
         ]
         for (words, text) in table { try await expect(words, 1, text) }
         withExtendedLifetime(closed) {}
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
