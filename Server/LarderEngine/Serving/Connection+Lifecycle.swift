@@ -1,11 +1,6 @@
+import Glibc
 import LarderHTTP
 import LarderTime
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// What a connection waits for, deadlines and closing.
 extension Connection {

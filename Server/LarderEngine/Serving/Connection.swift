@@ -1,11 +1,6 @@
+import Glibc
 import LarderHTTP
 import LarderTime
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// A connection: reads requests, passes them to the handler in order, and writes the replies. Confined to its loop.
 ///

@@ -99,11 +99,7 @@ package final class EventLoop: @unchecked Sendable {
         self.handler = handler
         idleNanoseconds = configuration.idleTimeout.nanosecondsSaturating
         wakeUp = try WakeUp()
-        #if os(Linux)
-            poller = configuration.poller == .poll ? PollPoller() : try EpollPoller()
-        #else
-            poller = PollPoller()
-        #endif
+        poller = configuration.poller == .poll ? PollPoller() : try EpollPoller()
         scratch.reserveCapacity(64 << 10)
     }
 

@@ -1,12 +1,7 @@
+import Glibc
 import LarderHTTP
 import LarderHTTPWire
 import LarderTime
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// A connection to another server. Confined to its loop.
 final class UpstreamConnection {
