@@ -71,8 +71,6 @@ let package = Package(
         .library(name: "LarderHTTPCache", targets: ["LarderHTTPCache"]),
         .library(name: "LarderResources", targets: ["LarderResources"]),
         .library(name: "LarderImages", targets: ["LarderImages"]),
-        // TLS by Foundation: apart, because loading FoundationNetworking takes longer than everything else at a start.
-        .library(name: "LarderURLSession", targets: ["LarderURLSession"]),
         .library(name: "LarderDemo", targets: ["LarderDemo", "LarderModels"]),
         .library(name: "LarderTesting", targets: ["LarderTesting"]),
     ],
@@ -99,7 +97,9 @@ let package = Package(
         library(
             "LarderEngine",
             "Server/LarderEngine",
-            ["CSystem", "LarderHTTPWire", "LarderHTTP", "LarderWebSocket", "LarderTime", "LarderCoding"]
+            [
+                "CSystem", "LarderHTTPWire", "LarderHTTP", "LarderWebSocket", "LarderTLS", "LarderTime", "LarderCoding",
+            ]
         ),
         .target(
             name: "LarderBackend",
@@ -114,7 +114,8 @@ let package = Package(
         .target(
             name: "LarderServer",
             dependencies: [
-                "LarderBackend", "LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP", "LarderTime",
+                "LarderBackend", "LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP", "LarderTLS",
+                "LarderTime",
                 "LarderWebSocket",
             ],
             path: "Server/LarderServer",
@@ -126,7 +127,7 @@ let package = Package(
             name: "larder-server",
             dependencies: [
                 "LarderArguments", "LarderServer", "LarderEngine", "LarderSQLite", "LarderTime", "LarderCoding",
-                "LarderHTTP", "LarderHTTPWire",
+                "LarderHTTP", "LarderHTTPWire", "LarderTLS",
             ],
             path: "Server/larder-server",
             swiftSettings: strict
@@ -135,10 +136,13 @@ let package = Package(
         // ClientSDK: each module may use the ones that it names, and no other (Scripts/modules.py has the table).
         sdk("LarderEvents", ["LarderTime"]),
         sdk("LarderMemory", ["LarderTime"]),
-        sdk("LarderStorage", ["LarderSQLite", "LarderCoding", "LarderTime"]),
+        sdk("LarderStorage", ["LarderSQLite", "LarderTLS", "LarderCoding", "LarderTime"]),
         sdk(
             "LarderTransport",
-            ["LarderHTTPWire", "LarderHTTP", "LarderWebSocket", "LarderTime", "LarderCoding", "LarderEvents"]
+            [
+                "LarderHTTPWire", "LarderHTTP", "LarderWebSocket", "LarderTLS", "LarderTime", "LarderCoding",
+                "LarderEvents",
+            ]
         ),
         sdk(
             "LarderHTTPCache",
@@ -161,8 +165,8 @@ let package = Package(
             "Larder",
             [
                 "LarderTransport", "LarderHTTPCache", "LarderResources", "LarderImages", "LarderDevice",
-                "LarderTelemetry", "LarderEvents", "LarderMemory", "LarderStorage", "LarderHTTP", "LarderTime",
-                "LarderCoding",
+                "LarderTelemetry", "LarderEvents", "LarderMemory", "LarderStorage", "LarderHTTP", "LarderTLS",
+                "LarderTime", "LarderCoding",
             ]
         ),
         // The reference app sees what an app sees: it has no access to `package` declarations.
@@ -173,7 +177,6 @@ let package = Package(
             packageAccess: false,
             swiftSettings: strict
         ),
-        sdk("LarderURLSession", ["LarderTransport", "LarderHTTP", "LarderTime", "LarderWebSocket", "LarderEvents"]),
         .executableTarget(
             name: "LarderCommand",
             dependencies: ["LarderArguments", "LarderDemo", "Larder", "LarderModels", "LarderCoding", "LarderServer"],
@@ -184,7 +187,7 @@ let package = Package(
             "LarderTesting",
             [
                 "Larder", "LarderTransport", "LarderResources", "LarderStorage", "LarderSQLite", "LarderTime",
-                "LarderHTTP", "LarderWebSocket",
+                "LarderHTTP", "LarderTLS", "LarderWebSocket",
             ]
         ),
         sdk("LarderServerTesting", ["LarderTesting", "LarderServer", "LarderTime"]),
@@ -204,7 +207,10 @@ let package = Package(
         tests("LarderTLSTests", ["LarderTime", "LarderTLS", "TestSupport"]),
         tests("LarderWebSocketTests", ["LarderCoding", "LarderWebSocket", "TestSupport"]),
         tests("LarderSQLiteTests", ["LarderSQLite", "TestSupport"]),
-        tests("LarderEngineTests", ["LarderTime", "LarderHTTP", "LarderWebSocket", "LarderEngine", "TestSupport"]),
+        tests(
+            "LarderEngineTests",
+            ["LarderTime", "LarderHTTP", "LarderTLS", "LarderWebSocket", "LarderEngine", "TestSupport"]
+        ),
         tests(
             "LarderServerTests",
             [
@@ -213,13 +219,15 @@ let package = Package(
             ]
         ),
         tests("LarderMemoryTests", ["LarderTime", "LarderMemory", "LarderStorage", "TestSupport"]),
-        tests("LarderStorageTests", ["LarderTime", "LarderStorage", "LarderTesting", "TestSupport", "SDKTestSupport"]),
+        tests(
+            "LarderStorageTests",
+            ["LarderTime", "LarderTLS", "LarderStorage", "LarderTesting", "TestSupport", "SDKTestSupport"]
+        ),
         tests(
             "LarderTransportTests",
             [
-                "LarderTime", "LarderCoding", "LarderHTTP", "LarderEvents", "LarderTransport", "LarderURLSession",
-                "LarderTesting",
-                "TestSupport",
+                "LarderTime", "LarderCoding", "LarderHTTP", "LarderTLS", "LarderEvents", "LarderTransport",
+                "LarderTesting", "TestSupport",
             ]
         ),
         tests(
@@ -305,10 +313,10 @@ let package = Package(
         tests(
             "EndToEndTests",
             [
-                "LarderTime", "LarderCoding", "LarderHTTP", "LarderModels", "LarderEngine", "LarderServer",
+                "LarderTime", "LarderCoding", "LarderHTTP", "LarderTLS", "LarderModels", "LarderEngine", "LarderServer",
                 "larder-server", "LarderEvents", "LarderStorage", "LarderTransport", "LarderHTTPCache",
                 "LarderResources", "LarderImages", "LarderDevice", "LarderTelemetry", "Larder", "LarderDemo",
-                "LarderURLSession", "LarderCommand", "LarderTesting", "LarderServerTesting", "TestSupport",
+                "LarderCommand", "LarderTesting", "LarderServerTesting", "TestSupport",
             ]
         ),
     ] + fuzzing,

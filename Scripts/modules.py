@@ -26,15 +26,15 @@ MODULES = {
     "LarderTLS": "LarderTime",
     "LarderModels": "",
     "LarderArguments": "",
-    "LarderEngine": "LarderHTTPWire LarderWebSocket LarderTime",
+    "LarderEngine": "LarderHTTPWire LarderWebSocket LarderTLS LarderTime",
     # The API is written in terms of the engine's requests and replies; it opens no socket.
     "LarderBackend": "LarderEngine LarderHTTP LarderSQLite LarderCoding LarderTime",
-    "LarderServer": "LarderEngine LarderBackend",
+    "LarderServer": "LarderEngine LarderBackend LarderTLS",
     "larder-server": "LarderServer LarderArguments",
     "LarderEvents": "LarderTime",
     "LarderMemory": "LarderTime",
-    "LarderStorage": "LarderSQLite LarderCoding LarderTime",
-    "LarderTransport": "LarderHTTPWire LarderWebSocket LarderTime LarderEvents",
+    "LarderStorage": "LarderSQLite LarderTLS LarderCoding LarderTime",
+    "LarderTransport": "LarderHTTPWire LarderWebSocket LarderTLS LarderTime LarderEvents",
     "LarderHTTPCache": "LarderTransport LarderMemory LarderStorage",
     "LarderResources": "LarderMemory LarderStorage LarderEvents",
     "LarderImages": "LarderHTTPCache LarderMemory LarderStorage LarderTransport",
@@ -43,7 +43,6 @@ MODULES = {
     "LarderTelemetry": "LarderEvents LarderCoding",
     "Larder": "LarderHTTPCache LarderResources LarderImages LarderDevice LarderTelemetry",
     "LarderDemo": "Larder LarderModels",
-    "LarderURLSession": "LarderTransport",
     "LarderTesting": "Larder",
     "LarderServerTesting": "LarderTesting LarderServer",
     "LarderCommand": "LarderDemo LarderArguments LarderServer",
@@ -51,7 +50,7 @@ MODULES = {
 # What `import Larder` brings.
 UMBRELLA = (
     "Larder LarderEvents LarderMemory LarderStorage LarderTransport LarderHTTPCache LarderResources LarderImages LarderDevice "
-    "LarderTelemetry LarderHTTP LarderTime"
+    "LarderTelemetry LarderHTTP LarderTLS LarderTime"
 ).split()
 UMBRELLA_MAXIMUM = 120
 PRODUCT_MAXIMUM = 60

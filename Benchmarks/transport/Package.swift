@@ -9,9 +9,7 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "transport-benchmark",
-            dependencies: [
-                .product(name: "Larder", package: "larder"), .product(name: "LarderURLSession", package: "larder"),
-            ],
+            dependencies: [.product(name: "Larder", package: "larder")],
             path: "Sources"
         )
     ],

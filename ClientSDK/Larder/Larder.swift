@@ -7,6 +7,7 @@
 @_exported public import LarderMemory
 @_exported public import LarderResources
 @_exported public import LarderStorage
+@_exported public import LarderTLS
 @_exported public import LarderTelemetry
 @_exported public import LarderTime
 @_exported public import LarderTransport

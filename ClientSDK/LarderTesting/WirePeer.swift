@@ -1,3 +1,4 @@
+package import LarderTLS
 import LarderWebSocket
 import Synchronization
 
@@ -47,6 +48,15 @@ package final class WireServer: Sendable {
 
     deinit { close(descriptor) }
 
+    /// Waits for the next connection, and for the end of its TLS handshake.
+    ///
+    /// - Throws: the `TLSError` of a handshake that failed.
+    package func accept(_ tls: TLSServer) async throws -> WirePeer {
+        let peer = try await accept()
+        try await peer.secure(tls)
+        return peer
+    }
+
     /// Waits for the next connection.
     package func accept() async throws -> WirePeer {
         guard await wait(descriptor, for: POLLIN) else { throw Failure(reason: "no connection was accepted") }
@@ -75,6 +85,9 @@ package final class WirePeer: Sendable {
     private struct State {
         var buffer: [UInt8] = []
         var isClosed = false
+        var tls: TLSSession?
+        /// Why the TLS session has ended.
+        var failure: TLSError?
     }
 
     private let descriptor: Int32
@@ -90,6 +103,34 @@ package final class WirePeer: Sendable {
     ///
     /// Never blocks the thread, because the reader may need it.
     package func send(_ bytes: [UInt8]) async {
+        let coded = state.withLock { state -> [UInt8]? in
+            guard let tls = state.tls else { return bytes }
+            do throws(TLSError) { try tls.send(bytes.span) } catch {
+                state.failure = error
+                return nil
+            }
+            return tls.takeOutput()
+        }
+        if let coded { await write(coded) }
+    }
+
+    /// Performs the server's side of a TLS handshake.
+    func secure(_ server: TLSServer) async throws {
+        try state.withLock { $0.tls = try server.session() }
+        while !state.withLock({ $0.tls?.isEstablished == true }) {
+            let isOpen = await fill()
+            if let failure = state.withLock({ $0.failure }) { throw failure }
+            guard isOpen else { throw WireServer.Failure(reason: "the client closed in the TLS handshake") }
+        }
+    }
+
+    /// Whether the client has resumed an earlier TLS session.
+    package var isResumed: Bool { state.withLock { $0.tls?.isResumed == true } }
+
+    /// The host that the client has named in the TLS handshake.
+    package var requestedHost: String? { state.withLock { $0.tls?.requestedHost } }
+
+    private func write(_ bytes: [UInt8]) async {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { unsafe trySend($0) }
@@ -137,7 +178,18 @@ package final class WirePeer: Sendable {
     }
 
     /// Closes the connection normally.
-    package func finish() { if markClosed() { close(descriptor) } }
+    ///
+    /// - Parameter cutsTLS: whether a TLS session is not ended before.
+    package func finish(cutsTLS: Bool = false) {
+        guard markClosed() else { return }
+        let last = state.withLock { state -> [UInt8] in
+            guard let tls = state.tls, !cutsTLS else { return [] }
+            tls.end()
+            return tls.takeOutput()
+        }
+        _ = sendNow(last)
+        close(descriptor)
+    }
 
     /// Resets the connection (RST).
     package func reset() {
@@ -160,10 +212,24 @@ package final class WirePeer: Sendable {
         guard !isShut.withLock({ $0 }), await wait(descriptor, for: POLLIN) else { return false }
         var chunk = [UInt8](repeating: 0, count: 65_536)
         let count = unsafe recv(descriptor, &chunk, chunk.count, 0)
-        return state.withLock { state in
-            if count <= 0 { state.isClosed = true } else { state.buffer += chunk[..<count] }
-            return count > 0
+        let (isOpen, answer) = state.withLock { state -> (Bool, [UInt8]) in
+            guard count > 0 else {
+                state.isClosed = true
+                return (false, [])
+            }
+            guard let tls = state.tls else {
+                state.buffer += chunk[..<count]
+                return (true, [])
+            }
+            var plain: [UInt8] = []
+            do throws(TLSError) { try tls.receive(chunk.span.extracting(0..<count), into: &plain) } catch {
+                state.failure = error
+            }
+            state.buffer += plain
+            return (state.failure == nil, tls.takeOutput())
         }
+        if !answer.isEmpty { await write(answer) }
+        return isOpen
     }
 
     // MARK: WebSocket

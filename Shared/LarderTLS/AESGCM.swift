@@ -23,6 +23,9 @@ package struct AESGCM: Sendable {
     /// Random bytes of cryptographic quality, for `init(key:)`.
     package static func randomKey() throws(TLSError) -> [UInt8] { try OpenSSL.required().randomBytes(keyBytes) }
 
+    /// SHA-256, by whose beginning a payload names the key that it was sealed with.
+    package var keyHash: [UInt8] { library.sha256(key) }
+
     /// Encrypts bytes under a random nonce. At most 2^32 messages may be sealed with one key.
     ///
     /// - Parameter context: authenticated but not contained: `open` needs the same.

@@ -111,6 +111,9 @@ package import LarderTime
         return String(decoding: bytes ?? [], as: UTF8.self)
     }
 
+    /// The SHA-256 of its DER encoding, by which people compare certificates.
+    package var fingerprint: [UInt8] { library.sha256(der) }
+
     /// The SHA-256 of its SubjectPublicKeyInfo: what pins are compared with (RFC 7469 §2.4).
     package var publicKeyHash: [UInt8] {
         library.sha256(unsafe library.der(library.publicKeyOf(handle), library.derOfPublicKey))

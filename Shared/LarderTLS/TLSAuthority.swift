@@ -99,6 +99,9 @@ package final class TLSAuthority: Sendable {
         return TLSIdentity(chain: [leaf, certificate], key: key)
     }
 
+    /// Whether a certificate can be issued for a host: it is a name or an address.
+    package static func canIssue(for host: String) -> Bool { alternativeName(host) != nil }
+
     /// A host as OpenSSL's configuration writes it; nil if it is neither a name nor an address, so that it cannot contain more settings.
     static func alternativeName(_ host: String) -> String? {
         var address = in6_addr()

@@ -58,7 +58,7 @@ import LarderTime
 
     // MARK: Bytes
 
-    /// Begins the handshake of a client: its first message becomes output. Call it once, before anything is received.
+    /// Begins the handshake: a client's first message becomes output. Call it once, before anything is received.
     package func start() throws(TLSError) {
         var none: [UInt8] = []
         try advance(&none)

@@ -5,7 +5,6 @@ import LarderServerTesting
 import LarderTesting
 import LarderTime
 import LarderTransport
-import LarderURLSession
 import TestSupport
 import Testing
 
@@ -192,7 +191,7 @@ struct LiveTests {
 
     @Test func `changes arrive as server-sent events, and are resumed without a gap`() async throws {
         let backend = try MockBackend.startSmall()
-        let client = EventStreamClient(URLSessionTransport(clock: ManualClock()), clock: ManualClock())
+        let client = EventStreamClient(SocketTransport(clock: ManualClock()), clock: ManualClock())
         var token = ""
         do {
             let events = try await client.open(backend.url + "/v1/live/events")
@@ -217,7 +216,7 @@ struct LiveTests {
     @Test func `an event stream that ends without its last chunk is an error`() async throws {
         let backend = try MockBackend.startSmall()
         try set(backend, "/v1/live/events") { $0.endAfterFrames = 1 }
-        let events = try await EventStreamClient(URLSessionTransport(clock: ManualClock()), clock: ManualClock()).open(
+        let events = try await EventStreamClient(SocketTransport(clock: ManualClock()), clock: ManualClock()).open(
             backend.url + "/v1/live/events"
         )
         var iterator = events.makeAsyncIterator()
@@ -234,7 +233,7 @@ struct LiveTests {
 
     @Test func `a rejected event stream reports its problem`() async throws {
         let backend = try MockBackend.startSmall()
-        let client = EventStreamClient(URLSessionTransport(clock: ManualClock()), clock: ManualClock())
+        let client = EventStreamClient(SocketTransport(clock: ManualClock()), clock: ManualClock())
         do {
             _ = try await client.open(backend.url + "/v1/live/events", lastEventID: "nonsense")
             Issue.record("it opened")

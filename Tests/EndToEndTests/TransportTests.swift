@@ -5,37 +5,19 @@ import LarderServerTesting
 import LarderTesting
 import LarderTime
 import LarderTransport
-import LarderURLSession
 import TestSupport
 import Testing
 
 @testable import LarderDemo
 
-/// The transports under test.
-enum TransportKind: CaseIterable, Sendable {
-    case foundation
-    case sockets
-    case standard
-
-    func make(
-        clock: any MonotonicClock & Sleeper = ManualClock(),
-        connectionsPerHost: Int = 6
-    ) -> any Transport {
-        switch self {
-        case .foundation:
-            var configuration = URLSessionTransport.Configuration()
-            configuration.connectionsPerHost = connectionsPerHost
-            return URLSessionTransport(configuration, clock: clock)
-        case .sockets:
-            var configuration = SocketTransport.Configuration()
-            configuration.connectionsPerHost = connectionsPerHost
-            return SocketTransport(configuration, clock: clock)
-        case .standard:
-            var configuration = HTTPTransport.Configuration()
-            configuration.connectionsPerHost = connectionsPerHost
-            return HTTPTransport(configuration, clock: clock)
-        }
-    }
+/// The transport under test.
+func makeTransport(
+    clock: any MonotonicClock & Sleeper = ManualClock(),
+    connectionsPerHost: Int = 6
+) -> SocketTransport {
+    var configuration = SocketTransport.Configuration()
+    configuration.connectionsPerHost = connectionsPerHost
+    return SocketTransport(configuration, clock: clock)
 }
 
 @Suite("Transports, end to end", .oneMinute)
@@ -47,12 +29,11 @@ struct TransportTests {
         } catch { return error.code }
     }
 
-    @Test(arguments: TransportKind.allCases)
-    func `a reply is complete with status and fields, and error statuses are replies`(kind: TransportKind)
+    @Test func `a reply is complete with status and fields, and error statuses are replies`()
         async throws
     {
         let backend = try MockBackend.startSmall()
-        let transport = kind.make()
+        let transport = makeTransport()
         let reply = try await transport.send(TransportRequest(url: backend.url + "/v1/feed?limit=3"))
         #expect(reply.status == .ok && !reply.body.isEmpty)
         #expect(reply.fields[.contentType]?.hasPrefix("application/json") == true && reply.fields[.etag] != nil)
@@ -64,10 +45,9 @@ struct TransportTests {
         await backend.stop()
     }
 
-    @Test(arguments: TransportKind.allCases)
-    func `body and fields arrive unchanged`(kind: TransportKind) async throws {
+    @Test func `body and fields arrive unchanged`() async throws {
         let backend = try MockBackend.startSmall()
-        let transport = kind.make()
+        let transport = makeTransport()
         let body = Array("{\"text\":\"hé\"}".utf8)
         let reply = try await transport.send(
             TransportRequest(
@@ -85,28 +65,26 @@ struct TransportTests {
     }
 
     @Test(
-        arguments: TransportKind.allCases,
-        [
+        arguments: [
             FaultAction.truncate(.byte(20)), .truncate(.insideChunkHeader), .malformedChunk, .empty, .reset, .close,
         ]
     )
-    func `an interrupted reply is an error, never a partial body`(kind: TransportKind, action: FaultAction)
+    func `an interrupted reply is an error, never a partial body`(action: FaultAction)
         async throws
     {
         let backend = try MockBackend.startSmall()
         try backend.main.set(Fault(action, when: FaultMatch("GET", "/v1/feed")))
-        let transport = kind.make()
+        let transport = makeTransport()
         let request = TransportRequest(url: backend.url + "/v1/feed")
         #expect(await code { () async throws(TransportError) in _ = try await transport.send(request) } == .interrupted)
         #expect(await backend.activity() == [])
         await backend.stop()
     }
 
-    @Test(arguments: TransportKind.allCases)
-    func `only a server that cannot be connected to is unreachable`(kind: TransportKind) async throws {
+    @Test func `only a server that cannot be connected to is unreachable`() async throws {
         let backend = try MockBackend.startSmall()
         let url = backend.url + "/v1/feed"
-        let transport = kind.make()
+        let transport = makeTransport()
         #expect(try await transport.send(TransportRequest(url: url)).status == .ok)
         #expect(await backend.activity() == [])
         await backend.stop()
@@ -121,13 +99,12 @@ struct TransportTests {
         }
     }
 
-    @Test(arguments: TransportKind.allCases)
-    func `a missing reply times out by the injected clock, and its connection is closed`(kind: TransportKind)
+    @Test func `a missing reply times out by the injected clock, and its connection is closed`()
         async throws
     {
         let server = try WireServer()
         let clock = ManualClock()
-        let transport = kind.make(clock: clock)
+        let transport = makeTransport(clock: clock)
         let request = TransportRequest(url: "http://127.0.0.1:\(server.port)/", timeout: .milliseconds(1_500))
         let sending = Task { await code { () async throws(TransportError) in _ = try await transport.send(request) } }
         let peer = try await server.accept()
@@ -140,11 +117,10 @@ struct TransportTests {
         #expect(await peer.isEnded())
     }
 
-    @Test(arguments: TransportKind.allCases)
-    func `stalled content times out, and each piece restarts the timeout`(kind: TransportKind) async throws {
+    @Test func `stalled content times out, and each piece restarts the timeout`() async throws {
         let server = try WireServer()
         let clock = ManualClock()
-        let transport = kind.make(clock: clock)
+        let transport = makeTransport(clock: clock)
         let request = TransportRequest(url: "http://127.0.0.1:\(server.port)/", timeout: .seconds(2))
         let opening = Task { try await transport.open(request) }
         let peer = try await server.accept()
@@ -165,12 +141,11 @@ struct TransportTests {
         #expect(await peer.isEnded())
     }
 
-    @Test(arguments: TransportKind.allCases)
-    func `cancelling closes the connection, before the head and during the content`(kind: TransportKind)
+    @Test func `cancelling closes the connection, before the head and during the content`()
         async throws
     {
         let server = try WireServer()
-        let transport = kind.make()
+        let transport = makeTransport()
         let request = TransportRequest(url: "http://127.0.0.1:\(server.port)/")
         for isOpen in [false, true] {
             let reading = Task {
@@ -188,10 +163,9 @@ struct TransportTests {
         }
     }
 
-    @Test(arguments: TransportKind.allCases)
-    func `a released stream is closed`(kind: TransportKind) async throws {
+    @Test func `a released stream is closed`() async throws {
         let server = try WireServer()
-        let transport = kind.make()
+        let transport = makeTransport()
         let opening = Task {
             let stream = try await transport.open(TransportRequest(url: "http://127.0.0.1:\(server.port)/"))
             return stream.status
@@ -204,18 +178,17 @@ struct TransportTests {
     }
 
     @Test(
-        arguments: TransportKind.allCases,
-        [
+        arguments: [
             "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n123", "",
         ]
     )
-    func `truncated content is an error even if the connection is closed normally`(kind: TransportKind, reply: String)
+    func `truncated content is an error even if the connection is closed normally`(reply: String)
         async throws
     {
         let server = try WireServer()
-        let transport = kind.make()
+        let transport = makeTransport()
         let request = TransportRequest(method: .post, url: "http://127.0.0.1:\(server.port)/")
         let sending = Task { await code { () async throws(TransportError) in _ = try await transport.send(request) } }
         let peer = try await server.accept()
@@ -225,13 +198,12 @@ struct TransportTests {
         #expect(await sending.value == .interrupted)
     }
 
-    @Test(arguments: TransportKind.allCases)
-    func `a server killed after a redirect is not unreachable`(kind: TransportKind)
+    @Test func `a server killed after a redirect is not unreachable`()
         async throws
     {
         let server = try WireServer()
         let dead = try ClosedPort()
-        let transport = kind.make()
+        let transport = makeTransport()
         let request = TransportRequest(url: "http://127.0.0.1:\(server.port)/")
         let sending = Task { await code { () async throws(TransportError) in _ = try await transport.send(request) } }
         let peer = try await server.accept()
@@ -241,25 +213,23 @@ struct TransportTests {
         withExtendedLifetime(dead) {}
     }
 
-    @Test(arguments: TransportKind.allCases)
-    func `the body limit ends the exchange`(kind: TransportKind) async throws {
+    @Test func `the body limit ends the exchange`() async throws {
         let backend = try MockBackend.startSmall()
-        let transport = kind.make()
+        let transport = makeTransport()
         let request = TransportRequest(url: backend.url + "/v1/feed", bodyLimit: 100)
         #expect(await code { () async throws(TransportError) in _ = try await transport.send(request) } == .tooLarge)
         #expect(await backend.activity() == [])
         await backend.stop()
     }
 
-    @Test(arguments: TransportKind.allCases, [Method.post, .patch])
+    @Test(arguments: [Method.post, .patch])
     func `unsafe requests are never repeated, also on a reused connection`(
-        kind: TransportKind,
         method: Method
     )
         async throws
     {
         let backend = try MockBackend.startSmall()
-        let transport = kind.make()
+        let transport = makeTransport()
         #expect(try await transport.send(TransportRequest(url: backend.url + "/v1/feed")).status == .ok)
         try backend.main.set(Fault(.loseReply(.close), when: FaultMatch(method.rawValue, "/v1/**")))
         for _ in 0..<3 {
@@ -282,10 +252,9 @@ struct TransportTests {
         await backend.stop()
     }
 
-    @Test(arguments: TransportKind.allCases)
-    func `many requests share the connections of a host`(kind: TransportKind) async throws {
+    @Test func `many requests share the connections of a host`() async throws {
         let backend = try MockBackend.startSmall()
-        let transport = kind.make(connectionsPerHost: 2)
+        let transport = makeTransport(connectionsPerHost: 2)
         let url = backend.url
         try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 1...30 {
@@ -301,27 +270,25 @@ struct TransportTests {
         await backend.stop()
     }
 
-    @Test(arguments: TransportKind.allCases)
-    func `a redirect is followed or returned unchanged`(kind: TransportKind) async throws {
+    @Test func `a redirect is followed or returned unchanged`() async throws {
         let backend = try MockBackend.startSmall()
         var canned = CannedReply(status: 302)
         canned.headers = ["Location": backend.url + "/v1/feed?limit=1"]
         try backend.main.set(Fault(.respond(canned), when: FaultMatch("GET", "/v1/profiles/user_1")))
         var request = TransportRequest(url: backend.url + "/v1/profiles/user_1")
-        let followed = try await kind.make().send(request)
+        let followed = try await makeTransport().send(request)
         #expect(followed.status == .ok && followed.redirectedTo == backend.url + "/v1/feed?limit=1")
         request.followsRedirects = false
-        let stopped = try await kind.make().send(request)
+        let stopped = try await makeTransport().send(request)
         #expect(stopped.redirectedTo == nil)
         #expect(stopped.status == Status(code: 302) && stopped.fields[.location] != nil)
         #expect(await backend.activity() == [])
         await backend.stop()
     }
 
-    @Test(arguments: TransportKind.allCases)
-    func `a large body is streamed at the speed of the reader`(kind: TransportKind) async throws {
+    @Test func `a large body is streamed at the speed of the reader`() async throws {
         let backend = try MockBackend.startSmall()
-        let transport = kind.make()
+        let transport = makeTransport()
         let long = String(repeating: "x", count: 700_000)
         var canned = CannedReply(status: 200)
         canned.body = long
@@ -338,11 +305,10 @@ struct TransportTests {
         await backend.stop()
     }
 
-    @Test(arguments: TransportKind.allCases)
-    func `a stream outlives the transport that opened it`(kind: TransportKind) async throws {
+    @Test func `a stream outlives the transport that opened it`() async throws {
         let server = try WireServer()
         let request = TransportRequest(url: "http://127.0.0.1:\(server.port)/")
-        let opening = Task { try await kind.make().open(request) }
+        let opening = Task { try await makeTransport().open(request) }
         let peer = try await server.accept()
         _ = try await peer.readHead()
         await peer.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n12")

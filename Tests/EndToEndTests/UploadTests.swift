@@ -4,7 +4,6 @@ import LarderHTTP
 import LarderTesting
 import LarderTime
 import LarderTransport
-import LarderURLSession
 import Synchronization
 import TestSupport
 import Testing
@@ -103,8 +102,7 @@ struct UploadTests {
         return (directory, path)
     }
 
-    @Test(arguments: [TransportKind.sockets, .foundation])
-    func `a file of 20 MB arrives complete, with its progress`(kind: TransportKind) async throws {
+    @Test func `a file of 20 MB arrives complete, with its progress`() async throws {
         let (directory, path) = try file()
         try await serve { receiver, url in
             let sent = Mutex<[Int]>([])
@@ -112,7 +110,7 @@ struct UploadTests {
             body.onProgress = { report in sent.withLock { $0.append(report.sent) } }
             var request = TransportRequest(method: .put, url: url)
             request.upload = body
-            let reply = try await kind.make().send(request)
+            let reply = try await makeTransport().send(request)
             #expect(String(decoding: reply.body, as: UTF8.self) == "20000000")
             let last = receiver.last.withLock { $0 }
             #expect(last.body.count == 20_000_000 && isWhole(last.body, Self.number))
@@ -123,8 +121,7 @@ struct UploadTests {
         _ = directory
     }
 
-    @Test(arguments: [TransportKind.sockets, .foundation])
-    func `a form of a stream, a file and a value arrives complete`(kind: TransportKind) async throws {
+    @Test func `a form of a stream, a file and a value arrives complete`() async throws {
         let directory = try ScratchDirectory()
         try Data("small".utf8).write(to: URL(fileURLWithPath: directory.path + "/f"))
         try await serve { receiver, url in
@@ -134,11 +131,11 @@ struct UploadTests {
             form.add("caption", "x")
             var request = TransportRequest(method: .post, url: url)
             request.upload = form.body
-            let reply = try await kind.make().send(request)
+            let reply = try await makeTransport().send(request)
             #expect(reply.status == .ok)
             let last = receiver.last.withLock { $0 }
             #expect(last.type == "multipart/form-data; boundary=\(form.boundary)")
-            #expect(last.isChunked == (kind == .sockets))
+            #expect(last.isChunked)
             let head = Array("Content-Type: application/octet-stream\r\n\r\n".utf8)
             let start = try #require((0..<500).first { last.body[$0...].starts(with: head) }) + head.count
             #expect(isWhole(last.body, 4, from: start))
@@ -147,20 +144,18 @@ struct UploadTests {
         }
     }
 
-    @Test(arguments: [TransportKind.sockets, .foundation])
-    func `a body beyond the server's limit is answered with 413 while it is sent, and is not read on`(
-        kind: TransportKind
-    ) async throws {
+    @Test func `a body beyond the server's limit is answered with 413 while it is sent, and is not read on`()
+        async throws
+    {
         try await serve(bodyBytesMaximum: 2 << 20) { _, url in
-            let transport = kind.make()
+            let transport = makeTransport()
             let blocks = Blocks(block: Self.block, number: 2_000)
             for body in [RequestBody(blocks), RequestBody(blocks, length: 2_000_000_000)] {
                 var request = TransportRequest(method: .post, url: url)
                 request.upload = body
                 let reply = try await transport.send(request)
                 #expect(reply.status.code == 413)
-                // Foundation sends a copy of the body on disk.
-                if kind == .sockets { #expect(blocks.count.withLock { $0 } < 200) }
+                #expect(blocks.count.withLock { $0 } < 200)
             }
             let next = try await transport.send(TransportRequest(url: url))
             #expect(next.status == .ok)
@@ -171,7 +166,7 @@ struct UploadTests {
         try await serve { receiver, url in
             let ended = Pending<Bool>()
             let begun = Pending<Bool>()
-            let transport = TransportKind.sockets.make()
+            let transport = makeTransport()
             // Only the task holds the stream: its producer is told when the transport drops it, also between two pieces.
             func send() -> Task<TransportResponse, any Error> {
                 let (stream, continuation) = AsyncStream<[UInt8]>.makeStream()

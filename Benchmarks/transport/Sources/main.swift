@@ -1,5 +1,9 @@
+import Foundation
 import Larder
-import LarderURLSession
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
 
 #if canImport(Darwin)
     import Darwin
@@ -7,9 +11,9 @@ import LarderURLSession
     import Glibc
 #endif
 
-/// Measures sequential requests over one keep-alive connection, interleaved: `SocketTransport`, `URLSessionTransport`, and a blocking C
+/// Measures sequential requests over one keep-alive connection, interleaved: `SocketTransport`, Foundation's `URLSession`, and a blocking C
 /// loop that knows the size of each reply, which is the lower bound.
-let usage = "transport-benchmark http://127.0.0.1:PORT/PATH [ROUNDS] [REQUESTS A ROUND]"
+let usage = "transport-benchmark http[s]://127.0.0.1:PORT/PATH [ROUNDS] [REQUESTS A ROUND]"
 let arguments = CommandLine.arguments
 guard arguments.count > 1 else {
     print(usage)
@@ -40,6 +44,20 @@ func measure(_ body: () async throws -> Void) async rethrows -> Sample {
     return Sample(rate: Double(requests) / took, processor: used * 1e6 / Double(requests))
 }
 
+/// Foundation's client.
+struct FoundationTransport: Transport {
+    let session = URLSession(configuration: .ephemeral)
+
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+        guard let url = URL(string: request.url) else { throw TransportError(.invalidURL, request.url) }
+        do {
+            let (data, response) = try await session.data(for: URLRequest(url: url))
+            let status = (response as? HTTPURLResponse)?.statusCode ?? 0
+            return TransportResponse(status: Status(code: status), body: Array(data))
+        } catch { throw TransportError(.interrupted, "\(error)") }
+    }
+}
+
 func middle(_ values: [Double]) -> String {
     let sorted = values.sorted()
     func text(_ value: Double) -> String { "\(Int(value.rounded()))" }
@@ -65,12 +83,17 @@ func concurrent(_ transport: any Transport) async throws {
     }
 }
 
-let sockets = SocketTransport()
-let foundation = URLSessionTransport()
+// For https with a certificate of the development authority: LARDER_BENCHMARK_ROOTS is its file.
+var configuration = SocketTransport.Configuration()
+if let roots = ProcessInfo.processInfo.environment["LARDER_BENCHMARK_ROOTS"] {
+    configuration.tls.roots = .only(file: roots)
+}
+let sockets = SocketTransport(configuration)
+let foundation = FoundationTransport()
 let bare = try BareClient(url)
 var samples: [String: [Sample]] = [:]
 let names = [
-    "bare C loop", "SocketTransport", "URLSessionTransport", "SocketTransport, 6 tasks", "URLSessionTransport, 6 tasks",
+    "bare C loop", "SocketTransport", "URLSession", "SocketTransport, 6 tasks", "URLSession, 6 tasks",
 ]
 for round in 0...rounds {
     for name in names {
@@ -78,7 +101,7 @@ for round in 0...rounds {
         switch name {
         case "bare C loop": sample = try await measure { try bare.run(requests) }
         case "SocketTransport": sample = try await measure { try await sequential(sockets) }
-        case "URLSessionTransport": sample = try await measure { try await sequential(foundation) }
+        case "URLSession": sample = try await measure { try await sequential(foundation) }
         case "SocketTransport, 6 tasks": sample = try await measure { try await concurrent(sockets) }
         default: sample = try await measure { try await concurrent(foundation) }
         }
@@ -91,5 +114,5 @@ for name in names {
     let all = samples[name] ?? []
     print("| \(name) | \(middle(all.map(\.rate))) | \(middle(all.map(\.processor))) |")
 }
-let ratios = zip(samples["SocketTransport"] ?? [], samples["URLSessionTransport"] ?? []).map { $0.rate / $1.rate * 100 }
+let ratios = zip(samples["SocketTransport"] ?? [], samples["URLSession"] ?? []).map { $0.rate / $1.rate * 100 }
 print("sockets of URLSession, round by round, %: \(middle(ratios))")

@@ -61,7 +61,7 @@ public final class APIClient: Sendable {
         /// Whether each request has a random `X-Request-ID` of its own, by which it is found in the server's log.
         public var sendsRequestIDs = false
 
-        /// - Parameter transport: `SocketTransport` supports `http` only; use `HTTPTransport` of `LarderURLSession` for `https`.
+        /// - Parameter transport: sends the requests; `SocketTransport.Configuration.tls` has the settings of https.
         public init(transport: any Transport = SocketTransport()) { self.transport = transport }
     }
 

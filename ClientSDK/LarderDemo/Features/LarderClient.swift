@@ -29,7 +29,7 @@ public final class LarderClient: Sendable {
         /// The parent directory of what the system may remove at any time; see `APIClient.Configuration`.
         public var purgeableDirectory: String?
 
-        /// - Parameter transport: `SocketTransport` supports `http` only; use `HTTPTransport` of `LarderURLSession` for `https`.
+        /// - Parameter transport: sends the requests; `SocketTransport.Configuration.tls` has the settings of https.
         public init(transport: any Transport = SocketTransport()) {
             self.transport = transport
             webSockets = WebSocketClient()

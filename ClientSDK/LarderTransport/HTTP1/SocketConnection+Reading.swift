@@ -1,5 +1,6 @@
 import LarderHTTP
 import LarderHTTPWire
+import LarderTLS
 import LarderTime
 
 /// Reading from the server.
@@ -14,20 +15,43 @@ extension SocketConnection {
         if buffer.isEmpty { buffer = [UInt8](repeating: 0, count: Self.readBytes) }
         defer { if state.phase != .over { swap(&buffer, &state.buffer) } }
         for _ in 0..<16 {
-            guard state.phase == .busy || state.phase == .idle, !state.isPaused, let descriptor = state.descriptor
-            else { return .nothing }
+            guard state.phase != .over, !state.isPaused, let descriptor = state.descriptor else { return .nothing }
             switch SocketCall.receive(descriptor, into: &buffer) {
             case .wouldBlock: return .nothing
             case .count(0): return ended(&state)
-            case .failed(let reason): return broke(&state, reason)
+            case .failed(let reason):
+                let place = state.phase == .securing ? " in the TLS handshake" : ""
+                return broke(&state, TransportError(.interrupted, "The connection broke\(place): \(reason)."))
             case .count(let count):
-                let deferredEffect = take(&state, buffer.span.extracting(0..<count))
+                let received = buffer.span.extracting(0..<count)
+                let deferredEffect = state.tls == nil ? take(&state, received) : decrypt(&state, received)
                 guard case .nothing = deferredEffect else { return deferredEffect }
                 // A short read means that the socket is empty.
                 if count < buffer.count { return .nothing }
             }
         }
         return .nothing
+    }
+
+    /// Takes encrypted bytes. The request is sent once they complete the handshake.
+    private func decrypt(_ state: inout State, _ bytes: Span<UInt8>) -> DeferredEffect {
+        var plain: [UInt8] = []
+        var failure: TLSError?
+        do throws(TLSError) { try state.tls?.receive(bytes, into: &plain) } catch { failure = error }
+        if state.phase == .securing {
+            flush(&state)
+            if let failure { return broke(&state, TransportError(unsent: failure)) }
+            guard state.tls?.isEstablished == true else { return .nothing }
+            secured(&state)
+        } else {
+            flush(&state)
+        }
+        if !plain.isEmpty {
+            let deferredEffect = take(&state, plain.span)
+            guard case .nothing = deferredEffect else { return deferredEffect }
+        }
+        if let failure { return broke(&state, TransportError(.interrupted, failure.description, cause: failure)) }
+        return state.tls?.isEndedByPeer == true ? ended(&state) : .nothing
     }
 
     private func take(_ state: inout State, _ bytes: Span<UInt8>) -> DeferredEffect {
@@ -45,17 +69,25 @@ extension SocketConnection {
     /// Handles the regular end by the peer.
     private func ended(_ state: inout State) -> DeferredEffect {
         guard let exchange = state.exchange else { return close(&state) }
+        let cut = state.tls?.errorAtEnd
+        if state.phase == .securing, let cut { return fail(&state, TransportError(unsent: cut)) }
         if let again = again(exchange, &state) { return again }
         var events: [ResponseReader.Event] = []
         do throws(ResponseReader.Failure) {
             try state.reader.end(&events)
         } catch { return fail(&state, Self.error(error)) }
+        // The content ends with the connection, and TLS says whether that was cut (RFC 9112 §9.8).
+        if let cut { return fail(&state, TransportError(.interrupted, cut.description, cause: cut)) }
         return tell(exchange, events, &state) ?? close(&state)
     }
 
-    private func broke(_ state: inout State, _ reason: String) -> DeferredEffect {
+    private func broke(_ state: inout State, _ error: TransportError) -> DeferredEffect {
         guard let exchange = state.exchange else { return close(&state) }
-        let error = TransportError(.interrupted, "The connection broke: \(reason).")
+        if state.phase == .securing {
+            // Nothing of the request was sent.
+            let isJudged = error.code == .untrusted
+            return fail(&state, isJudged ? error : TransportError(.unreachable, error.description, cause: error.cause))
+        }
         return again(exchange, &state) ?? fail(&state, error)
     }
 
@@ -100,8 +132,8 @@ extension SocketConnection {
         _ rest: [ResponseReader.Event],
         _ state: inout State
     ) -> DeferredEffect {
-        let isSent = state.upload == .none && state.pendingOutput == 0 && state.outputFailure == nil
-        let isFree = state.reader.keepsAlive && isSent
+        let isSent = state.upload == .none && !state.hasOutput && state.outputFailure == nil
+        let isFree = state.reader.keepsAlive && isSent && state.tls?.isEndedByPeer != true
         let pool = state.pool
         state.exchange = nil
         state.isPaused = false

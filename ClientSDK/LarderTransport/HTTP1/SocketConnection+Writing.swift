@@ -1,3 +1,4 @@
+import LarderTLS
 import LarderTime
 import Synchronization
 
@@ -51,9 +52,18 @@ extension SocketConnection {
 
     /// Writes what the socket accepts; the loop writes the rest.
     func flush(_ state: inout State) {
-        guard state.phase == .busy, let descriptor = state.descriptor else { return }
+        guard let descriptor = state.descriptor else { return }
+        if case .failed(let reason)? = state.tls?.flush({ SocketCall.send(descriptor, $0, from: $1) }) {
+            // The connection ends when reading ends: the peer may have sent its reason.
+            state.outputFailure = reason
+            state.outputStart = state.output.count
+        }
+        guard state.phase == .busy else { return }
         while state.pendingOutput > 0 {
-            switch SocketCall.send(descriptor, state.output, from: state.outputStart) {
+            let sent =
+                state.tls?.send(state.output, from: state.outputStart) { SocketCall.send(descriptor, $0, from: $1) }
+                ?? SocketCall.send(descriptor, state.output, from: state.outputStart)
+            switch sent {
             case .count(let count): state.outputStart += count
             case .wouldBlock: return
             case .failed(let reason):

@@ -1,5 +1,6 @@
 import LarderHTTP
 import LarderHTTPWire
+import LarderTLS
 import LarderTime
 import Synchronization
 
@@ -11,6 +12,8 @@ import Synchronization
 final class SocketConnection: SocketHandler {
     enum Phase {
         case connecting
+        /// The TLS handshake is under way. Nothing of the request was sent.
+        case securing
         case busy
         case idle
         case over
@@ -30,7 +33,9 @@ final class SocketConnection: SocketHandler {
         var descriptor: Int32?
         /// Set while it is connecting.
         var connector: SocketConnector?
-        /// The deadline of an idle connection.
+        /// Set for https, once it is connected.
+        var tls: TLSFilter?
+        /// The deadline of the TLS handshake or of an idle connection.
         var deadline: MonotonicTime?
         var exchange: SocketExchange?
         var reader = ResponseReader()
@@ -48,6 +53,12 @@ final class SocketConnection: SocketHandler {
         weak var pool: SocketPool?
 
         var pendingOutput: Int { output.count - outputStart }
+
+        /// Whether something can be written once the socket is writable.
+        var hasOutput: Bool {
+            guard let tls else { return pendingOutput > 0 }
+            return tls.hasOutput || (tls.isEstablished && pendingOutput > 0)
+        }
     }
 
     /// What must be done after the lock is released.
@@ -71,6 +82,7 @@ final class SocketConnection: SocketHandler {
     let endpoint: Endpoint
     let clock: any MonotonicClock
     let keepAlive: Duration
+    private let wallClock: any WallClock
     private let jumps: ManualClock.Registration?
     let loop: SocketLoop
     private let addresses: [SocketCall.Address]
@@ -87,6 +99,7 @@ final class SocketConnection: SocketHandler {
         endpoint = exchange.endpoint
         clock = pool.clock
         keepAlive = pool.keepAlive
+        wallClock = pool.wallClock
         self.loop = loop
         jumps = clock.onJump { loop.wake() }
         self.addresses = addresses
@@ -134,9 +147,9 @@ final class SocketConnection: SocketHandler {
             var interest = SocketInterest()
             switch state.phase {
             case .over, .connecting: return nil
-            case .busy, .idle:
+            case .securing, .busy, .idle:
                 interest.reads = !state.isPaused
-                interest.writes = state.pendingOutput > 0
+                interest.writes = state.hasOutput
                 // poll(2) reports a closed socket repeatedly even without an interest.
                 interest.descriptor = interest.reads || interest.writes ? state.descriptor : nil
             }
@@ -159,7 +172,9 @@ final class SocketConnection: SocketHandler {
         perform(
             state.withLock { state in
                 guard let deadline = state.deadline, clock.uptime >= deadline else { return .nothing }
-                return close(&state)
+                guard state.phase == .securing else { return close(&state) }
+                let late = "'\(endpoint.host)' did not complete the TLS handshake in time."
+                return fail(&state, TransportError(.unreachable, late))
             }
         )
     }
@@ -201,7 +216,13 @@ final class SocketConnection: SocketHandler {
                 case .failure(let failure): return fail(&state, TransportError(.unreachable, failure.description))
                 case .success(let descriptor):
                     state.descriptor = descriptor
-                    serve(exchange, &state)
+                    if let tls = exchange.tls {
+                        do throws(TLSError) { try secure(tls, &state) } catch {
+                            return fail(&state, TransportError(unsent: error))
+                        }
+                    } else {
+                        serve(exchange, &state)
+                    }
                     flush(&state)
                     // The loop has its own descriptors, because it has served the connector.
                     _ = loop.add(self)
@@ -209,6 +230,21 @@ final class SocketConnection: SocketHandler {
                 }
             }
         )
+    }
+
+    /// Begins the TLS handshake, which counts towards the time for connecting.
+    private func secure(_ client: TLSClient, _ state: inout State) throws(TLSError) {
+        let now = wallClock.now
+        state.tls = try TLSFilter(client.session(host: endpoint.host, port: endpoint.port, now: now))
+        state.phase = .securing
+        state.deadline = connectDeadline
+    }
+
+    /// Sends the request after the TLS handshake.
+    func secured(_ state: inout State) {
+        guard let exchange = state.exchange else { return }
+        serve(exchange, &state)
+        flush(&state)
     }
 
     // MARK: Serving
@@ -222,7 +258,7 @@ final class SocketConnection: SocketHandler {
             state.exchange = exchange
             serve(exchange, &state)
             flush(&state)
-            return (.begun, state.pendingOutput > 0)
+            return (.begun, state.hasOutput)
         }
         // An idle connection is already watched for reading.
         if isLeft { loop.wake() }
@@ -286,8 +322,12 @@ final class SocketConnection: SocketHandler {
         guard state.phase != .over else { return .nothing }
         state.phase = .over
         state.deadline = nil
-        if let descriptor = state.descriptor { SocketCall.shut(descriptor) }
+        if let descriptor = state.descriptor {
+            state.tls?.end { SocketCall.send(descriptor, $0, from: $1) }
+            SocketCall.shut(descriptor)
+        }
         state.descriptor = nil
+        state.tls = nil
         state.connector.take()?.cancel()
         state.output = []
         state.outputStart = 0

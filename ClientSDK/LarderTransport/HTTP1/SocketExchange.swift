@@ -1,5 +1,6 @@
 import LarderHTTP
 import LarderHTTPWire
+import LarderTLS
 import LarderTime
 import Synchronization
 
@@ -18,6 +19,8 @@ final class SocketExchange: ReplyExchange {
     }
 
     let endpoint: Endpoint
+    /// Makes the TLS session of a new connection; nil for http.
+    let tls: TLSClient?
     /// The head, and the content if it is in memory.
     let bytes: [UInt8]
     /// The content that is sent in pieces.
@@ -36,10 +39,12 @@ final class SocketExchange: ReplyExchange {
         _ url: HTTPURL,
         _ bytes: [UInt8],
         uploadLength: Int? = nil,
+        tls: TLSClient? = nil,
         bufferMaximum: Int,
         pool: SocketPool
     ) {
         endpoint = Endpoint(url)
+        self.tls = tls
         self.bytes = bytes
         upload = request.upload
         self.uploadLength = uploadLength

@@ -38,6 +38,8 @@ final class SocketPool: Sendable {
     }
 
     let clock: any MonotonicClock
+    /// The time at which certificates must be valid.
+    let wallClock: any WallClock
     /// How long an idle connection is kept.
     let keepAlive: Duration
     private let resolver: HostResolver
@@ -49,10 +51,12 @@ final class SocketPool: Sendable {
     init(
         _ configuration: SocketTransport.Configuration,
         clock: any MonotonicClock,
+        wallClock: any WallClock = SystemWallClock(),
         resolver: HostResolver = .shared,
         loop: SocketLoop = .shared
     ) {
         self.clock = clock
+        self.wallClock = wallClock
         self.resolver = resolver
         self.loop = loop
         connectionsPerHost = max(1, configuration.connectionsPerHost)

@@ -1,26 +1,31 @@
 import LarderHTTP
+public import LarderTLS
 public import LarderTime
 import Synchronization
 
-/// An HTTP/1.1 client for `http` URLs over POSIX sockets (RFC 9110, RFC 9112).
+/// An HTTP/1.1 client for `http` and `https` URLs over POSIX sockets (RFC 9110, RFC 9112, RFC 8446).
 ///
 /// Connections are reused. If a reused connection ends before the first byte of the response, a request that is idempotent (RFC 9110
 /// §9.2.2) or has an idempotency key is sent once more on a new connection; other requests always get a new connection. The addresses of a
 /// host are tried as in RFC 8305: the next one 250 ms after the last, beside it. Content is read no faster than the caller takes it. A body
 /// in pieces (`TransportRequest.upload`) is read no faster than the server takes it, and sent with its length or in chunks; an early
 /// response ends it and its connection. Fields keep their order and repeats. A truncated or invalid response is `.interrupted`. Content
-/// without a length or chunks ends with its connection, so its truncation cannot be detected. Cancelling closes the connection.
+/// without a length or chunks ends with its connection, so its truncation is detected only with TLS. Cancelling closes the connection.
+///
+/// https uses the system's OpenSSL, which is loaded at the first such request: TLS 1.2 and 1.3, the system's or private roots, pins, client
+/// certificates and resumed sessions (`TLSSettings`). A certificate that is not accepted fails with `.untrusted`, and any other failure of the
+/// handshake, which counts towards `connectTimeout`, with `.unreachable`: nothing of the request was sent.
 ///
 /// A request without `Accept-Encoding` and `Range` offers `gzip` and `deflate`. The response is decoded while it is read, and has
 /// neither `Content-Encoding` nor `Content-Length` then. Coded content that is truncated or damaged is `.interrupted`, one that
 /// expands beyond the limits `.tooLarge`, and a coding that was not offered `.unsupportedCoding`. If the request has
 /// `Accept-Encoding`, content is returned as received.
 ///
-/// `Host`, `Content-Length` and connection fields are set by the transport. There is no TLS, no proxy and no cookie
-/// support: for https use `HTTPTransport`. Safe from any task. One thread of the process serves all transports.
+/// `Host`, `Content-Length` and connection fields are set by the transport. There is no proxy and no cookie support. Safe from any task.
+/// One thread of the process serves all transports.
 ///
 /// ```swift
-/// let response = try await SocketTransport().send(TransportRequest(url: "http://127.0.0.1:8080/v1/feed"))
+/// let response = try await SocketTransport().send(TransportRequest(url: "https://example.com/v1/feed"))
 /// print(response.status, response.body.count)
 /// ```
 public final class SocketTransport: Transport {
@@ -44,6 +49,8 @@ public final class SocketTransport: Transport {
         /// How many times larger than the received bytes decoded content may be, judged beyond a mebibyte. More fails with
         /// `.tooLarge`: it would fill memory at little cost for the sender.
         public var expansionMaximum = 250
+        /// How servers are checked, and what is shown to them, over https.
+        public var tls = TLSSettings()
 
         /// The defaults.
         public init() {}
@@ -51,6 +58,7 @@ public final class SocketTransport: Transport {
 
     private let configuration: Configuration
     private let keeper: TimeoutKeeper
+    private let tls: LazyTLSClient
     let pool: SocketPool
 
     /// Creates a transport.
@@ -58,11 +66,13 @@ public final class SocketTransport: Transport {
     /// - Parameters:
     ///   - configuration: limits and timeouts.
     ///   - clock: measures timeouts.
+    ///   - wallClock: the time at which certificates must be valid.
     public convenience init(
         _ configuration: Configuration = Configuration(),
-        clock: any MonotonicClock & Sleeper = SystemMonotonicClock()
+        clock: any MonotonicClock & Sleeper = SystemMonotonicClock(),
+        wallClock: any WallClock = SystemWallClock()
     ) {
-        self.init(configuration, clock: clock, resolver: .shared)
+        self.init(configuration, clock: clock, wallClock: wallClock, resolver: .shared)
     }
 
     /// Creates a transport with a timeout.
@@ -84,12 +94,14 @@ public final class SocketTransport: Transport {
     init(
         _ configuration: Configuration,
         clock: any MonotonicClock & Sleeper,
+        wallClock: any WallClock = SystemWallClock(),
         resolver: HostResolver,
         loop: SocketLoop = .shared
     ) {
         self.configuration = configuration
         keeper = TimeoutKeeper(clock)
-        pool = SocketPool(configuration, clock: clock, resolver: resolver, loop: loop)
+        tls = LazyTLSClient(configuration.tls)
+        pool = SocketPool(configuration, clock: clock, wallClock: wallClock, resolver: resolver, loop: loop)
     }
 
     deinit { pool.shut() }
@@ -118,7 +130,7 @@ public final class SocketTransport: Transport {
         _ request: TransportRequest,
         _ bufferMaximum: Int
     ) async throws(TransportError) -> TransportStream {
-        let url = try HTTPURL(plain: request.url)
+        let url = try HTTPURL(requested: request.url)
         let offers = configuration.acceptsCompression && SocketRequest.offersCodings(request)
         let uploadLength = try await request.upload?.length()
         let bytes = try SocketRequest.bytes(request, url, uploadLength: uploadLength, offersCodings: offers)
@@ -127,6 +139,7 @@ public final class SocketTransport: Transport {
             url,
             bytes,
             uploadLength: uploadLength,
+            tls: try secureClient(for: url),
             bufferMaximum: bufferMaximum,
             pool: pool
         )
@@ -162,6 +175,11 @@ public final class SocketTransport: Transport {
         )
         guard configuration.acceptsCompression else { return stream }
         return try DecodedContent.decoding(stream, of: request, ratioMaximum: configuration.expansionMaximum)
+    }
+
+    private func secureClient(for url: HTTPURL) throws(TransportError) -> TLSClient? {
+        guard url.scheme.isSecure else { return nil }
+        do throws(TLSError) { return try tls.get() } catch { throw TransportError(unsent: error) }
     }
 }
 

@@ -1,5 +1,6 @@
 import LarderEvents
 public import LarderHTTP
+public import LarderTLS
 public import LarderTime
 import Synchronization
 
@@ -67,7 +68,7 @@ public struct TransportRequest: Sendable, Hashable {
 /// A complete response.
 public struct TransportResponse: Sendable, Hashable {
     public var status: Status
-    /// The header fields. `URLSession` joins repeated fields.
+    /// The header fields, in order.
     public var fields: Fields
     /// The whole content.
     public var body: [UInt8]
@@ -98,11 +99,21 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     /// How long the host has asked not to be sent requests; nil if it has not.
     public let retryAfter: Duration?
 
+    /// What was wrong with the TLS connection or a certificate; nil if that was not the reason.
+    public let cause: TLSError?
+
     /// Creates an error.
-    public init(_ code: Code, _ description: String, retryAfter: Duration? = nil) {
+    public init(_ code: Code, _ description: String, retryAfter: Duration? = nil, cause: TLSError? = nil) {
         self.code = code
         self.description = description
         self.retryAfter = retryAfter
+        self.cause = cause
+    }
+
+    /// The error of a request of which nothing was sent, because there was no TLS connection for it.
+    init(unsent cause: TLSError) {
+        let isLocal = cause.code == .unavailable || cause.code == .invalidSettings
+        self.init(cause.isAboutCertificate || isLocal ? .untrusted : .unreachable, cause.description, cause: cause)
     }
 }
 
@@ -119,7 +130,7 @@ extension ErrorCode where Scope == TransportError {
     public static var tooLarge: Self { Self(rawValue: "tooLarge") }
     /// The response has a content coding that was not offered. The request may have had its effect.
     public static var unsupportedCoding: Self { Self(rawValue: "unsupportedCoding") }
-    /// The server's certificate is not trusted. The request was not sent.
+    /// The server's certificate is not trusted, or cannot be checked: see `cause`. The request was not sent.
     public static var untrusted: Self { Self(rawValue: "untrusted") }
     /// The request cannot be encoded. It was not sent.
     public static var invalidRequest: Self { Self(rawValue: "invalidRequest") }

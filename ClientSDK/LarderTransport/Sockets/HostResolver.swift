@@ -2,18 +2,20 @@ import Foundation
 import LarderHTTP
 import Synchronization
 
-/// A host and a port to connect to.
+/// A host and a port to connect to, and whether the connection is encrypted.
 struct Endpoint: Sendable, Hashable {
     /// In lower case; an IPv6 address without brackets.
     let host: String
     let port: Int
+    let isSecure: Bool
 
-    init(host: String, port: Int) {
+    init(host: String, port: Int, isSecure: Bool = false) {
         self.host = host
         self.port = port
+        self.isSecure = isSecure
     }
 
-    init(_ url: HTTPURL) { self.init(host: url.host, port: url.port) }
+    init(_ url: HTTPURL) { self.init(host: url.host, port: url.port, isSecure: url.scheme.isSecure) }
 }
 
 /// Looks up hosts on its own threads, because the system's resolver blocks and cannot be interrupted.

@@ -1,3 +1,4 @@
+import LarderTLS
 import LarderTime
 import LarderWebSocket
 
@@ -13,11 +14,29 @@ extension SocketWebSocketChannel {
             case .count(0): return ended(&state, "The peer closed the connection.")
             case .failed(let reason): return ended(&state, "The connection broke: \(reason).")
             case .count(let count):
-                take(&state, buffer.span.extracting(0..<count))
+                let received = buffer.span.extracting(0..<count)
+                if state.tls == nil { take(&state, received) } else { decrypt(&state, received) }
                 // A short read means that the socket is empty.
                 if count < buffer.count { return }
             }
         }
+    }
+
+    private func decrypt(_ state: inout State, _ bytes: Span<UInt8>) {
+        var plain: [UInt8] = []
+        var failure: TLSError?
+        do throws(TLSError) { try state.tls?.receive(bytes, into: &plain) } catch { failure = error }
+        let wasEstablished = state.tls?.isEstablished == true
+        flush(&state)
+        if !plain.isEmpty { take(&state, plain.span) }
+        if let failure {
+            let isOpen = state.phase != .opening || wasEstablished
+            return end(
+                &state,
+                isOpen ? WebSocketError(.interrupted, failure.description) : WebSocketError(unopened: failure)
+            )
+        }
+        if state.tls?.isEndedByPeer == true { ended(&state, "The peer ended the TLS session.") }
     }
 
     private func take(_ state: inout State, _ bytes: Span<UInt8>) {
@@ -114,7 +133,11 @@ extension SocketWebSocketChannel {
     /// Handles the end of the connection by the peer.
     private func ended(_ state: inout State, _ reason: String) {
         switch state.phase {
-        case .opening: end(&state, state.upgrade.end() ?? WebSocketError(.interrupted, reason))
+        case .opening:
+            if let tls = state.tls, !tls.isEstablished, let cut = tls.errorAtEnd {
+                return end(&state, WebSocketError(unopened: cut))
+            }
+            end(&state, state.upgrade.end() ?? WebSocketError(.interrupted, reason))
         case .open where state.hasSentClose: endClosed(&state)
         default: end(&state, WebSocketError(.interrupted, reason))
         }
@@ -138,8 +161,12 @@ extension SocketWebSocketChannel {
     private func finish(_ state: inout State, _ end: WebSocketInbox.Received) {
         guard state.phase != .over else { return }
         state.phase = .over
-        if let descriptor = state.descriptor { SocketCall.shut(descriptor) }
+        if let descriptor = state.descriptor {
+            state.tls?.end { SocketCall.send(descriptor, $0, from: $1) }
+            SocketCall.shut(descriptor)
+        }
         state.descriptor = nil
+        state.tls = nil
         state.output = []
         state.outputStart = 0
         if case .failure(let error) = end {

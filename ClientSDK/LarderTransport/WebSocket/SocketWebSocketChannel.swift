@@ -1,4 +1,5 @@
 import LarderHTTP
+import LarderTLS
 import LarderTime
 import LarderWebSocket
 import Synchronization
@@ -24,6 +25,8 @@ final class SocketWebSocketChannel: SocketHandler {
     struct State {
         var phase = Phase.opening
         var descriptor: Int32?
+        /// Set for `wss`. Its handshake is a part of opening.
+        var tls: TLSFilter?
         var output: [UInt8] = []
         var outputStart = 0
         var upgrade: WebSocketUpgrade
@@ -50,6 +53,12 @@ final class SocketWebSocketChannel: SocketHandler {
         var lastID: UInt64 = 0
 
         var pendingOutput: Int { output.count - outputStart }
+
+        /// Whether something can be written once the socket is writable.
+        var hasOutput: Bool {
+            guard let tls else { return pendingOutput > 0 }
+            return tls.hasOutput || (tls.isEstablished && pendingOutput > 0)
+        }
     }
 
     let configuration: WebSocketClient.Configuration
@@ -90,7 +99,7 @@ final class SocketWebSocketChannel: SocketHandler {
         state.withLock { state in
             guard state.phase != .over else { return nil }
             var interest = SocketInterest()
-            interest.writes = state.pendingOutput > 0
+            interest.writes = state.hasOutput
             interest.reads = !state.isReadingPaused
             // poll(2) reports a closed socket repeatedly even without an interest.
             interest.descriptor = interest.reads || interest.writes ? state.descriptor : nil
@@ -138,12 +147,20 @@ final class SocketWebSocketChannel: SocketHandler {
 
     // MARK: Opening
 
-    /// Performs the handshake over a connected socket, which is closed at the end.
-    func open(_ descriptor: Int32) async throws(WebSocketError) {
+    /// Performs the handshakes over a connected socket, which is closed at the end.
+    ///
+    /// - Parameter session: makes the TLS session; nil for `ws`.
+    func open(
+        _ descriptor: Int32,
+        _ session: (@Sendable () throws(TLSError) -> TLSSession)?
+    ) async throws(WebSocketError) {
         let opening = Pending<Sent>()
         state.withLock { state in
             state.descriptor = descriptor
             state.opening = opening
+            do throws(TLSError) {
+                if let session { state.tls = try TLSFilter(session()) }
+            } catch { return end(&state, WebSocketError(unopened: error)) }
             flush(&state)
         }
         if !loop.add(self) { cut(WebSocketError(.unreachable, "No file descriptor is left.")) }
@@ -279,8 +296,14 @@ final class SocketWebSocketChannel: SocketHandler {
             state.output = []
             state.outputStart = 0
         }
+        if case .failed(let reason)? = state.tls?.flush({ SocketCall.send(descriptor, $0, from: $1) }) {
+            outputFailed(&state, reason)
+        }
         while state.pendingOutput > 0 {
-            switch SocketCall.send(descriptor, state.output, from: state.outputStart) {
+            let sent =
+                state.tls?.send(state.output, from: state.outputStart) { SocketCall.send(descriptor, $0, from: $1) }
+                ?? SocketCall.send(descriptor, state.output, from: state.outputStart)
+            switch sent {
             case .count(let count):
                 state.outputStart += count
                 if state.pendingOutput == 0 {
@@ -294,19 +317,23 @@ final class SocketWebSocketChannel: SocketHandler {
             case .wouldBlock:
                 loop.wake()
                 return
-            case .failed(let reason):
-                let error = WebSocketError(.interrupted, "The connection broke: \(reason).")
-                state.outputFailure = error
-                state.output = []
-                state.outputStart = 0
-                for sender in state.senders { sender.pending.finish(.failure(error)) }
-                state.senders = []
-                // The connection ends when reading ends: the peer may have sent its reason.
-                loop.wake()
-                return
+            case .failed(let reason): return outputFailed(&state, reason)
             }
         }
-        if state.phase == .draining, state.closing != nil { SocketCall.finishSending(descriptor) }
+        guard state.phase == .draining, state.closing != nil else { return }
+        state.tls?.end { SocketCall.send(descriptor, $0, from: $1) }
+        if !state.hasOutput { SocketCall.finishSending(descriptor) }
+    }
+
+    /// The connection ends when reading ends: the peer may have sent its reason.
+    private func outputFailed(_ state: inout State, _ reason: String) {
+        let error = WebSocketError(.interrupted, "The connection broke: \(reason).")
+        state.outputFailure = error
+        state.output = []
+        state.outputStart = 0
+        for sender in state.senders { sender.pending.finish(.failure(error)) }
+        state.senders = []
+        loop.wake()
     }
 
     /// Moves frames of waiting senders into the output while there is room.

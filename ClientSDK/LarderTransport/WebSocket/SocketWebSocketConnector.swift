@@ -1,36 +1,47 @@
 import LarderEvents
 import LarderHTTP
+package import LarderTLS
 package import LarderTime
 import LarderWebSocket
 import Synchronization
 
-/// Opens `ws` WebSockets over POSIX sockets. One thread of the process serves all of them.
+/// Opens `ws` and `wss` WebSockets over POSIX sockets. One thread of the process serves all of them.
 ///
-/// The addresses of a host are tried as in RFC 8305. For `wss` use `FoundationWebSocketConnector`. Safe from any task.
+/// The addresses of a host are tried as in RFC 8305. Safe from any task.
 package struct SocketWebSocketConnector: WebSocketConnector {
     private let clock: any MonotonicClock & Sleeper
     private let random: SharedRandom
     private let resolver: HostResolver
+    private let tls: LazyTLSClient
+    private let wallClock: any WallClock
     private let loop: SocketLoop
 
     /// - Parameters:
     ///   - clock: used for timeouts and pings.
     ///   - random: the source of masks and keys. Must be unpredictable (RFC 6455 §10.3).
+    ///   - tls: how servers of `wss` URLs are checked.
+    ///   - wallClock: the time at which certificates must be valid.
     ///   - loop: serves the sockets.
     package init(
         clock: any MonotonicClock & Sleeper = SystemMonotonicClock(),
         random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator(),
+        tls: TLSSettings = TLSSettings(),
+        wallClock: any WallClock = SystemWallClock(),
         loop: SocketLoop = .shared
     ) {
-        self.init(clock: clock, random: random, resolver: .shared, loop: loop)
+        self.init(clock: clock, random: random, tls: tls, wallClock: wallClock, resolver: .shared, loop: loop)
     }
 
     init(
         clock: any MonotonicClock & Sleeper,
         random: any RandomNumberGenerator & Sendable,
+        tls: TLSSettings = TLSSettings(),
+        wallClock: any WallClock = SystemWallClock(),
         resolver: HostResolver,
         loop: SocketLoop = .shared
     ) {
+        self.tls = LazyTLSClient(tls)
+        self.wallClock = wallClock
         self.clock = clock
         self.random = SharedRandom(random)
         self.resolver = resolver
@@ -43,12 +54,7 @@ package struct SocketWebSocketConnector: WebSocketConnector {
         _ configuration: WebSocketClient.Configuration
     ) async throws(WebSocketError) -> any WebSocketConnection {
         let url = try request.checkedURL()
-        guard !url.scheme.isSecure else {
-            throw WebSocketError(
-                .invalidRequest,
-                "Plain sockets have no TLS. Use a ws URL, or FoundationWebSocketConnector of LarderURLSession."
-            )
-        }
+        let session = try session(for: url)
         if Task.isCancelled { throw WebSocketError(.cancelled, "The task that connects was cancelled.") }
         let deadline = clock.uptime + configuration.openTimeout
         let addresses = try await addresses(of: Endpoint(url), deadline, configuration)
@@ -63,8 +69,19 @@ package struct SocketWebSocketConnector: WebSocketConnector {
             random: random,
             loop: loop
         )
-        try await channel.open(descriptor)
+        try await channel.open(descriptor, session)
         return SocketWebSocket(channel)
+    }
+
+    /// What makes the TLS session; nil for `ws`.
+    private func session(
+        for url: HTTPURL
+    ) throws(WebSocketError) -> (@Sendable () throws(TLSError) -> TLSSession)? {
+        guard url.scheme.isSecure else { return nil }
+        let client: TLSClient
+        do throws(TLSError) { client = try tls.get() } catch { throw WebSocketError(unopened: error) }
+        let now = wallClock.now
+        return { () throws(TLSError) in try client.session(host: url.host, port: url.port, now: now) }
     }
 
     private func addresses(

@@ -1,8 +1,8 @@
 public import LarderHTTP
+public import LarderTLS
 public import LarderTime
 
-/// Opens WebSockets (RFC 6455): `ws` over POSIX sockets, `wss` over a connector with TLS
-/// (`FoundationWebSocketConnector` in LarderURLSession, or another).
+/// Opens WebSockets (RFC 6455) over POSIX sockets: `ws`, and `wss` by the system's OpenSSL.
 ///
 ///     let socket = try await client.connect("ws://127.0.0.1:8080/v1/live", subprotocols: ["larder.live.v1"])
 ///     for try await message in socket.messages { … }
@@ -10,50 +10,36 @@ public import LarderTime
 /// The client does not reconnect. Safe from any task.
 public struct WebSocketClient: Sendable {
     private let configuration: WebSocketClient.Configuration
-    private let plain: any WebSocketConnector
-    private let secure: (any WebSocketConnector)?
+    private let connector: any WebSocketConnector
 
     /// Creates a client.
     ///
     /// - Parameters:
     ///   - configuration: limits and timeouts.
-    ///   - secure: connects to `wss` URLs; nil: they are rejected.
+    ///   - tls: how the servers of `wss` URLs are checked.
     ///   - clock: used for timeouts and pings.
     ///   - random: the source of masks and keys. Must be unpredictable (RFC 6455 §10.3).
     public init(
         _ configuration: WebSocketClient.Configuration = WebSocketClient.Configuration(),
-        secure: (any WebSocketConnector)? = nil,
+        tls: TLSSettings = TLSSettings(),
         clock: any MonotonicClock & Sleeper = SystemMonotonicClock(),
         random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
     ) {
-        self.configuration = configuration
-        plain = SocketWebSocketConnector(clock: clock, random: random)
-        self.secure = secure
+        self.init(configuration, connector: SocketWebSocketConnector(clock: clock, random: random, tls: tls))
     }
 
-    /// Creates a client that uses one connector for all URLs.
+    /// Creates a client that uses a connector.
     public init(
         _ configuration: WebSocketClient.Configuration = WebSocketClient.Configuration(),
         connector: any WebSocketConnector
     ) {
         self.configuration = configuration
-        plain = connector
-        secure = connector
+        self.connector = connector
     }
 
-    private init(
-        _ configuration: WebSocketClient.Configuration,
-        plain: any WebSocketConnector,
-        secure: (any WebSocketConnector)?
-    ) {
-        self.configuration = configuration
-        self.plain = plain
-        self.secure = secure
-    }
-
-    /// The same client with other connectors.
+    /// The same client with another connector.
     func wrapped(_ wrap: (any WebSocketConnector) -> any WebSocketConnector) -> WebSocketClient {
-        WebSocketClient(configuration, plain: wrap(plain), secure: secure.map(wrap))
+        WebSocketClient(configuration, connector: wrap(connector))
     }
 
     /// Connects and performs the handshake.
@@ -68,14 +54,9 @@ public struct WebSocketClient: Sendable {
         fields: Fields = Fields(),
         subprotocols: [String] = []
     ) async throws(WebSocketError) -> any WebSocketConnection {
-        let request = WebSocketClient.Request(url: url, fields: fields, subprotocols: subprotocols)
-        guard url.lowercased().hasPrefix("wss:") else { return try await plain.connect(request, configuration) }
-        guard let secure else {
-            throw WebSocketError(
-                .invalidRequest,
-                "'\(HTTPURL.redacted(url))' needs TLS. Pass a connector with TLS: FoundationWebSocketConnector of LarderURLSession."
-            )
-        }
-        return try await secure.connect(request, configuration)
+        try await connector.connect(
+            WebSocketClient.Request(url: url, fields: fields, subprotocols: subprotocols),
+            configuration
+        )
     }
 }

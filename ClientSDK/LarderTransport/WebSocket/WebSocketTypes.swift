@@ -1,4 +1,5 @@
 public import LarderHTTP
+import LarderTLS
 public import LarderTime
 
 extension WebSocketClient {
@@ -110,6 +111,12 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible {
         self.body = body
         self.retryAfter = retryAfter
     }
+
+    /// The error of a WebSocket that was not opened, because there was no TLS connection for it.
+    init(unopened cause: TLSError) {
+        let isLocal = cause.code == .unavailable || cause.code == .invalidSettings
+        self.init(cause.isAboutCertificate || isLocal ? .untrusted : .unreachable, cause.description)
+    }
 }
 
 extension ErrorCode where Scope == WebSocketError {
@@ -117,6 +124,8 @@ extension ErrorCode where Scope == WebSocketError {
     public static var invalidRequest: Self { Self(rawValue: "invalidRequest") }
     /// The server was not reached.
     public static var unreachable: Self { Self(rawValue: "unreachable") }
+    /// The server's certificate is not trusted, or cannot be checked.
+    public static var untrusted: Self { Self(rawValue: "untrusted") }
     /// The response is not 101: see `status`, `fields` and `body`.
     public static var rejected: Self { Self(rawValue: "rejected") }
     /// The 101 response is invalid or selects something that was not offered.

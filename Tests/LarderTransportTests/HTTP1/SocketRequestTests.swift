@@ -16,7 +16,7 @@ import Testing
             ("http://h/a b", "h", 80, "h", "/a%20b"), ("http://h/\u{e9}", "h", 80, "h", "/%C3%A9"),
         ]
         for (url, host, port, authority, path) in cases {
-            let target = try HTTPURL(plain: url)
+            let target = try HTTPURL(requested: url)
             #expect(Endpoint(target) == Endpoint(host: host, port: port), "\(url)")
             #expect(target.authority == authority && target.target == path, "\(url): \(target)")
         }
@@ -29,22 +29,22 @@ import Testing
             ("wss://a@b@c:1", "wss://…@c:1"),
         ] { #expect(HTTPURL.redacted(url) == told) }
         do throws(TransportError) {
-            Issue.record("\(try HTTPURL(plain: "http://ana:secret@h/"))")
+            Issue.record("\(try HTTPURL(requested: "http://ana:secret@h/"))")
         } catch { #expect(!error.description.contains("secret")) }
     }
 
     @Test(arguments: [
-        "", "h", "/x", "http:", "http://", "http:///x", "https://h/", "ftp://h/", "http://u:p@h/", "http://h:0/",
+        "", "h", "/x", "http:", "http://", "http:///x", "https://u:p@h/", "ftp://h/", "http://u:p@h/", "http://h:0/",
         "http://h:65536/", "http://h:x/", "http://[::1/", "http://[::1]x/", "http://h:1:2/", "http://h\0/", "http:// /",
     ])
-    func `a URL that is not plain http is rejected`(url: String) {
+    func `a URL that is neither http nor https is rejected`(url: String) {
         do throws(TransportError) {
-            Issue.record("\(try HTTPURL(plain: url))")
+            Issue.record("\(try HTTPURL(requested: url))")
         } catch { #expect(error.code == .invalidURL) }
     }
 
     private func head(_ request: TransportRequest) throws -> [String] {
-        let url = try HTTPURL(plain: request.url)
+        let url = try HTTPURL(requested: request.url)
         let bytes = try SocketRequest.bytes(request, url, offersCodings: SocketRequest.offersCodings(request))
         return String(decoding: bytes, as: UTF8.self).components("\r\n")
     }
@@ -82,7 +82,7 @@ import Testing
         for method in ["", "GET /evil HTTP/1.1\r\n", "G T", "CONNECT"] {
             do throws(TransportError) {
                 let request = TransportRequest(method: Method(method), url: "http://h")
-                _ = try SocketRequest.bytes(request, try HTTPURL(plain: request.url), offersCodings: false)
+                _ = try SocketRequest.bytes(request, try HTTPURL(requested: request.url), offersCodings: false)
                 Issue.record("\(method)")
             } catch { #expect(error.code == .invalidRequest) }
         }

@@ -1,7 +1,6 @@
 import LarderHTTP
 import LarderTesting
 import LarderTime
-import LarderURLSession
 import TestSupport
 import Testing
 
@@ -214,14 +213,5 @@ struct WebSocketHandshakeTests {
         for _ in 0..<100 { _ = upgrade.receive(chunk.span) }
         #expect(upgrade.byteCount == 100)
         #expect(upgrade.end()?.body == [UInt8](repeating: UInt8(ascii: "a"), count: 100))
-    }
-
-    @Test func `Foundation's connector rejects invalid URLs and fails without a server`() async throws {
-        let connector = FoundationWebSocketConnector()
-        let client = WebSocketClient(connector: connector)
-        #expect(
-            await failure { () async throws(WebSocketError) in _ = try await client.connect("ftp://h") }?.code
-                == .invalidRequest
-        )
     }
 }
