@@ -3,6 +3,7 @@
 package import LarderEngine
 import LarderHTTP
 package import LarderSQLite
+package import LarderTLS
 public import LarderTime
 
 /// A mock backend in this process, for tests and tools.
@@ -41,6 +42,8 @@ public final class MockBackend: Sendable {
         public var controlOrigins: Set<String> = []
         /// Whether the control plane is reachable over HTTP.
         public var hasControl = true
+        /// The certificates of https, which is served on the same port as http; nil: only http is served.
+        public var certificates: ServerCertificates?
         /// Requests of one caller per minute; nil for no limit.
         public var rateLimit: Int? {
             get { settings.rateLimit }
@@ -94,11 +97,18 @@ public final class MockBackend: Sendable {
     let plane: ControlPlane
     private let server: HTTPServer
     private let claim: DatabaseClaim?
+    private let certificates: CertificateSource?
 
-    private init(_ plane: ControlPlane, _ server: HTTPServer, _ claim: DatabaseClaim?) {
+    private init(
+        _ plane: ControlPlane,
+        _ server: HTTPServer,
+        _ claim: DatabaseClaim?,
+        _ certificates: CertificateSource?
+    ) {
         self.plane = plane
         self.server = server
         self.claim = claim
+        self.certificates = certificates
     }
 
     /// Starts a backend; it accepts connections when this method returns.
@@ -157,9 +167,13 @@ public final class MockBackend: Sendable {
         ) {
             ControlEndpoints.answer($0, $1, $2, worldID: $3)
         }
-        let server = try HTTPServer(configuration.server, handler: plane)
+        var serverConfiguration = configuration.server
+        let certificates = try configuration.certificates.map { choice throws(TLSError) in try CertificateSource(choice)
+        }
+        if let certificates { serverConfiguration.tls = { certificates.current } }
+        let server = try HTTPServer(serverConfiguration, handler: plane)
         plane.attach(server)
-        return MockBackend(plane, server, claim)
+        return MockBackend(plane, server, claim, certificates)
     }
 
     /// The event loops, to be stepped if the configuration says so (`ServerConfiguration.isStepped`).
@@ -167,6 +181,18 @@ public final class MockBackend: Sendable {
 
     /// The base URL: `http://127.0.0.1:49152`.
     public var url: String { "http://\(server.address)" }
+
+    /// The base URL for https: `https://127.0.0.1:49152`; nil without `Configuration.certificates`.
+    public var secureURL: String? { certificates == nil ? nil : "https://\(server.address)" }
+
+    /// The certificate of the authority that clients must trust for https, in PEM; nil without one.
+    public var authorityPEM: String? { certificates?.authority?.certificate.pem }
+
+    /// What is wrong with the certificates of new connections; nil for correct ones.
+    package var certificateFault: CertificateFault? {
+        get { certificates?.fault }
+        set { certificates?.fault = newValue }
+    }
 
     public var port: Int { server.address.port }
 

@@ -14,6 +14,7 @@ struct Arguments {
         case initialize(directory: String)
         case control(ControlCommand)
         case scenarios(ScenarioCommand)
+        case certificate(CertificateCommand)
     }
 
     var action = Action.serve
@@ -26,6 +27,11 @@ struct Arguments {
     var data: String?
     var worldSize: WorldSize?
     var loops = 1
+    /// Whether https is served with certificates of the development authority.
+    var servesTLS = false
+    /// The user's own certificate and key for https.
+    var certificate: String?
+    var key: String?
     var log: String?
     var isQuiet = false
     var rateLimit: Int?
@@ -74,6 +80,10 @@ struct Arguments {
             action = .initialize(directory: words[1])
             return
         }
+        if words.first == "certificate", !words.contains("--help") {
+            action = .certificate(try CertificateCommand(Array(words.dropFirst())))
+            return
+        }
         let isProxy = words.first == "proxy"
         if let first = words.first, !first.hasPrefix("-"), !isProxy {
             let asksForHelp = words.prefix { $0 != "--" }.contains { $0 == "--help" || $0 == "-h" }
@@ -119,6 +129,9 @@ struct Arguments {
             case "--transfers":
                 let count = try FlagParser.number(name, inline, &rest, 0...10_000_000)
                 change { $0.transfers = count }
+            case "--tls": servesTLS = true
+            case "--certificate": certificate = try FlagParser.value(name, inline, &rest)
+            case "--key": key = try FlagParser.value(name, inline, &rest)
             case "--loops": loops = try FlagParser.number(name, inline, &rest, 1...256)
             case "--log":
                 let format = try FlagParser.value(name, inline, &rest)
@@ -185,6 +198,9 @@ struct Arguments {
             }
         }
         if isProxy, case .serve = action { try checkProxy() }
+        guard (certificate == nil) == (key == nil) else {
+            throw UsageError(message: "--certificate and --key belong together: give both files")
+        }
         if data != nil, fixtures != nil || worldSize != nil {
             throw UsageError(message: "--data replaces the demo backend's data; omit --fixtures, --seed and the sizes")
         }

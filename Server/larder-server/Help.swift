@@ -25,10 +25,15 @@ enum Help {
           larder-server init DIR                       writes an example of your own data for --data
           larder-server proxy --to URL [options]       in front of your own server
           larder-server proxy --play FILE [options]    answers from a recording (recording save FILE)
+          larder-server certificate [--format pem|der|android] [--output FILE]
+                                                       the certificate that clients of --tls must trust
 
         ADDRESS
           --host ADDRESS          address to listen on            127.0.0.1
           --port PORT             0 selects any free port        8080
+          --tls                   https and wss too, on the same port, with certificates of the development
+                                  authority; see larder-server certificate
+          --certificate FILE --key FILE    https with your own certificate and key (PEM)
           --loops N               event loops, one thread each    1
 
         DATA

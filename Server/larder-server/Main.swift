@@ -27,6 +27,7 @@ enum Main {
             case .serve: try await serve(arguments)
             case .control(let command): try await command.run()
             case .scenarios(let command): try await command.run()
+            case .certificate(let command): try command.run()
             }
         } catch let error as UsageError {
             Terminal.fail(error.message, code: 2)
@@ -40,6 +41,7 @@ enum Main {
     private static func serve(_ arguments: Arguments) async throws {
         let signals = StopSignals()
         var configuration = configuration(arguments)
+        configuration.certificates = try certificates(arguments)
         if let url = arguments.upstream {
             configuration.origin = .server(url)
             if arguments.bodyLimit == nil { configuration.server.bodyBytesMaximum = 64 << 20 }
@@ -59,6 +61,13 @@ enum Main {
         if !arguments.isQuiet { Terminal.print(Greeting.text(backend, arguments)) }
         await signals.wait()
         await backend.stop(grace: .seconds(5))
+    }
+
+    private static func certificates(_ arguments: Arguments) throws -> ServerCertificates? {
+        if let certificate = arguments.certificate, let key = arguments.key {
+            return .files(certificate: certificate, key: key)
+        }
+        return arguments.servesTLS ? .development(directory: try CertificateCommand.directory()) : nil
     }
 
     /// Sets the clock and the faults from the command line.

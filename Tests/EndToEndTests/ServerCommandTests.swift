@@ -76,6 +76,9 @@ struct ServerCommandTests {
             (["--check-health", "ftp://x"], "invalid server URL 'ftp://x'"),
             (["--seed", "1", "--faults", script], "\(script): Line 1"),
             (["--seed", "1", "--clock", "frozen@noon", "--port", "0"], "not 'noon'"),
+            (["--certificate", "x.pem"], "--certificate and --key belong together"),
+            (["certificate", "--format", "xml"], "pem, der, android, not 'xml'"),
+            (["certificate", "--format", "der"], "add --output FILE"), (["certificate", "--nope"], "usage:"),
         ]
         for (words, text) in table { try await expect(words, 2, text) }
     }
@@ -135,6 +138,37 @@ struct ServerCommandTests {
             await server.ended()
             #expect(server.run.errors.contains("generated world") == !hasFixtures, "\(folder): \(server.run.errors)")
         }
+    }
+
+    @Test func `https is served with the certificate that the command prints`() async throws {
+        defer { clean() }
+        let printed = try await run(["certificate", "--format", "pem"])
+        #expect(printed.code == 0 && printed.output.hasPrefix("-----BEGIN CERTIFICATE-----"), "\(printed)")
+        let android = try await run(["certificate", "--format", "android"])
+        #expect(android.output.contains("<network-security-config>"), "\(android)")
+        let described = try await run(["certificate"])
+        #expect(
+            described.output.contains("SHA-256") && described.output.contains("/larder/authority.pem"),
+            "\(described)"
+        )
+        let file = directory + "/larder.cer"
+        #expect(try await run(["certificate", "--format", "der", "--output", file]).code == 0)
+        let server = try start(["--tls", "--seed", "1", "--people", "3", "--posts", "3", "--port", "0"])
+        await server.printed("Try:")
+        let line = try #require(
+            server.run.output.split(separator: "\n").first { $0.hasPrefix("Encrypted:") },
+            "\(server.run)"
+        )
+        let url = try #require(line.split(separator: " ").first { $0.hasPrefix("https://") })
+        for roots in [TLSSettings.Roots.only(Array(printed.output.utf8)), .only(file: file)] {
+            var configuration = SocketTransport.Configuration()
+            configuration.tls.roots = roots
+            let reply = try await SocketTransport(configuration).send(TransportRequest(url: "\(url)/v1/feed"))
+            #expect(reply.status == .ok)
+        }
+        server.send(SIGTERM)
+        await server.ended()
+        #expect(server.run.code == 0)
     }
 
     @Test func `a foreign database file is named and left unchanged`() async throws {

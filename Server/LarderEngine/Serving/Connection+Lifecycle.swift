@@ -120,6 +120,7 @@ extension Connection {
         guard !isClosed else { return }
         isClosed = true
         loop.forget(self)
+        if !resets { endTLS() }
         if resets { SystemCall.closeWithReset(descriptor) } else { systemClose(descriptor) }
         if let pendingReply, loop.handler.wantsRecords {
             records.append(

@@ -70,6 +70,8 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     var isClosed = false
     var closesAfterOutput = false
     var hasPeerEnded = false
+    /// Whether any byte was received.
+    var hasBegun = false
     var isProcessing = false
     /// After a rejection further input is read and discarded, so that the reply is not lost in a reset.
     var isLingering = false
@@ -110,13 +112,18 @@ final class Connection: DescriptorUser, @unchecked Sendable {
                 return
             }
             loop.readBuffer.withBytes(count) { bytes in
-                switch mode {
-                case .http: if !repeatReply(to: bytes) { received(bytes) }
-                case .webSocket(let channel): channel.received(bytes)
-                case .eventStream: return
-                case .tunnel(let upstream): pass(bytes, to: upstream)
-                }
+                if beginsTLS(bytes) { decrypt(bytes) } else { take(bytes) }
             }
+        }
+    }
+
+    /// Takes bytes that are not encrypted.
+    func take(_ bytes: Span<UInt8>) {
+        switch mode {
+        case .http: if !repeatReply(to: bytes) { received(bytes) }
+        case .webSocket(let channel): channel.received(bytes)
+        case .eventStream: return
+        case .tunnel(let upstream): pass(bytes, to: upstream)
         }
     }
 
@@ -356,7 +363,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     }
 
     /// Notes when the last write of waiting records began: the peer may have the reply before the write returns.
-    private func noteWriting() {
+    func noteWriting() {
         if !records.isEmpty { writingBegan = loop.configuration.monotonic.uptime }
     }
 
@@ -370,6 +377,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
             guard closesAfterOutput else { return }
             if resetsAfterOutput { return close(resets: true) }
             if isLingering {
+                endTLS()
                 shutdown(descriptor, Int32(SHUT_WR))
             } else {
                 close()

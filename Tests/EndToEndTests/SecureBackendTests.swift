@@ -1,0 +1,183 @@
+import Larder
+import LarderHTTP
+import LarderServer
+import LarderServerTesting
+import LarderTLS
+import LarderTesting
+import LarderTime
+import LarderTransport
+import TestSupport
+import Testing
+
+@testable import LarderDemo
+
+@Suite("https, end to end", .oneMinute)
+struct SecureBackendTests {
+    private func start(_ certificates: ServerCertificates = .temporary) throws -> MockBackend {
+        var configuration = MockBackend.Configuration()
+        configuration.certificates = certificates
+        return try MockBackend.startSmall(configuration)
+    }
+
+    private func settings(_ backend: MockBackend) -> TLSSettings {
+        var settings = TLSSettings()
+        settings.roots = .only(Array((backend.authorityPEM ?? "").utf8))
+        return settings
+    }
+
+    private func transport(_ backend: MockBackend) -> SocketTransport {
+        var configuration = SocketTransport.Configuration()
+        configuration.tls = settings(backend)
+        return SocketTransport(configuration, clock: ManualClock())
+    }
+
+    private func code(_ body: () async throws(TransportError) -> Void) async -> TransportError? {
+        do throws(TransportError) {
+            try await body()
+            return nil
+        } catch { return error }
+    }
+
+    @Test func `https and http are served on one port with the same replies`() async throws {
+        let backend = try start()
+        let transport = transport(backend)
+        let secure = try #require(backend.secureURL)
+        for path in ["/v1/feed?limit=3", "/v1/feed?limit=3", "/v1/nothing", "/openapi.json"] {
+            let encrypted = try await transport.send(TransportRequest(url: secure + path))
+            let plain = try await transport.send(TransportRequest(url: backend.url + path))
+            #expect(encrypted.status == plain.status && encrypted.body == plain.body, "\(path)")
+        }
+        let localhost = secure.replacing("127.0.0.1", with: "localhost")
+        #expect(try await transport.send(TransportRequest(url: localhost + "/healthz")).status == .ok)
+        await backend.stop()
+    }
+
+    @Test func `requests and replies of any size pass`() async throws {
+        let backend = try start()
+        let transport = transport(backend)
+        let secure = try #require(backend.secureURL)
+        let text = String(repeating: "0123456789", count: 50_000)
+        var canned = CannedReply(status: 200)
+        canned.body = text
+        canned.contentType = "text/plain"
+        try backend.main.set(Fault(.respond(canned), when: FaultMatch("GET", "/v1/feed")))
+        let reply = try await transport.send(TransportRequest(url: secure + "/v1/feed"))
+        #expect(reply.body == Array(text.utf8))
+        let body = Array("{\"text\":\"\(text)\"}".utf8)
+        let echoed = try await transport.send(
+            TransportRequest(
+                method: .post,
+                url: secure + "/_larder/echo",
+                fields: [.contentType: "application/json"],
+                body: body
+            )
+        )
+        #expect(echoed.status == .ok && echoed.body.count > body.count)
+        await backend.stop()
+    }
+
+    @Test func `many connections at once and one after the other are served`() async throws {
+        let backend = try start()
+        let transport = transport(backend)
+        let secure = try #require(backend.secureURL)
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 1...40 {
+                group.addTask {
+                    try await transport.send(TransportRequest(url: secure + "/v1/feed?limit=\(number)")).status.code
+                }
+            }
+            for try await code in group { #expect(code == 200) }
+        }
+        await backend.stop()
+    }
+
+    @Test func `live changes arrive over wss and over an encrypted event stream`() async throws {
+        let backend = try start()
+        let secure = try #require(backend.secureURL)
+        let sockets = WebSocketClient(tls: settings(backend), clock: ManualClock())
+        let socket = try await sockets.connect(
+            "wss" + secure.dropFirst(5) + "/v1/live",
+            subprotocols: ["larder.live.v1"]
+        )
+        guard case .text(let hello)? = try await socket.receive() else {
+            Issue.record("no text arrived")
+            return
+        }
+        #expect(hello.contains("\"hello\""))
+        let events = try await EventStreamClient(transport(backend), clock: ManualClock()).open(
+            secure + "/v1/live/events"
+        )
+        var iterator = events.makeAsyncIterator()
+        #expect(try await iterator.next()?.type == "hello")
+        backend.main.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: "{\"text\":\"one\"}"))
+        guard case .text(let change)? = try await socket.receive() else {
+            Issue.record("no change arrived")
+            return
+        }
+        #expect(change.contains("\"one\""))
+        #expect(try await iterator.next()?.data.contains("\"one\"") == true)
+        #expect(await socket.close()?.code == 1_000)
+        await backend.stop()
+    }
+
+    @Test(arguments: CertificateFault.allCases)
+    func `a fault of the certificate reaches new connections, also of a client with a session`(
+        _ fault: CertificateFault
+    ) async throws {
+        let backend = try start()
+        let transport = transport(backend)
+        let request = TransportRequest(url: try #require(backend.secureURL) + "/v1/feed")
+        #expect(try await transport.send(request).status == .ok)
+        backend.certificateFault = fault
+        try backend.main.set(Fault(.staleConnections))
+        let error = try #require(
+            await code { () async throws(TransportError) in _ = try await transport.send(request) }
+        )
+        #expect(error.code == .untrusted, "\(error)")
+        backend.certificateFault = nil
+        #expect(try await transport.send(request).status == .ok)
+        await backend.stop()
+    }
+
+    @Test(
+        arguments: [
+            FaultAction.truncate(.byte(20)), .truncate(.insideChunkHeader), .malformedChunk, .empty, .reset, .close,
+        ]
+    )
+    func `an interrupted reply is an error, never a partial body`(_ action: FaultAction) async throws {
+        let backend = try start()
+        try backend.main.set(Fault(action, when: FaultMatch("GET", "/v1/feed")))
+        let transport = transport(backend)
+        let request = TransportRequest(url: try #require(backend.secureURL) + "/v1/feed")
+        #expect(
+            await code { () async throws(TransportError) in _ = try await transport.send(request) }?.code
+                == .interrupted
+        )
+        await backend.stop()
+    }
+
+    @Test func `a development authority stays the same, and its key is private`() async throws {
+        let scratch = try ScratchDirectory()
+        let directory = scratch.path + "/data/larder"
+        let first = try start(.development(directory: directory))
+        let second = try start(.development(directory: directory))
+        let pem = try #require(first.authorityPEM)
+        #expect(pem == second.authorityPEM)
+        #expect(try scratch.mode("data/larder/authority.key") == 0o600)
+        for backend in [first, second] {
+            let reply = try await transport(first).send(
+                TransportRequest(url: try #require(backend.secureURL) + "/healthz")
+            )
+            #expect(reply.status == .ok)
+        }
+        await first.stop()
+        await second.stop()
+    }
+
+    @Test func `certificates from files are served, and files that cannot be used are named`() async throws {
+        let scratch = try ScratchDirectory()
+        #expect(throws: TLSError.self) {
+            try start(.files(certificate: scratch.path + "/none.pem", key: scratch.path + "/none.key"))
+        }
+    }
+}
