@@ -60,6 +60,10 @@ struct Arguments {
     var upstream: HTTPURL?
     /// `larder-server proxy`: the recording that answers instead of a server.
     var recording: String?
+    /// `larder-server proxy`: a file with the authorities of the server behind it, instead of the system's.
+    var authorities: String?
+    /// `larder-server proxy`: whether any certificate of that server is accepted.
+    var isInsecure = false
     /// `larder-server proxy`: further host names that requests may have.
     var allowedHosts: Set<String> = []
     /// `larder-server proxy`: whether paths below `/w/` name worlds.
@@ -184,13 +188,14 @@ struct Arguments {
             case "--snapshots": snapshots = try FlagParser.value(name, inline, &rest)
             case "--to" where isProxy:
                 let text = try FlagParser.value(name, inline, &rest)
-                guard let url = HTTPURL(text, schemes: [.http]), url.query == nil, url.userInfo == nil else {
+                guard let url = HTTPURL(text, schemes: [.http, .https]), url.query == nil, url.userInfo == nil else {
                     throw UsageError(
-                        message:
-                            "--to requires an http URL such as http://127.0.0.1:3000, not '\(text)'; for https use a tunnel"
+                        message: "--to requires an http or https URL such as http://127.0.0.1:3000, not '\(text)'"
                     )
                 }
                 upstream = url
+            case "--ca" where isProxy: authorities = try FlagParser.value(name, inline, &rest)
+            case "--insecure" where isProxy: isInsecure = true
             case "--play" where isProxy: recording = try FlagParser.value(name, inline, &rest)
             case "--allow-host" where isProxy: allowedHosts.insert(try FlagParser.value(name, inline, &rest))
             case "--no-world-paths" where isProxy: readsWorldPaths = false

@@ -48,6 +48,8 @@ enum Help {
           --check                 check the database's schema and ledger, then exit
 
         PROXY
+          --ca FILE               for https: trust only these authorities (PEM or DER), not the system's
+          --insecure              for https: accept any certificate of your server
           --allow-host NAME       accept requests for that host too; repeatable
           --no-world-paths        paths below /w/ are your server's and name no worlds
 

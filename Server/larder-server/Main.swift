@@ -4,6 +4,7 @@ import LarderEngine
 import LarderHTTP
 import LarderSQLite
 import LarderServer
+import LarderTLS
 import LarderTime
 
 #if canImport(Darwin)
@@ -44,6 +45,9 @@ enum Main {
         configuration.certificates = try certificates(arguments)
         if let url = arguments.upstream {
             configuration.origin = .server(url)
+            if let file = arguments.authorities { configuration.proxy.tls.roots = .only(file: file) }
+            configuration.proxy.tls.insecurelyAcceptsAnyCertificate = arguments.isInsecure
+            if arguments.isInsecure { Terminal.warn("--insecure: the certificate of \(url.authority) is not checked") }
             if arguments.bodyLimit == nil { configuration.server.bodyBytesMaximum = 64 << 20 }
             // A public address can be reached without a page of another site.
             configuration.proxy.allowedHosts = Arguments.isLoopback(arguments.host) ? arguments.allowedHosts : nil

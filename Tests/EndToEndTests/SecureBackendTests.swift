@@ -156,6 +156,64 @@ struct SecureBackendTests {
         await backend.stop()
     }
 
+    private func proxy(before backend: MockBackend, roots: TLSSettings.Roots) throws -> MockBackend {
+        var configuration = MockBackend.Configuration()
+        configuration.certificates = .temporary
+        configuration.origin = .server(try #require(HTTPURL(try #require(backend.secureURL))))
+        configuration.proxy.tls.roots = roots
+        return try MockBackend.start(.empty, configuration)
+    }
+
+    @Test func `a proxy stands before a server with https, for requests, redirects and live channels`() async throws {
+        let backend = try start()
+        let proxy = try proxy(before: backend, roots: .only(Array(try #require(backend.authorityPEM).utf8)))
+        let transport = transport(proxy)
+        let text = String(repeating: "0123456789", count: 60_000)
+        for url in [proxy.url, try #require(proxy.secureURL)] {
+            let direct = try await transport.send(TransportRequest(url: backend.url + "/v1/feed?limit=3"))
+            let passed = try await transport.send(TransportRequest(url: url + "/v1/feed?limit=3"))
+            #expect(passed.status == .ok && passed.body == direct.body)
+            let echoed = try await transport.send(
+                TransportRequest(
+                    method: .post,
+                    url: url + "/v1/posts",
+                    fields: [.contentType: "application/json", .authorization: "Bearer dev-ana"],
+                    body: Array("{\"text\":\"\(text.prefix(200))\"}".utf8)
+                )
+            )
+            #expect(echoed.status == .created)
+        }
+        var canned = CannedReply(status: 302)
+        canned.headers = ["Location": try #require(backend.secureURL) + "/v1/feed?limit=1"]
+        try backend.main.set(Fault(.respond(canned), when: FaultMatch("GET", "/v1/profiles/user_1")))
+        var request = TransportRequest(url: try #require(proxy.secureURL) + "/v1/profiles/user_1")
+        request.followsRedirects = false
+        let redirect = try await transport.send(request)
+        #expect(redirect.fields[.location] == proxy.secureURL.map { $0 + "/v1/feed?limit=1" })
+
+        let sockets = WebSocketClient(tls: settings(proxy), clock: ManualClock())
+        let socket = try await sockets.connect("wss" + (try #require(proxy.secureURL)).dropFirst(5) + "/v1/live")
+        guard case .text(let hello)? = try await socket.receive() else {
+            Issue.record("no text arrived")
+            return
+        }
+        #expect(hello.contains("\"hello\""))
+        _ = await socket.close()
+        await proxy.stop()
+        await backend.stop()
+    }
+
+    @Test func `a proxy does not send to a server whose certificate it does not trust`() async throws {
+        let backend = try start()
+        let foreign = try start()
+        let proxy = try proxy(before: backend, roots: .only(Array(try #require(foreign.authorityPEM).utf8)))
+        let reply = try await transport(proxy).send(TransportRequest(url: proxy.url + "/v1/feed"))
+        #expect(reply.status == .badGateway, "\(reply.status)")
+        #expect(String(decoding: reply.body, as: UTF8.self).contains("authority that is not trusted"))
+        #expect(await backend.main.journal().isEmpty)
+        for each in [proxy, backend, foreign] { await each.stop() }
+    }
+
     @Test func `a development authority stays the same, and its key is private`() async throws {
         let scratch = try ScratchDirectory()
         let directory = scratch.path + "/data/larder"

@@ -1,10 +1,5 @@
+import Glibc
 import LarderTLS
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// The pending output of a connection: bytes, then large bodies that are read piece by piece. All of it passes the TLS session if there is
 /// one.

@@ -11,6 +11,7 @@ extension Connection {
         request.connection = id
         request.exchangeIndex = exchangeCount
         request.peer = peer
+        request.isSecure = output.tls != nil
         // Pending while the handler decides: it may end the exchange before it returns.
         pendingReply = PendingReply(request: request, started: loop.now, isHeld: true)
         let exchange = Exchange(loop: loop, connection: self, index: exchangeCount)

@@ -218,6 +218,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         request.connection = id
         request.exchangeIndex = exchangeCount
         request.peer = peer
+        request.isSecure = output.tls != nil
         // The loop's own time is updated once per turn: sufficient for deadlines, too coarse for records.
         let started = loop.handler.wantsRecords ? loop.configuration.monotonic.uptime : loop.now
         pendingReply = PendingReply(request: copy request, started: started)

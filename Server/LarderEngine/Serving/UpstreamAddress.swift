@@ -1,5 +1,6 @@
 import CSystem
 import Glibc
+package import LarderTLS
 
 /// The resolved addresses of another server.
 package struct UpstreamAddress: Sendable, Hashable {
@@ -12,11 +13,14 @@ package struct UpstreamAddress: Sendable, Hashable {
     package let host: String
     package let port: Int
     let places: [Place]
+    /// Makes the TLS sessions; nil for http.
+    package let tls: TLSClient?
 
     /// Looks up the addresses of a host. It may block for seconds.
     ///
     /// - Throws: if the host has no address.
-    package init(host: String, port: Int) throws(EngineError) {
+    package init(host: String, port: Int, tls: TLSClient? = nil) throws(EngineError) {
+        self.tls = tls
         self.host = host
         self.port = port
         var hints = unsafe addrinfo()

@@ -1,12 +1,15 @@
 import Glibc
 import LarderHTTP
 import LarderHTTPWire
+import LarderTLS
 import LarderTime
 
 /// A connection to another server. Confined to its loop.
 final class UpstreamConnection {
     private enum Phase {
         case connecting(place: Int, tried: Int)
+        /// The TLS handshake is under way. Nothing of the request was sent.
+        case securing
         case idle
         case exchange
         /// The bytes of a response to an upgrade, until its head is complete.
@@ -35,6 +38,8 @@ final class UpstreamConnection {
     private var exchange: UpstreamExchange?
     private var reader = ResponseReader()
     private var output = ByteQueue()
+    /// Set for https, once it is connected.
+    private var tls: TLSFilter?
     /// What the poller reports.
     private var interest: Readiness = []
     private var deadline: MonotonicTime?
@@ -92,6 +97,17 @@ final class UpstreamConnection {
     private func carry(_ exchange: UpstreamExchange) {
         self.exchange = exchange
         exchange.connection = self
+    }
+
+    /// Begins the TLS handshake, or sends the request.
+    private func connected() {
+        guard let client = pool.address.tls else { return start() }
+        do throws(TLSError) {
+            let now = loop.configuration.wall.now
+            tls = try TLSFilter(client.session(host: pool.address.host, port: pool.address.port, now: now))
+        } catch { return fail(.unreachable(error.description)) }
+        phase = .securing
+        flush()
     }
 
     /// Sends the request of the current exchange.
@@ -159,8 +175,17 @@ final class UpstreamConnection {
     func writeHeld() { if !isClosed { flush() } }
 
     private func flush() {
+        switch tls?.flush({ SystemCall.send(descriptor, $0, from: $1) }) {
+        case .wouldBlock?: return watch([.read, .write])
+        // A server may answer and close before it has read everything: its response is read first.
+        case .failed?: output = ByteQueue()
+        case .count?, nil: break
+        }
         while !output.isEmpty {
-            switch SystemCall.send(descriptor, output.bytes, from: output.start) {
+            let sent =
+                tls?.send(output.bytes, from: output.start) { SystemCall.send(descriptor, $0, from: $1) }
+                ?? SystemCall.send(descriptor, output.bytes, from: output.start)
+            switch sent {
             case .count(let count):
                 output.removeFirst(count)
                 hasWritten = true
@@ -168,20 +193,28 @@ final class UpstreamConnection {
             case .wouldBlock:
                 if case .tunnel = phase { return updateInterest() }
                 return watch([.read, .write])
-            // A server may answer and close before it has read everything: its response is read first.
             case .failed: output = ByteQueue()
             }
         }
+        // The last encrypted piece.
+        if tls?.hasOutput == true, case .wouldBlock? = tls?.flush({ SystemCall.send(descriptor, $0, from: $1) }) {
+            return watch([.read, .write])
+        }
         switch phase {
-        case .closing: shutdown(descriptor, Int32(SHUT_WR))
+        case .closing: endSending()
         case .tunnel:
-            if hasClientEnded { shutdown(descriptor, Int32(SHUT_WR)) } else { deadline = nil }
+            if hasClientEnded { endSending() } else { deadline = nil }
             updateInterest()
             client?.setInterest()
             return
         default: break
         }
         watch(.read)
+    }
+
+    private func endSending() {
+        tls?.end { SystemCall.send(descriptor, $0, from: $1) }
+        shutdown(descriptor, Int32(SHUT_WR))
     }
 
     private func extendDeadline() {
@@ -204,12 +237,30 @@ final class UpstreamConnection {
         case .wouldBlock: return
         case .failed(let code): lost(SystemCall.describe(code))
         case .count(0): peerEnded()
-        case .count(let count):
-            hasResponse = true
-            if case .closing = phase { return }
-            if deadline != nil { extendDeadline() }
-            loop.readBuffer.withBytes(count) { received($0) }
+        case .count(let count): loop.readBuffer.withBytes(count) { tls == nil ? take($0) : decrypt($0) }
         }
+    }
+
+    private func decrypt(_ bytes: Span<UInt8>) {
+        var plain: [UInt8] = []
+        var failure: TLSError?
+        do throws(TLSError) { try tls?.receive(bytes, into: &plain) } catch { failure = error }
+        if tls?.hasOutput == true { flush() }
+        if case .securing = phase {
+            if let failure { return fail(.unreachable(failure.description)) }
+            if tls?.isEstablished == true { start() }
+        }
+        if !plain.isEmpty { take(plain.span) }
+        guard !isClosed else { return }
+        if let failure { return lost(failure.description) }
+        if tls?.isEndedByPeer == true { peerEnded() }
+    }
+
+    private func take(_ bytes: Span<UInt8>) {
+        hasResponse = true
+        if case .closing = phase { return }
+        if deadline != nil { extendDeadline() }
+        received(bytes)
     }
 
     private func received(_ bytes: Span<UInt8>) {
@@ -241,7 +292,7 @@ final class UpstreamConnection {
             } else {
                 early += piece
             }
-        case .connecting, .closing, .closed: return
+        case .connecting, .securing, .closing, .closed: return
         }
     }
 
@@ -270,7 +321,7 @@ final class UpstreamConnection {
                 exchange.receive(.head(head))
             case .content(let bytes): exchange.receive(.content(bytes))
             case .end:
-                let isReusable = reader.keepsAlive && output.isEmpty
+                let isReusable = reader.keepsAlive && output.isEmpty && tls?.isEndedByPeer != true
                 self.exchange = nil
                 deadline = nil
                 if isReusable {
@@ -314,9 +365,11 @@ final class UpstreamConnection {
                     ? lost("The server closed the connection without a response.")
                     : fail(.invalid(Self.sentence(error)))
             }
+            if let cut = tls?.errorAtEnd { return fail(.invalid(cut.description)) }
             deliver(events)
         case .tunnel: cancel()
         case .idle, .closing: cancel()
+        case .securing: fail(.unreachable(tls?.errorAtEnd?.description ?? "The server closed the connection."))
         case .upgrade, .connecting, .closed: lost("The server closed the connection without a response.")
         }
     }
@@ -361,6 +414,8 @@ final class UpstreamConnection {
     private func closeDescriptor() {
         guard descriptor >= 0 else { return }
         loop.forget(descriptor)
+        tls?.end { SystemCall.send(descriptor, $0, from: $1) }
+        tls = nil
         close(descriptor)
         descriptor = -1
     }
@@ -379,9 +434,9 @@ extension UpstreamConnection: DescriptorUser {
             let code = SystemCall.error(of: descriptor)
             guard code == 0 else { return connectionFailed(SystemCall.describe(code), place, tried) }
             pool.preferredPlace = place
-            return start()
+            return connected()
         }
-        if readiness.contains(.write), !output.isEmpty { flush() }
+        if readiness.contains(.write), !output.isEmpty || tls?.hasOutput == true { flush() }
         // A hang-up may follow bytes that are not read yet.
         if readiness.contains(.read) || readiness.contains(.hangUp), descriptor >= 0 { read() }
     }

@@ -1,11 +1,6 @@
+import Glibc
 package import LarderTLS
 package import LarderTime
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// The development authority of a user: `authority.pem` and `authority.key` (mode 0600) in a directory (mode 0700).
 package struct AuthorityDirectory {

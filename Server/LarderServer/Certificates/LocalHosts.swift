@@ -1,10 +1,5 @@
+import Glibc
 import LarderTLS
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// The names and addresses by which this machine can be reached.
 enum LocalHosts {

@@ -1,6 +1,7 @@
 import LarderBackend
 import LarderEngine
 import LarderHTTP
+import LarderTLS
 
 /// Answers requests with the replies of another server.
 ///
@@ -22,12 +23,17 @@ final class ProxyOrigin: Sendable {
     /// The name of this proxy in `Via` of the requests that it sends (RFC 9110 §7.6.3), unlike that of any other proxy.
     private let name: String
 
-    /// - Throws: if the host has no address.
-    init(_ url: HTTPURL, _ settings: ProxySettings) throws(EngineError) {
+    /// Whether the server is asked over https.
+    let isSecure: Bool
+
+    /// - Throws: if the host has no address; for https `TLSError` without OpenSSL, or for settings that cannot be used.
+    init(_ url: HTTPURL, _ settings: ProxySettings) throws {
+        isSecure = url.scheme.isSecure
         allowedHosts = settings.allowedHosts.map { Set($0.map { $0.lowercased() }) }
         memory = BodyMemory(bytesMaximum: settings.bodyBytesMaximum)
         name = "larder-" + String(UInt32.random(in: 0 ... .max), radix: 16)
-        address = try UpstreamAddress(host: url.host, port: url.port)
+        let tls = isSecure ? try TLSClient(settings.tls) : nil
+        address = try UpstreamAddress(host: url.host, port: url.port, tls: tls)
         authority = url.authority
         basePath = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
         beginning = Array(" HTTP/1.1\r\nHost: \(url.authority)\r\n".utf8)
@@ -129,6 +135,6 @@ final class ProxyOrigin: Sendable {
             head.append(contentsOf: fields.head[host])
             head.append(UInt8(ascii: "\""))
         }
-        head.append(";proto=http\r\n")
+        head.append(request.isSecure ? ";proto=https\r\n" : ";proto=http\r\n")
     }
 }

@@ -137,7 +137,12 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
     private func ended() {
         switch Swift.exchange(&phase, with: .done) {
         case .collecting(let head):
-            let location = ProxyLocation(authority: authority, basePath: origin.basePath, for: request)
+            let location = ProxyLocation(
+                authority: authority,
+                isSecure: origin.isSecure,
+                basePath: origin.basePath,
+                for: request
+            )
             var reply = Self.reply(head, Swift.exchange(&body, with: []), to: request, location)
             reply.note.lease = lease
             complete(reply)

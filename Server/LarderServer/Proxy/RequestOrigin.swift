@@ -1,6 +1,7 @@
 import LarderBackend
 import LarderEngine
 package import LarderHTTP
+package import LarderTLS
 
 /// What answers the requests of a server.
 enum RequestOrigin: Sendable {
@@ -37,6 +38,8 @@ package struct ProxySettings: Sendable {
     package var allowedHosts: Set<String>? = []
     /// The maximum size of all bodies in memory: of requests until they are answered, and of replies until they are written.
     package var bodyBytesMaximum = 512 << 20
+    /// How a server with https is checked.
+    package var tls = TLSSettings()
 
     package init() {}
 }
