@@ -32,7 +32,8 @@ enum Help {
           --host ADDRESS          address to listen on            127.0.0.1
           --port PORT             0 selects any free port        8080
           --tls                   https and wss too, on the same port, with certificates of the development
-                                  authority; see larder-server certificate
+                                  authority; see larder-server certificate. https://expired.localhost and
+                                  not-yet-valid, wrong-host, unknown-authority have faulty ones
           --certificate FILE --key FILE    https with your own certificate and key (PEM)
           --loops N               event loops, one thread each    1
 

@@ -1,6 +1,5 @@
 import Larder
 import LarderHTTP
-import LarderServer
 import LarderServerTesting
 import LarderTLS
 import LarderTesting
@@ -10,6 +9,7 @@ import TestSupport
 import Testing
 
 @testable import LarderDemo
+@testable import LarderServer
 
 @Suite("https, end to end", .oneMinute)
 struct SecureBackendTests {
@@ -212,6 +212,26 @@ struct SecureBackendTests {
         #expect(String(decoding: reply.body, as: UTF8.self).contains("authority that is not trusted"))
         #expect(await backend.main.journal().isEmpty)
         for each in [proxy, backend, foreign] { await each.stop() }
+    }
+
+    @Test(arguments: CertificateFault.allCases)
+    func `a host under localhost has a certificate with the fault of its name`(_ fault: CertificateFault) throws {
+        let source = try CertificateSource(.temporary)
+        var settings = TLSSettings()
+        settings.roots = .only(try #require(source.authority).certificate.der)
+        let client = try TLSClient(settings)
+        for (host, isAccepted) in [(fault.host, false), ("sound.localhost", true), ("localhost", true)] {
+            let session = try client.session(host: host, port: 443, now: SystemWallClock().now)
+            let server = try source.current.session()
+            var plain: [UInt8] = []
+            var isFailed = false
+            try session.start()
+            while session.hasOutput || server.hasOutput, !isFailed {
+                try server.receive(session.takeOutput().span, into: &plain)
+                do { try session.receive(server.takeOutput().span, into: &plain) } catch { isFailed = true }
+            }
+            #expect(session.isEstablished == isAccepted, "\(host)")
+        }
     }
 
     @Test func `a development authority stays the same, and its key is private`() async throws {

@@ -4,6 +4,7 @@ import Synchronization
 
 /// The TLS servers of one backend: one that shows correct certificates, and while a fault is set one that shows wrong ones.
 ///
+/// The hosts `expired.localhost` and the like (`CertificateFault.host`) always have a wrong one, for clients that cannot change the server.
 /// Certificates are valid by the system's clock, not by those of worlds, because clients judge them by theirs. Safe from any thread.
 final class CertificateSource: Sendable {
     private struct State {
@@ -78,7 +79,8 @@ final class CertificateSource: Sendable {
         let (known, fault) = state.withLock { ($0.issued[key], $0.fault) }
         if let known { return known }
         // A host that cannot be in a certificate is rejected: it comes from the client.
-        guard let made = try? authority?.issue(hosts: names, now: SystemWallClock().now, fault: fault) else {
+        let shown = fault ?? CertificateFault.allCases.first { $0.host == name }
+        guard let made = try? authority?.issue(hosts: names, now: SystemWallClock().now, fault: shown) else {
             return nil
         }
         state.withLock { state in
@@ -87,5 +89,18 @@ final class CertificateSource: Sendable {
             state.issued[key] = made
         }
         return made
+    }
+}
+
+extension CertificateFault {
+    /// The host whose certificates have this fault.
+    var host: String {
+        switch self {
+        case .expired: "expired.localhost"
+        case .notYetValid: "not-yet-valid.localhost"
+        case .wrongHost: "wrong-host.localhost"
+        case .unknownAuthority: "unknown-authority.localhost"
+        case .wrongPurpose: "wrong-purpose.localhost"
+        }
     }
 }
