@@ -155,8 +155,8 @@ let package = Package(
         sdk(
             "LarderImages",
             [
-                "LarderHTTPCache", "LarderMemory", "LarderStorage", "LarderTransport", "LarderHTTP", "LarderTime",
-                "LarderCoding",
+                "LarderHTTPCache", "LarderMemory", "LarderStorage", "LarderTransport", "LarderEvents", "LarderHTTP",
+                "LarderTime", "LarderCoding",
             ]
         ),
         sdk("LarderDevice", ["LarderEvents", "LarderTransport", "LarderHTTP", "LarderTime"]),
@@ -279,8 +279,9 @@ let package = Package(
         tests(
             "LarderTests",
             [
-                "LarderTime", "LarderHTTP", "LarderModels", "LarderStorage", "LarderTransport", "LarderHTTPCache",
-                "LarderResources", "LarderImages", "LarderDevice", "LarderTelemetry", "Larder", "LarderDemo",
+                "LarderTime", "LarderHTTP", "LarderModels", "LarderSQLite", "LarderStorage", "LarderTransport",
+                "LarderHTTPCache", "LarderResources", "LarderImages", "LarderDevice", "LarderTelemetry", "Larder",
+                "LarderDemo",
                 "LarderTesting", "TestSupport", "SDKTestSupport",
             ]
         ),
@@ -321,7 +322,7 @@ let package = Package(
             "EndToEndTests",
             [
                 "LarderTime", "LarderCoding", "LarderHTTP", "LarderTLS", "LarderModels", "LarderEngine", "LarderServer",
-                "larder-server", "LarderEvents", "LarderStorage", "LarderTransport", "LarderHTTPCache",
+                "larder-server", "LarderSQLite", "LarderEvents", "LarderStorage", "LarderTransport", "LarderHTTPCache",
                 "LarderResources", "LarderImages", "LarderDevice", "LarderTelemetry", "Larder", "LarderDemo",
                 "LarderCommand", "LarderTesting", "LarderServerTesting", "TestSupport",
             ]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Sends mutated requests to a local server, and checks that it answers or closes the connection in time and does not crash.
+"""Sends mutated requests to a local server, and checks that it answers or closes the connection in time, does not crash, and does nothing
+afterwards.
 
     Scripts/fuzz-http.py [SEED] [--seconds N] [--server PATH]
 
@@ -14,6 +15,8 @@ import socket
 import subprocess
 import sys
 import time
+
+from idle_check import Busy, connections, expect_idle
 
 KEY = b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 UPGRADE = b"Upgrade: websocket\r\nConnection: Upgrade\r\n" + KEY
@@ -39,6 +42,8 @@ WORDS = [
 DEADLINE = 5.0
 # A sound request between this many cases, on a connection that stays open: only its reply can end it.
 PROBE_INTERVAL = 25
+# Between this many cases the server must be idle: each case ends its sending side while something may wait.
+IDLE_INTERVAL = 500
 PROBE_SECONDS = 2.0
 
 
@@ -125,6 +130,15 @@ def probe(port):
                 raise Finding(f"the connection of a sound request was closed; got {reply[:200]!r}")
 
 
+def expect_no_connection(pid):
+    """Raises a finding if the server holds a connection of a case that is over."""
+    end = time.monotonic() + DEADLINE
+    while held := connections(pid):
+        if time.monotonic() > end:
+            raise Finding(f"{held} connections are open {DEADLINE:.0f} s after their clients have left")
+        time.sleep(0.01)
+
+
 def judge(reply):
     """Raises a finding if the reply does not begin with a status line, or is a 500."""
     if reply and not re.match(rb"HTTP/1\.1 [1-5]\d\d ", reply):
@@ -150,9 +164,12 @@ def main():
             data, step = mutated(seed)
             try:
                 judge(throw(port, data, step))
+                expect_no_connection(server.pid)
+                if count % IDLE_INTERVAL == IDLE_INTERVAL - 1:
+                    expect_idle(server.pid)
                 if count % PROBE_INTERVAL == 0:
                     probe(port)
-            except (Finding, OSError) as finding:
+            except (Finding, Busy, OSError) as finding:
                 findings += 1
                 print(f"seed {seed}: {finding}\n    in pieces of {step}: {data!r}", flush=True)
             count += 1
@@ -161,10 +178,11 @@ def main():
                 return 1
         try:
             probe(port)
+            expect_idle(server.pid)
             server.terminate()
             if server.wait(20) != 0:
                 raise Finding(f"the server exited with {server.returncode}")
-        except (Finding, OSError, subprocess.TimeoutExpired) as finding:
+        except (Finding, Busy, OSError, subprocess.TimeoutExpired) as finding:
             findings += 1
             print(f"at the end: {finding}")
         print(f"{count} mutated requests, first seed {options.seed}, {findings} findings")

@@ -100,7 +100,7 @@ enum Main {
         case .images(let draw):
             try await ImagesCommand(context).run(draw: draw)
             await context.finish()
-        case .doctor(let format): try await DoctorCommand(context).run(format)
+        case .doctor: try await DoctorCommand(context).run()
         case .login:
             try await SessionCommand(context).login()
             await context.finish()

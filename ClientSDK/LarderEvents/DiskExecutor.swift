@@ -66,11 +66,6 @@ package final class DiskExecutor: TaskExecutor {
         self.order = order
     }
 
-    /// Whether no job waits or runs. For tests that let time pass only when nothing is at work.
-    package var isIdle: Bool {
-        workshop.state.withLock { $0.jobs.isEmpty && $0.idleCount == $0.threadCount }
-    }
-
     deinit {
         let idle = workshop.state.withLock { state in
             state.isClosed = true

@@ -23,13 +23,29 @@ extension HTTPCache {
         // A request with stricter conditions than the exchange in flight gets its own, which later requests join.
         let isDemanding = wishes.noCache != .none || wishes.maxAge != nil || wishes.minFresh != nil
         let key = FlightKey(plan.request, plan.url)
-        let held = hold(key, isBackground: false, mayJoin: !isDemanding, unlessEndedSince: ended)
+        let isUserInitiated = plan.request.isUserInitiated
+        let held = hold(
+            key,
+            isUserInitiated: isUserInitiated,
+            isBackground: false,
+            mayJoin: !isDemanding,
+            unlessEndedSince: ended
+        )
         guard let (flight, isJoined) = held else { return nil }
         configuration.onEvent(plan.request, .miss)
         if !isJoined { begin(flight, key, plan) }
         defer { flight.leave() }
-        var response = try await flight.wait()
+        // A gate that refuses a request in the background admits one of a person (`HostGate`), which is then sent by itself.
+        let mayBeAdmitted = isJoined && isUserInitiated && !flight.info
+        var response: HTTPCache.Response
+        do throws(TransportError) {
+            response = try await flight.wait()
+        } catch {
+            guard mayBeAdmitted, error.code == .unreachable else { throw error }
+            return try await exchange(plan)
+        }
         guard isJoined else { return response }
+        if mayBeAdmitted, response.source == .stale(.transportFailed(.unreachable)) { return try await exchange(plan) }
         // A response that must not be stored is not shared.
         if CacheControl(response: response.fields).noStore { return try await exchange(plan) }
         count { statistics in
@@ -51,7 +67,10 @@ extension HTTPCache {
         let isUnderWay = state.withLock { $0.flights[key] != nil }
         guard !isUnderWay else { return }
         // Nobody leaves a background validation, so it is never cancelled.
-        guard let (flight, isJoined) = hold(key, isBackground: true, mayJoin: true) else { return }
+        let isUserInitiated = plan.request.isUserInitiated
+        guard
+            let (flight, isJoined) = hold(key, isUserInitiated: isUserInitiated, isBackground: true, mayJoin: true)
+        else { return }
         if isJoined { flight.leave() } else { begin(flight, key, plan) }
     }
 
@@ -63,6 +82,7 @@ extension HTTPCache {
     /// Returns the exchange in flight, or a new one, which the caller holds. Nil instead of a new one if others have ended since.
     private func hold(
         _ key: FlightKey,
+        isUserInitiated: Bool,
         isBackground: Bool,
         mayJoin: Bool,
         unlessEndedSince ended: UInt64? = nil
@@ -71,7 +91,7 @@ extension HTTPCache {
             if mayJoin, let flight = state.flights[key], flight.hold() { return (flight, true) }
             if let ended, state.endedFlights != ended { return nil }
             let flight = Flight(
-                (),
+                isUserInitiated,
                 cancellation: { TransportError(.cancelled, "The caller does not wait any more.") }
             )
             state.flights[key] = flight

@@ -58,10 +58,24 @@ extension HTTPCache {
         attempt { try configuration.storage.entries(for: key) } ?? []
     }
 
-    func storedBody(_ entry: HTTPCacheEntry, _ key: String) -> [UInt8]? {
-        let body = attempt { try configuration.storage.body(of: entry, for: key) } ?? nil
+    /// The result of reading the content of an entry.
+    enum StoredContent {
+        case found([UInt8])
+        /// It is missing or damaged.
+        case lost
+        /// The storage failed, for example because no descriptor is left.
+        case unreadable
+    }
+
+    func storedContent(_ entry: HTTPCacheEntry, _ key: String) -> StoredContent {
+        guard let stored = attempt({ try configuration.storage.body(of: entry, for: key) }) else { return .unreadable }
         // Content of another length is damaged.
-        return body?.count == entry.bodyCount ? body : nil
+        guard let body = stored, body.count == entry.bodyCount else { return .lost }
+        return .found(body)
+    }
+
+    func storedBody(_ entry: HTTPCacheEntry, _ key: String) -> [UInt8]? {
+        if case .found(let body) = storedContent(entry, key) { body } else { nil }
     }
 
     @discardableResult func change(

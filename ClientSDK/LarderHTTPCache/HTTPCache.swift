@@ -26,7 +26,8 @@ import Synchronization
 /// print(response.status, response.source, response.explanation)
 /// ```
 public final class HTTPCache: Transport {
-    typealias Flight = SingleFlight<Void, HTTPCache.Response, TransportError>
+    /// Its info is whether a person waited for the request that began it.
+    typealias Flight = SingleFlight<Bool, HTTPCache.Response, TransportError>
 
     struct State {
         var flights: [FlightKey: Flight] = [:]
@@ -199,10 +200,17 @@ public final class HTTPCache: Transport {
             guard let source, let entry = decision.entry else {
                 return .exchange(plan(request, url, entries, decision.entry, conditions, decision.explanation))
             }
-            guard let body = storedBody(entry, url.text) else {
+            let body: [UInt8]
+            switch storedContent(entry, url.text) {
+            case .found(let content): body = content
+            case .lost:
                 // Without its content an entry counts as missing.
                 entries.removeAll { $0.bodyID == entry.bodyID }
                 change(url.text) { $0.removeAll { $0.bodyID == entry.bodyID } }
+                continue
+            case .unreadable:
+                // It may be readable later, so it stays.
+                entries.removeAll { $0.bodyID == entry.bodyID }
                 continue
             }
             let response = answer(entry, body, request, source, decision.explanation)

@@ -3,10 +3,14 @@ public import LarderTime
 /// A stored list: the keys of its entities in order, and its metadata.
 public struct DiskQuery: Sendable, Hashable {
     public var key: QueryKey
-    /// The entities in order. They need not be stored. Reading and setting cost O(n).
+    /// The entities in order. They need not be stored. What the owner has noted beside one that stays is kept. Reading and setting cost
+    /// O(n).
     public var ids: [EntityKey] {
         get { members.keys }
-        set { members.replace(with: newValue.map { ListMembers.Entry($0) }) }
+        set {
+            let (marks, notes) = (members.marks, members.notes)
+            members.replace(with: newValue.map { ListMembers.Entry($0, mark: marks[$0], note: notes[$0]) })
+        }
     }
     /// The entities with their marks, for changes that do not depend on the length of the list.
     package var members: ListMembers

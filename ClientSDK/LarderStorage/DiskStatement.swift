@@ -7,7 +7,7 @@ enum DiskStatement: Int, CaseIterable {
     case findTimes, touch
     case remove, removeValue, removeRow, removeSpace, removeKind
     case invalidate, distrust
-    case queryKeys, queriesWith, entityIDs, recordKeys
+    case queryKeys, queriesWith, entityIDs, recordKeys, spaces
     case addBlob, unusedBlobs, dropBlob, knowsBlob
     case findMetadata, putMetadata, dropMetadata
     case totals, evict, expire, stamp
@@ -98,6 +98,8 @@ enum DiskStatement: Int, CaseIterable {
         case .distrust: "UPDATE items SET flags = flags | 4 WHERE flags & 5 = 0"
         case .queryKeys: "SELECT space, key FROM items WHERE kind = 1 AND space = ?1 ORDER BY key"
         case .entityIDs: "SELECT key FROM items WHERE kind = 0 AND space = ?1 AND flags & 1 = 0 ORDER BY key"
+        case .spaces:
+            "SELECT DISTINCT space FROM items WHERE kind = CAST(?1 AS INTEGER) AND flags & 1 = 0 ORDER BY space"
         case .recordKeys:
             "SELECT key FROM items WHERE kind = 2 AND space = '' AND substr(key, 1, length(?1)) = ?1 ORDER BY key"
         case .queriesWith:

@@ -23,6 +23,16 @@ extension DiskStore {
             try connection.perform { try connection.queryKeys(named: name) }
         }
 
+        /// The types of all entities, sorted. O(n) in all items.
+        public func entityTypes() throws(DiskError) -> [String] {
+            try connection.perform { try connection.texts(.spaces, "0") }
+        }
+
+        /// The names of all lists, sorted. O(n) in all items.
+        public func queryNames() throws(DiskError) -> [String] {
+            try connection.perform { try connection.texts(.spaces, "1") }
+        }
+
         /// The identifiers of all entities of a type, sorted.
         public func entityIDs(ofType type: String) throws(DiskError) -> [String] {
             try connection.perform { try connection.texts(.entityIDs, type) }

@@ -1,6 +1,6 @@
 public import LarderEvents
 
-/// The totals of the events of a `Telemetry`: a value that can be compared and written as JSON or for Prometheus.
+/// The totals of the events of a `Telemetry`: a value that can be compared and written as JSON.
 ///
 /// Bounded: features, reasons and failures beyond a number are counted together under `other`, so that an identifier used as a
 /// feature's name cannot fill memory or a metrics database.

@@ -25,9 +25,8 @@ package struct Backend: Sendable {
         var extra = CrossOrigin.lines(for: request)
         // A preflight is not limited: a page whose preflight fails is not shown the 429.
         if let limiter = world.limiter, !request.isPreflight {
-            let dialect = world.hooks.dialect.rateLimit
             let verdict = limiter.take(caller(request, world), now: world.clock.now)
-            RateLimitFields.append(verdict, limiter, dialect, now: world.clock.now, to: &extra)
+            RateLimitFields.append(verdict, limiter, to: &extra)
             guard verdict.isAllowed else {
                 var rejection = RateLimitFields.rejection(verdict).reply.adding(extra)
                 rejection.note.owner = world
@@ -316,7 +315,7 @@ extension Reply {
             changed.content = .prepared(prepared, extra: lines)
         case .prepared(let prepared, let extra): changed.content = .prepared(prepared, extra: extra + lines)
         case .eventStream(let extra, let handler): changed.content = .eventStream(extra: extra + lines, handler)
-        case .webSocket: break
+        case .webSocket, .tunnel: break
         }
         return changed
     }

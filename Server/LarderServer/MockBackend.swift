@@ -3,6 +3,7 @@
 package import LarderEngine
 import LarderHTTP
 package import LarderSQLite
+package import LarderTLS
 public import LarderTime
 
 /// A mock backend in this process, for tests and tools.
@@ -25,6 +26,7 @@ public final class MockBackend: Sendable {
         package var durability: Database.Durability = .full
         /// What answers the requests.
         package var origin = RequestOriginChoice.domain
+        package var proxy = ProxySettings()
         /// The seed of everything random; nil uses the system's randomness.
         public var seed: UInt64?
         /// The maximum number of worlds.
@@ -40,6 +42,8 @@ public final class MockBackend: Sendable {
         public var controlOrigins: Set<String> = []
         /// Whether the control plane is reachable over HTTP.
         public var hasControl = true
+        /// The certificates of https, which is served on the same port as http; nil: only http is served.
+        public var certificates: ServerCertificates?
         /// Requests of one caller per minute; nil for no limit.
         public var rateLimit: Int? {
             get { settings.rateLimit }
@@ -93,11 +97,18 @@ public final class MockBackend: Sendable {
     let plane: ControlPlane
     private let server: HTTPServer
     private let claim: DatabaseClaim?
+    private let certificates: CertificateSource?
 
-    private init(_ plane: ControlPlane, _ server: HTTPServer, _ claim: DatabaseClaim?) {
+    private init(
+        _ plane: ControlPlane,
+        _ server: HTTPServer,
+        _ claim: DatabaseClaim?,
+        _ certificates: CertificateSource?
+    ) {
         self.plane = plane
         self.server = server
         self.claim = claim
+        self.certificates = certificates
     }
 
     /// Starts a backend; it accepts connections when this method returns.
@@ -110,38 +121,6 @@ public final class MockBackend: Sendable {
         let options = configuration.worldOptions
         let (main, template) = try WorldFactory.makeMain(source, options)
         let worlds = WorldRegistry(main: main, template: template, source: source, options)
-        return try serve(worlds, configuration, claim)
-    }
-
-    /// Starts a backend with a world that continues from a recorded state.
-    static func start(
-        resuming template: WorldTemplate,
-        worldID: String,
-        _ configuration: Configuration
-    ) throws -> MockBackend {
-        let options = configuration.worldOptions
-        let isMain = worldID == World.mainID
-        let first = isMain ? template : try WorldTemplate.make(.empty)
-        let main = try World(
-            id: World.mainID,
-            image: first.image,
-            images: first.images,
-            clock: WorldClock(wall: options.wall, monotonic: options.monotonic),
-            seed: configuration.seed ?? 0,
-            settings: configuration.settings,
-            hooks: options.makeControl(seed: configuration.seed ?? 0),
-            branches: !isMain
-        )
-        let worlds = WorldRegistry(main: main, template: first, source: .empty, options)
-        if !isMain { try worlds.resume(template, id: worldID, seed: configuration.seed ?? 0) }
-        return try serve(worlds, configuration)
-    }
-
-    private static func serve(
-        _ worlds: WorldRegistry,
-        _ configuration: Configuration,
-        _ claim: DatabaseClaim? = nil
-    ) throws -> MockBackend {
         let controlGuard = ControlGuard(
             token: configuration.controlToken,
             isEnabled: configuration.hasControl,
@@ -151,13 +130,18 @@ public final class MockBackend: Sendable {
             worlds: worlds,
             controlGuard: controlGuard,
             log: configuration.log,
-            origin: try configuration.origin.make()
+            origin: try configuration.origin.make(configuration.proxy),
+            readsWorldPaths: configuration.proxy.readsWorldPaths
         ) {
             ControlEndpoints.answer($0, $1, $2, worldID: $3)
         }
-        let server = try HTTPServer(configuration.server, handler: plane)
+        var serverConfiguration = configuration.server
+        let certificates = try configuration.certificates.map { choice throws(TLSError) in try CertificateSource(choice)
+        }
+        if let certificates { serverConfiguration.tls = { certificates.current } }
+        let server = try HTTPServer(serverConfiguration, handler: plane)
         plane.attach(server)
-        return MockBackend(plane, server, claim)
+        return MockBackend(plane, server, claim, certificates)
     }
 
     /// The event loops, to be stepped if the configuration says so (`ServerConfiguration.isStepped`).
@@ -165,6 +149,18 @@ public final class MockBackend: Sendable {
 
     /// The base URL: `http://127.0.0.1:49152`.
     public var url: String { "http://\(server.address)" }
+
+    /// The base URL for https: `https://127.0.0.1:49152`; nil without `Configuration.certificates`.
+    public var secureURL: String? { certificates == nil ? nil : "https://\(server.address)" }
+
+    /// The certificate of the authority that clients must trust for https, in PEM; nil without one.
+    public var authorityPEM: String? { certificates?.authority?.certificate.pem }
+
+    /// What is wrong with the certificates of new connections; nil for correct ones.
+    package var certificateFault: CertificateFault? {
+        get { certificates?.fault }
+        set { certificates?.fault = newValue }
+    }
 
     public var port: Int { server.address.port }
 

@@ -14,6 +14,7 @@ struct Arguments {
         case initialize(directory: String)
         case control(ControlCommand)
         case scenarios(ScenarioCommand)
+        case certificate(CertificateCommand)
     }
 
     var action = Action.serve
@@ -26,6 +27,11 @@ struct Arguments {
     var data: String?
     var worldSize: WorldSize?
     var loops = 1
+    /// Whether https is served with certificates of the development authority.
+    var servesTLS = false
+    /// The user's own certificate and key for https.
+    var certificate: String?
+    var key: String?
     var log: String?
     var isQuiet = false
     var rateLimit: Int?
@@ -54,6 +60,14 @@ struct Arguments {
     var upstream: HTTPURL?
     /// `larder-server proxy`: the recording that answers instead of a server.
     var recording: String?
+    /// `larder-server proxy`: a file with the authorities of the server behind it, instead of the system's.
+    var authorities: String?
+    /// `larder-server proxy`: whether any certificate of that server is accepted.
+    var isInsecure = false
+    /// `larder-server proxy`: further host names that requests may have.
+    var allowedHosts: Set<String> = []
+    /// `larder-server proxy`: whether paths below `/w/` name worlds.
+    var readsWorldPaths = true
 
     /// The initial mode of the clock of `main`.
     enum ClockSetting {
@@ -70,6 +84,10 @@ struct Arguments {
             action = .initialize(directory: words[1])
             return
         }
+        if words.first == "certificate", !words.contains("--help") {
+            action = .certificate(try CertificateCommand(Array(words.dropFirst())))
+            return
+        }
         let isProxy = words.first == "proxy"
         if let first = words.first, !first.hasPrefix("-"), !isProxy {
             let asksForHelp = words.prefix { $0 != "--" }.contains { $0 == "--help" || $0 == "-h" }
@@ -81,6 +99,10 @@ struct Arguments {
         var rest = words[...].dropFirst(isProxy ? 1 : 0)
         while let flag = rest.popFirst() {
             let (name, inline) = FlagParser.split(flag)
+            let options = Help.options
+            guard !name.hasPrefix("--") || options.contains(name) else {
+                throw .unknown("unknown argument", name, in: options, orElse: "--help lists all options")
+            }
             switch name {
             case "--help", "-h": action = .help
             case "--version": action = .version
@@ -115,6 +137,9 @@ struct Arguments {
             case "--transfers":
                 let count = try FlagParser.number(name, inline, &rest, 0...10_000_000)
                 change { $0.transfers = count }
+            case "--tls": servesTLS = true
+            case "--certificate": certificate = try FlagParser.value(name, inline, &rest)
+            case "--key": key = try FlagParser.value(name, inline, &rest)
             case "--loops": loops = try FlagParser.number(name, inline, &rest, 1...256)
             case "--log":
                 let format = try FlagParser.value(name, inline, &rest)
@@ -167,20 +192,29 @@ struct Arguments {
             case "--snapshots": snapshots = try FlagParser.value(name, inline, &rest)
             case "--to" where isProxy:
                 let text = try FlagParser.value(name, inline, &rest)
-                guard let url = HTTPURL(text, schemes: [.http]), url.query == nil, url.userInfo == nil else {
+                guard let url = HTTPURL(text, schemes: [.http, .https]), url.query == nil, url.userInfo == nil else {
                     throw UsageError(
-                        message:
-                            "--to requires an http URL such as http://127.0.0.1:3000, not '\(text)'; for https use a tunnel"
+                        message: "--to requires an http or https URL such as http://127.0.0.1:3000, not '\(text)'"
                     )
                 }
                 upstream = url
+            case "--ca" where isProxy: authorities = try FlagParser.value(name, inline, &rest)
+            case "--insecure" where isProxy: isInsecure = true
             case "--play" where isProxy: recording = try FlagParser.value(name, inline, &rest)
+            case "--allow-host" where isProxy: allowedHosts.insert(try FlagParser.value(name, inline, &rest))
+            case "--no-world-paths" where isProxy: readsWorldPaths = false
             default: throw UsageError(message: "unknown argument '\(flag)'; --help lists all options")
             }
         }
         if isProxy, case .serve = action { try checkProxy() }
+        guard (certificate == nil) == (key == nil) else {
+            throw UsageError(message: "--certificate and --key belong together: give both files")
+        }
         if data != nil, fixtures != nil || worldSize != nil {
             throw UsageError(message: "--data replaces the demo backend's data; omit --fixtures, --seed and the sizes")
+        }
+        if fixtures != nil, worldSize != nil {
+            throw UsageError(message: "--fixtures has data of its own; omit --seed and the sizes, or --fixtures")
         }
         if worldSize != nil, case .check = action {
             throw UsageError(message: "--check only reads a database; omit --seed and the sizes")
@@ -215,7 +249,7 @@ struct Arguments {
         worldSize = changed
     }
 
-    private static func isLoopback(_ host: String) -> Bool {
+    static func isLoopback(_ host: String) -> Bool {
         host == "localhost" || host == "::1" || host.hasPrefix("127.")
     }
 

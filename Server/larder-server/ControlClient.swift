@@ -16,20 +16,25 @@ struct ControlClient {
 
     private let authority: String
     private let host: String
-    private let port: UInt16
+    private let port: Int
     private let timeoutSeconds: Int
 
     /// - Parameter timeoutSeconds: how long the server may send nothing. The default is longer than the longest wait that the
     ///   server accepts.
     init(_ url: String, timeoutSeconds: Int = 660) throws(UsageError) {
-        let rest = url.hasPrefix("http://") ? url.dropFirst("http://".count) : url[...]
-        authority = String(rest.prefix { $0 != "/" })
-        let parts = authority.split(separator: ":", maxSplits: 1)
-        guard !rest.contains("://"), let name = parts.first, let port = UInt16(parts.count > 1 ? parts[1] : "80") else {
-            throw UsageError(message: "invalid server URL '\(url)'; use a URL such as http://127.0.0.1:8080")
+        let advice = "invalid server URL '\(url)'; use a URL such as http://127.0.0.1:8080"
+        guard let parsed = HTTPURL(url.contains("://") ? url : "http://" + url, schemes: [.http]) else {
+            throw UsageError(message: advice)
         }
-        host = name == "localhost" ? "127.0.0.1" : String(name)
-        self.port = port
+        guard parsed.target == "/" else {
+            let world = parsed.path.split(separator: "/")
+            let isWorld = world.count == 2 && world[0] == "w"
+            throw UsageError(
+                message: "the server URL '\(url)' has a path; use \(parsed.origin)"
+                    + (isWorld ? " --world \(world[1])" : "")
+            )
+        }
+        (authority, host, port) = (parsed.authority, parsed.host, parsed.port)
         self.timeoutSeconds = timeoutSeconds
     }
 
@@ -55,31 +60,34 @@ struct ControlClient {
     }
 
     private func connected() throws(Failure) -> Int32 {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        guard unsafe inet_pton(AF_INET, host, &address.sin_addr) == 1 else {
-            throw Failure(description: "'\(host)' is not an IPv4 address or localhost")
-        }
+        var hints = unsafe addrinfo()
         #if canImport(Darwin)
-            let descriptor = socket(AF_INET, SOCK_STREAM, 0)
-            var on: Int32 = 1
-            unsafe setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &on, socklen_t(MemoryLayout<Int32>.size))
+            unsafe hints.ai_socktype = SOCK_STREAM
         #else
-            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         #endif
-        var limit = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
-        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-            unsafe setsockopt(descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = unsafe getaddrinfo(host, String(port), &hints, &list)
+        guard code == 0 else {
+            throw Failure(description: "'\(host)' has no address: \(unsafe String(cString: gai_strerror(code)))")
         }
-        let result = unsafe withUnsafeBytes(of: &address) { raw in
-            unsafe connect(descriptor, raw.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(raw.count))
-        }
-        guard result == 0 else {
+        defer { unsafe freeaddrinfo(list) }
+        var next = unsafe list
+        while let info = unsafe next?.pointee {
+            let descriptor = unsafe socket(info.ai_family, info.ai_socktype, 0)
+            #if canImport(Darwin)
+                var on: Int32 = 1
+                unsafe setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &on, socklen_t(MemoryLayout<Int32>.size))
+            #endif
+            var limit = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
+            for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+                unsafe setsockopt(descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+            }
+            if unsafe connect(descriptor, info.ai_addr, info.ai_addrlen) == 0 { return descriptor }
             close(descriptor)
-            throw Failure(description: "no server listens at \(authority); start larder-server first")
+            unsafe next = info.ai_next
         }
-        return descriptor
+        throw Failure(description: "no server listens at \(authority); start larder-server first")
     }
 
     /// Returns false if the peer does not take everything.

@@ -16,6 +16,7 @@ struct ControlCommand {
     private var isJSON = false
     /// The rules of the conduct report that must have no finding.
     private var failOn: Set<String>?
+    private static let options = ["--server", "--world", "--control-token", "--json", "--fail-on", "--help"]
     private var words: [String] = []
     /// Nil for a command that needs no server.
     private var request: ControlRequest?
@@ -34,17 +35,23 @@ struct ControlCommand {
                 failOn = try Self.rules(try FlagParser.value(name, inline, &rest))
             case "--help", "-h": asksForHelp = true
             case _ where name.hasPrefix("--"):
-                throw UsageError(message: "unknown argument '\(word)'; larder-server help lists all commands")
+                throw .unknown(
+                    "unknown argument",
+                    name,
+                    in: Self.options,
+                    orElse: "larder-server help lists all commands"
+                )
             default: words.append(word)
             }
         }
         if asksForHelp { words = words.first == "help" ? words : ["help"] + words.prefix(1) }
+        if words.count == 2, words[1] == "list", words[0] != "help" { words.removeLast() }
         // Once: a document may come from standard input.
         request = try makeRequest()
+        if request != nil { _ = try ControlClient(server) }
     }
 
     func run() async throws {
-        if words[0] == "replay" { return try await replay() }
         if words[0] == "help" { return Terminal.print(try ControlUsage.help(words.count > 1 ? words[1] : nil)) }
         guard let request else { return }
         var fields = [("Accept", isJSON ? "application/json" : request.accept)]
@@ -60,6 +67,15 @@ struct ControlCommand {
             isJSON || request.accept != "application/json" ? text.trimmedEnd : ControlText.readable(reply.body)
         )
         if let failOn { try judge(failOn, request, fields) }
+        if words[0] == "act" { try judgeActions(reply.body) }
+    }
+
+    /// Exits with 1 if the API has rejected one of the actions.
+    private func judgeActions(_ body: [UInt8]) throws {
+        let statuses = try JSONParser.parse(body)["results"]?.array?.compactMap { $0["status"]?.integer } ?? []
+        if let status = statuses.first(where: { $0 >= 400 }) {
+            Terminal.fail("the API has rejected the action with \(status)", code: 1)
+        }
     }
 
     /// Exits with 1 if the conduct report has a finding of one of the rules.
@@ -94,22 +110,11 @@ struct ControlCommand {
         }
     }
 
-    /// Replays a recording in this process.
-    private func replay() async throws {
-        let report = try await MockBackend.replay(
-            try TextFile.bytes(words[1]),
-            fixtures: words.count > 2 ? words[2] : nil
-        )
-        Terminal.print(report.description)
-        if report.difference != nil { exit(1) }
-    }
-
     private func makeRequest() throws(UsageError) -> ControlRequest? {
         let rest = Array(words.dropFirst())
         switch words[0] {
-        case "help": return nil
-        case "replay":
-            guard rest.count >= 1 else { throw wrong() }
+        case "help":
+            _ = try ControlUsage.help(rest.first)
             return nil
         case "recording":
             switch rest.first {
@@ -184,11 +189,26 @@ struct ControlCommand {
             guard let factor = Double(value ?? "1") else { throw wrong() }
             return set(["mode": .string("running"), "factor": .number(factor)])
         case ("advance"?, let text?):
-            guard let seconds = Double(text) else { throw wrong() }
+            guard let seconds = Self.seconds(text) else { throw wrong() }
             return ControlRequest("POST", "clock", "advance", json: ["seconds": .number(seconds)])
         case ("next"?, _): return ControlRequest("POST", "clock", "advance", json: ["toNextTimer": .bool(true)])
         default: throw wrong()
         }
+    }
+
+    /// The seconds in `90`, `1.5`, `1h30m` or `250ms`; nil for other texts.
+    private static func seconds(_ text: String) -> Double? {
+        if let seconds = Double(text) { return seconds }
+        let units = ["ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400]
+        var (rest, sum) = (text[...], 0.0)
+        while !rest.isEmpty {
+            let number = rest.prefix { $0.isNumber || $0 == "." }
+            let unit = rest.dropFirst(number.count).prefix { $0.isLetter }
+            guard let value = Double(number), let factor = units[String(unit)] else { return nil }
+            sum += value * factor
+            rest = rest.dropFirst(number.count + unit.count)
+        }
+        return sum
     }
 
     /// A command for the items of a list.

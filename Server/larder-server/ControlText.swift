@@ -30,7 +30,8 @@ enum ControlText {
             }
             return "\(fault) never applies: \(plain(reason))"
         }
-        return items.isEmpty ? "none" : (items.map(line) + warnings).joined(separator: "\n")
+        let note = value["hasMore"]?.bool == true ? ["(older entries are not shown)"] : []
+        return items.isEmpty ? "none" : (note + items.map(line) + warnings).joined(separator: "\n")
     }
 
     private static func line(_ item: JSONValue) -> String {

@@ -12,7 +12,11 @@ enum ControlUsage {
         Entry(command: "act", words: "JSON", note: "executes a request as another person"),
         Entry(command: "actors", words: "[add JSON | remove ID | clear]"),
         Entry(command: "changes", words: "expire|repeatPage|emptyPage|reversePage|dropTombstones [TOKEN]"),
-        Entry(command: "clock", words: "[freeze [TIME] | set TIME | run [FACTOR] | advance SECONDS | next | real]"),
+        Entry(
+            command: "clock",
+            words: "[freeze [TIME] | set TIME | run [FACTOR] | advance TIME | next | real]",
+            note: "TIME: 90, 1h30m, 250ms"
+        ),
         Entry(
             command: "conduct",
             words: "[--fail-on RULE,… | --fail-on any]",
@@ -28,11 +32,10 @@ enum ControlUsage {
         Entry(command: "journal", words: "[NUMBER [curl] | har [FILE] | clear]"),
         Entry(command: "ledger", words: "", note: "checks the consistency of the ledger"),
         Entry(command: "profile", words: "[NAME [off]]", note: "simulates a network"),
-        Entry(command: "recording", words: "start | save FILE | stop", note: "records requests and replies"),
         Entry(
-            command: "replay",
-            words: "FILE [FIXTURES]",
-            note: "replays a recording and compares every byte"
+            command: "recording",
+            words: "start | save FILE | stop",
+            note: "records requests and replies, for proxy --play"
         ),
         Entry(
             command: "scenarios",
@@ -71,7 +74,12 @@ enum ControlUsage {
     }
 
     static func unknown(_ command: String) -> UsageError {
-        UsageError(message: "unknown command '\(command)'; larder-server help lists all commands")
+        .unknown(
+            "unknown command",
+            command,
+            in: all.map(\.command) + ["help", "init", "proxy"],
+            orElse: "larder-server help lists all commands"
+        )
     }
 
     private static func line(_ entry: Entry) -> String {

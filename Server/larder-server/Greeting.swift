@@ -5,10 +5,11 @@ import LarderServer
 enum Greeting {
     static func text(_ backend: MockBackend, _ arguments: Arguments) -> String {
         let url = backend.url
+        let secure = backend.secureURL.map { "\nEncrypted: \($0)   trust: larder-server certificate" } ?? ""
         if let target = arguments.upstream?.origin ?? arguments.recording.map({ "the recording \($0)" }) {
             let control = arguments.hasControl ? "Dashboard: \(url)/_larder/   " : ""
             return """
-                Larder serves \(url), in front of \(target)
+                Larder serves \(url), in front of \(target)\(secure)
 
                 Try:
                   curl -i '\(url)/'
@@ -22,7 +23,7 @@ enum Greeting {
         if let first = collections.first {
             let dashboard = arguments.hasControl ? "\nDashboard: \(url)/_larder/" : ""
             return """
-                Larder serves \(url)
+                Larder serves \(url)\(secure)
 
                 Collections: \(collections.map { "/" + $0 }.joined(separator: " "))
 
@@ -38,7 +39,7 @@ enum Greeting {
         let tokens = people.map { "  \($0.name.padded(to: 18))\($0.token)" }.joined(separator: "\n")
         let dashboard = arguments.hasControl ? "\nDashboard: \(url)/_larder/" : ""
         return """
-            Larder serves \(url)
+            Larder serves \(url)\(secure)
 
             Try:
               curl '\(url)/v1/feed?limit=2'

@@ -17,6 +17,11 @@ enum Help {
         }
     }
 
+    /// The names of all options in the text.
+    static var options: [String] {
+        text.split { !$0.isLetter && $0 != "-" }.filter { $0.hasPrefix("--") }.map { String($0) }
+    }
+
     static let text = """
         larder-server — a mobile backend for local work and tests
 
@@ -25,10 +30,16 @@ enum Help {
           larder-server init DIR                       writes an example of your own data for --data
           larder-server proxy --to URL [options]       in front of your own server
           larder-server proxy --play FILE [options]    answers from a recording (recording save FILE)
+          larder-server certificate [--format pem|der|android] [--output FILE]
+                                                       the certificate that clients of --tls must trust
 
         ADDRESS
           --host ADDRESS          address to listen on            127.0.0.1
           --port PORT             0 selects any free port        8080
+          --tls                   https and wss too, on the same port, with certificates of the development
+                                  authority; see larder-server certificate. https://expired.localhost and
+                                  not-yet-valid, wrong-host, unknown-authority have faulty ones
+          --certificate FILE --key FILE    https with your own certificate and key (PEM)
           --loops N               event loops, one thread each    1
 
         DATA
@@ -41,6 +52,12 @@ enum Help {
           --database PATH         store the state in a SQLite file (default: in memory)
           --no-power-loss-safety  faster commits, which survive a crash but not power loss
           --check                 check the database's schema and ledger, then exit
+
+        PROXY
+          --ca FILE               for https: trust only these authorities (PEM or DER), not the system's
+          --insecure              for https: accept any certificate of your server
+          --allow-host NAME       accept requests for that host too; repeatable
+          --no-world-paths        paths below /w/ are your server's and name no worlds
 
         LIMITS
           --rate-limit N          requests per minute and caller      off
@@ -68,7 +85,7 @@ enum Help {
 
         CONTROL OF A RUNNING SERVER  (larder-server COMMAND [--server URL] [--world ID] [--json])
           worlds, clock, faults, profile, gates, held, journal, verify, wait, conduct,
-          act, actors, changes, ledger, recording, replay; see larder-server COMMAND --help
+          act, actors, changes, ledger, recording; see larder-server COMMAND --help
 
         TESTS OF ANY CLIENT  (larder-server scenarios run [NAME…] -- COMMAND)
           scenarios               named cases, from lost replies to captive portals, each judged

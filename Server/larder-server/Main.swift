@@ -4,6 +4,7 @@ import LarderEngine
 import LarderHTTP
 import LarderSQLite
 import LarderServer
+import LarderTLS
 import LarderTime
 
 #if canImport(Darwin)
@@ -27,10 +28,13 @@ enum Main {
             case .serve: try await serve(arguments)
             case .control(let command): try await command.run()
             case .scenarios(let command): try await command.run()
+            case .certificate(let command): try command.run()
             }
         } catch let error as UsageError {
             Terminal.fail(error.message, code: 2)
         } catch let error as CollectionError {
+            Terminal.fail(error.description, code: 2)
+        } catch let error as FixtureError {
             Terminal.fail(error.description, code: 2)
         } catch {
             Terminal.fail("\(error)", code: 1)
@@ -40,10 +44,17 @@ enum Main {
     private static func serve(_ arguments: Arguments) async throws {
         let signals = StopSignals()
         var configuration = configuration(arguments)
+        configuration.certificates = try certificates(arguments)
         if let url = arguments.upstream {
             configuration.origin = .server(url)
+            if let file = arguments.authorities { configuration.proxy.tls.roots = .only(file: file) }
+            configuration.proxy.tls.insecurelyAcceptsAnyCertificate = arguments.isInsecure
+            if arguments.isInsecure { Terminal.warn("--insecure: the certificate of \(url.authority) is not checked") }
             if arguments.bodyLimit == nil { configuration.server.bodyBytesMaximum = 64 << 20 }
+            // A public address can be reached without a page of another site.
+            configuration.proxy.allowedHosts = Arguments.isLoopback(arguments.host) ? arguments.allowedHosts : nil
         }
+        configuration.proxy.readsWorldPaths = arguments.readsWorldPaths
         if let path = arguments.recording { configuration.origin = .recording(try TextFile.bytes(path)) }
         let room = DescriptorLimit.lift(forConnections: configuration.server.connectionsMaximum)
         if room < configuration.server.connectionsMaximum {
@@ -56,6 +67,13 @@ enum Main {
         if !arguments.isQuiet { Terminal.print(Greeting.text(backend, arguments)) }
         await signals.wait()
         await backend.stop(grace: .seconds(5))
+    }
+
+    private static func certificates(_ arguments: Arguments) throws -> ServerCertificates? {
+        if let certificate = arguments.certificate, let key = arguments.key {
+            return .files(certificate: certificate, key: key)
+        }
+        return arguments.servesTLS ? .development(directory: try CertificateCommand.directory()) : nil
     }
 
     /// Sets the clock and the faults from the command line.

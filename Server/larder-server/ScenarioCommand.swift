@@ -34,8 +34,10 @@ struct ScenarioCommand {
             default: names.append(word)
             }
         }
-        for name in names where !Scenario.all.contains(where: { $0.name == name }) {
-            throw UsageError(message: "there is no scenario '\(name)'; larder-server scenarios lists them")
+        if names == ["list"], !runs { names = [] }
+        let known = Scenario.all.map(\.name)
+        for name in names where !known.contains(name) {
+            throw .unknown("unknown scenario", name, in: known, orElse: "larder-server scenarios lists them")
         }
         guard runs == (command != nil), command?.isEmpty != true, runs || (junit == nil && !isTAP) else {
             throw UsageError(message: "usage: larder-server \(Self.usage)")

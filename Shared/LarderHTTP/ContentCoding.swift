@@ -24,6 +24,18 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
         return coded
     }
 
+    /// Decompresses what `encode` has made.
+    package func decode(_ coded: [UInt8]) throws(InflateError) -> [UInt8] {
+        var inflater = Inflater(format)
+        var (content, piece, consumed): ([UInt8], [UInt8], Int) = ([], [UInt8](repeating: 0, count: 65_536), 0)
+        while !inflater.hasEnded {
+            let count = try inflater.read(piece.count, into: &piece, from: coded.span, consumed: &consumed)
+            guard count > 0 || inflater.hasEnded else { throw .truncated }
+            content += piece[..<count]
+        }
+        return content
+    }
+
     /// The framing that a sender must use.
     package var format: CompressionFormat {
         switch self {

@@ -39,22 +39,6 @@ package final class DatabaseImage: Sendable {
         self.init(descriptor: descriptor, byteCount: Int(status.st_size))
     }
 
-    /// An image of these bytes.
-    ///
-    /// - Throws: `.notADatabase` if the bytes have no SQLite header.
-    package convenience init(bytes: [UInt8]) throws(SQLiteError) {
-        guard bytes.starts(with: "SQLite format 3".utf8), bytes.count > 512, bytes.count % 512 == 0 else {
-            throw SQLiteError(code: .notADatabase, message: "the bytes are not a database")
-        }
-        let copy: Result<DatabaseImage, SQLiteError> = unsafe bytes.withUnsafeBytes { raw in
-            do throws(SQLiteError) { return .success(try unsafe DatabaseImage(copying: raw)) } catch {
-                return .failure(error)
-            }
-        }
-        let image = try copy.get()
-        self.init(descriptor: dup(image.descriptor), byteCount: image.byteCount)
-    }
-
     /// Copies bytes into an unnamed file.
     convenience init(copying bytes: UnsafeRawBufferPointer) throws(SQLiteError) {
         let descriptor = try Self.anonymousFile()
@@ -109,21 +93,6 @@ package final class DatabaseImage: Sendable {
             unsafe unlink(temporary)
             throw error
         }
-    }
-
-    /// The bytes of the image. Cost: a copy.
-    package func bytes() throws(SQLiteError) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: byteCount)
-        var offset = 0
-        while offset < byteCount {
-            let count = unsafe bytes.withUnsafeMutableBytes { raw in
-                unsafe pread(descriptor, raw.baseAddress.map { unsafe $0 + offset }, byteCount - offset, off_t(offset))
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw Self.error("an image") }
-            offset += count
-        }
-        return bytes
     }
 
     /// Maps the image, with room to grow; nil if the system rejects.

@@ -104,6 +104,13 @@ package final class TLSClient: Sendable {
     }
 }
 
+extension TLSClient: Hashable {
+    /// By identity: sessions are resumed only by the client that made them.
+    package static func == (left: TLSClient, right: TLSClient) -> Bool { left === right }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
 /// What a session is resumed with (a session ticket or a session ID of TLS 1.2).
 ///
 /// `@unchecked Sendable`: the session is not changed after it was made, and OpenSSL counts its references atomically.

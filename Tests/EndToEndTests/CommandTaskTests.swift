@@ -33,6 +33,7 @@ struct CommandTaskTests {
         let reply = backend.main.perform(ScriptedAction("GET", "/v1/tasks/\(open[1])", as: "ana"))
         #expect(try JSONParser.parse(reply.body)["status"] == .string("done"))
         #expect(try await ids("open", "--refresh", on: backend.url) == Array(open.dropFirst(2)))
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -74,6 +75,7 @@ struct CommandTaskTests {
         #expect(gone.code == 1 && gone.errors.contains("rolled back"), "\(gone)")
         let invalid = try await scene.run("tasks", "done", "x7", on: backend.url)
         #expect(invalid.code == 2 && invalid.errors.contains("is not a task ID"), "\(invalid)")
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 }

@@ -27,6 +27,7 @@ struct CommandTests {
         let second = try await scene.run("feed", "--limit", "3", on: backend.url)
         #expect(second.code == 0 && second.output.contains("fresh · from disk"), "\(second)")
         #expect(await backend.main.journal(JournalFilter("GET", "/v1/feed")).count == 1)
+        #expect(await backend.activity() == [])
         await backend.stop()
         let offline = try await scene.run("feed", "--limit", "3", "--offline", on: backend.url)
         #expect(offline.code == 0 && offline.output.contains("from disk"), "\(offline)")
@@ -39,6 +40,7 @@ struct CommandTests {
         let nothing = try await scene.run("feed", "--offline", on: backend.url)
         #expect(nothing.code == 1 && nothing.errors.contains("without --offline"), "\(nothing)")
         #expect(try await scene.run("feed", on: backend.url).code == 0)
+        #expect(await backend.activity() == [])
         await backend.stop()
         let run = try await scene.run("feed", "--policy", "cacheAndLoad", "--json", on: backend.url)
         #expect(run.code == 0, "\(run)")
@@ -63,6 +65,7 @@ struct CommandTests {
         #expect(missing.code == 1 && missing.errors.contains("nobody"), "\(missing)")
         let offline = try await scene.run("profile", "--edit", "bio=x", "--offline", on: backend.url)
         #expect(offline.code == 1 && offline.errors.contains("Nothing was changed"), "\(offline)")
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -118,6 +121,7 @@ struct CommandTests {
         #expect(try await scene.run("outbox", "--offline", "--json", on: backend.url).json["pending"]?.integer == 0)
         #expect(try await scene.run("outbox", "send", on: backend.url).code == 0)
         #expect(await backend.main.journal(JournalFilter("POST", "/v1/likes")).isEmpty)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -146,6 +150,7 @@ struct CommandTests {
         #expect(drop.code == 0 && drop.output.contains("dropped: like post_99999"), "\(drop)")
         let gone = try await scene.run("outbox", "drop", "\(number)", on: backend.url)
         #expect(gone.code == 1 && gone.errors.contains("no operation \(number)"), "\(gone)")
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -173,6 +178,7 @@ struct CommandTests {
         let balances = try await scene.run("accounts", "--offline", on: backend.url)
         #expect(balances.code == 0 && balances.output.contains(source), "\(balances)")
         #expect(try backend.main.ledgerFaults().isEmpty)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -201,6 +207,7 @@ struct CommandTests {
         let theirs = try scene.accounts(in: backend.main, of: owner)
         #expect(theirs.first { $0["id"] == to["id"] }.map(scene.balance) == scene.balance(to) + 1)
         #expect(try backend.main.ledgerFaults().isEmpty)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -222,6 +229,7 @@ struct CommandTests {
         #expect(texts?.prefix(3) == ["third", "second", "first"] && texts?.last != "first", "\(seen)")
         let sent = await backend.main.journal(JournalFilter("POST", "/v1/conversations/*/messages"))
         #expect(sent.count == 3, "\(sent)")
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -237,6 +245,7 @@ struct CommandTests {
         view.send(SIGINT)
         await view.ended()
         #expect(view.run.code == 0 && view.run.output.contains("~ \(id) ♥"), "\(view.run)")
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -250,6 +259,7 @@ struct CommandTests {
         #expect(try run.json["applied"]?.integer == 1, "\(run)")
         let nothing = try await scene.run("sync", "--json", on: backend.url)
         #expect(try nothing.json["applied"]?.integer == 0, "\(nothing)")
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 }

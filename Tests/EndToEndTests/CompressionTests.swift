@@ -37,6 +37,7 @@ struct CompressionTests {
         #expect(exchanges[0].bytesReceived < exchanges[1].bytesReceived / 2)
         let saved = exchanges[1].bytesReceived - exchanges[0].bytesReceived
         #expect(await backend.main.journal().map(\.bytesSavedByCoding) == [saved, 0])
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -58,6 +59,7 @@ struct CompressionTests {
         // A part of stored content is a part of the decoded content.
         let part = try await cache.send(request(backend, [.range: "bytes=10-19"]))
         #expect(part.status == .partialContent && part.body == Array(first.body[10..<20]))
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -76,6 +78,7 @@ struct CompressionTests {
         }
         backend.main.removeFaults()
         #expect(try await transport.send(request(backend)).status == .ok)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 }

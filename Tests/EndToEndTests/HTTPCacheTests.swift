@@ -59,6 +59,7 @@ struct HTTPCacheTests {
 
         func end() async {
             await cache.finishBackgroundWork()
+            #expect(await backend.activity() == [])
             await backend.stop()
             try? FileManager.default.removeItem(atPath: directory)
         }
@@ -104,6 +105,7 @@ struct HTTPCacheTests {
         )
         let kept = try await stage.ask(.get, "/v1/feed")
         #expect(kept.source == .stale(.transportFailed(.interrupted)) && kept.body == first.body)
+        #expect(await stage.backend.activity() == [])
         await stage.backend.stop()
         let gone = try await stage.ask(.get, "/v1/feed")
         #expect(gone.source == .stale(.transportFailed(.unreachable)) && gone.body == first.body)

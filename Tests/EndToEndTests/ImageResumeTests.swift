@@ -101,6 +101,7 @@ struct ImageResumeTests {
         #expect(journal.count == 6 && sent >= size && sent < size + 6 * 1_000, "\(sent) of \(size)")
         #expect(journal.map(\.status) == [200, 206, 206, 206, 206, 206])
         #expect(setting.events.damaged.withLock { $0 } == 0)
+        #expect(await setting.backend.activity() == [])
         await setting.backend.stop()
     }
 
@@ -118,6 +119,7 @@ struct ImageResumeTests {
         #expect(image == expected)
         #expect(setting.events.damaged.withLock { $0 } == 1)
         #expect(setting.events.offsets.withLock { $0 } == [0, 60_000, 0])
+        #expect(await setting.backend.activity() == [])
         await setting.backend.stop()
     }
 
@@ -148,6 +150,7 @@ struct ImageResumeTests {
         let image = try await setting.started().image(for: request)
         let count = await setting.journal().count
         #expect(image == expected && count == 5)
+        #expect(await setting.backend.activity() == [])
         await setting.backend.stop()
     }
 }

@@ -71,6 +71,7 @@ struct ImageTests {
         let request = ImageRequest(url: setting.url(ridges, width: 320), target: target)
         let image = try await setting.pipeline().image(for: request)
         #expect(image == expected && image.width == 100 && image.height == 75)
+        #expect(await setting.backend.activity() == [])
         await setting.backend.stop()
         #expect(try await setting.pipeline().image(for: request) == expected)
         #expect(setting.events.offsets == [0])
@@ -89,6 +90,7 @@ struct ImageTests {
         #expect(image == expected)
         let offsets = setting.events.offsets
         #expect(offsets.count == 6 && offsets.last == 15_000, "\(offsets)")
+        #expect(await setting.backend.activity() == [])
         await setting.backend.stop()
     }
 
@@ -103,6 +105,7 @@ struct ImageTests {
             .decode(try setting.file("ridges-320.png"), into: nil, limits: DecodedImage.Limits())
         #expect(try await setting.pipeline().image(for: ImageRequest(url: setting.url(ridges, width: 320))) == expected)
         #expect(setting.events.damaged == 2)
+        #expect(await setting.backend.activity() == [])
         await setting.backend.stop()
     }
 
@@ -119,6 +122,7 @@ struct ImageTests {
         } catch {
             #expect(error.code == .unsupportedFormat && error.description.contains("ff d8 ff"))
         }
+        #expect(await setting.backend.activity() == [])
         await setting.backend.stop()
     }
 }

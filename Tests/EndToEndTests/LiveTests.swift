@@ -56,6 +56,7 @@ struct LiveTests {
         try await socket.send("{\"type\":\"ping\"}")
         #expect(text(try await socket.receive()) == "{\"type\":\"pong\"}")
         #expect(await socket.close()?.code == 1_000)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -65,6 +66,7 @@ struct LiveTests {
         try await socket.send("nonsense")
         for try await _ in socket.messages {}
         #expect(socket.closing?.code == 1_008 && socket.closing?.reason != "")
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -86,6 +88,7 @@ struct LiveTests {
         try backend.main.set(Fault(id: "busy", .reset, when: FaultMatch("GET", path)))
         let reset = await code { () async throws(WebSocketError) in _ = try await client.connect(address) }
         #expect(reset?.code == .interrupted)
+        #expect(await backend.activity() == [])
         await backend.stop()
         let gone = await code { () async throws(WebSocketError) in _ = try await client.connect(address) }
         #expect(gone?.code == .unreachable)
@@ -110,6 +113,7 @@ struct LiveTests {
             #expect(end?.code == (closeCode == nil ? .interrupted : nil))
             #expect(socket.closing?.code == closeCode.map { UInt16($0) })
         }
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -134,6 +138,7 @@ struct LiveTests {
         backend.main.clock.advance(by: .seconds(3))
         #expect(text(try await late.receive()).contains("late"))
         late.cut()
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -155,6 +160,7 @@ struct LiveTests {
         }
         #expect(socket.closing == nil)
         socket.cut()
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -177,6 +183,7 @@ struct LiveTests {
             #expect(try await socket.receive() == .binary(bytes))
         }
         await socket.close()
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -202,6 +209,7 @@ struct LiveTests {
         #expect(try await iterator.next()?.type == "hello")
         #expect(try await iterator.next()?.data.contains("\"two\"") == true)
         #expect(try await iterator.next()?.data.contains("\"three\"") == true)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -219,6 +227,7 @@ struct LiveTests {
             _ = try await iterator.next()
             Issue.record("it ended in order")
         } catch { #expect(error.code == .disconnected) }
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -232,6 +241,7 @@ struct LiveTests {
             #expect(error.code == .rejected && error.status == .gone)
             #expect(!error.body.isEmpty)
         }
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 }

@@ -616,6 +616,7 @@ struct MalformedReplyTests {
         transport.set()
         pipeline.forgetFailures()
         #expect(try await pipeline.image(for: request(640)).width == 640)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 }

@@ -7,9 +7,26 @@ import LarderServer
 import LarderStorage
 import LarderTesting
 import LarderTime
+import LarderTransport
 import Synchronization
 import TestSupport
 import Testing
+
+/// A proxy that goes on with a request whose client has gone. The server ends the wait of an exchange whose connection is closed.
+private struct LingeringTransport: Transport {
+    private let base = SocketTransport(clock: ManualClock())
+
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+        let result = Pending<Result<TransportResponse, TransportError>>()
+        let base = base
+        Task {
+            do throws(TransportError) { result.finish(.success(try await base.send(request))) } catch {
+                result.finish(.failure(error))
+            }
+        }
+        return try await result.value(ifCancelled: .failure(TransportError(.cancelled, "The client has gone."))).get()
+    }
+}
 
 /// Operations with an unknown outcome, against the real server.
 @Suite("Operations in doubt, end to end", .oneMinute)
@@ -55,7 +72,7 @@ struct OpenOutcomeTests {
         async throws
     {
         let scene = try ClientScene()
-        let first = try await scene.client()
+        let first = try await scene.client(transport: LingeringTransport())
         let (from, to) = try await pair(first, scene)
         let order = Bank.TransferOrder(
             from: from.id,
@@ -90,7 +107,7 @@ struct OpenOutcomeTests {
 
     @Test func `a message in progress at the server is sent once, and later ones follow`() async throws {
         let scene = try ClientScene()
-        let first = try await scene.client()
+        let first = try await scene.client(transport: LingeringTransport())
         let conversation = try #require(try await first.cache.value(first.chat.conversations).items.first).id
         let path = "/v1/conversations/\(conversation)/messages"
         try scene.world.set(Gate(id: "slow", when: FaultMatch("POST", path), count: 1))

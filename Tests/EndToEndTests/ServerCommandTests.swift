@@ -76,8 +76,27 @@ struct ServerCommandTests {
             (["--check-health", "ftp://x"], "invalid server URL 'ftp://x'"),
             (["--seed", "1", "--faults", script], "\(script): Line 1"),
             (["--seed", "1", "--clock", "frozen@noon", "--port", "0"], "not 'noon'"),
+            (["--certificate", "x.pem"], "--certificate and --key belong together"),
+            (["certificate", "--format", "xml"], "pem, der, android, not 'xml'"),
+            (["certificate", "--format", "der"], "add --output FILE"), (["certificate", "--nope"], "usage:"),
         ]
         for (words, text) in table { try await expect(words, 2, text) }
+        let missing = directory + "/missing"
+        try await expect(["--fixtures", missing, "--port", "0"], 2, missing)
+    }
+
+    @Test func `an action that the API rejects ends the command with exit code 1`() async throws {
+        defer { clean() }
+        var size = WorldSize()
+        (size.people, size.posts) = (3, 3)
+        let backend = try MockBackend.start(.generated(size, picturesFrom: nil))
+        for (person, code) in [("ana", Int32(0)), ("bean", 1)] {
+            let act = "{\"as\":\"\(person)\",\"method\":\"GET\",\"path\":\"/v1/me\"}"
+            let run = try await run(["act", act, "--server", backend.url])
+            #expect(run.code == code && run.output.contains("status"), "\(run)")
+            #expect(run.output.contains("bean") == (code == 1), "\(run)")
+        }
+        await backend.stop()
     }
 
     @Test func `a failure prints one line with its cause and exits with code 1`() async throws {
@@ -88,11 +107,13 @@ struct ServerCommandTests {
         let table: [([String], String)] = [
             (["--seed", "1", "--port", "\(backend.port)"], "\(backend.port): listening failed"),
             (["--seed", "1", "--host", "larder.invalid", "--no-control"], "larder.invalid"),
-            (["--fixtures", missing, "--port", "0"], missing), (["--seed", "1", "--faults", missing], missing),
+            (["--seed", "1", "--faults", missing], missing),
+            (["recording", "save", missing, "--server", backend.url], "larder-server recording start"),
             (["--check-health", "http://127.0.0.1:\(closed.port)"], "no server listens"),
         ]
         for (words, text) in table { try await expect(words, 1, text) }
         withExtendedLifetime(closed) {}
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -134,6 +155,37 @@ struct ServerCommandTests {
             await server.ended()
             #expect(server.run.errors.contains("generated world") == !hasFixtures, "\(folder): \(server.run.errors)")
         }
+    }
+
+    @Test func `https is served with the certificate that the command prints`() async throws {
+        defer { clean() }
+        let printed = try await run(["certificate", "--format", "pem"])
+        #expect(printed.code == 0 && printed.output.hasPrefix("-----BEGIN CERTIFICATE-----"), "\(printed)")
+        let android = try await run(["certificate", "--format", "android"])
+        #expect(android.output.contains("<network-security-config>"), "\(android)")
+        let described = try await run(["certificate"])
+        #expect(
+            described.output.contains("SHA-256") && described.output.contains("/larder/authority.pem"),
+            "\(described)"
+        )
+        let file = directory + "/larder.cer"
+        #expect(try await run(["certificate", "--format", "der", "--output", file]).code == 0)
+        let server = try start(["--tls", "--seed", "1", "--people", "3", "--posts", "3", "--port", "0"])
+        await server.printed("Try:")
+        let line = try #require(
+            server.run.output.split(separator: "\n").first { $0.hasPrefix("Encrypted:") },
+            "\(server.run)"
+        )
+        let url = try #require(line.split(separator: " ").first { $0.hasPrefix("https://") })
+        for roots in [TLSSettings.Roots.only(Array(printed.output.utf8)), .only(file: file)] {
+            var configuration = SocketTransport.Configuration()
+            configuration.tls.roots = roots
+            let reply = try await SocketTransport(configuration).send(TransportRequest(url: "\(url)/v1/feed"))
+            #expect(reply.status == .ok)
+        }
+        server.send(SIGTERM)
+        await server.ended()
+        #expect(server.run.code == 0)
     }
 
     @Test func `a foreign database file is named and left unchanged`() async throws {
@@ -262,8 +314,9 @@ struct ServerCommandTests {
 
     @Test func `every command explains itself`() async throws {
         defer { clean() }
-        for command in ["faults", "replay", "worlds", "clock", "profile", "gates", "held", "journal", "verify", "wait"]
-        {
+        for command in [
+            "faults", "recording", "worlds", "clock", "profile", "gates", "held", "journal", "verify", "wait",
+        ] {
             for words in [[command, "--help"], [command, "-h"], ["help", command]] {
                 let run = try await run(words)
                 #expect(run.code == 0 && run.errors.isEmpty, "\(words): \(run)")

@@ -32,6 +32,7 @@ struct SocketFaultTests {
         #expect(try await transport.send(write).status == .created)
         let sent = await backend.main.journal(JournalFilter("POST", "/v1/posts"))
         #expect(sent.count == 1)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -61,6 +62,7 @@ struct SocketFaultTests {
             #expect(try await transport.send(request).body == whole, "after seed \(seed)")
         }
         #expect(failed > 100)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 }

@@ -41,6 +41,7 @@ struct TransportTests {
         #expect(missing.status == .notFound && missing.fields[.contentType] == "application/problem+json")
         let head = try await transport.send(TransportRequest(method: .head, url: backend.url + "/v1/feed"))
         #expect(head.status == .ok && head.body.isEmpty)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -59,6 +60,7 @@ struct TransportTests {
         let text = String(decoding: reply.body, as: UTF8.self)
         #expect(text.contains("\"POST\"") && text.contains("k 1") && text.contains("h\u{e9}"))
         #expect(!text.lowercased().contains("cookie"))
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -75,6 +77,7 @@ struct TransportTests {
         let transport = makeTransport()
         let request = TransportRequest(url: backend.url + "/v1/feed")
         #expect(await code { () async throws(TransportError) in _ = try await transport.send(request) } == .interrupted)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -83,6 +86,7 @@ struct TransportTests {
         let url = backend.url + "/v1/feed"
         let transport = makeTransport()
         #expect(try await transport.send(TransportRequest(url: url)).status == .ok)
+        #expect(await backend.activity() == [])
         await backend.stop()
         let gone = TransportRequest(url: url)
         #expect(await code { () async throws(TransportError) in _ = try await transport.send(gone) } == .unreachable)
@@ -214,6 +218,7 @@ struct TransportTests {
         let transport = makeTransport()
         let request = TransportRequest(url: backend.url + "/v1/feed", bodyLimit: 100)
         #expect(await code { () async throws(TransportError) in _ = try await transport.send(request) } == .tooLarge)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -243,6 +248,7 @@ struct TransportTests {
         }
         let sent = await backend.main.journal(JournalFilter(method.rawValue, "/v1/**"))
         #expect(sent.count == 3)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -260,6 +266,7 @@ struct TransportTests {
         }
         let connections = await Set(backend.main.journal().map(\.connection))
         #expect(connections.count <= 2)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -275,6 +282,7 @@ struct TransportTests {
         let stopped = try await makeTransport().send(request)
         #expect(stopped.redirectedTo == nil)
         #expect(stopped.status == Status(code: 302) && stopped.fields[.location] != nil)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 
@@ -293,6 +301,7 @@ struct TransportTests {
             bytes += piece.count
         }
         #expect(bytes == 700_000 && pieces > 1)
+        #expect(await backend.activity() == [])
         await backend.stop()
     }
 

@@ -50,8 +50,7 @@ func fuzzControl(_ bytes: [UInt8]) throws {
 /// Recordings.
 func fuzzRecording(_ bytes: [UInt8]) {
     guard let file = try? RecordingFile(bytes) else { return }
-    for fault in file.faults { _ = fault.json }
-    _ = file.skews.mapValues { WallTime(seconds: 0) + $0 }
+    _ = RecordedReplies(file)
 }
 
 private let fixtureDirectory: String = {

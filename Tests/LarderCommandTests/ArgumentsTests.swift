@@ -89,12 +89,4 @@ struct ArgumentsTests {
         }
         #expect(Help.text.split(separator: "\n").allSatisfy { $0.count <= 110 })
     }
-
-    @Test func `graphics are chosen by an option of images --draw`() throws {
-        #expect(try Arguments(["images", "--draw", "post_1", "--graphics", "sixel"]).graphics == .sixel)
-        #expect(try Arguments(["images", "--draw", "post_1", "--graphics=auto"]).graphics == nil)
-        #expect(throws: UsageError.self) { try Arguments(["images", "--draw", "post_1", "--graphics", "png"]) }
-        #expect(throws: UsageError.self) { try Arguments(["images", "--graphics", "kitty"]) }
-        #expect(throws: UsageError.self) { try Arguments(["feed", "--graphics", "kitty"]) }
-    }
 }

@@ -89,16 +89,4 @@ struct RunHistoryTests {
         #expect(RunHistory(directory: directory).runs.isEmpty)
         try RunHistory.erase(directory: directory)
     }
-
-    @Test(arguments: [
-        ("http://h:1/v1/feed?limit=50", "feed"), ("http://h:1/w/x/v1/posts/post_1", "post"),
-        ("http://h:1/v1/profiles?limit=100", "people"), ("http://h:1/v1/profiles/user_1", "profile"),
-        ("http://h:1/v1/me", "profile"), ("http://h:1/v1/conversations", "conversations"),
-        ("http://h:1/v1/conversations/c/messages?limit=2", "messages"), ("http://h:1/v1/accounts", "accounts"),
-        ("http://h:1/v1/accounts/a/transactions", "transactions"), ("http://h:1/v1/images/i?width=9", "images"),
-        ("http://h:1/v1/what", "other"), ("http://h:1/healthz", "health"), ("http://h:1", "other"),
-    ])
-    func `requests are counted under the name of their resource`(url: String, feature: String) {
-        #expect(RunRecorder.feature(TransportRequest(url: url)) == feature)
-    }
 }

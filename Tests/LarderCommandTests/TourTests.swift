@@ -62,19 +62,12 @@ struct TourTests {
         #expect(page.contains("M50 10H740V200"), "The curve holds its value until the next point.")
     }
 
-    @Test func `six figures can be stepped through, made from what was measured`() async throws {
+    @Test func `figures can be stepped through, made from what was measured`() async throws {
         let scene = try TourScene(pause: .zero)
         func steps(_ chapter: TourChapter) throws -> [TourSteps.Step] {
             let all = chapter.exhibits.compactMap { if case .steps(let steps) = $0 { steps } else { nil } }
             return try #require(all.first).steps
         }
-        let looks = try steps(try await scene.lifetimes())
-        #expect(
-            looks.map { $0.boxes[1].text }.prefix(4) == [
-                "asks the server", "served from memory", "served from memory", "asks the server",
-            ]
-        )
-        #expect(looks.map { $0.boxes[0].share }.prefix(4) == [0, 0.6, 0.2, 0])
         let pages = try steps(try await scene.paging())
         #expect(
             pages.count == 12 && pages[1].boxes[0].tone == .bad && pages[1].boxes[2].text == "20 posts, 0 seen before"

@@ -199,6 +199,33 @@ struct EngineTests {
         }
     }
 
+    @Test func `a large body may take longer than a head, if it does not arrive too slowly`() async throws {
+        let clock = ManualClock()
+        let use = { (configuration: inout ServerConfiguration) in
+            configuration.monotonic = clock
+            configuration.headReadTimeout = .seconds(10)
+        }
+        try await serve(.automatic, use) { port, _, server in
+            let client = try RawClient(port: port)
+            try client.send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n")
+            for piece in 1...3 {
+                try client.send([UInt8](repeating: 0x61, count: 300_000))
+                func received() async -> Int {
+                    await server.onLoop { $0.connections.values.first?.reader.body.count ?? 0 }
+                }
+                while await received() < 300_000 * piece, !Task.isCancelled {}
+                clock.advance(by: .seconds(9))
+                await server.passTurn()
+            }
+            try client.send([UInt8](repeating: 0x61, count: 50_000))
+            while await server.onLoop({ $0.connections.values.first?.reader.body.count ?? 0 }) < 950_000,
+                !Task.isCancelled
+            {}
+            clock.advance(by: .seconds(11))
+            #expect(try await client.reply().status == 408)
+        }
+    }
+
     @Test(arguments: pollers)
     func `a WebSocket echoes messages, answers pings and completes the closing handshake`(poller: PollerChoice)
         async throws

@@ -56,6 +56,39 @@ struct HTTPCacheStorageTests {
         #expect(stage.failures.count == 0)
     }
 
+    /// Fails to read contents while it is told to.
+    private final class UnreadableStorage: HTTPCacheStorage {
+        private let storage = MemoryHTTPCacheStorage()
+        let fails = Flag()
+
+        func entries(for key: String) throws -> [HTTPCacheEntry] { storage.entries(for: key) }
+
+        func body(of entry: HTTPCacheEntry, for key: String) throws -> [UInt8]? {
+            if fails.value { throw TransportError(.interrupted, "No descriptor is left.") }
+            return storage.body(of: entry, for: key)
+        }
+
+        func update(_ key: String, body: [UInt8]?, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) throws {
+            storage.update(key, body: body, change)
+        }
+
+        func keys() throws -> [String] { storage.keys() }
+
+        func removeAll() throws { storage.removeAll() }
+    }
+
+    @Test func `a response whose content cannot be read for a moment stays`() async throws {
+        let storage = UnreadableStorage()
+        let stage = CacheStage(Origin(reply(fresh)), storage: storage)
+        _ = try await stage.get()
+        storage.fails.set(true)
+        stage.origin.answer { _, _ throws(TransportError) in throw TransportError(.unreachable, "away") }
+        await #expect(throws: TransportError.self) { try await stage.get() }
+        #expect(stage.failures.count > 0)
+        storage.fails.set(false)
+        #expect(try await stage.get().source == .hit)
+    }
+
     @Test func `what is on disk is there for the next process, and a 304 rewrites no content`() async throws {
         let disk = DiskFixture()
         let body = String(repeating: "x", count: 100_000)

@@ -140,4 +140,39 @@ struct ImagePartTests {
         #expect(try await setting.pipeline.image(for: ImageRequest(url: url)) == whole())
         #expect(setting.server.requests.last?.fields[.range] == "bytes=700-")
     }
+
+    @Test func `parts of another process count towards the limit`() throws {
+        let setting = try ImageSetting()
+        defer { setting.remove() }
+        func process() -> ImagePartStore {
+            ImagePartStore(
+                setting.disk,
+                setting.clock,
+                bytesMaximum: 1_000,
+                lifetime: .seconds(100),
+                report: { _ in }
+            )
+        }
+        func part() -> PartialImage {
+            var part = PartialImage(
+                beginning: [.etag: "\"v1\"", .contentLength: "900", .acceptRanges: "bytes"],
+                requestedAt: setting.clock.now,
+                receivedAt: setting.clock.now
+            )
+            part.bytes = [UInt8](repeating: 7, count: 600)
+            return part
+        }
+        func key(_ name: String) -> ImageSourceKey { ImageSourceKey(url: "http://pictures/\(name)", fields: Fields()) }
+        let (one, other) = (process(), process())
+        #expect(one.read(key("a")) == nil && other.read(key("a")) == nil)
+        var first = part()
+        #expect(one.write(&first, for: key("a"), if: { true }))
+        setting.clock.advance(by: .seconds(1))
+        var second = part()
+        #expect(!other.write(&second, for: key("b"), if: { false }))
+        #expect(other.write(&second, for: key("b"), if: { true }))
+        #expect(one.read(key("a")) == nil && one.read(key("b"))?.bytes.count == 600)
+        one.remove(key("b"))
+        #expect(try setting.parts().isEmpty)
+    }
 }

@@ -352,7 +352,7 @@ struct ImagePipelineTests {
         let request = ImageRequest(url: url)
         let task = setting.pipeline.task(for: request)
         await setting.log.waitForDownloads(1)
-        setting.pipeline.removeAll()
+        await setting.pipeline.removeAll()
         gate.open()
         #expect(try await task.image.width == 24)
         #expect(setting.pipeline.cachedImage(for: request) == nil)

@@ -1,4 +1,5 @@
 import LarderTime
+import Synchronization
 import TestSupport
 import Testing
 
@@ -73,18 +74,57 @@ struct ImageStageTests {
     }
 
     @Test func `a progressive JPEG is shown in stages as its scans arrive`() async throws {
-        let setting = try ImageSetting(pieceLength: 60)
-        defer { setting.remove() }
         let fixture = try JPEGFixture.named("pillow-420-progressive")
-        setting.server[url] = .init(bytes: fixture.bytes)
+        let scans = JPEGEditor.markers(0xDA, in: fixture.bytes)
+        let setting = try ImageSetting()
+        defer { setting.remove() }
+        let (second, last) = (Gate(), Gate())
+        setting.server[url] = .init(
+            bytes: fixture.bytes,
+            pieceEnds: [scans[1] + 4, scans[scans.count - 1] + 4],
+            pieceGates: [second, last]
+        )
         let task = setting.pipeline.task(for: ImageRequest(url: url, wantsPreviews: true))
-        var images: [DecodedImage] = []
-        for try await stage in task.stages {
-            if case .preview = stage { #expect(stage.image != fixture.image) }
-            images.append(stage.image)
+        var iterator = task.stages.makeAsyncIterator()
+        let coarse = try #require(try await iterator.next())
+        second.open()
+        let finer = try #require(try await iterator.next())
+        last.open()
+        guard case .preview(let one) = coarse, case .preview(let two) = finer else {
+            Issue.record("Two previews come first: \(coarse), \(finer)")
+            return
         }
-        #expect(images.last == fixture.image && images.count >= 1)
-        #expect(images.map(\.width) == images.map(\.width).sorted())
+        #expect(one != two && one.width <= two.width && two != fixture.image)
+        #expect(try await iterator.next()?.image == fixture.image)
+        #expect(try await iterator.next() == nil)
+    }
+
+    @Test func `previews are decodes, and one that took long is the last of its picture`() async throws {
+        let decoder = PreviewingDecoder()
+        let setting = try ImageSetting {
+            $0.decoders = ImageDecoders([decoder])
+            $0.decodesMaximum = 1
+        }
+        defer { setting.remove() }
+        decoder.onPreview { [clock = setting.clock, pipeline = setting.pipeline] in
+            clock.advance(by: .milliseconds(251))
+            return pipeline.state.withLock { $0.runningDecodes }
+        }
+        let gate = Gate()
+        setting.server[url] = .init(
+            bytes: PlainDecoder.file(width: 4, height: 4, gray: 9) + [UInt8](repeating: 5, count: 5_000),
+            bodyGate: gate
+        )
+        let task = setting.pipeline.task(for: ImageRequest(url: url, wantsPreviews: true))
+        var iterator = task.stages.makeAsyncIterator()
+        guard case .preview? = try await iterator.next() else {
+            Issue.record("A preview comes first.")
+            return
+        }
+        gate.open()
+        #expect(try await task.image.width == 4)
+        #expect(decoder.running == [1])
+        #expect(setting.pipeline.state.withLock { $0.runningDecodes } == 0)
     }
 
     @Test func `a preview of a progressive JPEG is made of the scans that are there`() async throws {
@@ -173,5 +213,44 @@ struct ImageStageTests {
             #expect(try await setting.pipeline.image(for: ImageRequest(url: name)).width == 2)
         }
         #expect(clock.nextWakeUp == nil)
+    }
+}
+
+/// Decodes previews and notes how many decodes run meanwhile.
+private final class PreviewingDecoder: ImageDecoder {
+    private struct State {
+        var onPreview: @Sendable () -> Int = { 0 }
+        var running: [Int] = []
+    }
+
+    private let state = Mutex(State())
+    private let plain = PlainDecoder()
+
+    let name = "Previewing"
+
+    var running: [Int] { state.withLock { $0.running } }
+
+    func onPreview(_ body: @escaping @Sendable () -> Int) { state.withLock { $0.onPreview = body } }
+
+    func canDecode(_ start: [UInt8]) -> Bool { plain.canDecode(start) }
+
+    func decode(
+        _ bytes: [UInt8],
+        into target: ImageTarget?,
+        limits: DecodedImage.Limits
+    ) throws(ImageDecodingError) -> DecodedImage {
+        try plain.decode(bytes, into: target, limits: limits)
+    }
+
+    func preview(
+        _ start: [UInt8],
+        beyond detail: Int,
+        into target: ImageTarget?,
+        limits: DecodedImage.Limits
+    ) -> DecodedImage.Preview? {
+        let running = state.withLock { $0.onPreview }()
+        state.withLock { $0.running.append(running) }
+        let pixels = [UInt8](repeating: 1, count: 4)
+        return DecodedImage.Preview(DecodedImage(width: 1, height: 1, pixels: pixels), detail: detail + 1)
     }
 }

@@ -142,7 +142,7 @@ struct ListPrefetchTests {
         )
         prefetch.show(0..<1, of: 40)
         await setting.log.waitForDownloads(1)
-        setting.pipeline.removeAll()
+        await setting.pipeline.removeAll()
         prefetch.show(20..<21, of: 40)
         #expect(setting.log.cancelled == 0)
         gate.open()

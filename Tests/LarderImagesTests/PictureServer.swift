@@ -67,6 +67,10 @@ final class PictureServer: Transport {
         var gate: Gate?
         /// In the middle of the content.
         var bodyGate: Gate?
+        /// Where pieces end, instead of each after `pieceLength` bytes.
+        var pieceEnds: [Int] = []
+        /// For each piece but the first in turn.
+        var pieceGates: [Gate] = []
     }
 
     private struct State {
@@ -136,7 +140,7 @@ final class PictureServer: Transport {
             status = 206
         }
         fields.set(.contentLength, "\(content.count)")
-        return reply(status, fields, content, breaksAfter: script.end, gate: file.bodyGate)
+        return reply(status, fields, content, breaksAfter: script.end, file)
     }
 
     private func reply(
@@ -144,16 +148,20 @@ final class PictureServer: Transport {
         _ fields: Fields = Fields(),
         _ content: [UInt8] = [],
         breaksAfter end: Int? = nil,
-        gate: Gate? = nil
+        _ file: File? = nil
     ) -> TransportStream {
         let sent = Mutex(0)
+        let gates = Mutex(file?.pieceGates ?? [])
         let pieceLength = pieceLength
         let body = TransportStream.Body { () async throws(TransportError) -> [UInt8]? in
             let start = sent.withLock { $0 }
             if let end, start >= end { throw TransportError(.interrupted, "The connection broke.") }
             if start >= content.count { return nil }
-            if start > 0, let gate { try await gate.pass() }
-            let next = min(start + pieceLength, content.count, end ?? .max)
+            if start > 0, let gate = file?.bodyGate { try await gate.pass() }
+            if start > 0, let gate = gates.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { try await gate.pass() }
+            let length = file?.pieceEnds.isEmpty ?? true ? start + pieceLength : content.count
+            let pieceEnd = file?.pieceEnds.first { $0 > start } ?? length
+            let next = min(pieceEnd, content.count, end ?? .max)
             sent.withLock { $0 = next }
             return Array(content[start..<next])
         }

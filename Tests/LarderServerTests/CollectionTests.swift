@@ -171,18 +171,6 @@ struct CollectionTests {
         #expect(try await shop.ids("/todos").count == 4)
     }
 
-    @Test func `a recording is replayed byte for byte`() async throws {
-        let shop = try Shop()
-        shop.backend.main.clock.freeze(at: WallTime(seconds: 1_790_000_000))
-        #expect(try await shop.ask("POST", "/_larder/recording", #"{"record":true}"#).status == 201)
-        _ = try await shop.ask("POST", "/todos", #"{"title":"new"}"#)
-        _ = try await shop.ask("GET", "/todos?_sort=title&limit=2")
-        _ = try await shop.ask("GET", "/changes")
-        let file = try await shop.ask("GET", "/_larder/recording").body
-        let report = try await MockBackend.replay(file)
-        #expect(report.exchanges == 3 && report.difference == nil, "\(report)")
-    }
-
     @Test func `a WebSocket is a live channel, too`() async throws {
         let client = try Shop().send(
             "GET",

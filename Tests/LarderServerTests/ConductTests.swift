@@ -101,6 +101,28 @@ struct ConductTests {
         await stage.backend.stop()
     }
 
+    @Test(arguments: [429, 503])
+    func `after a success another write is no retry of a rejected one, which still has to wait`(_ status: Int)
+        async throws
+    {
+        let stage = try Stage()
+        var rejection = CannedReply(status: status)
+        rejection.retryAfter = .seconds(30)
+        var once = Fault.Occurrence()
+        once.count = 1
+        try stage.world.set(Fault(.respond(rejection), when: FaultMatch("POST", "/v1/posts"), occurrence: once))
+        func send(_ key: String) async throws -> Int {
+            try await stage.ask("POST", "/v1/posts", #"{"text":"hi"}"#, fields: ["Idempotency-Key": key]).status
+        }
+        #expect(try await send("a") == status)
+        #expect(try await stage.ask("GET", page).status == 200)
+        #expect(try await send("b") < 300)
+        #expect(await findings(stage, .retriedTooSoon) == 0)
+        #expect(try await send("a") < 300)
+        #expect(await findings(stage, .retriedTooSoon) == 1)
+        await stage.backend.stop()
+    }
+
     @Test func `one reload within Retry-After is a person's, a second one is a finding`() async throws {
         let stage = try Stage()
         try reject(stage, for: .seconds(30), times: 3)
@@ -291,6 +313,66 @@ struct ConductTests {
         spaced.spacedBy = nil
         spaced.within = .seconds(9)
         #expect(await !stage.world.verify(spaced).holds)
+        await stage.backend.stop()
+    }
+
+    /// A stage whose clocks stand still, the server's too, however long a test takes.
+    private func still() throws -> Stage { try Stage { $0.use(ManualClock(WallTime(seconds: 1_790_000_000))) } }
+
+    private func loops(_ stage: Stage) async -> [ConductReport.Finding] {
+        await stage.world.conduct.findings.filter { $0.rule.rawValue == "repeatedInLoop" }
+    }
+
+    @Test func `a read that is repeated many times a second with the same answer is one finding`() async throws {
+        let stage = try still()
+        for _ in 0..<9 { #expect(try await stage.ask("GET", page, fields: reload).status == 200) }
+        #expect(await loops(stage).isEmpty)
+        for _ in 0..<13 { #expect(try await stage.ask("GET", page, fields: reload).status == 200) }
+        // Requests for other resources between them change nothing.
+        _ = try await stage.ask("GET", "/v1/me")
+        _ = try await stage.ask("GET", page, fields: reload)
+        let found = await loops(stage)
+        #expect(found.count == 1 && found.first?.entries == [1, 24])
+        #expect(found.first?.detail.contains("23 times") ?? false, "\(found)")
+        let verdicts = await stage.world.journal().map(\.verdicts)
+        #expect(!verdicts[8].joined().contains("times") && verdicts[9].joined().contains("10 times"), "\(verdicts)")
+        await stage.backend.stop()
+    }
+
+    @Test func `replies without an entity tag and errors are recognised as the same answer too`() async throws {
+        for status in [200, 404] {
+            let stage = try still()
+            var canned = CannedReply(status: status)
+            canned.body = "[]"
+            try stage.world.set(Fault(.respond(canned), when: FaultMatch("GET", "/v1/own")))
+            for _ in 0..<12 { #expect(try await stage.ask("GET", "/v1/own").status == status) }
+            #expect(await loops(stage).count == 1, "\(status)")
+            await stage.backend.stop()
+        }
+    }
+
+    @Test func `a read with pauses, and one whose answer changes, are not repeated in a loop`() async throws {
+        let stage = try still()
+        for _ in 0..<30 {
+            _ = try await stage.ask("GET", page, fields: reload)
+            stage.world.clock.advance(by: .milliseconds(120))
+        }
+        #expect(await loops(stage).isEmpty)
+        for number in 0..<30 {
+            if number % 5 == 0 { _ = try await stage.ask("POST", "/v1/posts", #"{"text":"news"}"#) }
+            _ = try await stage.ask("GET", page, fields: reload)
+        }
+        #expect(await loops(stage).isEmpty)
+        await stage.backend.stop()
+    }
+
+    @Test func `a second loop is a second finding`() async throws {
+        let stage = try still()
+        for _ in 0..<2 {
+            for _ in 0..<12 { _ = try await stage.ask("GET", page, fields: reload) }
+            stage.world.clock.advance(by: .seconds(5))
+        }
+        #expect(await loops(stage).map(\.entries) == [[1, 12], [13, 24]])
         await stage.backend.stop()
     }
 }

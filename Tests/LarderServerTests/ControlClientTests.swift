@@ -73,6 +73,16 @@ struct ControlClientTests {
         (["clock", "freeze", "no\"w"], "PUT /_larder/clock", #"{"mode":"frozen","time":"no\"w"}"#),
         (["clock", "set", "no\"w"], "PUT /_larder/clock", #"{"time":"no\"w"}"#),
         (["clock", "advance", "1.5"], "POST /_larder/clock/advance", #"{"seconds":1.5}"#),
+        (["clock", "advance", "1h30m"], "POST /_larder/clock/advance", #"{"seconds":5400.0}"#),
+        (["clock", "advance", "250ms"], "POST /_larder/clock/advance", #"{"seconds":0.25}"#),
+        (["clock", "advance", "2d"], "POST /_larder/clock/advance", #"{"seconds":172800.0}"#),
+        (["faults", "list"], "GET /_larder/faults", ""),
+        (["gates", "list"], "GET /_larder/gates", ""),
+        (["actors", "list"], "GET /_larder/actors", ""),
+        (["worlds", "list"], "GET /_larder/worlds", ""),
+        (["held", "list"], "GET /_larder/held", ""),
+        (["profile", "list"], "GET /_larder/profiles", ""),
+        (["journal", "list"], "GET /_larder/journal?limit=10000", ""),
         (["clock", "run", "60"], "PUT /_larder/clock", #"{"mode":"running","factor":60.0}"#),
         (["worlds", "create"], "POST /_larder/worlds", "{}"),
         (["journal"], "GET /_larder/journal?limit=10000", ""),
@@ -113,5 +123,58 @@ struct ControlClientTests {
                 _ = try ControlCommand([entry.command, "?"])
             } catch { #expect(error.message == "usage: " + usage) }
         }
+    }
+
+    @Test func `a server is found by its name`() throws {
+        let server = try CannedServer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody")
+        #expect(try ControlClient("http://localhost:\(server.port)").ask("GET", "/").status == 200)
+        do {
+            _ = try ControlClient("http://larder.invalid:8080").ask("GET", "/")
+            Issue.record("a name without an address is answered")
+        } catch let failure as ControlClient.Failure {
+            #expect(failure.description.contains("'larder.invalid' has no address"), "\(failure)")
+        }
+    }
+
+    private func message(_ words: [String]) -> String {
+        do {
+            _ = try Arguments(words)
+            return "accepted"
+        } catch { return error.message }
+    }
+
+    @Test(arguments: [
+        (["fault"], "did you mean 'faults'?"), (["jurnal", "clear"], "did you mean 'journal'?"),
+        (["proxi"], "did you mean 'proxy'?"), (["--prot", "1"], "did you mean '--port'?"),
+        (["faults", "--word", "x"], "did you mean '--world'?"), (["help", "clok"], "did you mean 'clock'?"),
+        (["scenarios", "lost-repl"], "did you mean 'lost-reply'?"),
+        (["clock", "advance", "1x"], "usage: larder-server clock"),
+        (["clock", "advance", "h"], "usage: larder-server clock"),
+        (["--seed", "1", "--fixtures", "F"], "--fixtures"), (["--posts", "5", "--fixtures", "F"], "omit"),
+        (["worlds", "--server", "http://127.0.0.1:8080/w/blue"], "--world blue"),
+        (["worlds", "--server", "http://127.0.0.1:8080/api"], "http://127.0.0.1:8080"),
+    ])
+    func `a wrong command line is answered with the right one`(_ words: [String], _ hint: String) {
+        let text = message(words)
+        #expect(text.contains(hint), "\(words): \(text)")
+    }
+
+    @Test func `a name that resembles no other is not answered with a guess`() {
+        for words in [["frob"], ["--nope"]] { #expect(!message(words).contains("did you mean"), "\(message(words))") }
+    }
+
+    @Test func `a list of the journal says when it does not begin with the oldest entry`() {
+        let items = #"[{"kind":"exchange","number":5,"method":"GET","path":"/a","status":200,"bytesSent":1}]"#
+        for (hasMore, lines) in [(true, 2), (false, 1)] {
+            let body = "{\"items\":\(items),\"hasMore\":\(hasMore),\"last\":5,\"written\":5,\"capacity\":9}"
+            let text = ControlText.readable(Array(body.utf8)).split(separator: "\n")
+            #expect(text.count == lines && text.last?.hasPrefix("#5 ") == true, "\(text)")
+        }
+    }
+
+    @Test func `the names of similar worlds are shown if there are any`() {
+        let problem = #"{"title":"t","detail":"There is no world 'x'.","nearest":"#
+        #expect(!ControlText.problem(Array((problem + "[]}").utf8)).contains("Nearest"))
+        #expect(ControlText.problem(Array((problem + "[\"y\"]}").utf8)).hasSuffix("Nearest: y"))
     }
 }

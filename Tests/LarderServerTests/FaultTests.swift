@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderHTTP
 import LarderServer
 import LarderTime
 import TestSupport
@@ -489,7 +490,10 @@ struct FaultTests {
         let rejected = try await stage.ask("POST", "/_larder/worlds/blue/script", script)
         #expect(rejected.status == 422)
         let first = try rejected.json["errors"]?.array?.first
-        #expect(first?["detail"] == .string("may be closeListener in the world main only"))
+        #expect(
+            first?["detail"]
+                == .string("may be closeListener in the world main only, because all worlds share the port")
+        )
         #expect(try await stage.ask("GET", "/v1/feed", fields: ["Larder-World": "blue"]).status == 200)
         #expect(try await stage.ask("POST", "/_larder/script", script).status == 201)
         await stage.backend.stop()
@@ -513,6 +517,68 @@ struct FaultTests {
         stage.world.clock.advance(by: .seconds(31))
         _ = try stage.send("GET", "/v1/feed", on: old)
         #expect(await old.readToEnd().ending == .reset)
+        await stage.backend.stop()
+    }
+
+    private func pointers(_ reply: RawReply) throws -> [String] {
+        try reply.json["errors"]?.array?.compactMap { $0["pointer"]?.string } ?? []
+    }
+
+    @Test func `a rejected replacement of the faults leaves them as they are, and names the place`() async throws {
+        let stage = try Stage()
+        #expect(try await stage.ask("POST", "/_larder/worlds", #"{"id":"blue"}"#).status == 201)
+        let path = "/_larder/worlds/blue/faults"
+        #expect(try await stage.ask("POST", path, #"{"id":"old","action":{"type":"reset"}}"#).status == 201)
+        let port = #"{"action":{"type":"closeListener"}}"#
+        let rejected = try await stage.ask("PUT", path, #"{"faults":[{"action":{"type":"reset"}},\#(port)]}"#)
+        #expect(rejected.status == 422)
+        #expect(try pointers(rejected) == ["/faults/1/action/type"])
+        #expect(try await stage.ask("GET", path).json["items"]?.array?.compactMap { $0["id"]?.string } == ["old"])
+        #expect(try pointers(try await stage.ask("POST", path, port)) == ["/action/type"])
+        let script = #"{"steps":[{"profile":"3g"},{"faults":[\#(port)]}]}"#
+        let steps = try await stage.ask("POST", "/_larder/worlds/blue/script", script)
+        #expect(try pointers(steps) == ["/steps/1/faults/0/action/type"])
+        let replaced = try await stage.ask("PUT", path, #"{"faults":[{"id":"new","action":{"type":"close"}}]}"#)
+        #expect(replaced.status == 201)
+        #expect(try await stage.ask("GET", path).json["items"]?.array?.compactMap { $0["id"]?.string } == ["new"])
+        await stage.backend.stop()
+    }
+
+    @Test func `a body that is matched before it is read is an error of that member`() async throws {
+        let stage = try Stage()
+        let fault = #"{"stage":"beforeRead","match":{"body":{"/a":"1"}},"action":{"type":"respond","status":500}}"#
+        #expect(try pointers(try await stage.ask("POST", "/_larder/faults", fault)) == ["/match/body"])
+        await stage.backend.stop()
+    }
+
+    @Test(arguments: ["Content-Length", "transfer-encoding", "Connection", "Date"])
+    func `a canned reply cannot have a field that the server writes`(_ name: String) async throws {
+        let stage = try Stage()
+        let fault = #"{"action":{"type":"respond","status":200,"headers":{"\#(name)":"99"}}}"#
+        let reply = try await stage.ask("POST", "/_larder/faults", fault)
+        #expect(reply.status == 422)
+        #expect(try pointers(reply) == ["/action/headers"])
+        #expect(reply.text.contains(name), "\(reply.text)")
+        var canned = CannedReply(status: 200)
+        canned.headers = [name: "99"]
+        #expect(throws: Problem.self) { try stage.world.set(Fault(.respond(canned))) }
+        await stage.backend.stop()
+    }
+
+    @Test(arguments: [
+        (#"{"a":1}"#, nil, "application/json"), (" []", nil, "application/json"),
+        ("Out of order", nil, "text/plain; charset=utf-8"), ("{broken", nil, "text/plain; charset=utf-8"),
+        ("a,b", "text/csv", "text/csv"),
+    ])
+    func `the body of a canned reply has a type that fits it`(_ body: String, _ type: String?, _ wanted: String)
+        async throws
+    {
+        let stage = try Stage()
+        var canned = CannedReply(status: 200)
+        (canned.body, canned.contentType) = (body, type)
+        try stage.world.set(Fault(.respond(canned), when: feed))
+        let reply = try await stage.ask("GET", "/v1/feed")
+        #expect(reply.text == body && reply.field("Content-Type") == wanted)
         await stage.backend.stop()
     }
 }

@@ -41,6 +41,13 @@ struct FixtureTests {
         "images.json": "[]",
     ]
 
+    private static func image(bytes: Int, width: Int = 8) -> String {
+        """
+        [{"id":"i","width":8,"height":8,"alt":"","placeholder":"","renditions":
+          [{"width":\(width),"height":8,"type":"image/png","file":"i.png","sha256":"00","bytes":\(bytes)}]}]
+        """
+    }
+
     init() throws {
         directory = try ScratchDirectory()
         for (name, text) in Self.files { try write(name, text) }
@@ -73,6 +80,13 @@ struct FixtureTests {
         ("people.json", #""id":2"#, #""id":0"#, ["record 2", "id", "0"]),
         ("accounts.json", #""owner":1"#, #""owner":7"#, ["record 2", "owner", "7", "people.json"]),
         ("transfers.json", #""to":2"#, #""to":5"#, ["record 1", "to", "5", "accounts.json"]),
+        (
+            "transfers.json", #""minorUnits":5"#, #""minorUnits":9000000000000000000"#,
+            ["record 1", "minorUnits", "1000000000000"]
+        ),
+        ("transfers.json", #""minorUnits":5"#, #""minorUnits":0"#, ["record 1", "minorUnits", "1 to"]),
+        ("images.json", "[]", image(bytes: -1), ["record 1", "renditions", "bytes", "0 to"]),
+        ("images.json", "[]", image(bytes: 1, width: 0), ["record 1", "renditions", "width", "1 to"]),
         ("conversations.json", "[1,2]", "[1,6]", ["record 1", "members", "6", "people.json"]),
         ("messages.json", #""conversation":1"#, #""conversation":3"#, ["record 1", "conversation", "3"]),
         ("messages.json", #""author":2"#, #""author":4"#, ["record 1", "author", "4", "people.json"]),

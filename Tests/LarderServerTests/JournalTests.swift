@@ -368,17 +368,6 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
-    @Test func `rate limits are reported in the fields of three dialects`() async throws {
-        let stage = try Stage { $0.rateLimit = 100 }
-        #expect(try await stage.ask("GET", "/v1/feed").field("RateLimit-Policy") == "\"default\";q=100;w=60")
-        stage.world.dialect.rateLimit = .triplet
-        #expect(try await stage.ask("GET", "/v1/feed").field("RateLimit-Remaining") == "98")
-        stage.world.dialect.rateLimit = .github
-        let reset = try await stage.ask("GET", "/v1/feed").field("X-RateLimit-Reset")
-        #expect(reset == "1790000060")
-        await stage.backend.stop()
-    }
-
     @Test func `the last error of a script's steps is shown`() async throws {
         let stage = try Stage()
         let script = """
@@ -422,7 +411,14 @@ struct JournalTests {
         #expect(try await numbers("afterNumber=18") == [19, 20])
         #expect(try await numbers("afterNumber=20") == [])
         #expect(try await numbers("afterNumber=100") == [])
-        #expect(try await numbers("limit=2") == [13, 14])
+        #expect(try await numbers("afterNumber=0&limit=2") == [13, 14])
+        #expect(try await numbers("limit=2") == [19, 20])
+        for (query, hasMore, last) in [
+            ("limit=2", true, 20), ("limit=8", false, 20), ("afterNumber=13&limit=2", true, 15),
+        ] {
+            let page = try await stage.ask("GET", "/_larder/journal?" + query, as: nil).json
+            #expect(page["hasMore"] == .bool(hasMore) && page["last"] == .integer(Int64(last)), "\(query)")
+        }
         let journal = stage.world.world.control.journal
         #expect(journal.entries(after: .max).isEmpty && journal.entry(.min) == nil && journal.entry(.max) == nil)
         stage.world.clearJournal()
@@ -457,6 +453,31 @@ struct JournalTests {
         #expect(try await stage.ask("GET", "/v1/feed").field("Content-Type") == "application/json")
         stage.world.clock.advance(by: .seconds(10))
         #expect(try await stage.ask("GET", "/v1/feed").text.contains("Free Wi-Fi"))
+        await stage.backend.stop()
+    }
+
+    @Test func `an action of a person whom the world does not have says so`() async throws {
+        let stage = try Stage()
+        let reply = try await stage.ask("POST", "/_larder/act", #"{"as":"bean","method":"GET","path":"/v1/me"}"#)
+        let result = try reply.json["results"]?[0]
+        #expect(reply.status == 200 && result?["status"] == .integer(401))
+        #expect(result?["body"]?["detail"]?.string?.contains("'bean'") ?? false, "\(reply.text)")
+        await stage.backend.stop()
+    }
+
+    @Test func `the summary of the conduct report counts every exchange once`() async throws {
+        let stage = try Stage()
+        let tag = try await stage.ask("GET", "/v1/feed?limit=2").field("ETag") ?? ""
+        _ = try await stage.ask("GET", "/v1/feed?limit=2", fields: ["If-None-Match": tag])
+        for _ in 0..<3 { #expect(try await stage.ask("POST", "/v1/posts", #"{"text":"hi"}"#).status == 201) }
+        #expect(try await stage.ask("GET", "/v1/nothing").status == 404)
+        #expect(try await stage.ask("OPTIONS", "/v1/feed").status == 204)
+        let report = try await stage.ask("GET", "/_larder/conduct").json
+        #expect(report["writes"] == .integer(3) && report["others"] == .integer(1))
+        let parts = ["full", "notModified", "writes", "others", "clientErrors", "serverErrors", "unanswered"]
+        #expect(parts.compactMap { report[$0]?.integer }.reduce(0, +) == report["exchanges"]?.integer)
+        let text = try await stage.ask("GET", "/_larder/conduct", fields: ["Accept": "text/plain"]).text
+        #expect(text.hasPrefix("7 exchanges: 1 full replies, 1 not modified, 3 writes, 1 others"), "\(text)")
         await stage.backend.stop()
     }
 }

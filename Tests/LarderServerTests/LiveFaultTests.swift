@@ -47,6 +47,30 @@ struct LiveFaultTests {
         }
     }
 
+    @Test func `a channel whose close is not answered ends, also while the world's clock is frozen`() async throws {
+        let clock = ManualClock(WallTime(seconds: 1_790_000_000))
+        let stage = try Stage {
+            $0.use(clock)
+            $0.server.heartbeat = .seconds(30)
+        }
+        let listener = try await Listener(stage)
+        var frame: [UInt8] = []
+        WebSocketEncoder.append(.binary, [1], mask: 7, to: &frame)
+        try listener.client.send(frame)
+        guard case .close(code: .unsupportedData?, _)? = try await listener.next() else {
+            Issue.record("There was no close frame.")
+            return
+        }
+        // Further messages are no answer.
+        try listener.client.send(frame)
+        while !listener.client.hasNews, !Task.isCancelled {
+            clock.advance(by: .seconds(1))
+            await Task.yield()
+        }
+        #expect(await listener.client.readToEnd().ending == .closed)
+        await stage.backend.stop()
+    }
+
     private func post(_ stage: Stage, _ count: Int) {
         for number in 1...count {
             stage.world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: "{\"text\":\"\(number)\"}"))

@@ -29,23 +29,14 @@ struct ProxyStreamTests {
             }
         }
 
-        /// Opens a WebSocket through the proxy. The key is that of RFC 6455 §1.3.
-        func webSocket() async throws -> (client: Frames, server: Frames) {
+        /// Opens a WebSocket through the proxy, in the world that a path names.
+        func webSocket(_ path: String = "") async throws -> (client: Frames, server: Frames) {
             let client = try proxy.connect()
-            try client.send(
-                """
-                GET /live HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r
-                Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n
-                """
-            )
+            try client.send(ProxyStreamTests.upgrade.replacing("GET ", with: "GET \(path)"))
             let peer = try await server.next()
-            _ = try await peer.read(until: "\r\n\r\n")
-            try peer.send(
-                """
-                HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSet-Cookie: a=1\r
-                Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n
-                """
-            )
+            let request = String(decoding: try await peer.read(until: "\r\n\r\n"), as: UTF8.self)
+            #expect(request.contains("Sec-WebSocket-Extensions: permessage-deflate\r\n"))
+            try peer.send(ProxyStreamTests.acceptance)
             let head = String(decoding: try await client.read(until: "\r\n\r\n"), as: UTF8.self)
             #expect(head.contains("Via: 1.1 larder\r\n") && head.contains("Set-Cookie: a=1\r\n"))
             return (Frames(client, .client), Frames(peer, .server))
@@ -91,6 +82,15 @@ struct ProxyStreamTests {
         }
     }
 
+    /// The key is that of RFC 6455 §1.3.
+    private static let upgrade = """
+        GET /live HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r
+        Sec-WebSocket-Extensions: permessage-deflate\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n
+        """
+    private static let acceptance = """
+        HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSet-Cookie: a=1\r
+        Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n
+        """
     private static let streamHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nX-Own: 1\r\n\r\n"
 
     // MARK: Event streams
@@ -138,7 +138,7 @@ struct ProxyStreamTests {
         let client = try pair.proxy.send("GET", "/events", fields: ["Via": "1.0 first"])
         let peer = try await pair.server.next()
         let request = String(decoding: try await peer.read(until: "\r\n\r\n"), as: UTF8.self)
-        #expect(request.contains("Via: 1.0 first, 1.1 larder\r\n"))
+        #expect(request.contains("Via: 1.0 first, 1.1 larder-"))
         try peer.send(Self.streamHead)
         let head = String(decoding: try await client.read(until: "\r\n\r\n"), as: UTF8.self)
         #expect(head.contains("Via: 1.1 larder\r\n") && head.contains("X-Own: 1\r\n"))
@@ -153,6 +153,22 @@ struct ProxyStreamTests {
         let head = String(decoding: try await client.read(until: "\r\n\r\n"), as: UTF8.self)
         let types = head.split(separator: "\r\n").filter { $0.lowercased().hasPrefix("content-type:") }
         #expect(types == ["Content-Type: Text/Event-Stream; charset=utf-8"])
+    }
+
+    @Test func `a stream with a date of its own has one, also after a gate`() async throws {
+        let pair = try Pair()
+        try pair.proxy.world.set(Gate(id: "g", when: FaultMatch("GET", "/events"), stage: .reply))
+        let client = try pair.proxy.send("GET", "/events")
+        let peer = try await pair.server.next()
+        _ = try await peer.read(until: "\r\n\r\n")
+        try peer.send(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n"
+        )
+        #expect(await pair.proxy.world.wait(for: .held(1), limit: .seconds(3_600)))
+        pair.proxy.world.releaseAll()
+        let head = String(decoding: try await client.read(until: "\r\n\r\n"), as: UTF8.self)
+        let dates = head.split(separator: "\r\n").filter { $0.lowercased().hasPrefix("date:") }
+        #expect(dates == ["Date: Thu, 01 Jan 1970 00:00:00 GMT"])
     }
 
     // MARK: The queue for connections
@@ -193,12 +209,32 @@ struct ProxyStreamTests {
         #expect(try await first.reply().text == "1")
     }
 
+    // MARK: The messages of a WebSocket
+
+    @Test(arguments: [true, false])
+    func `a message of any length is passed on as it arrives`(isUp: Bool) async throws {
+        let (client, server) = try await Pair().webSocket()
+        let (from, to) = isUp ? (client.client, server.client) : (server.client, client.client)
+        var frame: [UInt8] = []
+        let message = (0..<(5 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        WebSocketEncoder.append(.binary, message, mask: isUp ? 7 : nil, to: &frame)
+        for start in stride(from: 0, to: frame.count, by: 65_536) {
+            let piece = Array(frame[start..<min(start + 65_536, frame.count)])
+            try from.send(piece)
+            #expect(try await to.read(count: piece.count) == piece)
+        }
+    }
+
     // MARK: The end of a WebSocket
 
     @Test func `a client's close frame without a code has none at the server`() async throws {
         let (client, server) = try await Pair().webSocket()
         try client.send(.close, [])
         #expect(try await server.next() == .close(code: nil, reason: ""))
+        // The answer is that of the server.
+        try server.send(.close, [])
+        #expect(try await client.next() == .close(code: nil, reason: ""))
+        client.client.finishSending()
         #expect(try await server.next() == nil)
     }
 
@@ -216,6 +252,16 @@ struct ProxyStreamTests {
         #expect(try await client.next() == .close(code: nil, reason: ""))
     }
 
+    @Test func `a client that ends its sending side still gets what the server sends`() async throws {
+        let (client, server) = try await Pair().webSocket()
+        client.client.finishSending()
+        #expect(try await server.next() == nil)
+        try server.send(.text, Array("last".utf8))
+        #expect(try await client.next() == .text(Array("last".utf8)))
+        server.client.finishSending()
+        #expect(try await client.next() == nil)
+    }
+
     @Test func `a server that vanishes ends the client's connection without a close frame`() async throws {
         let (client, server) = try await Pair().webSocket()
         try server.send(.text, Array("last".utf8))
@@ -224,21 +270,42 @@ struct ProxyStreamTests {
         #expect(try await client.next() == nil)
     }
 
-    @Test func `a closed WebSocket whose server does not read is given up`() async throws {
-        // A small receive buffer also keeps the sender's small. So most of the messages are pending in the proxy, and they are
-        // fewer than its limit of pending bytes.
+    @Test func `a server that does not read what a client has left is given up`() async throws {
         let pair = try Pair(receiveBufferBytes: 16_384)
-        let (client, server) = try await pair.webSocket()
-        for _ in 0..<56 { try client.send(.binary, [UInt8](repeating: 1, count: 65_536)) }
-        try client.send(.close, WebSocketEncoder.closePayload(.goingAway, ""))
-        // The proxy has answered the close frame, and so it has read the messages.
-        #expect(try await client.next() == .close(code: .goingAway, reason: ""))
-        #expect(try await client.next() == nil)
+        var (client, server): (Frames?, Frames) = try await pair.webSocket()
+        try client?.send(.binary, [UInt8](repeating: 1, count: 300_000))
+        client?.client.resetsAtEnd()
+        client = nil
         // One second is the interval at which deadlines are checked.
         while server.canSend, !Task.isCancelled {
             pair.clock.advance(by: .seconds(1))
             await Task.yield()
         }
         #expect(pair.clock.uptime >= MonotonicTime(nanoseconds: 0) + .seconds(10))
+        #expect(await pair.proxy.backend.activity() == [])
+    }
+
+    @Test func `a WebSocket whose opening a fault has replaced is cancelled at the server`() async throws {
+        let pair = try Pair()
+        try pair.proxy.world.set(Gate(id: "g", when: FaultMatch("GET", "/live"), stage: .reply))
+        let client = try pair.proxy.connect()
+        try client.send(Self.upgrade)
+        let peer = try await pair.server.next()
+        _ = try await peer.read(until: "\r\n\r\n")
+        try peer.send(Self.acceptance)
+        #expect(await pair.proxy.world.wait(for: .held(1), limit: .seconds(3_600)))
+        let held = try #require(pair.proxy.world.held.first)
+        pair.proxy.world.answer(held, with: CannedReply(status: 503))
+        #expect(try await client.reply().status == 503)
+        #expect(await peer.isClosedByPeer())
+    }
+
+    @Test func `a WebSocket ends with its world`() async throws {
+        let pair = try Pair()
+        let world = try pair.proxy.backend.makeWorld(id: "blue")
+        let (client, server) = try await pair.webSocket("/w/blue")
+        try world.destroy()
+        #expect(try await client.next() == nil)
+        #expect(try await server.next() == nil)
     }
 }

@@ -189,6 +189,107 @@ struct ProxyTests {
         #expect(try reply.json["detail"]?.string?.contains("'\(coding)'") ?? false, "\(reply.text)")
     }
 
+    @Test func `a request that the proxy has sent itself is a 508`() async throws {
+        let server = try RawServer()
+        let proxy = try Self.proxy(to: server.url)
+        let first = try proxy.send("GET", "/loop", fields: ["Via": "1.1 another"])
+        let peer = try await server.next()
+        let request = String(decoding: try await peer.read(until: "\r\n\r\n"), as: UTF8.self)
+        let line = try #require(request.split(separator: "\r\n").first { $0.hasPrefix("Via: 1.1 another, ") })
+        let again = try await proxy.ask("GET", "/loop", fields: ["Via": String(line.dropFirst(5))])
+        #expect(again.status == 508 && again.problem == "loop-detected")
+        // Another proxy of this kind before it is no loop.
+        let other = try RawServer()
+        let second = try Self.proxy(to: other.url).send("GET", "/chain", fields: ["Via": String(line.dropFirst(5))])
+        _ = try await other.next().read(until: "\r\n\r\n")
+        #expect(!first.hasNews && !second.hasNews)
+    }
+
+    /// A page of another site whose name resolves to this machine (DNS rebinding) must not reach the server.
+    @Test(arguments: [
+        ("evil.example", 403), ("evil.example:8081", 403), ("127.0.0.1.evil.example", 403), ("localhost", 502),
+        ("app.localhost:8081", 502), ("127.0.0.1:1", 502), ("10.0.2.2:8081", 502), ("[::1]:80", 502), ("staging", 502),
+        ("my.test", 502), ("1.2.3.4.5", 403),
+    ])
+    func `only names that no other site can have reach the server`(host: String, status: Int) async throws {
+        let port = try ClosedPort()
+        let client = try Self.proxy(to: "http://127.0.0.1:\(port.port)").connect()
+        try client.send("GET / HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+        let reply = try await client.reply()
+        #expect(reply.status == status)
+        try client.send("GET http://\(host)/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        #expect(try await client.reply().status == status)
+    }
+
+    @Test func `a host name can be allowed`() async throws {
+        let port = try ClosedPort()
+        let url = try #require(HTTPURL("http://127.0.0.1:\(port.port)"))
+        let proxy = try Stage {
+            $0.origin = .server(url)
+            $0.proxy.allowedHosts = ["App.Example"]
+        }
+        let client = try proxy.connect()
+        try client.send("GET / HTTP/1.1\r\nHost: app.example:81\r\n\r\n")
+        #expect(try await client.reply().status == 502)
+    }
+
+    @Test func `paths of the server below the prefix of worlds are reached if the prefix is switched off`() async throws
+    {
+        let server = try CannedServer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nwiki")
+        let url = try #require(HTTPURL(server.url))
+        let proxy = try Stage {
+            $0.origin = .server(url)
+            $0.proxy.readsWorldPaths = false
+        }
+        _ = try proxy.backend.makeWorld(id: "blue")
+        #expect(try await proxy.ask("GET", "/w/index.php", fields: ["Larder-World": "blue"]).text == "wiki")
+        #expect(server.received().starts(with: "GET /w/index.php HTTP/1.1\r\n".utf8))
+        #expect(try await proxy.backend.world("blue").journal().map(\.target) == ["/w/index.php"])
+    }
+
+    @Test func `the bodies in memory are bounded together, until their readers have them`() async throws {
+        let server = try RawServer()
+        let url = try #require(HTTPURL(server.url))
+        let proxy = try Stage {
+            $0.origin = .server(url)
+            $0.proxy.bodyBytesMaximum = 1_000
+        }
+        try proxy.world.set(Gate(id: "g", when: FaultMatch("GET", "/first"), stage: .reply))
+        let first = try proxy.send("GET", "/first")
+        let peer = try await server.next()
+        _ = try await peer.read(until: "\r\n\r\n")
+        let body = String(repeating: "x", count: 900)
+        try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n\(body)")
+        #expect(await proxy.world.wait(for: .held(1), limit: .seconds(3_600)))
+        let second = try await proxy.ask("POST", "/second", body)
+        #expect(second.status == 503 && second.problem == "service-unavailable" && second.field("Retry-After") == "1")
+        proxy.world.releaseAll()
+        #expect(try await first.reply().text == body)
+        let third = try proxy.send("POST", "/third", body)
+        _ = try await peer.read(until: body)
+        try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n\(body)")
+        #expect(try await third.reply().status == 503)
+    }
+
+    @Test func `exchanges with the server end when their world is destroyed`() async throws {
+        let server = try RawServer()
+        let proxy = try Self.proxy(to: server.url)
+        let world = try proxy.backend.makeWorld(id: "blue")
+        let client = try proxy.send("GET", "/w/blue/slow")
+        let peer = try await server.next()
+        _ = try await peer.read(until: "\r\n\r\n")
+        let stream = try proxy.send("GET", "/w/blue/events")
+        let other = try await server.next()
+        _ = try await other.read(until: "\r\n\r\n")
+        try other.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+        _ = try await stream.read(until: "\r\n\r\n")
+        try world.destroy()
+        #expect(try await client.reply().problem == "unknown-world")
+        #expect(await stream.readToEnd().ending == .closed)
+        #expect(await peer.readToEnd().bytes.isEmpty)
+        #expect(await other.readToEnd().bytes.isEmpty)
+    }
+
     @Test func `a server that says nothing is a 504`() async throws {
         let clock = ManualClock(WallTime(seconds: 1_790_000_000))
         let server = try CannedServer("", closes: false)
@@ -246,5 +347,30 @@ struct ProxyTests {
         #expect(reply.status == 302 && reply.text == "ok")
         #expect(reply.field("Location") == "http://player.test\(played)/login")
         #expect(reply.field("Content-Location") == "\(played)/x")
+    }
+
+    @Test func `clients without a device are told apart by their credentials`() async throws {
+        let pair = try Pair()
+        let profile = "/v1/profiles/user_2"
+        for handle in ["ana", "person2"] { #expect(try await pair.proxy.ask("GET", profile, as: handle).status == 200) }
+        #expect(await pair.proxy.world.conduct.findings.isEmpty)
+        #expect(try await pair.proxy.ask("GET", profile, as: "ana").status == 200)
+        let findings = await pair.proxy.world.conduct.findings
+        #expect(Set(findings.map(\.rule)) == [.downloadedTwice, .refetchedFresh])
+        #expect(findings.allSatisfy { $0.entries == [1, 3] && !$0.detail.contains("unknown") }, "\(findings)")
+    }
+
+    @Test func `a verdict about a client without device and credentials says that the device is unknown`() async throws
+    {
+        let pair = try Pair()
+        let profile = "/v1/profiles/user_2"
+        for _ in 0..<2 { #expect(try await pair.proxy.ask("GET", profile, as: nil).status == 200) }
+        let verdicts = await pair.proxy.world.journal().map(\.verdicts)
+        #expect(verdicts[0] == ["nothing was held"])
+        #expect(!verdicts[1].isEmpty && verdicts[1].allSatisfy { $0.hasSuffix("(device unknown)") }, "\(verdicts)")
+        let device = ["Larder-Device": "phone"]
+        for _ in 0..<2 { #expect(try await pair.proxy.ask("GET", profile, as: nil, fields: device).status == 200) }
+        let known = await pair.proxy.world.journal().last?.verdicts ?? []
+        #expect(!known.isEmpty && !known.joined().contains("unknown"), "\(known)")
     }
 }

@@ -167,4 +167,14 @@ struct ScenarioTests {
             #expect(throws: (any Error).self) { try ControlCommand(["conduct", "--fail-on", text]) }
         }
     }
+
+    @Test func `a scenario that was not exercised names the request that it waits for`() async throws {
+        let run = try ScenarioRun(try scenario("lost-reply"))
+        guard case .notExercised(let reason) = try await run.judge().outcome else {
+            Issue.record("it was exercised")
+            return
+        }
+        #expect(reason.contains("POST /v1/transfers"), "\(reason)")
+        await run.stop()
+    }
 }

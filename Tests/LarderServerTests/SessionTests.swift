@@ -104,6 +104,7 @@ struct SessionTests {
             let reply = try await scene.ask("GET", "/v1/me")
             #expect(reply.status == 200)
             #expect(reply.field("RateLimit") == "\"default\";r=\(left);t=60")
+            #expect(reply.field("RateLimit-Policy") == "\"default\";q=3;w=60")
         }
         scene.clock.advance(by: .seconds(20))
         let rejected = try await scene.ask("GET", "/v1/me")

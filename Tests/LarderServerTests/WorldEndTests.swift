@@ -1,3 +1,4 @@
+import Foundation
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -23,6 +24,62 @@ struct WorldEndTests {
             try world.destroy()
         }
         #expect(gone == nil)
+        await stage.backend.stop()
+    }
+
+    @Test(arguments: ExchangeWait.allCases)
+    func `a destroyed world takes its exchanges along`(wait: ExchangeWait) async throws {
+        let stage = try Stage()
+        let world = try stage.backend.makeWorld(id: "blue")
+        world.clock.freeze()
+        let client = try await wait.begin(stage, world)
+        #expect(try await stage.ask("DELETE", "/_larder/worlds/blue", as: nil).status == 204)
+        switch wait {
+        case .silence: #expect(await client.readToEnd().bytes.isEmpty)
+        case .condition, .conditionByWorldClock:
+            let reply = try await client.reply()
+            #expect(reply.status == 404 && reply.problem == "unknown-world")
+        default: #expect(try await client.reply().status == 200)
+        }
+        await stage.backend.stop()
+    }
+
+    @Test func `the stream of a destroyed world's journal ends`() async throws {
+        let stage = try Stage()
+        let world = try stage.backend.makeWorld(id: "blue")
+        let client = try stage.send("GET", "/_larder/worlds/blue/journal/live", as: nil)
+        _ = try await client.read(until: "blue\n\n")
+        try world.destroy()
+        #expect(await client.readToEnd().ending == .closed)
+        await stage.backend.stop()
+    }
+
+    /// Nothing that needs a long time may hold up the loop, which serves the other worlds.
+    @Test(arguments: ["fork", "snapshots", "reset", "ledger"])
+    func `a control request that needs long does not hold up requests to other worlds`(kind: String) async throws {
+        let stage = try Stage()
+        let world = try stage.backend.makeWorld(id: "blue")
+        let hold = Hold()
+        // A reader keeps the store of the world.
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+                try? world.world.read { _ in
+                    continuation.resume()
+                    hold.wait()
+                }
+            }
+        }
+        let client =
+            switch kind {
+            case "fork": try stage.send("POST", "/_larder/worlds", #"{"from":{"fork":"blue"}}"#, as: nil)
+            case "snapshots": try stage.send("POST", "/_larder/worlds/blue/snapshots", #"{"name":"s"}"#, as: nil)
+            case "reset": try stage.send("POST", "/_larder/worlds/blue/reset", as: nil)
+            default: try stage.send("GET", "/_larder/worlds/blue/oracles/ledger", as: nil)
+            }
+        for _ in 0..<3 { #expect(try await stage.ask("GET", "/v1/feed").status == 200) }
+        #expect(!client.hasNews)
+        hold.open()
+        #expect(try await client.reply().status < 300)
         await stage.backend.stop()
     }
 

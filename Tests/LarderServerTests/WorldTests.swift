@@ -35,7 +35,8 @@ struct WorldTests {
         _ = try stage.backend.makeWorld(id: "checkout")
         let reply = try await stage.ask("GET", "/w/chekout/v1/feed")
         #expect(reply.status == 404 && reply.problem == "unknown-world")
-        #expect(try reply.json["nearest"]?[0] == .string("checkout"))
+        #expect(try reply.json["nearest"] == .array([.string("checkout")]))
+        #expect(try await stage.ask("GET", "/w/nope/v1/feed").json["nearest"] == .array([]))
         await stage.backend.stop()
     }
 
@@ -126,6 +127,36 @@ struct WorldTests {
         #expect(stage.backend.worlds.count == 301)
         try stage.backend.world("w7").destroy()
         #expect(try await stage.ask("GET", "/w/w7/v1/feed").status == 404)
+        await stage.backend.stop()
+    }
+
+    @Test func `two hundred concurrent clients are isolated in worlds of one server`() async throws {
+        let stage = try Stage()
+        let counts = try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 0..<200 {
+                group.addTask {
+                    let world = try stage.backend.makeWorld(id: "test-\(number)")
+                    var once = Fault.Occurrence()
+                    once.count = 1
+                    try world.set(
+                        Fault(id: "lost", .loseReply(.close), when: FaultMatch("POST", "/v1/posts"), occurrence: once)
+                    )
+                    let path = "/w/test-\(number)"
+                    _ = await (try stage.send("POST", path + "/v1/posts", "{\"text\":\"\(number)\"}")).readToEnd()
+                    #expect(try await stage.ask("POST", path + "/v1/posts", "{\"text\":\"\(number)\"}").status == 201)
+                    let feed = try await stage.ask("GET", path + "/v1/feed?limit=3").json["items"]?.array ?? []
+                    let report = await world.verify(
+                        .exactly(2, JournalFilter("POST", "/v1/posts")),
+                        .exactly(1, JournalFilter("GET", "/v1/feed")),
+                        noneOther: true
+                    )
+                    #expect(report.holds, "\(report)")
+                    return feed.count { $0["text"] == .string("\(number)") }
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(counts == Array(repeating: 2, count: 200))
         await stage.backend.stop()
     }
 
@@ -233,6 +264,96 @@ struct WorldTests {
                 "2026-09-21T14:13:50.000Z", "2026-09-21T14:13:40.000Z", "2026-09-21T14:13:30.000Z",
             ]
         )
+        await stage.backend.stop()
+    }
+
+    private static let pictures = #filePath.replacing("Tests/LarderServerTests/WorldTests.swift", with: "Fixtures")
+
+    /// A backend whose people have pictures, with a world `b`.
+    private func pictured() throws -> MockBackend {
+        var configuration = MockBackend.Configuration()
+        configuration.seed = 1
+        configuration.disableConnectionTimeouts()
+        var size = WorldSize()
+        (size.people, size.posts, size.conversations, size.messages, size.transfers) = (4, 20, 0, 0, 0)
+        let backend = try MockBackend.start(.generated(size, picturesFrom: Self.pictures), configuration)
+        _ = try backend.makeWorld(id: "b")
+        return backend
+    }
+
+    private func ask(
+        _ backend: MockBackend,
+        _ method: String,
+        _ target: String,
+        _ body: String = "",
+        _ fields: String = ""
+    ) async throws -> RawReply {
+        let client = try RawClient(port: backend.port)
+        let content = body.isEmpty ? "" : "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n"
+        let head =
+            "\(method) \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer dev-ana\r\n\(fields)\(content)\r\n"
+        try client.send(head + body)
+        return try await client.reply()
+    }
+
+    @Test func `a world that is addressed by path has its own links, and the texts of people unchanged`() async throws {
+        let backend = try pictured()
+        let profile = try await ask(backend, "GET", "/w/b/v1/profiles/user_1")
+        let url = try #require(try profile.json["avatar"]?["url"]?.string)
+        #expect(url.hasPrefix("/w/b/v1/images/"))
+        #expect(try await ask(backend, "GET", url + "?width=64").status == 200)
+        for text in ["/v1/images/hello", #""url":"/v1/images/hello""#] {
+            let quoted = text.replacing("\"", with: "\\\"")
+            let posted = try await ask(backend, "POST", "/w/b/v1/posts", "{\"text\":\"\(quoted)\"}")
+            #expect(posted.status == 201)
+            #expect(try posted.json["text"]?.string == text)
+            let feed = try await ask(backend, "GET", "/w/b/v1/feed?limit=1").json
+            #expect(feed["items"]?[0]?["text"]?.string == text)
+        }
+        let body = #"{\"url\":\"/v1/images/x\"}"#
+        let fault = #"{"match":{"path":"/v1/own"},"action":{"type":"respond","status":200,"body":"\#(body)"}}"#
+        #expect(try await ask(backend, "POST", "/_larder/worlds/b/faults", fault).status == 201)
+        #expect(try await ask(backend, "GET", "/w/b/v1/own").json["url"]?.string == "/v1/images/x")
+        await backend.stop()
+    }
+
+    @Test(arguments: [("gzip", CompressionFormat.gzip), ("deflate", .zlib)])
+    func `a world that is addressed by path is compressed as any other`(_ coding: String, _ format: CompressionFormat)
+        async throws
+    {
+        let backend = try pictured()
+        let target = "/w/b/v1/feed?limit=20"
+        let plain = try await ask(backend, "GET", target)
+        let coded = try await ask(backend, "GET", target, "", "Accept-Encoding: \(coding)\r\n")
+        #expect(coded.field("Content-Encoding") == coding && coded.body.count < plain.body.count / 2)
+        #expect(coded.field("Content-Length") == "\(coded.body.count)")
+        let tag = try #require(coded.field("ETag"))
+        #expect(tag == "\(try #require(plain.field("ETag")).dropLast())-\(coding)\"")
+        var inflater = Inflater(format)
+        var content = [UInt8](repeating: 0, count: 1 << 20)
+        var consumed = 0
+        let count = try inflater.read(content.count, into: &content, from: coded.body.span, consumed: &consumed)
+        #expect(inflater.hasEnded && Array(content[..<count]) == plain.body)
+        #expect(plain.text.contains("\"/w/b/v1/images/"))
+        let fields = "Accept-Encoding: \(coding)\r\nIf-None-Match: \(tag)\r\n"
+        #expect(try await ask(backend, "GET", target, "", fields).status == 304)
+        await backend.stop()
+    }
+
+    @Test func `a restored snapshot sets the date of a clock back, and never its mode`() async throws {
+        let stage = try Stage()
+        let clock = stage.world.clock
+        let time = clock.now
+        try stage.world.takeSnapshot("s")
+        clock.advance(by: .seconds(60))
+        try stage.world.restore("s")
+        #expect(clock.mode == .frozen && clock.now == time)
+        clock.run(factor: 2)
+        try stage.world.restore("s")
+        #expect(clock.mode == .running(factor: 2))
+        clock.followSystem()
+        try stage.world.restore("s")
+        #expect(clock.mode == .real)
         await stage.backend.stop()
     }
 }

@@ -46,6 +46,8 @@ struct DiskStoreTests {
         let list = try #require(try store.list(QueryKey("feed", ["of": "ana", "limit": "20"])))
         #expect(list.query == query)
         #expect(list.entities == [nil, entity, nil])
+        let names = try store.read { (try $0.entityTypes(), try $0.queryNames()) }
+        #expect(names.0 == [entity.key.type] && names.1 == ["feed"])
         query.ids = []
         query.nextCursor = nil
         try store.write { transaction throws in try transaction.put(query) }

@@ -58,8 +58,6 @@ struct TelemetryTotalsTests {
         #expect(abs((totals.all.firstContentHitRate ?? 0) - 2.0 / 3) < 0.001)
         #expect(totals.images[.download]?.maximum == .seconds(1))
         #expect(totals.prefetchedImages[.download]?.maximum == .seconds(2))
-        #expect(totals.prometheus.contains(#"larder_first_content_seconds_count{feature="feed",tier="disk"} 1"#))
-        #expect(totals.prometheus.contains(#"larder_image_seconds_count{stage="download",use="prefetch"} 1"#))
         #expect(totals.json.contains(#""firstContentByTier":{"disk":{"count":1"#))
     }
 
@@ -83,8 +81,6 @@ struct TelemetryTotalsTests {
         )
         #expect(totals.versions.count == TelemetryTotals.namesMaximum)
         #expect(totals.versions["1.0"]?.requests == 2 && totals.versions["1.0"]?.failures == ["timedOut": 1])
-        #expect(totals.prometheus.contains(#"larder_info{session="b\"",version="1.0"} 1"#))
-        #expect(totals.prometheus.contains(#"larder_version_failures_total{version="1.0",code="timedOut"} 1"#))
         #expect(totals.json.contains(#""1.0":{"requests":2,"requestsFailed":1,"failures":{"timedOut":1}}"#))
     }
 
@@ -96,7 +92,6 @@ struct TelemetryTotalsTests {
         let warnings = totals.memoryWarnings
         #expect(warnings.count == 2 && warnings.last.cost == 100 && warnings.last.requests == 4)
         #expect(warnings.maximum.cost == 900 && warnings.maximum.requests == 4 && warnings.maximum.loads == 8)
-        #expect(totals.prometheus.contains(#"larder_memory_warning{figure="requests"} 4"#))
     }
 
     @Test func `identifiers used as names cannot fill memory`() {
@@ -127,31 +122,6 @@ struct TelemetryTotalsTests {
         let requests = (features?["feed"] as? [String: Any])?["requests"] as? [String: Any]
         #expect(requests?["maximum"] as? Int == 30_000_000_000)
         #expect(totals.json == self.totals(Self.everything + [.merged(feature: "a\"\\\n\u{0}\u{1F600}")]).json)
-    }
-
-    @Test func `the Prometheus text parses, is escaped, and its buckets are cumulative`() throws {
-        var totals = totals(Self.everything)
-        totals.add(.request(feature: "a\"b\\c\r\nd", status: 503, duration: .microseconds(5), bytesReceived: 1))
-        let text = totals.prometheus
-        #expect(text.hasSuffix("\n"))
-        // A grammar of the format as a regular expression: comments, or a name, labels with escaped values, and a number.
-        let sample = /[a-z_]+(\{[a-z]+="([^"\\\n]|\\["\\n])*"(,[a-z]+="([^"\\\n]|\\["\\n])*")*\})? (-?[0-9.e+-]+)/
-        var types: Set<String> = []
-        for line in text.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
-            if line.hasPrefix("# TYPE ") {
-                #expect(types.insert(String(line)).inserted, "A metric is told of once: \(line)")
-            } else if !line.hasPrefix("# HELP ") {
-                #expect(line.wholeMatch(of: sample) != nil, "\(line)")
-            }
-        }
-        #expect(text.contains("larder_requests_failed_total{feature=\"a\\\"b\\\\c\r\\nd\"} 1"))
-        let buckets = text.split(separator: "\n")
-            .filter { $0.hasPrefix("larder_request_seconds_bucket{feature=\"feed\"") }
-            .compactMap { $0.split(separator: " ").last.flatMap { Int($0) } }
-        #expect(buckets.count == 15 && buckets == buckets.sorted() && buckets.last == 2)
-        #expect(text.contains("larder_request_seconds_bucket{feature=\"feed\",le=\"0.268435456\"} 1"))
-        #expect(text.contains("larder_request_seconds_count{feature=\"feed\"} 2"))
-        #expect(text.contains("larder_reads_total{feature=\"feed\",tier=\"memory\",result=\"hit\"} 1"))
     }
 
     @Test func `an event is one line of JSON`() throws {

@@ -18,15 +18,6 @@ import Testing
 /// Searches every file of a client for a secret, after each kind of write.
 @Suite("Secrets on disk", .oneMinute)
 struct SecretSearchTests {
-    /// Not a cipher: it only differs from the content.
-    private struct Mask: DiskStore.PayloadTransform {
-        var identifier: String { "mask" }
-
-        func encode(_ payload: [UInt8]) throws -> [UInt8] { payload.map { $0 ^ 0x55 } }
-
-        func decode(_ stored: [UInt8]) throws -> [UInt8] { stored.map { $0 ^ 0x55 } }
-    }
-
     enum Kind: String, CaseIterable {
         case entity, list, request, operation, awaited, rejection, tokens, renewal, image, partialImage, response,
             evicted
@@ -204,7 +195,9 @@ struct SecretSearchTests {
     func `under a transform no file has the secret, and without one a file has it`(_ kind: Kind) async throws {
         let needle = Array(Self.secret.utf8)
         do {
-            let client = try await client(Mask())
+            let client = try await client(
+                DiskStore.EncryptingTransform(keys: [DiskStore.EncryptingTransform.makeKey()])
+            )
             try await write(kind, client)
             #expect(directory.files(with: needle) == [])
             #expect(directory.files.contains { $0.hasPrefix("flight-") })

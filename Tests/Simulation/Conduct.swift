@@ -8,7 +8,7 @@ extension ConductReport.Rule {
         case .keyMissing, .keyChanged: true
         // A client that has not received a reply, or that has lost its memory or its disk, cannot know of it.
         case .retriedTooSoon, .retriedWithoutJitter, .downloadedTwice, .refetchedFresh, .duplicateInFlight,
-            .polledBesideLive:
+            .polledBesideLive, .repeatedInLoop:
             simulation.plan.swarm.isCalm
         }
     }

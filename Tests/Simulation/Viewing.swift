@@ -46,7 +46,7 @@ extension Device {
         case .pressPictures: await pressPictures(&random, client.images)
         default:
             let images = client.images
-            if random.unit() < 0.3 { images.removeAll() } else { images.trimMemory(toShare: random.unit()) }
+            if random.unit() < 0.3 { await images.removeAll() } else { images.trimMemory(toShare: random.unit()) }
         }
     }
 

@@ -4,13 +4,13 @@
 Three client processes write at the pace of active users: two share an account and a directory, the third has its own. A fourth account
 is used by the command `larder`, one process for each message. Every call is logged and synced before and after it. The server keeps its
 state in a database file, gives access tokens of 15 seconds, and is killed and restarted too. Disks that fill up are limits on the size of
-files (RLIMIT_FSIZE), set on running processes and lifted again. After each round the faults end, the outboxes drain, and the logs are
-compared with the database.
+files (RLIMIT_FSIZE), set on running processes and lifted again. After each round the faults end, the outboxes drain, the logs are
+compared with the database, and the server, whose clients have left, must be idle.
 
     make storm MINUTES=30 SEED=11
     python3 Tests/Storm/storm.py --minutes 30 [--seed N] [--directory DIR] [--configuration debug]
 
-Exits with 1 if anything was lost, doubled, reordered or wrongly reported.
+Exits with 1 if anything was lost, doubled, reordered or wrongly reported, or the server is not idle.
 """
 
 import argparse
@@ -33,6 +33,8 @@ import urllib.error
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "Scripts"))
+from idle_check import Busy, expect_idle  # noqa: E402
 
 # Processes of one account share a directory. Each process likes its own posts, so that its last like is known.
 PROCESSES = {
@@ -421,8 +423,14 @@ def main():
             storm.disturb(min(end, time.time() + options.round_seconds))
             storm.heal()
             count = storm.check()
+            try:
+                expect_idle(storm.server.pid)
+            except Busy as finding:
+                storm.report(str(finding))
+                count["not idle"] += 1
             bad = sum(count[name] for name in ("LOST", "DOUBLED", "REORDERED", "WRONGLY REPORTED", "undrained",
-                                               "unresolved", "signed out", "rejected writes", "unbalanced_transfers"))
+                                               "unresolved", "signed out", "rejected writes", "unbalanced_transfers",
+                                               "not idle"))
             attempted, acknowledged = (sum(count[f"{kind} {what}"] for kind in ("message", "like", "transfer"))
                                        for what in ("attempted", "acknowledged"))
             print(f"{storm.kills} client kills, {storm.server_kills} server kills, {storm.full_disks} full disks; {attempted} attempted, "

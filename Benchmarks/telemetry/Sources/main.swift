@@ -2,8 +2,6 @@
 //
 //     swift run telemetry-benchmark http://127.0.0.1:8080 /tmp/somewhere          signs in as ana if necessary, and reads the feed
 //     swift run telemetry-benchmark http://127.0.0.1:8080 /tmp/somewhere offline  the same without a network
-//
-// A third or fourth argument `prometheus` prints the Prometheus text format instead of JSON.
 
 import Foundation
 import Larder
@@ -11,10 +9,9 @@ import LarderDemo
 
 var arguments = Array(CommandLine.arguments.dropFirst())
 let isOffline = arguments.contains("offline")
-let isPrometheus = arguments.contains("prometheus")
-arguments.removeAll { ["offline", "prometheus"].contains($0) }
+arguments.removeAll { $0 == "offline" }
 guard arguments.count == 2 else {
-    print("usage: telemetry-benchmark http://127.0.0.1:8080 DIRECTORY [offline] [prometheus]")
+    print("usage: telemetry-benchmark http://127.0.0.1:8080 DIRECTORY [offline]")
     exit(2)
 }
 
@@ -50,5 +47,5 @@ await show("profile") {
 }
 await show("pull") { "\(try await client.cache.refresh(client.feed.newest).freshness)" }
 let totals = client.telemetry.totals
-print(isPrometheus ? totals.prometheus : totals.json)
+print(totals.json)
 client.close()

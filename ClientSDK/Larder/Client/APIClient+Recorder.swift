@@ -46,9 +46,9 @@ extension APIClient {
     }
 
     /// Removes the recorded events of the account. An open recorder loses its later events with the file.
-    func eraseRecorder() throws(LarderError) {
-        guard let recorderPath, FileManager.default.fileExists(atPath: recorderPath) else { return }
-        do { try FileManager.default.removeItem(atPath: recorderPath) } catch {
+    static func eraseRecorder(at path: String?) throws(LarderError) {
+        guard let path, FileManager.default.fileExists(atPath: path) else { return }
+        do { try FileManager.default.removeItem(atPath: path) } catch {
             throw LarderError(.storage, "The recorded events could not be removed: \(error)", cause: error)
         }
     }

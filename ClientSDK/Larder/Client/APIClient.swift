@@ -93,13 +93,13 @@ public final class APIClient: Sendable {
     let events: Events?
     /// The file of the client's own flight recorder; nil if it has none.
     let recorderPath: String?
-    private let accountDirectories: [String]
+    let accountDirectories: [String]
     let channels: LiveChannelOpener
     let receivedEvents = ReceivedEvents()
     private let limits: LimitController
-    private let services: RunningServices
+    let services: RunningServices
     /// The sign-out in progress, or the one that has succeeded.
-    private let leaving = Mutex<SingleFlight<Void, Void, LarderError>?>(nil)
+    let leaving = Mutex<SingleFlight<Void, Void, LarderError>?>(nil)
 
     /// Opens the client of an account, and starts its services and its outbox. Cost: several milliseconds of disk work.
     ///
@@ -110,7 +110,7 @@ public final class APIClient: Sendable {
     ///     personalise it: read without a session under a name of its own, such as "guest", and open another client for the user.
     ///   - directory: the directory of all accounts. The system must not purge it, because it contains unsent changes.
     ///   - configuration: the settings of cache, session, transport and services.
-    /// - Throws: `.storage` if the account's directory cannot be used.
+    /// - Throws: `.storage` if the account's directory cannot be used, or if a sign-out was interrupted and cannot be finished.
     public init(
         server: String,
         account: String,
@@ -126,6 +126,8 @@ public final class APIClient: Sendable {
         recorderPath = Self.recorderPath(configuration.services, settings)
         accountDirectories = Self.directories(settings, purgeable)
         Self.moveContent(of: &settings, to: purgeable)
+        let secrets = configuration.secrets?(account)
+        try await Self.finishSignOut(accountDirectories, settings, in: purgeable, recorderPath, secrets)
         let telemetry = Self.telemetry(configuration.services, settings, recorderPath)
         let reference = RunningServices.MonitorReference()
         Self.connect(&settings, telemetry, reference)
@@ -155,7 +157,7 @@ public final class APIClient: Sendable {
             cache,
             signIn,
             configuration.session,
-            secrets: configuration.secrets?(account)
+            secrets: secrets
         )
         var source = HTTPSource(
             server,
@@ -272,48 +274,5 @@ public final class APIClient: Sendable {
         services.end()
         images.close()
         cache.close()
-    }
-
-    /// Signs out: ends all tasks, erases the account's data on this device, and then revokes the tokens at the server if it can be reached.
-    ///
-    /// Unsent changes are lost; see `cache.outbox.status`. Nothing is left on the device when the revocation begins, which can take as long
-    /// as a request. From now on new ones are rejected with `.closed`. A call while another one is
-    /// in progress shares its result, and a call after a success does nothing: another client may have opened the account's directory.
-    /// A cancelled caller no longer waits; the sign-out is carried out nevertheless.
-    ///
-    /// - Throws: `.storage` if files could not be removed: call it again. `.cancelled`.
-    public func signOut() async throws(LarderError) {
-        let (flight, isNew) = leaving.withLock { leaving in
-            if let running = leaving { return (running, false) }
-            // No holder leaves it, so it is not cancelled with the last waiter.
-            let flight = SingleFlight<Void, Void, LarderError>(())
-            leaving = flight
-            return (flight, true)
-        }
-        if isNew { flight.run(Task { flight.finish(await self.carryOutSignOut()) }) }
-        try await flight.wait()
-    }
-
-    private func carryOutSignOut() async -> Result<Void, LarderError> {
-        live?.stop()
-        services.end()
-        images.close()
-        cache.outbox.end()
-        let token = await session.forget()
-        images.clearMemory()
-        var failure: LarderError?
-        // Each is tried, whatever becomes of the others. The account's directory contains the others and is the last.
-        for store in [images.configuration.disk, httpStore] {
-            do { try store?.erase() } catch { failure = failure ?? LarderError(error) }
-        }
-        do throws(LarderError) { try eraseRecorder() } catch { failure = failure ?? error }
-        do throws(LarderError) { try cache.erase() } catch { failure = failure ?? error }
-        for directory in accountDirectories {
-            do { try DiskStore.removeEmptyDirectory(directory) } catch { failure = failure ?? LarderError(error) }
-        }
-        if let token { await session.revoke(token) }
-        guard let failure else { return .success(()) }
-        leaving.withLock { $0 = nil }
-        return .failure(failure)
     }
 }

@@ -40,11 +40,13 @@ extension BearerSession {
     /// A failed revocation is reported as `CacheEvent.failed` and ends nothing: the tokens expire on the server. A failed deletion is
     /// reported as `CacheEvent.storageFailed`. It is carried out also if the calling task is cancelled.
     public func signOut() async {
-        if let token = await forget() { await revoke(token) }
+        if let token = await forget().token { await revoke(token) }
     }
 
-    /// Deletes the tokens from memory and from their place, and returns the access token, which is still valid at the server.
-    func forget() async -> String? {
+    /// Deletes the tokens from memory and from their place.
+    ///
+    /// - Returns: the access token, which is still valid at the server, and the error if the tokens are still in their place.
+    func forget() async -> (token: String?, failure: LarderError?) {
         let token = current.withLock { current in
             let token = current.tokens?.access
             current.tokens = nil
@@ -53,8 +55,7 @@ extension BearerSession {
         }
         announce()
         // In a task of its own, so that a cancelled caller does not leave the tokens behind.
-        await Task { await deleteStored() }.value
-        return token
+        return (token, await Task { await deleteStored() }.value)
     }
 
     /// Tokens that are not revoked expire on the server.

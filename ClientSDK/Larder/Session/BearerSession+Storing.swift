@@ -107,15 +107,20 @@ extension BearerSession {
         }
     }
 
-    func deleteStored() async {
+    /// Deletes the tokens from their place.
+    ///
+    /// - Returns: the error of the place, which is also reported.
+    func deleteStored() async -> LarderError? {
         do throws(LarderError) {
             // After a change that is being stored. A sign-in since then has put its tokens in place.
             try await storing.run { () async throws(LarderError) in
                 guard current.withLock({ $0.tokens == nil }) else { return }
                 try await secrets?.delete(Self.secretName)
             }
+            return nil
         } catch {
             cache.configuration.onEvent(.storageFailed(error))
+            return error
         }
     }
 

@@ -15,7 +15,7 @@ struct Arguments {
         case outbox(OutboxAction)
         case cache(CacheAction)
         case images(draw: String?)
-        case doctor(TelemetryFormat?)
+        case doctor
         case login
         case logout(isForced: Bool)
         case tour(TourOrder)
@@ -37,11 +37,6 @@ struct Arguments {
         case clear
         case trim(bytes: Int64)
         case export(path: String)
-    }
-
-    /// The output format of `doctor --telemetry`.
-    enum TelemetryFormat: String, CaseIterable {
-        case json, prometheus
     }
 
     /// A field of a profile and its new value.
@@ -73,8 +68,6 @@ struct Arguments {
     var color = Color.auto
     var limit: Int?
     var width: Int?
-    /// How `images --draw` draws; nil: as the terminal can.
-    var graphics: TerminalGraphics?
     var seconds: Int?
     /// The file of an app's flight recorder, for `doctor`.
     var recorder: String?
@@ -133,7 +126,6 @@ struct Arguments {
         var tasks = TaskOptions()
         var page: String?
         var child: String?
-        var telemetry: TelemetryFormat?
         var note = ""
         var isForced = false
         var wantsHelp = false
@@ -174,7 +166,6 @@ struct Arguments {
         case "--edit": flags.edits.append(try Self.edit(try FlagParser.value(name, inline, &rest)))
         case "--limit": limit = try FlagParser.number(name, inline, &rest, 1...50)
         case "--width": width = try FlagParser.number(name, inline, &rest, 2...4_096)
-        case "--graphics": graphics = try Self.graphics(try FlagParser.value(name, inline, &rest))
         case "--seconds": seconds = try FlagParser.number(name, inline, &rest, 1...86_400)
         case "--timeout": timeout = try FlagParser.number(name, inline, &rest, 1...3_600)
         case "--wait": drainTimeout = try FlagParser.number(name, inline, &rest, 0...3_600)
@@ -185,12 +176,6 @@ struct Arguments {
                 throw UsageError(message: "--policy requires one of \(names), not '\(text)'")
             }
             policy = (text, value)
-        case "--telemetry":
-            let text = try FlagParser.value(name, inline, &rest)
-            guard let value = TelemetryFormat(rawValue: text) else {
-                throw UsageError(message: "--telemetry requires json or prometheus, not '\(text)'")
-            }
-            flags.telemetry = value
         case "--colour", "--color":
             let text = try FlagParser.value(name, inline, &rest)
             guard let value = Color(rawValue: text) else {
@@ -264,18 +249,11 @@ struct Arguments {
             try check("cache stats | clear | trim BYTES | export FILE", 1...2)
             return .cache(try cache(words))
         case "images":
-            try check(
-                "images [--limit N] [--width N] [--draw POST|IMAGE [--graphics auto|kitty|sixel|blocks]]",
-                0...0,
-                ["--limit", "--draw", "--width", "--graphics"]
-            )
-            if flags.draw == nil, flags.given.contains("--graphics") {
-                throw UsageError(message: "--graphics requires --draw POST|IMAGE")
-            }
+            try check("images [--limit N] [--width N] [--draw POST|IMAGE]", 0...0, ["--limit", "--draw", "--width"])
             return .images(draw: flags.draw)
         case "doctor":
-            try check("doctor [--telemetry json|prometheus] [--recorder FILE]", 0...0, ["--telemetry", "--recorder"])
-            return .doctor(flags.telemetry)
+            try check("doctor [--recorder FILE]", 0...0, ["--recorder"])
+            return .doctor
         case "tour":
             let names = TourOrder.Name.allCases.map(\.rawValue)
             try check("tour [CHAPTER]… [--html FILE]", 0...names.count, ["--html", "--child"])
@@ -294,15 +272,6 @@ struct Arguments {
             return .logout(isForced: flags.isForced)
         default: throw UsageError(message: "unknown command '\(name)'; 'larder help' lists the commands")
         }
-    }
-
-    /// Nil for `auto`.
-    private static func graphics(_ text: String) throws(UsageError) -> TerminalGraphics? {
-        if text == "auto" { return nil }
-        guard let graphics = TerminalGraphics(rawValue: text) else {
-            throw UsageError(message: "--graphics requires auto, kitty, sixel or blocks, not '\(text)'")
-        }
-        return graphics
     }
 
     private static func outbox(_ words: [String]) throws(UsageError) -> OutboxAction {

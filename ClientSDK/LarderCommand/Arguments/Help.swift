@@ -27,7 +27,7 @@ enum Help {
           tasks [--status S] [--assignee WHO] [--due DATE] [--sort due|newest]
                                             tasks that are not done; S is open, started, done or all
           images                            fetch the images of the feed and show which tier served them
-          images --draw POST|IMAGE          draw one image in the terminal; --graphics auto, kitty, sixel or blocks
+          images --draw POST|IMAGE          draw one image in the terminal
 
         WRITE
           like POST, unlike POST            shown at once; queued until the server confirms it
@@ -43,7 +43,6 @@ enum Help {
           outbox [send|retry ID|drop ID]    unsent and rejected operations
           cache stats|clear|trim BYTES|export FILE
           doctor                            check stores, outbox, network, memory and earlier runs
-          doctor --telemetry FORMAT         measurements of earlier runs, as json or prometheus
           doctor --recorder FILE            the same of an app, from the file of its flight recorder
           login, logout [--force]           logout erases all data of the account on this device
 

@@ -2,7 +2,7 @@
 struct TourOrder: Sendable {
     /// The chapters in their order.
     enum Name: String, CaseIterable {
-        case tiers, death, reads, taps, lifetimes, invalidation, paging, eviction, policies, budgets, pressure, features
+        case tiers, death, reads, taps, invalidation, paging, eviction, policies, budgets, pressure, features
 
         var title: String {
             switch self {
@@ -10,7 +10,6 @@ struct TourOrder: Sendable {
             case .death: "Process death"
             case .reads: "Reads, step by step"
             case .taps: "One tap with two strategies"
-            case .lifetimes: "Lifetime"
             case .invalidation: "Lifetime, version and event"
             case .paging: "Pages by position and by cursor"
             case .eviction: "Eviction, step by step"

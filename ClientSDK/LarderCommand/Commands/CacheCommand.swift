@@ -22,7 +22,7 @@ struct CacheCommand {
             try imageStore().removeAllItems()
             try maintain(disk)
         case .trim(let bytes): try trim(disk, to: bytes)
-        case .export(let path): return try export(disk, to: path)
+        case .export(let path): return try export(disk, imageStore(), to: path)
         }
         try show(try StoreSummary(disk), try StoreSummary(imageStore()), action)
     }
@@ -56,9 +56,11 @@ struct CacheCommand {
             statistics = try disk.statistics()
             counts = try disk.read { transaction in
                 var counts: [(String, Int)] = []
-                for type in StoreExport.types { counts.append((type, try transaction.entityIDs(ofType: type).count)) }
+                for type in try transaction.entityTypes() {
+                    counts.append((type, try transaction.entityIDs(ofType: type).count))
+                }
                 var lists = 0
-                for name in StoreExport.lists { lists += try transaction.queryKeys(named: name).count }
+                for name in try transaction.queryNames() { lists += try transaction.queryKeys(named: name).count }
                 counts.append(("list", lists))
                 counts.append(("record", try transaction.recordKeys(startingWith: "").count))
                 return counts.filter { $0.1 > 0 }
@@ -105,8 +107,11 @@ struct CacheCommand {
 
     // MARK: Export
 
-    private func export(_ disk: DiskStore, to path: String) throws {
-        let document = try StoreExport.json(disk, now: context.now)
+    private func export(_ disk: DiskStore, _ images: DiskStore, to path: String) throws {
+        var members: [(String, JSONValue?)] = [("exportedAt", .string(context.now.rfc3339()))]
+        members += try StoreContent.members(disk)
+        members.append(("images", JSONValue.members(try StoreContent.members(images))))
+        let document = JSONValue.members(members)
         var writer = JSONWriter(capacity: 1 << 20)
         writer.value(document)
         if path == "-" { return terminal.write(String(decoding: writer.bytes, as: UTF8.self) + "\n") }
@@ -125,40 +130,45 @@ struct CacheCommand {
     }
 }
 
-/// Exports the content of a store as JSON.
-enum StoreExport {
-    static let types = ["profile", "post", "conversation", "message"]
-    static let lists = ["feed", "conversations", "messages", "people"]
-
-    /// Entities and lists. Tokens are secret and left out; the outbox is not part of the cache.
-    static func json(_ disk: DiskStore, now: WallTime) throws -> JSONValue {
-        try disk.read { transaction in
-            var (entities, lists): ([JSONValue], [JSONValue]) = ([], [])
-            for type in types {
-                for id in try transaction.entityIDs(ofType: type) {
-                    guard let entity = try transaction.entity(EntityKey(type: type, id: id)) else { continue }
-                    entities.append(try json(entity))
-                }
+/// Reads all entities and lists of a store.
+enum StoreContent {
+    /// Calls the functions with each item, in order of types and keys. Damaged ones are left out, and reported by the store.
+    static func visit(
+        _ disk: DiskStore,
+        entity visitEntity: (DiskEntity) throws -> Void,
+        list visitList: (DiskQuery) throws -> Void
+    ) throws {
+        let (entities, lists) = try disk.read { transaction in
+            let entities = try transaction.entityTypes().flatMap { type in
+                try transaction.entityIDs(ofType: type).map { EntityKey(type: type, id: $0) }
             }
-            for name in Self.lists {
-                for key in try transaction.queryKeys(named: name) {
-                    guard let list = try transaction.query(key) else { continue }
-                    lists.append(json(list))
-                }
-            }
-            return .members([
-                ("exportedAt", .string(now.rfc3339())), ("entities", .array(entities)), ("lists", .array(lists)),
-            ])
+            let lists = try transaction.queryNames().flatMap { try transaction.queryKeys(named: $0) }
+            return (entities, lists)
         }
+        for key in entities { if let entity = try disk.entity(key) { try visitEntity(entity) } }
+        for key in lists { if let list = try disk.query(key) { try visitList(list) } }
     }
 
-    private static func json(_ entity: DiskEntity) throws -> JSONValue {
-        .members([
+    /// Entities and lists as JSON. Tokens are secret and left out; the outbox is not part of the cache.
+    static func members(_ disk: DiskStore) throws -> [(String, JSONValue?)] {
+        var (entities, lists): ([JSONValue], [JSONValue]) = ([], [])
+        try visit(disk) {
+            entities.append(json($0))
+        } list: {
+            lists.append(json($0))
+        }
+        return [("entities", .array(entities)), ("lists", .array(lists))]
+    }
+
+    /// Content that is no JSON, such as a picture, is described by its length.
+    private static func json(_ entity: DiskEntity) -> JSONValue {
+        let value = try? JSONParser.parse(entity.payload)
+        return .members([
             ("type", .string(entity.key.type)), ("id", .string(entity.key.id)),
             ("version", entity.version.map { .integer($0) }), ("etag", entity.entityTag.map { .string($0) }),
             ("fetchedAt", .string(entity.fetchedAt.rfc3339())), ("validatedAt", .string(entity.validatedAt.rfc3339())),
             ("expiresAt", .string(entity.expiresAt.rfc3339())), ("isInvalidated", .bool(entity.isInvalidated)),
-            ("value", try JSONParser.parse(entity.payload)),
+            ("byteCount", .integer(Int64(entity.payload.count))), ("value", value),
         ])
     }
 

@@ -17,20 +17,15 @@ struct DoctorCommand {
         var details: [(String, JSONValue?)] = []
     }
 
-    func run(_ format: Arguments.TelemetryFormat?) async throws {
+    func run() async throws {
         let recorder = context.arguments.recorder
         let history =
             recorder.map { RunHistory(paths: [$0]) } ?? RunHistory(directory: context.runsDirectory)
         if recorder != nil, let problem = history.problems.first { throw Failure(problem) }
-        switch format {
-        case .json: return terminal.line(history.totals.json)
-        // The text ends with a line break.
-        case .prometheus: return terminal.write(history.totals.prometheus)
-        case nil: break
-        }
         guard recorder == nil else { return try report(history) }
         var findings = [await server(), session()]
-        findings += [try store("data", context.cache.disk), try imageStore(), outbox(), sync(), network(), memory()]
+        findings += [try store("data", context.cache.disk), try store("images", imageStore())]
+        findings += [outbox(), sync(), network(), memory()]
         findings.append(runs(history))
         if terminal.isJSON {
             let members = findings.map { finding -> (String, JSONValue?) in
@@ -90,27 +85,39 @@ struct DoctorCommand {
 
     // MARK: Stores
 
-    private func imageStore() throws -> Finding {
+    private func imageStore() throws -> DiskStore {
+        // What was found in the store of data is not reported again.
+        context.events.forgetDamage()
         var configuration = DiskStore.Configuration(directory: context.imagesDirectory)
         let events = context.events
         configuration.onEvent = { events.note($0) }
-        return try store("images", DiskStore(configuration))
+        return try DiskStore(configuration)
     }
 
     /// Reads everything once, which verifies all checksums.
     private func store(_ name: String, _ disk: DiskStore?) throws -> Finding {
         guard let disk else { return Finding(name: name, text: "in memory only", isHealthy: true) }
-        _ = try StoreExport.json(disk, now: context.now)
+        var (entities, lists) = (0, 0)
+        try StoreContent.visit(disk) { _ in
+            entities += 1
+        } list: { _ in
+            lists += 1
+        }
         let records = try disk.read { transaction in
             let keys = try transaction.recordKeys(startingWith: "")
             var count = 0
             for key in keys { if try transaction.record(key) != nil { count += 1 } }
             return count
         }
-        let statistics = try disk.statistics()
         let damage = context.events.damage
+        // Damaged rows leave the store with its next change.
+        if damage.discards > 0 { while try !disk.maintain().isDone {} }
+        let statistics = try disk.statistics()
         let isHealthy = damage.discards == 0 && damage.recoveries.isEmpty
-        let health = isHealthy ? "all checksums match" : "\(damage.discards) damaged records removed"
+        let health =
+            isHealthy
+            ? "the checksums of \(entities) entities, \(lists) lists and \(records) records match"
+            : "\(damage.discards) damaged items removed"
         let recoveries = damage.recoveries.map { "; \($0)" }.joined()
         return Finding(
             name: name,
@@ -120,7 +127,9 @@ struct DoctorCommand {
             isHealthy: isHealthy,
             details: [
                 ("items", .integer(Int64(statistics.items))), ("bytes", .integer(statistics.bytes)),
-                ("fileBytes", .integer(statistics.databaseBytes)), ("records", .integer(Int64(records))),
+                ("fileBytes", .integer(statistics.databaseBytes)), ("entities", .integer(Int64(entities))),
+                ("lists", .integer(Int64(lists))), ("records", .integer(Int64(records))),
+                ("damaged", .integer(Int64(damage.discards))),
             ]
         )
     }
@@ -176,14 +185,14 @@ struct DoctorCommand {
     }
 
     private func memory() -> Finding {
-        let source = MemoryGuard.systemSource()
-        let memory = MemoryGuard(source: source)
-        let state = memory.current
+        let (signal, explanation) = MemoryGuard.systemPressure()
+        let level = signal.map { "\($0.level)" } ?? "unknown"
+        let cause = signal?.cause ?? "no figure can be read"
         return Finding(
             name: "memory",
-            text: "\(state.told): \(state.cause); \(memory.explanation)",
-            isHealthy: state.told == .normal,
-            details: [("level", .string("\(state.told)")), ("cause", .string(state.cause))]
+            text: "\(level): \(cause); \(explanation)",
+            isHealthy: signal?.level ?? .normal == .normal,
+            details: [("level", .string(level)), ("cause", .string(cause))]
         )
     }
 }

@@ -126,14 +126,12 @@ struct ImagesCommand {
     // MARK: Drawing
 
     /// The size in pixels at which an image is drawn: the width of the terminal, or `--width` columns.
-    private func target(_ graphics: TerminalGraphics) -> ImageTarget {
+    private var target: ImageTarget {
         let (columns, rows) = terminal.isTerminal ? terminal.size : (64, 32)
         let width = context.arguments.width ?? columns
         // A cell is about twice as high as it is wide.
         let height = context.arguments.width == nil ? max(1, rows - 3) : width
-        guard graphics != .blocks else { return ImageTarget(width: width, height: height * 2) }
-        let cell = terminal.cell
-        return ImageTarget(width: min(width * cell.width, 4_096), height: min(height * cell.height, 4_096))
+        return ImageTarget(width: width, height: height * 2)
     }
 
     private func draw(_ name: String) async throws {
@@ -147,8 +145,7 @@ struct ImagesCommand {
             path = image.url
             title = image.alt
         }
-        let graphics = context.arguments.graphics ?? terminal.graphics(context.uptime)
-        let target = target(graphics)
+        let target = target
         var wanted = request(path, side: target.width)
         wanted.target = target
         wanted.priority = .highest
@@ -174,12 +171,7 @@ struct ImagesCommand {
                 ])
             )
         }
-        if let sequence = graphics.sequence(image) {
-            terminal.line(sequence)
-        } else {
-            let lines = terminal.hasColor ? HalfBlocks.lines(image) : HalfBlocks.shades(image)
-            for line in lines { terminal.line(line) }
-        }
+        for line in terminal.hasColor ? HalfBlocks.lines(image) : HalfBlocks.shades(image) { terminal.line(line) }
         terminal.line(
             TextWidth.clean(title)
                 + terminal.paint(

@@ -27,6 +27,8 @@ final class CacheEventLog: Sendable {
     /// Damaged records that were discarded, and stores that were rebuilt.
     var damage: (discards: Int, recoveries: [String]) { state.withLock { ($0.discards, $0.recoveries) } }
 
+    func forgetDamage() { state.withLock { ($0.discards, $0.recoveries) = (0, []) } }
+
     func note(_ event: CacheEvent) {
         switch event {
         case .operation(_, let id, let outcome):

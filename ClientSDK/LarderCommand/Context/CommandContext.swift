@@ -92,7 +92,7 @@ final class CommandContext: Sendable {
                 monitor: monitor,
                 makeRequestID: requests.map { log in { @Sendable in log.makeID() } },
                 onExchange: { exchange in
-                    telemetry.record(exchange, feature: RunRecorder.feature(exchange.request))
+                    telemetry.record(exchange, feature: LarderClient.feature(of: exchange.request))
                     requests?.note(exchange)
                 }
             )

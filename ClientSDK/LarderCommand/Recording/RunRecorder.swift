@@ -83,29 +83,4 @@ final class RunRecorder: Sendable {
     func note(_ event: CacheEvent) { telemetry.record(event) }
 
     func note(_ event: ImagePipeline.Event) { telemetry.record(event) }
-
-    private static let images = "images"
-
-    /// The feature of a request: the name of its resource, so that reads and requests are counted together.
-    static func feature(_ request: TransportRequest) -> String {
-        guard let start = request.url.firstRange(of: "/v1/")?.upperBound else {
-            return request.url.hasSuffix("/healthz") ? "health" : TelemetryTotals.other
-        }
-        let path = request.url[start...].prefix { $0 != "?" }.split(separator: "/")
-        let isPart = path.count > 2
-        return switch path.first {
-        case "feed": "feed"
-        case "posts": "post"
-        case "likes": "like"
-        case "me": "profile"
-        case "profiles": path.count > 1 ? "profile" : "people"
-        case "accounts": isPart ? "transactions" : "accounts"
-        case "transfers": "transfer"
-        case "conversations": isPart ? "messages" : "conversations"
-        case "changes", "live": "changes"
-        case "images": images
-        case "sessions": "session"
-        default: TelemetryTotals.other
-        }
-    }
 }

@@ -16,12 +16,9 @@ struct Terminal: Sendable {
     let hasColor: Bool
     /// Whether the output is JSON.
     let isJSON: Bool
-    /// What the environment says about graphics; nil: nothing.
-    let statedGraphics: TerminalGraphics?
 
     init(_ arguments: Arguments, environment: [String: String]) {
         isJSON = arguments.isJSON
-        statedGraphics = TerminalGraphics(environment: environment)
         isTerminal = isatty(STDOUT_FILENO) == 1 && !arguments.isJSON
         hasColor =
             switch arguments.color {

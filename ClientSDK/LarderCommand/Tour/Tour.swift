@@ -57,7 +57,6 @@ extension TourScene {
         case .death: try await death()
         case .reads: try await reads()
         case .taps: try await taps()
-        case .lifetimes: try await lifetimes()
         case .invalidation: try await invalidation()
         case .paging: try await paging()
         case .eviction: try await eviction()

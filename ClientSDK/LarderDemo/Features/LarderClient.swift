@@ -147,16 +147,23 @@ public final class LarderClient: Sendable {
         return (parts[(version + 1)...], mark < url.endIndex ? url[url.index(after: mark)...] : "")
     }
 
-    /// The feature of a request for telemetry: the resource that the first path segment stands for.
-    static func feature(of request: TransportRequest) -> String {
-        guard let name = endpoint(of: request).parts.first, !name.isEmpty else { return "other" }
-        switch name {
-        case "profiles", "me": return "profile"
+    /// The feature of a request for telemetry: the name of its resource, so that reads and requests are counted together.
+    public static func feature(of request: TransportRequest) -> String {
+        let parts = endpoint(of: request).parts
+        switch parts.first {
+        case "feed": return "feed"
         case "posts": return "post"
         case "likes": return "like"
+        case "me": return "profile"
+        case "profiles": return parts.count > 1 ? "profile" : "people"
+        case "accounts": return parts.count > 2 ? "transactions" : "accounts"
         case "transfers": return "transfer"
-        case "tasks": return "task"
-        default: return String(name)
+        case "conversations": return parts.count > 2 ? "messages" : "conversations"
+        case "tasks": return parts.count > 1 ? "task" : "tasks"
+        case "changes", "live": return "changes"
+        case "images": return "images"
+        case "sessions": return "session"
+        default: return "other"
         }
     }
 

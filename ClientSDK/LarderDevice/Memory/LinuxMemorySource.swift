@@ -78,17 +78,30 @@ import LarderEvents
 
             /// Reads all signals; returns the timeout until the next look.
             func look(_ ready: [Int16]) -> Int32 {
-                var worst = MemoryGuard.Signal(.normal, cause: "no pressure")
-                func raise(_ level: MemoryLevel, _ cause: String) {
-                    if level > worst.level { worst = MemoryGuard.Signal(level, cause: cause) }
-                }
+                var signal = read()
                 for (trigger, events) in zip(plan.triggers, ready) where events != 0 {
                     if events & Int16(POLLERR) != 0 {
                         // The group or its file was removed.
                         state.withLock { $0.hasLostTriggers = true }
-                    } else {
-                        raise(trigger.level, "a trigger on memory stalls fired")
+                    } else if trigger.level > signal.level {
+                        signal = MemoryGuard.Signal(trigger.level, cause: "a trigger on memory stalls fired")
                     }
+                }
+                let isWorthTelling = state.withLock { state in
+                    let wasRaised = state.isRaised
+                    state.isRaised = signal.level > .normal
+                    return wasRaised || state.isRaised
+                }
+                if isWorthTelling { observers.tell(signal) }
+                // A trigger fires once in its window, so the end of the pressure is polled.
+                return mustRead || signal.level > .normal ? interval : -1
+            }
+
+            /// The worst of the figures now.
+            func read() -> MemoryGuard.Signal {
+                var worst = MemoryGuard.Signal(.normal, cause: "no pressure")
+                func raise(_ level: MemoryLevel, _ cause: String) {
+                    if level > worst.level { worst = MemoryGuard.Signal(level, cause: cause) }
                 }
                 if let stall = plan.stall.flatMap(readText).flatMap({ PressureStall($0) }) {
                     raise(
@@ -102,15 +115,7 @@ import LarderEvents
                     let share = group.share.map { "\(Int($0 * 100)) % of its limit" } ?? "no limit"
                     raise(rules.level(group, since: old), "the control group uses \(share)")
                 }
-                let signal = worst
-                let isWorthTelling = state.withLock { state in
-                    let wasRaised = state.isRaised
-                    state.isRaised = signal.level > .normal
-                    return wasRaised || state.isRaised
-                }
-                if isWorthTelling { observers.tell(signal) }
-                // A trigger fires once in its window, so the end of the pressure is polled.
-                return mustRead || signal.level > .normal ? interval : -1
+                return worst
             }
         }
 
@@ -141,6 +146,9 @@ import LarderEvents
             let end = thread == nil ? ["There are no descriptors left for a thread that watches."] : []
             explanation = (plan.reasons + end).joined(separator: " ")
         }
+
+        /// Reads the figures now.
+        func read() -> MemoryGuard.Signal { watcher.read() }
 
         /// Calls `body` with each report, on the source's own thread.
         func observe(_ body: @escaping @Sendable (MemoryGuard.Signal) -> Void) -> EventRegistration {

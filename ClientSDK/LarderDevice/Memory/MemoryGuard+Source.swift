@@ -46,4 +46,15 @@ extension MemoryGuard {
             ManualSource()
         #endif
     }
+
+    /// The pressure that the system reports now, and where it was read; nil if the system has no signal. Cost: some reads of files of the
+    /// kernel.
+    package static func systemPressure() -> (signal: Signal?, explanation: String) {
+        #if os(Linux)
+            let source = LinuxMemorySource()
+            return (source.isWatching ? source.read() : nil, source.explanation)
+        #else
+            return (nil, "This system has no signal.")
+        #endif
+    }
 }

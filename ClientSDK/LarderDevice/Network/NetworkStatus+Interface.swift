@@ -65,7 +65,8 @@ extension NetworkStatus {
             self.addresses = addresses
         }
 
-        /// Whether it can carry requests to other machines.
+        /// Whether it can carry requests to other machines. A default route is not asked for: the server may be in the interface's own
+        /// network, such as a local network without a router or a bridge of containers.
         public var isUsable: Bool { isUp && isRunning && !isLoopback && addresses.contains(where: \.isRoutable) }
     }
 }

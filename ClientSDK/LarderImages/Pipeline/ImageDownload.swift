@@ -19,6 +19,8 @@ struct ImageDownload {
     private var partial = PartialImage()
     /// Whether parts may be stored; false until a response head allows it.
     private var mayKeep = false
+    /// Whether caches on the way are bypassed, because what they sent was damaged.
+    private var reloads: Bool
 
     private var url: String { order.key.url }
 
@@ -38,6 +40,7 @@ struct ImageDownload {
         self.stored = stored
         self.entries = entries
         self.conditions = conditions
+        reloads = order.options.contains(.mustReload)
     }
 
     /// - Parameters:
@@ -85,6 +88,7 @@ struct ImageDownload {
             if failure.code == .damaged {
                 loader.report { [url] in .damaged(url: url, origin: .network) }
                 drop()
+                reloads = true
             }
             let now = loader.uptime.uptime
             if partial.isResumable, partial.bytes.count > had {
@@ -117,6 +121,7 @@ struct ImageDownload {
         var request = order.request
         // Pictures are compressed already, and a part of coded content could not be resumed or compared with a digest.
         if !request.fields.contains(.acceptEncoding) { request.fields.set(.acceptEncoding, "identity") }
+        if reloads { request.fields.set(.cacheControl, "no-cache") }
         if partial.isResumable, let tag = partial.entityTag {
             request.fields.set(.range, "bytes=\(partial.bytes.count)-")
             request.fields.set(.ifRange, tag.description)
@@ -257,7 +262,8 @@ struct ImageDownload {
                 request.fields,
                 loader.terms.policy
             ),
-            let bytes = entry.bodyID == stored?.entry.bodyID
+            // An entry whose file cannot be read confirms nothing.
+            let bytes = try? entry.bodyID == stored?.entry.bodyID
                 ? stored?.bytes : loader.store.body(entry, order.key)
         else { return nil }
         let renewed = HTTPCacheValidation.freshened(

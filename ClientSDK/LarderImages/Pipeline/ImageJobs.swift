@@ -40,6 +40,8 @@ struct ImageJob {
     var damages = 0
     /// What could be decoded of damaged bytes, to be shown if they cannot be fetched again.
     var partial: (image: DecodedImage, origin: ImagePipeline.Origin)?
+    /// The running preview.
+    var preview: Task<Void, Never>?
     /// The detail of the last preview; 0 before the first one.
     var previewDetail = 0
     var previewsFrom = 0

@@ -1,5 +1,6 @@
 import LarderHTTP
 import LarderHTTPCache
+import LarderStorage
 import LarderTime
 import LarderTransport
 
@@ -177,21 +178,20 @@ struct ImageLoader: Sendable {
         )
     }
 
-    /// The file of a stored response if it is whole, or no bytes for a redirect; a damaged one is removed.
+    /// The file of a stored response if it is whole, or no bytes for a redirect. A damaged one is removed; one that cannot be read now
+    /// stays.
     private func file(of entry: HTTPCacheEntry, _ order: Order) -> [UInt8]? {
-        guard let bytes = store.body(entry, order.key) else {
-            report { .damaged(url: order.key.url, origin: .disk) }
-            store.remove(entry.bodyID, order.key, epoch: order.epoch)
-            return nil
-        }
-        if redirect(entry, order) != nil { return bytes }
         do {
-            try decoders.decoder(for: bytes).verify(bytes)
-            return bytes
-        } catch {
-            report { .damaged(url: order.key.url, origin: .disk) }
-            store.remove(entry.bodyID, order.key, epoch: order.epoch)
-            return nil
+            if let bytes = try store.body(entry, order.key) {
+                if redirect(entry, order) != nil { return bytes }
+                try decoders.decoder(for: bytes).verify(bytes)
+                return bytes
+            }
+        } catch is DiskError { return nil } catch {
+            // The file fails its own checks.
         }
+        report { .damaged(url: order.key.url, origin: .disk) }
+        store.remove(entry.bodyID, order.key, epoch: order.epoch)
+        return nil
     }
 }

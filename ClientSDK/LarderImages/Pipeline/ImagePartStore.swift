@@ -3,7 +3,6 @@ import LarderHTTP
 import LarderHTTPCache
 import LarderStorage
 import LarderTime
-import Synchronization
 
 /// The parts of interrupted downloads on disk, written while they arrive, so that a download resumes after the process died.
 ///
@@ -15,18 +14,11 @@ final class ImagePartStore: Sendable {
     static let pieceLength = 128 << 10
     private static let prefix = "image.part/"
 
-    private struct Known {
-        var count: Int
-        var writtenAt: WallTime
-    }
-
     private let disk: DiskStore
     private let clock: any WallClock
     private let bytesMaximum: Int
     private let lifetime: Duration
     private let report: @Sendable (DiskError) -> Void
-    /// The known parts; nil before the store was read.
-    private let known = Mutex<[String: Known]?>(nil)
 
     init(
         _ disk: DiskStore,
@@ -46,10 +38,11 @@ final class ImagePartStore: Sendable {
     func read(_ key: ImageSourceKey) -> PartialImage? {
         let name = Self.name(key)
         do {
+            var isStored = false
             let part = try disk.read { transaction -> PartialImage? in
-                guard let record = try transaction.record(name), let head = Self.head(record.payload) else {
-                    return nil
-                }
+                guard let record = try transaction.record(name) else { return nil }
+                isStored = true
+                guard let head = Self.head(record.payload) else { return nil }
                 // After the clock was set back, ages are unknown.
                 guard clock.now >= record.recordedAt, clock.now < record.expiresAt else { return nil }
                 var part = PartialImage(
@@ -68,7 +61,7 @@ final class ImagePartStore: Sendable {
             }
             if let part, part.isResumable { return part }
             // An unusable part is not read again.
-            if try index()[name] != nil { remove(key) }
+            if isStored { remove(key) }
         } catch {
             report(DiskError(error))
         }
@@ -76,7 +69,9 @@ final class ImagePartStore: Sendable {
     }
 
     /// Writes the bytes that are not on disk yet; false if the part is not kept. Parts that cannot be resumed are not written.
-    func write(_ part: inout PartialImage, for key: ImageSourceKey) -> Bool {
+    ///
+    /// - Parameter isWanted: asked within the transaction; false: nothing is written.
+    func write(_ part: inout PartialImage, for key: ImageSourceKey, if isWanted: () -> Bool) -> Bool {
         guard part.isResumable, part.bytes.count <= bytesMaximum else { return false }
         guard part.bytes.count > part.keptCount else { return true }
         let name = Self.name(key)
@@ -93,8 +88,8 @@ final class ImagePartStore: Sendable {
         )
         let tag = part.entityTag
         do {
-            _ = try index()
-            let removed = try disk.write { transaction -> [String] in
+            let isWritten = try disk.write { transaction -> Bool in
+                guard isWanted() else { return false }
                 // Another process may have replaced the part with another file's: then all pieces are written again.
                 let old = try transaction.read { try $0.record(name) }.flatMap { Self.head($0.payload) }
                 let isSame = old.map { $0.entityTag == tag && $0.bodyCount >= start } ?? (start == 0)
@@ -108,14 +103,10 @@ final class ImagePartStore: Sendable {
                 }
                 let head = HTTPCacheEntry.encode([entry])
                 try transaction.put(DiskRecord(name, payload: head, recordedAt: now, expiresAt: expires))
-                let leaving = makeRoom(for: name, bytes.count, now)
-                for (name, count) in leaving { try Self.remove(name, count, transaction) }
-                return leaving.map(\.name)
+                try makeRoom(for: name, bytes.count, now, transaction)
+                return true
             }
-            known.withLock { known in
-                known?[name] = Known(count: bytes.count, writtenAt: now)
-                for name in removed { known?[name] = nil }
-            }
+            guard isWritten else { return false }
             part.keptCount = bytes.count
             return true
         } catch {
@@ -128,51 +119,48 @@ final class ImagePartStore: Sendable {
     func remove(_ key: ImageSourceKey) {
         let name = Self.name(key)
         do {
-            guard let count = try index()[name]?.count else { return }
-            try disk.write { transaction in try Self.remove(name, count, transaction) }
-            known.withLock { _ = $0?.removeValue(forKey: name) }
+            try disk.write { transaction in
+                guard let part = try transaction.read({ try Self.stored(name, $0) }) else { return }
+                try Self.remove(name, part.count, transaction)
+            }
         } catch {
             report(DiskError(error))
         }
     }
 
-    /// Forgets the known parts after everything was erased.
-    func forgetAll() { known.withLock { $0 = [:] } }
-
     // MARK: Room
 
-    /// Removes the oldest parts until there is room for one more.
-    private func makeRoom(for name: String, _ count: Int, _ now: WallTime) -> [(name: String, count: Int)] {
-        known.withLock { known in
-            let others = (known ?? [:]).filter { $0.key != name }.sorted { $0.value.writtenAt < $1.value.writtenAt }
-            var sum = others.reduce(count) { $0 + $1.value.count }
-            var leaving: [(name: String, count: Int)] = []
-            for (name, other) in others {
-                guard sum > bytesMaximum || now - other.writtenAt >= lifetime else { break }
-                leaving.append((name, other.count))
-                sum -= other.count
+    /// Removes the oldest parts until there is room for one more, and those beyond their lifetime. The store is read each time, because
+    /// other processes write parts too; there are few, because all together are bounded.
+    private func makeRoom(
+        for name: String,
+        _ count: Int,
+        _ now: WallTime,
+        _ transaction: borrowing DiskStore.WriteTransaction
+    ) throws {
+        var others: [(name: String, count: Int, writtenAt: WallTime)] = []
+        try transaction.read { reading in
+            for key in try reading.recordKeys(startingWith: Self.prefix)
+            where key != name && !key.dropFirst(Self.prefix.count).contains("/") {
+                guard let part = try Self.stored(key, reading) else { continue }
+                others.append((key, part.count, part.writtenAt))
             }
-            return leaving
+        }
+        others.sort { $0.writtenAt < $1.writtenAt }
+        var sum = others.reduce(count) { $0 + $1.count }
+        for other in others {
+            guard sum > bytesMaximum || now - other.writtenAt >= lifetime else { break }
+            try Self.remove(other.name, other.count, transaction)
+            sum -= other.count
         }
     }
 
-    /// The known parts. The first call reads the keys of all records.
-    private func index() throws -> [String: Known] {
-        if let known = known.withLock({ $0 }) { return known }
-        let found = try disk.read { transaction -> [String: Known] in
-            var found: [String: Known] = [:]
-            for key in try transaction.recordKeys(startingWith: Self.prefix)
-            where !key.dropFirst(Self.prefix.count).contains("/") {
-                guard let record = try transaction.record(key) else { continue }
-                // A part with an unreadable head has an unknown length and is removed when its lifetime ends.
-                found[key] = Known(count: Self.head(record.payload)?.bodyCount ?? 0, writtenAt: record.recordedAt)
-            }
-            return found
-        }
-        return known.withLock { known in
-            if known == nil { known = found }
-            return known ?? [:]
-        }
+    /// A part with an unreadable head has an unknown length and is removed when its lifetime ends.
+    private static func stored(
+        _ name: String,
+        _ transaction: borrowing DiskStore.ReadTransaction
+    ) throws -> (count: Int, writtenAt: WallTime)? {
+        try transaction.record(name).map { (head($0.payload)?.bodyCount ?? 0, $0.recordedAt) }
     }
 
     // MARK: Names

@@ -165,6 +165,7 @@ extension ImagePipeline {
         _ effects: inout [Effect]
     ) {
         state.jobs[key] = nil
+        job.preview?.cancel()
         var wasRunning = false
         switch job.phase {
         case .running(let task):

@@ -6,6 +6,8 @@ import Synchronization
 extension ImagePipeline {
     /// The longest time for which a failure is remembered because of `Retry-After`.
     private static var negativeMaximum: Duration { .seconds(300) }
+    /// A preview that took longer is the last one of its job.
+    private static var previewDurationMaximum: Duration { .milliseconds(250) }
 
     func schedule(_ state: inout ImagePipelineState, _ effects: inout [Effect]) {
         let lowest: ImageRequest.Priority = state.isPrefetchPaused ? .low : .prefetch
@@ -20,7 +22,8 @@ extension ImagePipeline {
             guard let key = next, let load = state.loads[key] else { break }
             state.runningLoads += 1
             let partial = state.takePartial(key.source)
-            let task = Task.detached { [self] in await run(key, load.serial, partial) }
+            // The store waits for the disk, and a file is verified: neither belongs on a thread of the concurrency runtime.
+            let task = Task.detached(executorPreference: diskWork) { [self] in await run(key, load.serial, partial) }
             state.loads[key]?.phase = .running(task)
         }
         while state.runningDecodes < state.decodesMaximum {
@@ -36,7 +39,7 @@ extension ImagePipeline {
             let task = Task.detached(priority: job.priority < .high ? .utility : .high) { [self] in
                 let now = configuration.uptime.uptime
                 report { .decodeBegan(url: job.request.url, waited: now - (job.loadedAt ?? now)) }
-                decode(key, job.serial, job.request, loaded)
+                await decode(key, job.serial, job.request, loaded)
             }
             state.jobs[key]?.phase = .running(task)
         }
@@ -62,6 +65,7 @@ extension ImagePipeline {
             state.runningLoads -= 1
             guard let load = state.loads[key], load.serial == serial else { return }
             state.loads[key] = nil
+            for dependent in load.dependents { state.jobs[dependent]?.preview?.cancel() }
             switch result {
             case .success(.picture(let loaded)):
                 if loaded.wantsValidation { validate(key, &state) }
@@ -155,7 +159,7 @@ extension ImagePipeline {
         }
     }
 
-    private func decode(_ key: ImageJobKey, _ serial: Int, _ request: ImageRequest, _ loaded: LoadedImage) {
+    private func decode(_ key: ImageJobKey, _ serial: Int, _ request: ImageRequest, _ loaded: LoadedImage) async {
         let result: Result<MemoryPicture, ImageError>
         do {
             if let known = reused(key, loaded) {
@@ -173,16 +177,18 @@ extension ImagePipeline {
             }
         if isDamaged {
             report { .damaged(url: request.url, origin: loaded.origin) }
-            if let id = loaded.contentID { loader.store.remove(id, loaded.source, epoch: key.epoch) }
+            if let id = loaded.contentID {
+                await onDisk { self.loader.store.remove(id, loaded.source, epoch: key.epoch) }
+            }
         }
         change { state, effects in
             state.runningDecodes -= 1
             guard let job = state.jobs[key], job.serial == serial else { return }
             if isDamaged, job.damages == 0, !key.options.contains(.onlyCached) {
-                // Fetched once more from the server: neither the stored file nor the received bytes can be trusted.
+                // Fetched once more from the server: neither the stored file, the received bytes nor a cache on the way can be trusted.
                 let again = ImageLoadKey(
                     source: key.result.source,
-                    options: key.options.union(.skipDiskRead),
+                    options: key.options.union([.skipDiskRead, .mustReload]),
                     epoch: key.epoch
                 )
                 state.jobs[key]?.damages = 1
@@ -276,29 +282,48 @@ extension ImagePipeline {
 
     // MARK: Previews
 
-    /// Decodes previews of the bytes received so far for the jobs that want them. Tried each time the part has grown by a quarter,
-    /// because a try starts at the beginning of the file.
+    /// Starts previews of the bytes received so far for the jobs that want them, as decodes: within `decodesMaximum`, and if no place is
+    /// free, the next bytes bring another try. Tried each time the part has grown by a quarter, because a try starts at the beginning of
+    /// the file.
     private func preview(_ key: ImageLoadKey, _ serial: Int, _ bytes: [UInt8], _ length: Int?) {
-        let wanted = state.withLock { state -> [(ImageJobKey, ImageRequest, Int)] in
-            guard let load = state.loads[key], load.serial == serial else { return [] }
-            return load.dependents.compactMap { dependent in
-                guard let job = state.jobs[dependent], job.request.wantsPreviews, bytes.count >= job.previewsFrom else {
-                    return nil
-                }
+        guard bytes.count < length ?? .max else { return }
+        state.withLock { state in
+            guard let load = state.loads[key], load.serial == serial else { return }
+            for dependent in load.dependents where state.runningDecodes < state.decodesMaximum {
+                guard let job = state.jobs[dependent], job.request.wantsPreviews, job.preview == nil,
+                    bytes.count >= job.previewsFrom
+                else { continue }
+                state.runningDecodes += 1
                 state.jobs[dependent]?.previewsFrom = bytes.count + bytes.count / 4
-                return (dependent, job.request, job.previewDetail)
+                let (serial, request, detail) = (job.serial, job.request, job.previewDetail)
+                state.jobs[dependent]?.preview = Task.detached(priority: .utility) { [self] in
+                    decodePreview(dependent, serial, request, bytes, beyond: detail)
+                }
             }
         }
-        for (dependent, request, last) in wanted where bytes.count < length ?? .max {
-            let start = Array(bytes.prefix(ImageDecoders.startLength))
-            guard let decoder = configuration.decoders.all.first(where: { $0.canDecode(start) }) else { return }
-            let preview = decoder.preview(bytes, beyond: last, into: request.target, limits: configuration.limits)
-            guard let preview else { continue }
-            change { state, effects in
-                guard let job = state.jobs[dependent], state.loads[key]?.serial == serial else { return }
-                state.jobs[dependent]?.previewDetail = preview.detail
-                for entry in job.waiters.values { effects.append(.show(entry.waiter, .preview(preview.image))) }
-            }
+    }
+
+    private func decodePreview(
+        _ key: ImageJobKey,
+        _ serial: Int,
+        _ request: ImageRequest,
+        _ bytes: [UInt8],
+        beyond detail: Int
+    ) {
+        let start = Array(bytes.prefix(ImageDecoders.startLength))
+        let decoder = configuration.decoders.all.first { $0.canDecode(start) }
+        let began = configuration.uptime.uptime
+        let preview = decoder?.preview(bytes, beyond: detail, into: request.target, limits: configuration.limits)
+        let isSlow = configuration.uptime.uptime - began > Self.previewDurationMaximum
+        change { state, effects in
+            state.runningDecodes -= 1
+            guard let job = state.jobs[key], job.serial == serial else { return }
+            state.jobs[key]?.preview = nil
+            if isSlow { state.jobs[key]?.previewsFrom = .max }
+            // The complete file is about to be decoded.
+            guard case .loading = job.phase, let preview, !Task.isCancelled else { return }
+            state.jobs[key]?.previewDetail = preview.detail
+            for entry in job.waiters.values { effects.append(.show(entry.waiter, .preview(preview.image))) }
         }
     }
 }

@@ -1,3 +1,4 @@
+import LarderEvents
 public import LarderHTTPCache
 import LarderMemory
 public import LarderStorage
@@ -94,10 +95,14 @@ public final class ImagePipeline: Sendable {
     /// The entries that left memory while the lock was held; reported after it is released.
     private let evicted: ImageDepartures
     let lists = ListPrefetch.Registry()
+    /// Runs downloads and calls of the store; nil if the store does not wait for a disk.
+    let diskWork: DiskExecutor?
 
     /// Does no work until the first request.
     public init(_ configuration: Configuration) {
         self.configuration = configuration
+        let mayBlock = configuration.disk?.configuration.mayBlock ?? false
+        diskWork = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
         state = Mutex(
             ImagePipelineState(
                 loadsMaximum: max(1, configuration.loadsMaximum),
@@ -265,8 +270,8 @@ public final class ImagePipeline: Sendable {
     /// Cancels all work below a priority; its requests fail with `.cancelled`.
     public func cancelPending(below priority: ImageRequest.Priority = .highest) { giveUp(below: priority) }
 
-    /// Erases everything in memory and on disk. Running downloads still deliver to their requests and are not stored.
-    public func removeAll() {
+    /// Erases everything in memory, before it suspends, and on disk. Running downloads still deliver to their requests and are not stored.
+    nonisolated(nonsending) public func removeAll() async {
         let epoch = state.withLock { state in
             state.epoch += 1
             state.failures = [:]
@@ -274,8 +279,14 @@ public final class ImagePipeline: Sendable {
             memory.removeAll()
             return state.epoch
         }
-        loader.store.removeAll(epoch: epoch)
+        await onDisk { self.loader.store.removeAll(epoch: epoch) }
         tellDepartures()
+    }
+
+    /// Runs a part that uses the store, on threads for the disk if it may block.
+    nonisolated(nonsending) func onDisk(_ body: @Sendable () async -> Void) async {
+        guard let diskWork else { return await body() }
+        await withTaskExecutorPreference(diskWork, operation: body)
     }
 
     // MARK: Events

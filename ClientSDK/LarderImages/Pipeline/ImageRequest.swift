@@ -43,6 +43,8 @@ extension ImageRequest {
 
         /// Set on background validations: a stale picture is not an answer.
         static let mustValidate = CacheOptions(rawValue: 1 << 16)
+        /// Set after damage: caches on the way must ask the server too (RFC 9111 §5.2.1.4).
+        static let mustReload = CacheOptions(rawValue: 1 << 17)
     }
 }
 

@@ -13,7 +13,7 @@ final class ImageStore: Sendable {
     private let responses: DiskHTTPCacheStorage?
     private let parts: ImagePartStore?
     private let report: @Sendable (any Error) -> Void
-    /// The number of times that everything was erased. Locked during each write.
+    /// The number of times that everything was erased.
     private let epoch = Mutex(0)
 
     init(
@@ -43,13 +43,15 @@ final class ImageStore: Sendable {
     }
 
     /// The file of a response; nil if it is missing or damaged.
-    func body(_ entry: HTTPCacheEntry, _ key: ImageSourceKey) -> [UInt8]? {
+    ///
+    /// - Throws: if it could not be read now.
+    func body(_ entry: HTTPCacheEntry, _ key: ImageSourceKey) throws(DiskError) -> [UInt8]? {
         do {
             let body = try responses?.body(of: entry, for: key.place)
             return body?.count == entry.bodyCount ? body : nil
         } catch {
             report(error)
-            return nil
+            throw DiskError(error)
         }
     }
 
@@ -63,15 +65,18 @@ final class ImageStore: Sendable {
         _ change: @Sendable (inout [HTTPCacheEntry]) -> Void
     ) {
         guard let responses else { return }
-        epoch.withLock { epoch in
-            guard epoch == begun else { return }
-            do {
-                try responses.update(key.place, body: body, change)
-            } catch {
-                report(error)
+        do {
+            try responses.update(key.place, body: body) { entries in
+                if isCurrent(begun) { change(&entries) }
             }
+        } catch {
+            report(error)
         }
     }
+
+    /// Whether nothing was erased since. Asked within each transaction: `removeAll` raises the number before it erases, so either the
+    /// transaction writes nothing, or it is erased.
+    private func isCurrent(_ begun: Int) -> Bool { epoch.withLock { $0 == begun } }
 
     /// Removes the response with this content.
     func remove(_ contentID: String, _ key: ImageSourceKey, epoch: Int) {
@@ -84,8 +89,7 @@ final class ImageStore: Sendable {
 
     /// Writes the bytes that arrived; returns whether they are on disk.
     func keep(_ part: inout PartialImage, for key: ImageSourceKey, epoch begun: Int) -> Bool {
-        guard let parts else { return false }
-        return epoch.withLock { epoch in epoch == begun && parts.write(&part, for: key) }
+        parts?.write(&part, for: key) { isCurrent(begun) } ?? false
     }
 
     func removePart(_ key: ImageSourceKey) { parts?.remove(key) }
@@ -93,15 +97,8 @@ final class ImageStore: Sendable {
     // MARK: Everything
 
     func removeAll(epoch next: Int) {
-        epoch.withLock { epoch in
-            // Two concurrent calls may arrive here in either order.
-            epoch = max(epoch, next)
-            do throws(DiskError) {
-                try disk?.removeAllItems()
-                parts?.forgetAll()
-            } catch {
-                report(error)
-            }
-        }
+        // Two concurrent calls may arrive here in either order.
+        epoch.withLock { $0 = max($0, next) }
+        do throws(DiskError) { try disk?.removeAllItems() } catch { report(error) }
     }
 }

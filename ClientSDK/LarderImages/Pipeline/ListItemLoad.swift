@@ -68,13 +68,13 @@ final class ListItemLoad: Sendable {
     /// Replaces the task that has failed. Returns nil if the load was cancelled or restarted meanwhile.
     private func startAgain(_ restarts: Int) -> ImageWaiter? {
         let task = pipeline.start(request, placeholder: false, keepsPicture: false)
-        // A task that is not taken over is released, and with it its request.
-        let isCurrent = state.withLock { state in
-            guard !state.isCancelled, state.restarts == restarts else { return false }
-            state.task = task
-            return true
+        // The task that is not kept is released, and with it its request: without the lock, because the pipeline then reports events.
+        let replaced = state.withLock { state -> ImageTask? in
+            guard !state.isCancelled, state.restarts == restarts else { return nil }
+            defer { state.task = task }
+            return state.task
         }
-        return isCurrent ? task.waiter : nil
+        return replaced == nil ? nil : task.waiter
     }
 
     private func watch(_ first: ImageWaiter, hasFailed: Bool, restarts: Int) {

@@ -175,16 +175,30 @@ public final class LarderCache: Sendable {
     nonisolated(nonsending) public func update(
         _ body: (inout CacheUpdate) throws -> Void
     ) async throws(LarderError) {
-        var update = CacheUpdate()
-        do { try body(&update) } catch { throw LarderError(error) }
-        try await commit(update)
+        try await self.update(isTolerant: false, body)
     }
 
-    /// As `update`, on the calling thread, which waits for changes in progress: for code that is on a thread of the cache already.
-    package func updateBlocking(_ body: (inout CacheUpdate) throws -> Void) throws(LarderError) {
+    /// As `update(_:)`.
+    ///
+    /// - Parameter isTolerant: whether memory is changed although the disk fails, which is reported (`CacheEvent.storageFailed`).
+    nonisolated(nonsending) package func update(
+        isTolerant: Bool,
+        _ body: (inout CacheUpdate) throws -> Void
+    ) async throws(LarderError) {
         var update = CacheUpdate()
         do { try body(&update) } catch { throw LarderError(error) }
-        try core.commit(update)
+        try await commit(update, isTolerant: isTolerant)
+    }
+
+    /// As `update(isTolerant:_:)`, on the calling thread, which waits for changes in progress: for code that is on a thread of the cache
+    /// already.
+    package func updateBlocking(
+        isTolerant: Bool = false,
+        _ body: (inout CacheUpdate) throws -> Void
+    ) throws(LarderError) {
+        var update = CacheUpdate()
+        do { try body(&update) } catch { throw LarderError(error) }
+        try core.commit(update, isTolerant: isTolerant)
     }
 
     nonisolated(nonsending) private func commit(
@@ -229,7 +243,7 @@ public final class LarderCache: Sendable {
         return snapshot.value == nil ? nil : snapshot
     }
 
-    /// Removes what is stored of a resource. The answer of a request in flight reaches its callers and is not stored.
+    /// Removes what is stored of a resource. The answer of a request in flight is not stored, and its callers get `.gone`.
     nonisolated(nonsending) public func remove<Value>(_ resource: Resource<Value>) async throws(LarderError) {
         try await update { update in
             if let entity = resource.shape.entity { update.remove(entity) } else { update.remove(resource.key) }
@@ -340,15 +354,15 @@ public final class LarderCache: Sendable {
     /// Shrinks the memory tier to at most `bytes`. Observed values stay.
     public func trimMemory(toBytes bytes: Int) {
         core.entities.trim(toCost: max(0, bytes))
-        core.queries.trim(cost: max(0, bytes))
-        core.nodes.trim(toCount: bytes > 0 ? 64 : 0)
+        core.queries.trim(cost: max(0, bytes / CacheCore.listShare))
+        core.nodes.trim(toCount: bytes > 0 ? 64 : 0, cost: max(0, bytes / CacheCore.listShare))
         // A request that is just ending still holds its node.
         if bytes <= 0 { for node in core.nodes.all { node.forgetUnobserved() } }
         core.reportEvictions()
     }
 
-    /// The size of the entities in memory, in bytes.
-    public var memoryCost: Int { core.entities.cost }
+    /// The size of the entities, lists and assembled values in memory, in bytes (`CacheConfiguration.memoryBytesMaximum`).
+    public var memoryCost: Int { core.entities.cost + core.queries.cost + core.nodes.cost }
 
     /// The number of hits and misses of the memory tier.
     public var memoryHits: (hits: Int, misses: Int) {

@@ -28,7 +28,8 @@ public struct CacheConfiguration: Sendable {
     public var storage: Storage
     /// The rules of the freshness classes.
     public var freshness: Freshness.Table = .standard
-    /// The maximum size of the memory tier in bytes, counted as encoded plus some overhead for each entry. At least 64 KiB.
+    /// The maximum size of the entities in memory in bytes, counted as encoded plus some overhead for each. Lists of keys, and values
+    /// that were assembled for readers, may each take a quarter of it on top; values that are observed stay. At least 64 KiB.
     public var memoryBytesMaximum = 32 << 20
     /// The maximum number of entities, and of lists, in memory. At least 64.
     public var memoryEntriesMaximum = 20_000
@@ -40,11 +41,12 @@ public struct CacheConfiguration: Sendable {
     public var monotonicClock: any MonotonicClock & Sleeper = SystemMonotonicClock()
     /// Returns numbers in 0..<1 for jitter.
     public var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
-    /// The delays before a key is requested again after a failure: `base` and `ceiling`, with full jitter. A refresh and a gate do not
-    /// wait for them.
+    /// The delays before a key is requested again after a failure: `base` and `ceiling`, with full jitter, and not before `Retry-After`. A
+    /// refresh and a gate do not wait for them.
     ///
-    /// The maxima apply to one case only: a read without a stored value, or a gate, whose request was answered with a `Retry-After` of at
-    /// most 5 s. It is repeated while the caller waits, within the time limit of the read. No other read is repeated by itself.
+    /// An observed value that is missing or stale is requested again after each delay, until it comes, the server rejects the request
+    /// (4xx) or nobody observes it. The maxima apply to one case only: a read without a stored value, or a gate, whose request was
+    /// answered with a `Retry-After` of at most 5 s. It is repeated while the caller waits, within the time limit of the read.
     public var readRetry = RetryPolicy(base: .seconds(1), ceiling: .seconds(60))
     /// Limits the reads that follow a failure among all requests of the cache.
     public var readRetryBudget = RetryPolicy.Budget(share: 0.1, reserve: 20)

@@ -87,7 +87,16 @@ extension CacheCore {
             try commit.perform(update.steps, DiskPart(connection: nil))
             return commit
         }
-        guard let disk, !isOffDisk else { return try inMemory() }
+        guard let disk else { return try inMemory() }
+        if isOffDisk {
+            var commit = try inMemory()
+            do { if let contentDisk { try removeRows(of: commit, contentDisk) } } catch {
+                // They are neither read nor left for the next process.
+                unwritten.note(commit, seenCommits: seenCommits)
+                commit.note(LarderError(error))
+            }
+            return commit
+        }
         let seen = clocks.highWater
         let isTimeToSave = seen - savedHighWater > .seconds(60)
         let lacking = isDiskTierOn.load(ordering: .acquiring) ? unwritten.present : nil
@@ -111,6 +120,14 @@ extension CacheCore {
             unwritten.note(commit, seenCommits: seenCommits)
             commit.note(LarderError(error))
             return commit
+        }
+    }
+
+    /// Removes the rows of what a commit has put into memory alone.
+    private func removeRows(of commit: Commit, _ disk: DiskStore) throws {
+        guard !commit.changedValues.isEmpty else { return }
+        try disk.write { transaction in
+            try commit.removeRows(DiskPart(connection: transaction.connection))
         }
     }
 

@@ -20,9 +20,6 @@ extension CacheCore {
     ) async throws(Failure) -> Result {
         try await withTaskExecutorPreference(changes, operation: body)
     }
-
-    /// Whether no part waits or runs.
-    package var isDiskIdle: Bool { (reads?.isIdle ?? true) && (changes?.isIdle ?? true) }
 }
 
 extension CacheCore {

@@ -18,6 +18,8 @@ package final class CacheCore: Sendable {
     /// The lifetime of values that have none.
     static let longestLifetime: Duration = .seconds(30 * 86_400)
     static let clockKey = "larder.clock"
+    /// Lists, and assembled values, may each take the memory of the entities divided by this, on top of it.
+    static let listShare = 4
 
     let configuration: CacheConfiguration
     let disk: DiskStore?
@@ -100,11 +102,11 @@ package final class CacheCore: Sendable {
             others: disk?.context.others
         )
         queries = MemoryTier(
-            limits: .init(count: entries, cost: bytes),
+            limits: .init(count: entries, cost: bytes / Self.listShare),
             clock: clock,
             onDeparture: { departures.note($0) }
         )
-        nodes = NodeRegistry(countMaximum: max(1, entries / 4))
+        nodes = NodeRegistry(countMaximum: max(1, entries / 4), costMaximum: bytes / Self.listShare)
         scheduler = RefreshScheduler(clock: clock, sleeper: configuration.monotonicClock)
         clocks = ClockGuard(wall: configuration.wallClock, monotonic: clock)
         commits = Mutex(WallTime(nanosecondsSinceEpoch: .min))

@@ -65,7 +65,8 @@ extension CacheUpdate {
                 steps.remove(at: index)
                 break search
             // The order relative to these steps makes no difference.
-            case .put, .editQuery, .insertNewest: continue
+            case .put, .insertNewest: continue
+            case .editQuery(let key, _) where key != timeline: continue
             default: break search
             }
         }

@@ -187,6 +187,11 @@ struct StoredEntityModifier: Sendable {
     let change: @Sendable (any Sendable) -> any Sendable
     let version: @Sendable (any Sendable) -> Int64?
 
+    /// The size of the encoded value in bytes; 0 if it cannot be encoded, as a value in memory need not be.
+    func encodedSize(_ value: any Sendable) -> Int {
+        do { return try encode(value).count } catch { return 0 }
+    }
+
     init<E: CacheEntity>(_ type: E.Type, _ change: @escaping @Sendable (inout E) -> Void) {
         decode = { try E.codec.decode($0) }
         encode = { value in

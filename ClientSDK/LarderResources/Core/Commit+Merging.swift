@@ -6,6 +6,8 @@ extension Commit {
     /// items it must not change.
     mutating func merge(_ key: QueryKey, _ merge: QueryMerge, _ disk: DiskPart) throws {
         let known = try current(key, disk)
+        // A list that was removed since the request began is not created again.
+        if known == nil, core.order.isRemoved(.query(key), since: order) { return }
         var stored = known ?? unconfirmed(key)
         let (before, orders) = (stored.query, stored.orders)
         // A list that has left memory since its last answer has no order of its own.
@@ -27,7 +29,7 @@ extension Commit {
         if !hasChanged, !merge.confirms, stored.orders == orders { return }
         if merge.confirms, order >= confirmedOrder {
             applied.insert(.query(key))
-            let new = times(merge.stated ?? (known.flatMap { $0.times.stated }))
+            let new = times(known.flatMap { $0.times.stated }.updated(by: merge.stated))
             stored.times = Freshness.Times(
                 fetchedAt: hasChanged ? new.fetchedAt : stored.times.fetchedAt,
                 validatedAt: new.validatedAt,

@@ -81,11 +81,11 @@ extension Commit {
         _ stated: StatedFreshness?,
         _ disk: DiskPart
     ) throws {
-        if core.order.isOvertaken(.query(key), by: order) { return }
+        if try isOvertaken(key, disk) { return }
         guard var stored = try current(key, disk), validator == nil || stored.query.entityTag == validator else {
             return
         }
-        let new = times(stated ?? stored.times.stated)
+        let new = times(stored.times.stated.updated(by: stated))
         let isInvalidated = try wasInvalidated(.query(key), disk)
         // "Not modified" confirms the newest page and no other.
         let hasInvalidPages = stored.isInvalid(in: moment.epoch) && stored.query.members.notedCount > 0

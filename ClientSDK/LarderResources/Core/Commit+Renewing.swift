@@ -5,12 +5,15 @@ import LarderTime
 extension Commit {
     /// An equal value: only its times are renewed.
     ///
-    /// - Parameter isPart: whether it came as a part of another value: then a lifetime that was stated for itself is not shortened.
+    /// - Parameters:
+    ///   - isPart: whether it came as a part of another value: then a lifetime that was stated for itself is not shortened.
+    ///   - validator: the validator of the row that is renewed; nil: any.
     mutating func renew(
         _ key: EntityKey,
         _ known: StoredEntity?,
         _ stated: StatedFreshness?,
         isPart: Bool = false,
+        ifEntityTag validator: String? = nil,
         _ disk: DiskPart
     ) throws {
         applied.insert(.entity(key))
@@ -18,7 +21,7 @@ extension Commit {
         let disk = known.map { $0.isMemoryOnly || $0.isUnwritten } ?? false ? DiskPart(connection: nil) : disk
         let isInvalidated = try wasInvalidated(.entity(key), disk)
         let old = try known?.times ?? storedTimes(key, disk)
-        var new = times(stated ?? old?.stated)
+        var new = times((old?.stated).updated(by: stated))
         if isPart, let old, !old.isUncertain, old.statedLifetime != nil, old.expiresAt > new.expiresAt {
             new.expiresAt = old.expiresAt
             new.terms = old.terms
@@ -29,7 +32,8 @@ extension Commit {
                 key,
                 validatedAt: renewed.validatedAt,
                 expiresAt: renewed.expiresAt,
-                terms: renewed.terms
+                terms: renewed.terms,
+                ifEntityTag: validator
             )
             if isInvalidated { try transaction.invalidate(key) }
         }
@@ -45,10 +49,6 @@ extension Commit {
         stored.times.validatedUptime = new.validatedUptime
         stored.isInvalidated = isInvalidated
         stored.order = order
-        if isMemoryOnly {
-            stored.isMemoryOnly = true
-            stored.seenCommits = StoredEntity.memoryOnly
-        }
         entities[key] = .set(stored)
     }
 
@@ -58,10 +58,11 @@ extension Commit {
         _ stated: StatedFreshness?,
         _ disk: DiskPart
     ) throws {
-        if core.order.isOvertaken(.entity(key), by: order) { return }
+        if try core.order.isOvertaken(.entity(key), by: order) || isConfirmedLater(.entity(key), disk) { return }
+        let known = current(key)
         // A value with another validator is not the confirmed one.
-        if let known = current(key), let validator, known.validator != validator { return }
-        try renew(key, current(key), stated, disk)
+        if let known, let validator, known.validator != validator { return }
+        try renew(key, known, stated, ifEntityTag: known == nil ? validator : nil, disk)
     }
 
     private func storedTimes(_ key: EntityKey, _ disk: DiskPart) throws -> Freshness.Times? {

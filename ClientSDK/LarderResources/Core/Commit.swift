@@ -59,7 +59,7 @@ struct Commit {
     /// Whether something was stored as invalid, because it was invalidated since the request began.
     var isOutdated = false
     /// Whether a value was on disk whose key is kept off the disk.
-    private(set) var hasLeftDisk = false
+    var hasLeftDisk = false
     /// The nodes that depend on the changes.
     var affected: [DependencyIndex.Affected] = []
 
@@ -82,6 +82,7 @@ struct Commit {
             queries[key] = .set(stored)
         }
         unwritten = []
+        try removeRows(disk)
         try recordMemberships(disk)
     }
 
@@ -104,11 +105,13 @@ struct Commit {
         case .insertNewest(let items): try insertNewest(items, disk)
         case .touchQuery(let key, let validator, let stated): try touch(key, validator, stated, disk)
         case .removeQuery(let key):
+            if isAnswer, try isOvertaken(key, disk) { return }
+            applied.insert(.query(key))
             try disk.write { transaction in
                 try transaction.remove(key)
                 try transaction.remove(EntityKey(wholeValueOf: key))
             }
-            queries[key] = .forgotten
+            queries[key] = .removed
             entities[EntityKey(wholeValueOf: key)] = .forgotten
         case .declareList(let key, let type): declared.append((key, type))
         case .invalidateQuery(let key):
@@ -244,6 +247,9 @@ struct Commit {
             } else {
                 stored.unwrittenPayload = payload
             }
+        } else {
+            core.owner.calls(.codec)
+            stored.cost += draft.encodedSize
         }
         entities[key] = .set(stored)
         applied.insert(.entity(key))
@@ -305,6 +311,9 @@ struct Commit {
             } else {
                 stored.unwrittenPayload = payload
             }
+        } else {
+            core.owner.calls(.codec)
+            stored.cost = StoredEntity.overhead + modifier.encodedSize(stored.value)
         }
         entities[key] = .set(stored)
         applied.insert(.entity(key))
@@ -313,12 +322,18 @@ struct Commit {
 
     /// Whether the commit removes a value that it does not set.
     func isRemoval(_ key: StoredKey) -> Bool {
-        guard case .entity(let key) = key, case .removed = entities[key] else { return false }
-        return true
+        switch key {
+        case .entity(let key): if case .removed = entities[key] { true } else { false }
+        case .query(let key): if case .removed = queries[key] { true } else { false }
+        }
     }
 
     private mutating func remove(_ key: EntityKey, _ version: Int64?, _ disk: DiskPart) throws {
         if let version, let known = current(key)?.version, known > version { return }
+        // A late answer says nothing about what a later request or an event has brought.
+        if isAnswer, try core.order.isOvertaken(.entity(key), by: order) || isConfirmedLater(.entity(key), disk) {
+            return
+        }
         var isGone = true
         var names = Set<QueryKey>()
         try disk.write { transaction in
@@ -349,43 +364,5 @@ struct Commit {
         }
         stored.isInvalidated = true
         entities[key] = .set(stored)
-    }
-
-    // MARK: Keeping off the disk
-
-    private mutating func keepOffDisk(_ key: EntityKey, _ disk: DiskPart) throws {
-        var isThere = false
-        try disk.write { transaction in
-            // A tombstone stays, because it has no value.
-            isThere = try transaction.read { reading in try reading.entity(key) } != nil
-            if isThere { try transaction.remove(key) }
-        }
-        hasLeftDisk = hasLeftDisk || isThere
-        guard var stored = current(key) else {
-            if isThere { entities[key] = .elsewhere }
-            return
-        }
-        stored.isMemoryOnly = true
-        stored.seenCommits = StoredEntity.memoryOnly
-        entities[key] = .set(stored)
-    }
-
-    /// A list, and those of its entities that no other stored list contains.
-    private mutating func keepOffDisk(_ key: QueryKey, _ disk: DiskPart) throws {
-        guard var stored = try current(key, disk) else { return }
-        var leaving: [EntityKey] = []
-        try disk.write { transaction in
-            let isThere = try transaction.read { reading in try reading.query(key) } != nil
-            guard isThere else { return }
-            hasLeftDisk = true
-            try transaction.remove(key)
-            leaving = try transaction.read { reading in
-                try stored.query.members.keys.filter { try reading.queries(with: $0).isEmpty }
-            }
-        }
-        for entity in leaving { try keepOffDisk(entity, disk) }
-        stored.isMemoryOnly = true
-        stored.seenCommits = StoredEntity.memoryOnly
-        queries[key] = .set(stored)
     }
 }

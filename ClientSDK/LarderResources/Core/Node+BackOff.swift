@@ -55,20 +55,31 @@ extension Node {
     }
 
     /// When observers are owed a request; nil if they are not.
-    var owedAt: MonotonicTime? { state.withLock { $0.owesRequest ? $0.retryAt : nil } }
+    var owedAt: MonotonicTime? { state.withLock { $0.owedAt } }
 
     /// Remembers that observers want a request as soon as one may be sent.
     func owe() {
-        let due = state.withLock { state -> MonotonicTime? in
+        state.withLock { state in
             state.owesRequest = true
-            return state.retryAt
+            core.scheduler.schedule(self, at: state.owedAt)
         }
-        core.scheduler.schedule(self, at: due)
     }
+}
+
+extension Node.State {
+    /// When observers are owed a request; nil if they are not.
+    var owedAt: MonotonicTime? { owesRequest ? retryAt : nil }
 }
 
 extension LarderError {
     /// The number of failures in a row with this one. A request that was held until the host's pause ends has not failed again:
     /// otherwise two delays for one cause would double each other.
     func failures(after earlier: Int) -> Int { isUnsent && retryAfter != nil ? max(1, earlier) : earlier + 1 }
+
+    /// Whether the same request may succeed later by itself. One that lacks authorization needs a sign-in.
+    var isTransient: Bool {
+        if isLocal || code == .unauthorized || code == .gone { return false }
+        guard let status, (400..<500).contains(status) else { return true }
+        return status == 408 || status == 425 || status == 429
+    }
 }

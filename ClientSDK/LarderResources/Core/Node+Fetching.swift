@@ -129,7 +129,7 @@ extension Node {
             return await store(flight, resource, .failure(error))
         }
         do {
-            let fetched = try await fetch(resource, context, flight.info.timeout)
+            let fetched = try await fetch(resource, context, flight)
             guard case .notModified = fetched.content, let validator = context.validator,
                 await !core.reading({ self.isThere(validator, flight) })
             else {
@@ -137,7 +137,7 @@ extension Node {
             }
             // The confirmed value was evicted meanwhile: it is fetched completely.
             let whole = FetchContext(mustRevalidate: context.mustRevalidate)
-            let answer = try await fetch(resource, whole, flight.info.timeout)
+            let answer = try await fetch(resource, whole, flight)
             await store(flight, resource, .success((answer, whole)))
         } catch {
             await store(flight, resource, .failure(LarderError(error)))
@@ -147,11 +147,13 @@ extension Node {
     private func fetch(
         _ resource: Resource<Value>,
         _ context: FetchContext,
-        _ timeout: Duration?
+        _ flight: Flight
     ) async throws -> Fetched<Value> {
+        // The time limit covers all attempts of the request.
+        let elapsed = core.configuration.monotonicClock.uptime - flight.moment.uptime
         do {
             return try await within(
-                timeout,
+                flight.info.timeout.map { max($0 - elapsed, .zero) },
                 clock: core.configuration.monotonicClock,
                 sleeper: core.configuration.monotonicClock
             ) {
@@ -160,7 +162,7 @@ extension Node {
         } catch let error as TimeLimitExceeded {
             throw LarderError(
                 .timedOut,
-                "The request for \"\(key)\" was not answered within \(error.limit).",
+                "The request for \"\(key)\" was not answered within \(flight.info.timeout ?? error.limit).",
                 cause: error
             )
         }
@@ -201,7 +203,9 @@ extension Node {
                 state.withLock { $0.answers += 1 }
                 defer { state.withLock { $0.answers -= 1 } }
                 isOutdated = try core.commit(update, order: flight.order, moment: moment, isTolerant: true)
-                if !fetched.mayStore, !fetched.isGone { try removeFromDisk(resource, flight.order) }
+                if update.isMemoryOnly, resource.retention == .disk {
+                    try removeFromDisk(unlessNewerThan: flight.order)
+                }
             }
             switch fetched.content {
             case .value: core.configuration.onEvent(.fetched(resource: key.name, took))
@@ -211,14 +215,35 @@ extension Node {
             case .gone: break
             }
             complete(flight, nil)
-            // A request that was joined after the invalidation had begun before it.
-            if isOutdated { revalidateObserved() }
+            // Also a request that was joined after the invalidation had begun before it.
+            if isOutdated || isInvalidated(since: flight) { revalidateObserved() }
         } catch {
             let error = LarderError(error)
             if error.code != .cancelled { core.configuration.onEvent(.failed(resource: key.name, error)) }
             complete(flight, error)
         }
     }
+
+    /// Whether the content counts as outdated by an invalidation since a request began, whose answer does not end it. An earlier
+    /// invalidation that the answer has not ended is no reason to ask again: the next answer would not end it either.
+    private func isInvalidated(since flight: Flight) -> Bool {
+        // Nothing is assembled for nobody.
+        guard isObserved else { return false }
+        let content = content()
+        guard content.isInvalidated else { return false }
+        let tags = state.withLock { $0.tags }
+        func covers(_ tags: Set<String>, _ type: String?) -> Bool {
+            core.invalidations.covers(tags, type: type, validatedAt: flight.moment.wall, order: flight.order)
+        }
+        if covers(tags, nil) { return true }
+        return content.facts.parts.contains { part in
+            if core.order.isInvalidated(part, since: flight.order) { return true }
+            guard case .entity(let key) = part else { return false }
+            return covers([], key.type)
+        }
+    }
+
+    private var isObserved: Bool { state.withLock { !$0.observers.isEmpty } }
 
     /// The update for an answer.
     func update(
@@ -228,7 +253,7 @@ extension Node {
     ) throws(LarderError) -> CacheUpdate {
         var update = CacheUpdate()
         update.answered = storedKey
-        update.isMemoryOnly = !fetched.mayStore
+        update.isMemoryOnly = !fetched.mayStore && !fetched.isGone
         // Each reader applies its own rule.
         let stated = fetched.stated
         if case .notModified = fetched.content, context.validator == nil {
@@ -249,9 +274,14 @@ extension Node {
     }
 
     /// Removes a value from the disk that the server marks `no-store` now. It stays in memory.
-    private func removeFromDisk(_ resource: Resource<Value>, _ order: UInt64) throws(LarderError) {
-        // A later request has stored another value.
-        guard resource.retention == .disk, !core.order.isOvertaken(storedKey, by: order) else { return }
+    ///
+    /// - Parameter order: that of the request; nothing happens if a later one has stored another value.
+    private func removeFromDisk(unlessNewerThan order: UInt64) throws(LarderError) {
+        guard !core.order.isOvertaken(storedKey, by: order) else { return }
+        try removeFromDisk()
+    }
+
+    func removeFromDisk() throws(LarderError) {
         var update = CacheUpdate()
         update.steps = [.keepOffDisk(storedKey)]
         try core.commit(update, isTolerant: true)
@@ -272,6 +302,8 @@ extension Node {
     /// Ends a request and shows observers the result.
     private func complete(_ flight: Flight, _ error: LarderError?) {
         let times = retryTimes(after: error, failures: state.withLock { $0.failures })
+        let isRepeated = error?.isTransient ?? false && isObserved
+        let isMissing = isRepeated && content().value == nil
         let hasFailed = state.withLock { state in
             state.revision += 1
             let isPresent = state.flight === flight
@@ -282,6 +314,9 @@ extension Node {
                 state.error = error
                 state.failures = error.map { $0.failures(after: state.failures) } ?? 0
                 (state.retryAt, state.heldUntil) = times
+                if isRepeated, state.observers.values.contains(where: { $0.wantsRepetition(isMissing: isMissing) }) {
+                    state.owesRequest = true
+                }
             }
             return isPresent && error != nil
         }

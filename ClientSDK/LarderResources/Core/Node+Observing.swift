@@ -42,7 +42,11 @@ extension Node {
         }
         if let fallbackDelay = policy.fallbackDelay, wantsNetwork, !mayShow { wait(fallbackDelay, for: id) }
         let mayAsk = state.withLock { state in
-            if isPostponed { state.owesRequest = true }
+            // Its request may have failed before it was added.
+            let hasFailed = wantsNetwork && state.flight == nil && state.error?.isTransient ?? false
+            if isPostponed || hasFailed && observer.wantsRepetition(isMissing: content.value == nil) {
+                state.owesRequest = true
+            }
             return state.retryAt == nil
         }
         showAll(to: id, isFromDisk: content.isFromDisk)
@@ -53,11 +57,14 @@ extension Node {
 
     func removeObserver(_ id: UInt64) {
         // Removed first: its last snapshot holds user values, which must not be released under the lock.
-        let (observer, isLast) = state.withLock { state in
-            (state.observers.removeValue(forKey: id), state.observers.isEmpty)
+        let observer = state.withLock { state in
+            let observer = state.observers.removeValue(forKey: id)
+            guard state.observers.isEmpty else { return observer }
+            state.owesRequest = false
+            core.scheduler.schedule(self, at: nil)
+            return observer
         }
         observer?.release().end()
-        if isLast { core.scheduler.schedule(self, at: nil) }
     }
 
     private func wait(_ fallbackDelay: Duration, for id: UInt64) {
@@ -99,7 +106,6 @@ extension Node {
     ) {
         guard state.withLock({ !$0.observers.isEmpty }) else { return }
         let now = core.now()
-        var due: Duration?
         // Left outside of the lock: the last holder cancels the request, which locks the node.
         var ended: [Observer<Value>.Started] = []
         var firsts: [(source: Snapshot<Value>.Source?, since: MonotonicTime)] = []
@@ -113,6 +119,7 @@ extension Node {
             let isShown = state.withLock { state -> Bool in
                 // A later change is shown by its own call, and nothing older after it.
                 guard state.content != nil else { return false }
+                var due: Duration?
                 for (id, observer) in state.observers {
                     var isAnswer = flight != nil && error == nil
                     // It may have ended before the observer was added.
@@ -146,12 +153,14 @@ extension Node {
                         due = min(due ?? wait, wait)
                     }
                 }
+                guard !state.observers.isEmpty else { return true }
+                // Under the lock, so that a later state is not followed by the time of an earlier one.
+                let times = [due.map { now.uptime + $0 }, state.owedAt].compactMap(\.self)
+                core.scheduler.schedule(self, at: times.min())
                 return true
             }
             if isShown { break }
         }
-        if let owed = owedAt { due = min(due ?? owed - now.uptime, owed - now.uptime) }
-        core.scheduler.schedule(self, at: due.map { now.uptime + $0 })
     }
 
     /// When the content of observers changes next by time alone.

@@ -72,6 +72,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
     /// state is locked.
     let standing = Mutex<FreshnessState?>(nil)
     private let name: NodeRegistry.Name
+    private let contentCost = Atomic<Int>(0)
 
     init(_ resource: Resource<Value>, _ core: CacheCore) {
         key = resource.key
@@ -87,6 +88,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         core.dependencies.remove(ObjectIdentifier(self), state.withLock { $0.parts })
         core.nodes.forget(name)
     }
+
+    var cost: Int { StoredEntity.overhead + contentCost.load(ordering: .relaxed) }
 
     // MARK: Content
 
@@ -125,7 +128,10 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
                 }
                 return true
             }
-            if isSet { return new }
+            guard isSet else { continue }
+            let cost = contentCost.exchange(new.facts.cost, ordering: .relaxed)
+            if cost != new.facts.cost { core.nodes.keep(self, name) }
+            return new
         }
     }
 
@@ -158,6 +164,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             return Content(value, facts)
         }
         facts.times = stored.times
+        facts.cost = stored.cost
         facts.version = stored.version
         facts.completeness = Completeness(stored.completeness)
         facts.held = stored.completeness
@@ -185,6 +192,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         _ recall: EntityRecall?,
         _ changed: [EntityKey]
     ) -> (Content, EntityRecall?) {
+        // Counted before the first row is read: a row is not put into memory after a commit that has changed it.
+        let count = core.commitCount
         let rows: [EntityKey: DiskEntity]?
         var basis: EntityRecall
         if let recall {
@@ -200,7 +209,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         let core = core
         let epoch = core.now().epoch
         var isFromDisk = rows != nil
-        let count = core.commitCount
+        var cost = stored.cost
         // Building the tag for each entity of a list would take longer than everything else.
         let hasMarks = core.invalidations.hasMarks
         func judged(_ stored: StoredEntity, _ key: EntityKey) -> StoredEntity {
@@ -209,11 +218,15 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         var lookup = EntityLookup(keys: basis.keys, list: stored, overlays: core.entities) {
             key,
             decode in
-            if let known = core.entities[key] { return judged(known, key) }
+            if let known = core.entities[key] {
+                cost += known.cost
+                return judged(known, key)
+            }
             guard let row = rows?[key], let value = try? decode(row.payload) else {
                 // A row that does not decode is reported by the read that follows.
                 guard let found = core.entity(key, decode) else { return nil }
                 isFromDisk = isFromDisk || found.isFromDisk
+                cost += found.stored.cost
                 return judged(found.stored, key)
             }
             let entity = StoredEntity(
@@ -224,6 +237,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
                 seenCommits: stored.seenCommits
             )
             core.fill(entity, key, ifNothingSince: count)
+            cost += entity.cost
             return judged(entity, key)
         }
         lookup.isOutdated = { core.invalidations.covers(tags, validatedAt: $0, order: $1) }
@@ -240,6 +254,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             return (Content(nil, facts), nil)
         }
         basis.found = lookup.found
+        if recall == nil { basis.cost = cost }
+        facts.cost = basis.cost
         facts.times = stored.times
         facts.pending = lookup.pending
         facts.pages = lookup.pages

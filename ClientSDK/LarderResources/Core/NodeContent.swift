@@ -19,6 +19,8 @@ struct ContentFacts: Sendable {
     var order: UInt64 = 0
     var isFromDisk = false
     var parts: Set<StoredKey> = []
+    /// The cost of its parts against the memory limit, in bytes.
+    var cost = 0
     /// The pages of a timeline besides the newest.
     var pages: [PageState] = []
 

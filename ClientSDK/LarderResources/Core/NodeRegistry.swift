@@ -7,6 +7,8 @@ protocol AnyNode: AnyObject, Sendable {
     var key: QueryKey { get }
     /// Its number among the nodes of the cache. The cache tells nodes of a change in this order, which does not depend on addresses.
     var number: UInt64 { get }
+    /// Its cost against the memory limit, in bytes: that of its assembled value, as if nothing else had the parts in memory.
+    var cost: Int { get }
     /// Notes changed parts; `contentChanged` follows. Called while memory is locked.
     func note(changed keys: [StoredKey])
     /// A part has changed.
@@ -27,8 +29,8 @@ protocol AnyNode: AnyObject, Sendable {
     func close()
 }
 
-/// The nodes: one for each key, type of value and kind of shape. Recently used nodes are kept; nodes that are in use are never
-/// duplicated.
+/// The nodes: one for each key, type of value and kind of shape. Recently used nodes are kept, as many as the limits allow; nodes that
+/// are in use are never duplicated.
 ///
 /// Safe from any thread.
 final class NodeRegistry: Sendable {
@@ -52,7 +54,15 @@ final class NodeRegistry: Sendable {
     private let live = Mutex<[Name: Weak]>([:])
     private let lastNumber = Atomic<UInt64>(0)
 
-    init(countMaximum: Int) { recent = MemoryTier(limits: .init(count: countMaximum)) }
+    private let costMaximum: Int
+
+    init(countMaximum: Int, costMaximum: Int) {
+        self.costMaximum = costMaximum
+        recent = MemoryTier(limits: .init(count: countMaximum, cost: costMaximum))
+    }
+
+    /// The sum of the costs of the recently used nodes, in bytes.
+    var cost: Int { recent.cost }
 
     func nextNumber() -> UInt64 { lastNumber.add(1, ordering: .relaxed).newValue }
 
@@ -65,10 +75,13 @@ final class NodeRegistry: Sendable {
             live[name] = Weak(node: node)
             return node
         }
-        recent.store(node, for: name)
+        keep(node, name)
         if core.isClosed { node.close() }
         return cast(node)
     }
+
+    /// Keeps a node among the recently used ones, with its present cost. One that exceeds the limit takes the place of all others.
+    func keep(_ node: any AnyNode, _ name: Name) { recent.store(node, for: name, cost: min(node.cost, costMaximum)) }
 
     /// A name contains the type, so the node under it has that type.
     private func cast<Value>(_ node: any AnyNode) -> Node<Value> { unsafe unsafeDowncast(node, to: Node<Value>.self) }
@@ -89,7 +102,7 @@ final class NodeRegistry: Sendable {
         withExtendedLifetime(successor) {}
     }
 
-    func trim(toCount count: Int) { recent.trim(toCount: count) }
+    func trim(toCount count: Int, cost: Int) { recent.trim(toCount: count, cost: cost) }
 
     func removeAll() { recent.removeAll() }
 }

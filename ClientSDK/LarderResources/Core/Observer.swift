@@ -32,6 +32,11 @@ final class Observer<Value: Sendable & Equatable>: @unchecked Sendable {
         self.askedAt = askedAt
     }
 
+    /// Whether a failed request is repeated for it by itself. Bounded staleness has delays of its own for a value that is there.
+    func wantsRepetition(isMissing: Bool) -> Bool {
+        options.policy.remote != .never && (isMissing || options.bound == nil)
+    }
+
     /// Removes the tasks of the observer, to be ended outside of the lock.
     func release() -> Started {
         defer {

@@ -34,6 +34,10 @@ final class RefreshScheduler: Sendable {
             guard !state.isClosed else { return }
             guard let due else {
                 state.entries[id] = nil
+                if state.entries.isEmpty {
+                    state.task.take()?.cancel()
+                    state.next = nil
+                }
                 return
             }
             state.entries[id] = Entry(node: node, due: due)

@@ -85,7 +85,8 @@ final class UnwrittenKeys: Sendable {
 
     private static func lack(_ change: Commit.Change<StoredEntity>) -> Lack? {
         switch change {
-        case .set(let stored) where stored.isMemoryOnly: nil
+        // Its row, if there is one, is an older value.
+        case .set(let stored) where stored.isMemoryOnly: .content
         // Its content is on the disk, with older times.
         case .set(let stored) where !stored.isUnwritten: stored.isInvalidated ? .mark : nil
         case .set(let stored) where stored.unreadMerge != nil: .part
@@ -96,7 +97,7 @@ final class UnwrittenKeys: Sendable {
 
     private static func lack(_ change: Commit.Change<StoredQuery>) -> Lack? {
         switch change {
-        case .set(let stored) where stored.isMemoryOnly: nil
+        case .set(let stored) where stored.isMemoryOnly: .content
         case .set(let stored) where !stored.isUnwritten: stored.query.isInvalidated ? .mark : nil
         case .elsewhere: .mark
         case .set, .removed, .forgotten: .content

@@ -11,8 +11,8 @@ struct MemberPlacement<Item> {
     /// - Parameters:
     ///   - listed: the items of the stored index, with whether they have changed since.
     ///   - others: changed items that the index does not contain.
-    ///   - isWhole: whether the index has the whole list, and not only its beginning. Otherwise an item that sorts behind the
-    ///     last unchanged item is left out: its neighbours are unknown.
+    ///   - isWhole: whether the index has the whole list, and not only its beginning. Otherwise an item that has moved behind the
+    ///     last item that stays, and another one behind the last unchanged item, is left out: its neighbours are unknown.
     /// - Complexity: O(n) for each changed item.
     func items(
         _ listed: [(item: Item, hasChanged: Bool)],
@@ -33,12 +33,15 @@ struct MemberPlacement<Item> {
             let isBeforeNext = next.map { !areInIncreasingOrder($0, entry.item) } ?? true
             if isBehindPrevious && isBeforeNext { result.append(entry.item) } else { moved.append(entry.item) }
         }
-        let last = listed.last { !$0.hasChanged }?.item
-        for item in moved + others.filter(isMember) {
-            if !isWhole { guard let last, areInIncreasingOrder(item, last) else { continue } }
-            let index = result.firstIndex { areInIncreasingOrder(item, $0) } ?? result.endIndex
-            result.insert(item, at: index)
+        func insert(_ items: [Item], before last: Item?) {
+            for item in items {
+                if !isWhole { guard let last, areInIncreasingOrder(item, last) else { continue } }
+                let index = result.firstIndex { areInIncreasingOrder(item, $0) } ?? result.endIndex
+                result.insert(item, at: index)
+            }
         }
+        insert(moved, before: result.last)
+        insert(others.filter(isMember), before: listed.last { !$0.hasChanged }?.item)
         return result
     }
 }

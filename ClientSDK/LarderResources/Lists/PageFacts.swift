@@ -22,6 +22,9 @@ struct PageTimes: Sendable, Hashable {
         self.terms = terms
     }
 
+    /// What the source has said about the freshness; nil if it has said nothing.
+    var stated: StatedFreshness? { StatedFreshness(terms, lifetime: expiresAt - validatedAt) }
+
     /// The times of items of which some have these times and some have others: those of the oldest.
     func mixed(with other: PageTimes) -> PageTimes {
         guard self != other else { return self }

@@ -27,6 +27,8 @@ struct IncomingPage: Sendable {
     var receivedAt: WallTime
     /// How long an inserted item stays although pages do not contain it (`PagedResource.settlingTime`).
     var settlingTime: Duration
+    /// The inserted items that do not stay, because the page has other items in their place.
+    var displaced: Set<EntityKey> = []
 }
 
 extension TimelineLayout {
@@ -39,6 +41,8 @@ extension TimelineLayout {
             }
         }
         let isLate = orders.head > page.order
+        var page = page
+        page.displaced = displaced(by: page)
         if page.isOnlyConfirmed, !isLate { invalidatePages() }
         let earlier = itemTimes(head: page.isOnlyConfirmed ? .never : page.head)
         guard let woven = weave([], elements, page, orders, isNewest: true, isLate: isLate) else {
@@ -76,11 +80,48 @@ extension TimelineLayout {
                 tail = .end
             }
             confirm(page, &orders, isHead: true)
-            return assignPages(page, earlier, start: nil, isLate: false, isNewest: true)
+            assignPages(page, earlier, start: nil, isLate: false, isNewest: true)
+            return dropUnknownEnd()
         }
         elements = woven
         confirm(page, &orders, isHead: !isLate)
         assignPages(page, earlier, start: nil, isLate: isLate, isNewest: true)
+        if !isLate { dropUnknownEnd() }
+    }
+
+    /// Drops what follows the last place from which a page can be requested, if it is not known what follows it: otherwise the end of the
+    /// list could never be loaded.
+    private mutating func dropUnknownEnd() {
+        guard tail == .unknown,
+            let index = elements.lastIndex(where: { $0.startCursor.map { $0 != Self.newestCursor } ?? false }),
+            let cursor = elements[index].startCursor
+        else { return }
+        elements.removeSubrange(index...)
+        tail = .cursor(cursor)
+        normalize()
+    }
+
+    /// The items that were inserted before the request, between others that the page does not have beside each other. Their place is not
+    /// known: between items of the page they would be shown in a wrong order. Own items stay, because a person has just created them.
+    private func displaced(by page: IncomingPage) -> Set<EntityKey> {
+        guard !loose.isEmpty else { return [] }
+        let places = Dictionary(page.keys.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+        var (result, run) = (Set<EntityKey>(), [EntityKey]())
+        var previous: Int?
+        for key in elements.compactMap(\.item) {
+            guard let place = places[key] else {
+                if let known = loose[key], !known.isOwn,
+                    WallTime(nanosecondsSinceEpoch: known.insertedAt) < page.startedAt
+                {
+                    run.append(key)
+                }
+                continue
+            }
+            if let previous, place != previous + 1 { result.formUnion(run) }
+            (previous, run) = (place, [])
+        }
+        if let previous, previous + 1 < page.keys.count, page.cursor != nil { result.formUnion(run) }
+        return result
     }
 
     /// Merges a page that was requested for a place. Nothing changes if the place no longer exists, or if its cursor
@@ -114,6 +155,7 @@ extension TimelineLayout {
         let confirmed = Set(prefix.compactMap(\.item).filter { loose[$0] == nil })
         let all = page.keys
         page.keys.removeAll { confirmed.contains($0) }
+        page.displaced = displaced(by: page)
         let new = Set(page.keys)
         let above = prefix.filter { $0.item.map { !new.contains($0) } ?? true } + [.boundary(present)]
         if let woven = weave(above, rest, page, orders, isNewest: false, isLate: false) {
@@ -272,6 +314,7 @@ extension TimelineLayout {
         elements.filter { element in
             guard let key = element.item else { return false }
             if let loose = loose[key] {
+                if page.displaced.contains(key) { return false }
                 let insertedAt = WallTime(nanosecondsSinceEpoch: loose.insertedAt)
                 // An item of the future was inserted before the clock was set back.
                 return page.startedAt - insertedAt < page.settlingTime && insertedAt <= page.receivedAt

@@ -1,4 +1,5 @@
 import LarderStorage
+import LarderTime
 
 /// The loaded pages of a layout: each boundary and each gap begins one, and the newest page begins the list.
 ///
@@ -34,11 +35,15 @@ extension TimelineLayout {
         elements[page.range].compactMap { $0.item.flatMap { loose[$0] == nil ? $0 : nil } }
     }
 
+    /// The items of the page that begins with a cursor.
+    func items(ofPage cursor: String) -> [EntityKey] {
+        loadedPages.first { $0.start == .boundary(cursor) }.map { elements[$0.range].compactMap(\.item) } ?? []
+    }
+
     /// The validator for a request for a page that has not changed since it was fetched, with the number of items to ask for.
     func confirmation(_ cursor: String) -> PageFacts.Confirmation? {
         guard let known = pages[.boundary(cursor)]?.confirmation,
-            let page = loadedPages.first(where: { $0.start == .boundary(cursor) }),
-            known.digest == PageFacts.digest(elements[page.range].compactMap(\.item))
+            known.digest == PageFacts.digest(items(ofPage: cursor))
         else { return nil }
         return known
     }
@@ -157,13 +162,22 @@ extension TimelineLayout {
     }
 
     /// Renews the times of a page that the source has confirmed, unless it has changed meanwhile or a later request has confirmed it.
-    mutating func confirm(_ cursor: String, _ confirmation: PageFacts.Confirmation, _ times: PageTimes) {
+    ///
+    /// - Parameters:
+    ///   - stated: what the source has said about the freshness: a lifetime that it has not stated continues.
+    ///   - time: when the request began.
+    mutating func confirm(
+        _ cursor: String,
+        _ confirmation: PageFacts.Confirmation,
+        _ stated: StatedFreshness?,
+        at time: WallTime
+    ) {
         guard self.confirmation(cursor) == confirmation,
-            let known = pages[.boundary(cursor)]?.times, known.validatedAt <= times.validatedAt
+            let known = pages[.boundary(cursor)]?.times, known.validatedAt <= time
         else { return }
-        pages[.boundary(cursor)]?.times.validatedAt = times.validatedAt
-        pages[.boundary(cursor)]?.times.expiresAt = times.expiresAt
-        pages[.boundary(cursor)]?.times.terms = times.terms
+        var times = PageTimes(known.stated.updated(by: stated), at: time)
+        times.fetchedAt = known.fetchedAt
+        pages[.boundary(cursor)]?.times = times
     }
 
     /// Notes that the server no longer knows a cursor. The boundary stays, because it keeps the times of its page apart.

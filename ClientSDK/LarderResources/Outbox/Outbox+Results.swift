@@ -27,6 +27,7 @@ extension Outbox {
             // They stay in doubt, and are sent again under their keys, without a second effect.
             noteStoreFailure(LarderError(error))
             for (entry, result) in open {
+                invalidate(after: result)
                 postpone(entry, LarderError(error), operation, after: .zero, isInDoubt: true)
                 answerUnstored(entry, result, operation, LarderError(error))
             }
@@ -59,6 +60,16 @@ extension Outbox {
         }
         changed()
         signal.put(())
+    }
+
+    /// The server has carried out an operation, and nothing can be stored: what memory has of the values that it has changed is stale.
+    private func invalidate(after result: OutboxResult) {
+        guard case .accepted(_, let acknowledge, _) = result else { return }
+        var acknowledged = CacheUpdate()
+        acknowledge(&acknowledged)
+        do { try core.commit(acknowledged.invalidatingItsKeys, isTolerant: true) } catch {
+            core.configuration.onEvent(.storageFailed(error))
+        }
     }
 
     /// Answers the caller of an operation whose result cannot be stored yet. The operation stays in the outbox and is sent again under

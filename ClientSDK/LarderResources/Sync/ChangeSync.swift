@@ -111,15 +111,7 @@ public final class ChangeSync: Sendable {
     @discardableResult
     public func catchUp() async throws(LarderError) -> Int {
         do {
-            let count = try await gate.run { () async throws(LarderError) in
-                guard cache.configuration.mayUseNetwork() else {
-                    let text = "The network may not be used at present; feed \"\(feed.name)\" is read when it may."
-                    throw LarderError(.offline, text, retryAfter: nil, isUnsent: true)
-                }
-                return try await RequestReason(feed.name, cause: "the change feed may have changes").around {
-                    () async throws(LarderError) in try await readAll()
-                }
-            }
+            let count = try await gate.run { () async throws(LarderError) in try await readAllIfAllowed() }
             state.withLock { $0.isRetryPending = false }
             change { $0.failure = nil }
             return count
@@ -130,6 +122,16 @@ public final class ChangeSync: Sendable {
                 status.isCaughtUp = false
             }
             throw error
+        }
+    }
+
+    private func readAllIfAllowed() async throws(LarderError) -> Int {
+        guard cache.configuration.mayUseNetwork() else {
+            let text = "The network may not be used at present; feed \"\(feed.name)\" is read when it may."
+            throw LarderError(.offline, text, retryAfter: nil, isUnsent: true)
+        }
+        return try await RequestReason(feed.name, cause: "the change feed may have changes").around {
+            () async throws(LarderError) in try await readAll()
         }
     }
 
@@ -190,11 +192,13 @@ public final class ChangeSync: Sendable {
         let invalidateAll = feed.invalidateAll
         let (name, sinceKey) = (feed.name, sinceKey)
         try await cache.core.changing { () throws(LarderError) in
-            try self.cache.updateBlocking { update in
-                invalidateAll(&update)
-                update.setToken(token, for: name)
-                update.setMetadata(Array("\(since.nanosecondsSinceEpoch)".utf8), for: sinceKey)
-            }
+            do throws(LarderError) {
+                try self.cache.updateBlocking { update in
+                    invalidateAll(&update)
+                    update.setToken(token, for: name)
+                    update.setMetadata(Array("\(since.nanosecondsSinceEpoch)".utf8), for: sinceKey)
+                }
+            } catch { throw try self.changeMemory(after: error, invalidateAll) }
         }
         state.withLock { state in
             state.seen = [token]
@@ -209,20 +213,36 @@ public final class ChangeSync: Sendable {
     /// nothing that is not stored, and after a death the page is read again.
     private func store(_ changes: [ChangeFeed.Change], token: String) async throws(LarderError) {
         try await cache.core.changing { () throws(LarderError) in
-            var rest = changes[...]
-            while rest.count > Self.pieceMaximum {
-                let piece = rest.prefix(Self.pieceMaximum)
-                try self.cache.updateBlocking { update in for change in piece { change.apply(&update) } }
-                rest = rest.dropFirst(Self.pieceMaximum)
-            }
-            let (last, name) = (rest, self.feed.name)
-            try self.cache.updateBlocking { update in
-                for change in last { change.apply(&update) }
-                update.setToken(token, for: name)
+            do throws(LarderError) { try self.commit(changes, token: token) } catch {
+                throw try self.changeMemory(after: error) { update in for change in changes { change.apply(&update) } }
             }
         }
         note(token)
         if !changes.isEmpty { change { $0.applied += changes.count } }
+    }
+
+    private func commit(_ changes: [ChangeFeed.Change], token: String) throws(LarderError) {
+        var rest = changes[...]
+        while rest.count > Self.pieceMaximum {
+            let piece = rest.prefix(Self.pieceMaximum)
+            try cache.updateBlocking { update in for change in piece { change.apply(&update) } }
+            rest = rest.dropFirst(Self.pieceMaximum)
+        }
+        try cache.updateBlocking { update in
+            for change in rest { change.apply(&update) }
+            update.setToken(token, for: feed.name)
+        }
+    }
+
+    /// Changes memory, because the disk takes nothing. The token stays as it is, so that the feed repeats the changes.
+    ///
+    /// - Returns: the error of the disk, to be thrown.
+    private func changeMemory(
+        after error: LarderError,
+        _ changes: (inout CacheUpdate) -> Void
+    ) throws(LarderError) -> LarderError {
+        if error.code == .storage { try cache.updateBlocking(isTolerant: true, changes) }
+        return error
     }
 
     private func note(_ token: String) {
@@ -296,7 +316,9 @@ public final class ChangeSync: Sendable {
 
     /// Applies a change that has no token. The feed repeats it.
     func receive(_ body: @Sendable (inout CacheUpdate) throws -> Void) async throws(LarderError) {
-        try await gate.run { () async throws(LarderError) in try await cache.update(body) }
+        try await gate.run { () async throws(LarderError) in
+            try await cache.update(isTolerant: true, body)
+        }
     }
 
     /// Whether the changes up to a token are stored, as far as this process knows: a push notification that names it brings nothing new.

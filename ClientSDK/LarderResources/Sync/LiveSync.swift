@@ -272,7 +272,7 @@ public final class LiveSync: Sendable {
         case .invalidation(let cache, let afterGap):
             channel = try await source.open(kind, nil)
             // After the channel is open: a value that is fetched from now on is covered by its messages.
-            try await cache.update(afterGap)
+            try await cache.update(isTolerant: true, afterGap)
             isLive = true
             connected()
             publish(.live(kind))
@@ -313,15 +313,16 @@ public final class LiveSync: Sendable {
         case (.page(let batch, let since), .feed(let sync)): try await sync.receive(batch, since: since)
         case (.update(let body), .feed(let sync)): try await sync.receive(body)
         case (.update(let body), .invalidation(let cache, let afterGap)):
-            do throws(LarderError) { try await cache.update(body) } catch {
+            do throws(LarderError) { try await cache.update(isTolerant: true, body) } catch {
                 // The message says that something has changed, and not what.
                 configuration.onEvent(.failed(resource: "larder.live", error))
-                try await cache.update(afterGap)
+                try await cache.update(isTolerant: true, afterGap)
             }
         case (.hello, .invalidation): break
-        case (.change(let change), .invalidation(let cache, _)): try await cache.update { change.change.apply(&$0) }
+        case (.change(let change), .invalidation(let cache, _)):
+            try await cache.update(isTolerant: true) { change.change.apply(&$0) }
         case (.page(let batch, _), .invalidation(let cache, _)):
-            try await cache.update { update in for change in batch.changes { change.apply(&update) } }
+            try await cache.update(isTolerant: true) { update in for change in batch.changes { change.apply(&update) } }
         }
     }
 }

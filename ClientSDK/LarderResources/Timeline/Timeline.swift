@@ -119,12 +119,14 @@ public final class Timeline<Item: CacheEntity>: Sendable {
             try await fill(gap, isUserInitiated: isUserInitiated)
             return await storedList?.gaps(around: anchor).older == nil ? progress(.tail) : .more
         }
+        if let before {
+            guard before.tail != .end else { return .finished }
+            guard before.items.count < engine.resource.keptMaximum else { return .full }
+        }
         guard let before, before.tail != .unknown else {
             try await refresh()
             return await progress(.tail)
         }
-        guard before.tail != .end else { return .finished }
-        guard before.items.count < engine.resource.keptMaximum else { return .full }
         try await engine.load(.tail, isUserInitiated: isUserInitiated)
         return await progress(.tail)
     }

@@ -153,10 +153,11 @@ extension TimelineEngine {
                     "A page of \"\(node.key)\" was reported as not modified, although the request had no validator."
                 )
             }
-            let times = PageTimes(fetched.stated, at: moment.before(fetched.age).wall)
-            try await core.changing { try self.confirm(renewed, known, times) }
+            let time = moment.before(fetched.age).wall
+            let bytes = try await core.changing { try self.confirm(renewed, known, fetched, at: time) }
             let took = core.configuration.monotonicClock.uptime - moment.uptime
             core.configuration.onEvent(.revalidated(resource: node.key.name, took))
+            core.configuration.onEvent(.spared(resource: node.key.name, bytes: bytes))
             return true
         case .value(let page):
             if case .around(let item) = position, !page.items.contains(where: { $0.entityID == item }) {
@@ -196,14 +197,26 @@ extension TimelineEngine {
         return try layout.confirmation(cursor)
     }
 
-    private func confirm(_ cursor: String, _ known: PageFacts.Confirmation, _ times: PageTimes) throws {
+    /// Stores that a page is confirmed.
+    ///
+    /// - Returns: the size of its items in memory.
+    private func confirm(
+        _ cursor: String,
+        _ known: PageFacts.Confirmation,
+        _ fetched: Fetched<EntityList<Item>>,
+        at time: WallTime
+    ) throws -> Int {
         var update = CacheUpdate()
         update.answered = node.storedKey
+        update.isMemoryOnly = !fetched.mayStore
+        let stated = fetched.stated
         let merge = QueryMerge(confirms: false) { query, _, _ in
-            try query.editLayout { $0.confirm(cursor, known, times) }
+            try query.editLayout { $0.confirm(cursor, known, stated, at: time) }
         }
         update.steps.append(.mergeQuery(node.key, merge))
         try core.commit(update, isTolerant: true)
+        if update.isMemoryOnly { try node.removeFromDisk() }
+        return try layout.items(ofPage: cursor).reduce(0) { $0 + core.entities.bytes(of: $1) }
     }
 
     /// A request that was answered.
@@ -261,6 +274,7 @@ extension TimelineEngine {
         }
         update.steps.append(.mergeQuery(node.key, merge))
         try core.commit(update, order: sent.order, moment: sent.moment, isTolerant: true)
+        if update.isMemoryOnly { try node.removeFromDisk() }
     }
 }
 

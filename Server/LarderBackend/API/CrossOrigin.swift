@@ -1,14 +1,12 @@
 package import LarderEngine
 package import LarderHTTP
-import LarderTime
 
 /// Cross-origin access from browsers (Fetch). The API is open to pages of every origin, also to those that send credentials, because
 /// it uses no cookies: a caller without a token gets only what is public.
 package enum CrossOrigin {
     private static let exposed = """
         Accept-Ranges, Age, Allow, Content-Range, Date, ETag, Idempotent-Replayed, Link, Location, RateLimit, \
-        RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, WWW-Authenticate, \
-        X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Total-Count
+        RateLimit-Policy, Retry-After, WWW-Authenticate, X-Total-Count
         """
 
     /// The field lines that let a page of any origin read the reply to a request; empty if the request has no `Origin`.
@@ -95,32 +93,7 @@ extension Request {
 
 /// The fields of draft-ietf-httpapi-ratelimit-headers-10.
 enum RateLimitFields {
-    static func append(
-        _ verdict: RateLimiter.Verdict,
-        _ limiter: RateLimiter,
-        _ dialect: Dialect.RateLimitFields,
-        now: WallTime,
-        to bytes: inout [UInt8]
-    ) {
-        let prefix: StaticString
-        let reset: Int64
-        switch dialect {
-        case .ietf: return appendDraft(verdict, limiter, to: &bytes)
-        case .triplet: (prefix, reset) = ("RateLimit-", Int64(verdict.secondsToReset))
-        case .github: (prefix, reset) = ("X-RateLimit-", now.seconds + Int64(verdict.secondsToReset))
-        }
-        let values: [(StaticString, Int64)] = [
-            ("Limit: ", Int64(limiter.quota)), ("Remaining: ", Int64(verdict.remaining)), ("Reset: ", reset),
-        ]
-        for (name, value) in values {
-            bytes.append(prefix)
-            bytes.append(name)
-            bytes.append(decimal: value)
-            bytes.append("\r\n")
-        }
-    }
-
-    private static func appendDraft(_ verdict: RateLimiter.Verdict, _ limiter: RateLimiter, to bytes: inout [UInt8]) {
+    static func append(_ verdict: RateLimiter.Verdict, _ limiter: RateLimiter, to bytes: inout [UInt8]) {
         bytes.append("RateLimit-Policy: \"default\";q=")
         bytes.append(decimal: Int64(limiter.quota))
         bytes.append(";w=")

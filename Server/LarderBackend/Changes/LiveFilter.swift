@@ -14,6 +14,9 @@ package protocol LiveFilter: AnyObject, Sendable {
     /// The channel is open.
     func opened(_ output: any LiveOutput, channel: String)
 
+    /// The channel is over.
+    func closed()
+
     /// A frame of that many bytes came from the peer.
     func received(_ bytes: Int)
 

@@ -124,7 +124,7 @@ package final class LiveHub: Sendable {
         for sink in sinks { sink.heartbeat() }
     }
 
-    var readerCount: Int { state.withLock { $0.readers.count } }
+    package var readerCount: Int { state.withLock { $0.readers.count } }
 
     /// Publishes the changes of a commit, in order. Called while the store is locked.
     func publish(_ changes: [ChangeRow], from store: Store) {

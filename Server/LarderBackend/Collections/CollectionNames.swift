@@ -5,7 +5,7 @@ enum CollectionNames {
 
     /// The detail of the 404: the name, and the most similar name of a collection if there is one.
     static func reasonMissing(_ name: String, in world: World) -> String {
-        let nearest = NearestName.nearest(to: name, in: world.collections)
+        let nearest = NearestName.similar(to: name, in: world.collections).first
         let suggestion = nearest.map { " Did you mean /\($0)?" } ?? ""
         return "There is no collection '\(name.prefix(64))'.\(suggestion) GET / lists all."
     }

@@ -52,7 +52,7 @@ enum ChangeEndpoints {
             return nil
         }
         guard let page else {
-            waiter?.startTimer(.seconds(wait))
+            waiter?.start(limit: .seconds(wait))
             return .later
         }
         return .json(.ok, body(page), fields: [.vary: "Authorization, Origin"], cacheControl: CachePolicy.noStore)
@@ -109,7 +109,7 @@ enum ChangeEndpoints {
 
 /// A long poll: waits for the first change after its token.
 ///
-/// The first of a change, the timeout and the end of the world answers the exchange; later ones have no effect.
+/// The first of a change, the timeout, the end of the client and that of the world answers the exchange; later ones have no effect.
 final class LongPoll: LiveSink {
     private struct State {
         var reader: UInt64?
@@ -146,13 +146,14 @@ final class LongPoll: LiveSink {
         if world.live.isStopping { serverStops() }
     }
 
-    func startTimer(_ wait: Duration) {
-        let timer = world.clock.schedule(after: wait) { [self] in exchange.loop.execute { [self] in finish() } }
+    /// Ends the poll after a time, or when its client leaves. On the loop.
+    func start(limit: Duration) {
+        let timer = world.clock.schedule(after: limit) { [self] in exchange.loop.execute { [self] in finish() } }
         let isDone = state.withLock { state in
             state.timer = timer
             return state.isDone
         }
-        if isDone { world.clock.cancel(timer) }
+        if isDone { world.clock.cancel(timer) } else { exchange.whenAbandoned { [self] in finish() } }
     }
 
     func send(_ event: LiveEvent) {
@@ -178,6 +179,7 @@ final class LongPoll: LiveSink {
         guard let work, let token = work.token else { return }
         if let reader = work.reader { world.live.remove(reader) }
         if let timer = work.timer { world.clock.cancel(timer) }
+        guard !exchange.isAbandoned else { return }
         var reply: Reply
         do {
             let page = try world.read { store in

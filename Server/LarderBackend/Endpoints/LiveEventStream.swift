@@ -79,5 +79,6 @@ final class LiveEventStream: EventStreamHandler, LiveOutput {
         }
         if let reader = last.reader { world.live.remove(reader) }
         if let timer = last.timer { world.clock.cancel(timer) }
+        filter?.closed()
     }
 }

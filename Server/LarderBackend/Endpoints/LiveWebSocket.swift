@@ -114,5 +114,6 @@ final class LiveWebSocket: WebSocketHandler, LiveOutput {
         }
         if let reader = last.reader { world.live.remove(reader) }
         if let timer = last.timer { world.clock.cancel(timer) }
+        filter?.closed()
     }
 }

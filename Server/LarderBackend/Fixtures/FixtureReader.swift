@@ -58,7 +58,7 @@ package enum FixtureReader {
                 at: try record.time("at"),
                 from: try record.integer("from"),
                 to: try record.integer("to"),
-                minorUnits: try record.integer("minorUnits"),
+                minorUnits: try record.integer("minorUnits", in: 1...BankEndpoints.amountMaximum),
                 note: try record.string("note")
             )
         }
@@ -121,11 +121,11 @@ package enum FixtureReader {
                 throw rendition.error("sha256", "is not hexadecimal")
             }
             return ImageCatalogue.Rendition(
-                width: Int(try rendition.integer("width")),
-                height: Int(try rendition.integer("height")),
+                width: Int(try rendition.integer("width", in: 1...65_535)),
+                height: Int(try rendition.integer("height", in: 1...65_535)),
                 mediaType: try rendition.string("type"),
                 path: directory + "/" + (try rendition.string("file")),
-                byteCount: Int(try rendition.integer("bytes")),
+                byteCount: Int(try rendition.integer("bytes", in: 0...1 << 40)),
                 entityTag: tag
             )
         }
@@ -224,6 +224,14 @@ private struct Record {
 
     func integer(_ name: String) throws(FixtureError) -> Int64 {
         guard let value = object[name]?.integer else { throw error(name, "must be an integer") }
+        return value
+    }
+
+    func integer(_ name: String, in range: ClosedRange<Int64>) throws(FixtureError) -> Int64 {
+        let value = try integer(name)
+        guard range.contains(value) else {
+            throw error(name, "is \(value), and must be \(range.lowerBound) to \(range.upperBound)")
+        }
         return value
     }
 

@@ -3,7 +3,7 @@ import LarderHTTP
 extension ProblemType {
     // MARK: Identity
 
-    static let unauthenticated = ProblemType(
+    package static let unauthenticated = ProblemType(
         "unauthenticated",
         .unauthorized,
         "Authentication is required",

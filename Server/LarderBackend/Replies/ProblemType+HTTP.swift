@@ -82,6 +82,21 @@ extension ProblemType {
         "The server behind the proxy did not answer in time",
         "It accepted no connection within 10 s, or sent nothing for 60 s. Whether the request was processed is unknown."
     )
+    package static let loopDetected = ProblemType(
+        "loop-detected",
+        Status(code: 508),
+        "The proxy stands before itself",
+        "The request names this proxy in `Via`: the URL after --to leads back to it. Start the proxy with the URL of your server."
+    )
+    package static let hostRejected = ProblemType(
+        "host-rejected",
+        .forbidden,
+        "The proxy does not accept this host name",
+        """
+        A page of another site can let its own name lead to this machine, and would reach the server behind the proxy. The proxy accepts IP \
+        addresses, names without a dot, and names under `localhost` and `test`. Start it with --allow-host NAME for another name.
+        """
+    )
     package static let internalError = ProblemType(
         "internal-error",
         .internalServerError,

@@ -12,16 +12,6 @@ public struct Dialect: Sendable, Hashable {
         case blocking
     }
 
-    /// How rate limits are reported.
-    public enum RateLimitFields: String, Sendable, Hashable, CaseIterable {
-        /// `RateLimit` and `RateLimit-Policy`.
-        case ietf
-        /// `RateLimit-Limit`, `-Remaining` and `-Reset` in seconds.
-        case triplet
-        /// `X-RateLimit-*` with the time of the reset.
-        case github
-    }
-
     /// The instruction in the reply to an expired change token.
     public enum Resync: String, Sendable, Hashable, CaseIterable {
         /// Discard everything and read again.
@@ -34,8 +24,6 @@ public struct Dialect: Sendable, Hashable {
 
     /// How a second request with the same key is answered.
     public var idempotency = Idempotency.ietf
-    /// How rate limits are reported.
-    public var rateLimit = RateLimitFields.ietf
     /// The instruction for a resync.
     public var resync = Resync.wipe
 

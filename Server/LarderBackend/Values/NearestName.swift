@@ -2,16 +2,11 @@
 package enum NearestName {
     private static let lengthMaximum = 64
 
-    /// The names, most similar first.
-    package static func sorted(_ names: [String], by name: String) -> [String] {
+    /// The names that differ in at most a third of their bytes, most similar first.
+    package static func similar(to name: String, in names: [String]) -> [String] {
         names.map { (distance: distance($0, name), name: $0) }
+            .filter { $0.distance <= max(1, min($0.name.utf8.count, name.utf8.count) / 3) }
             .sorted { ($0.distance, $0.name) < ($1.distance, $1.name) }.map(\.name)
-    }
-
-    /// The most similar name; nil if none differs in at most a third of its bytes.
-    package static func nearest(to name: String, in names: [String]) -> String? {
-        guard let nearest = sorted(names, by: name).first else { return nil }
-        return distance(nearest, name) <= max(1, min(nearest.utf8.count, name.utf8.count) / 3) ? nearest : nil
     }
 
     /// The edit distance of the first 64 bytes (Levenshtein).

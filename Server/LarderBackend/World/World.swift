@@ -84,9 +84,7 @@ package final class World: Sendable {
         store = Mutex(confined)
     }
 
-    /// Starts as a copy of an image.
-    ///
-    /// - Parameter branches: whether it becomes a separate history; false for a replay.
+    /// Starts as a copy of an image, with a history of its own.
     package convenience init(
         id: String,
         image: DatabaseImage,
@@ -94,8 +92,7 @@ package final class World: Sendable {
         clock: WorldClock,
         seed: UInt64,
         settings: WorldSettings,
-        hooks: any WorldHooks,
-        branches: Bool = true
+        hooks: any WorldHooks
     ) throws {
         var options = Database.Options()
         // Pages are already in memory, so the page cache only holds those being changed.
@@ -109,7 +106,7 @@ package final class World: Sendable {
             settings: settings,
             hooks: hooks
         )
-        if branches { try branch() }
+        try branch()
         store.withLock { $0.origins = [$0.store.instance] }
     }
 

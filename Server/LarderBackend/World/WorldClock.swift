@@ -30,6 +30,9 @@ public final class WorldClock: WallClock, MonotonicClock {
         var lastTimer: UInt64 = 0
         /// The intervals of the timers that repeat, in nanoseconds.
         var intervals: [TimerID: Int64] = [:]
+        /// The timers that somebody waits for: they also run when the world ends.
+        var waits: Set<TimerID> = []
+        var hasEnded = false
         var driver: EventLoop?
         var armed: (timer: TimerID, deadline: MonotonicTime)?
         var observers: [UInt64: @Sendable () -> Void] = [:]
@@ -217,11 +220,38 @@ public final class WorldClock: WallClock, MonotonicClock {
         }
     }
 
+    /// Runs a job after a delay in the world's time, or when `endWait` is called or the world ends, whichever is first: for a delay that
+    /// somebody waits for, such as that of a reply.
+    package func wait(for delay: Duration, _ job: @escaping @Sendable () -> Void) -> TimerID {
+        let (id, isOver) = state.withLock { state -> (TimerID, Bool) in
+            guard !state.hasEnded else { return (TimerID(rawValue: 0), true) }
+            state.lastTimer += 1
+            let id = TimerID(rawValue: state.lastTimer)
+            state.timers.add(id, at: uptime(state) + delay, job)
+            state.waits.insert(id)
+            arm(&state)
+            return (id, false)
+        }
+        if isOver { job() }
+        return id
+    }
+
+    /// Runs the job of a wait now; no effect if it has run.
+    package func endWait(_ id: TimerID) {
+        let job = state.withLock { state in state.waits.remove(id) == nil ? nil : state.timers.cancel(id) }
+        job?()
+    }
+
+    package func isWaiting(_ id: TimerID) -> Bool { state.withLock { $0.waits.contains(id) } }
+
+    /// The number of waits that are not over.
+    package var waitCount: Int { state.withLock { $0.waits.count } }
+
     private func add(_ job: @escaping @Sendable () -> Void, after delay: Duration, _ state: inout State) -> TimerID {
         state.lastTimer += 1
         let id = TimerID(rawValue: state.lastTimer)
         let deadline = uptime(state) + delay
-        if deadline.nanoseconds < .max || delay == .zero { state.timers.add(id, at: deadline, job) }
+        if !state.hasEnded, deadline.nanoseconds < .max || delay == .zero { state.timers.add(id, at: deadline, job) }
         return id
     }
 
@@ -231,6 +261,7 @@ public final class WorldClock: WallClock, MonotonicClock {
         _ state: inout State
     ) -> (deadline: MonotonicTime, job: @Sendable () -> Void)? {
         guard let due = state.timers.takeFirst(limit) else { return nil }
+        state.waits.remove(due.id)
         if let interval = state.intervals[due.id] {
             let passed = (limit.nanoseconds - due.deadline.nanoseconds) / interval + 1
             let (distance, overflow) = passed.multipliedReportingOverflow(by: interval)
@@ -245,13 +276,14 @@ public final class WorldClock: WallClock, MonotonicClock {
     }
 
     package func cancel(_ timer: TimerID) {
-        let removed = state.withLock { state in
+        let job = state.withLock { state in
             state.intervals[timer] = nil
+            state.waits.remove(timer)
             defer { arm(&state) }
             return state.timers.cancel(timer)
         }
         // Released after the lock: the job's deinitialisation may call this clock.
-        _ = consume removed
+        _ = consume job
     }
 
     /// Sets the loop that wakes the clock while it runs by itself. Without one, timers run only when the clock is moved.
@@ -263,19 +295,27 @@ public final class WorldClock: WallClock, MonotonicClock {
         }
     }
 
-    /// Removes every timer and the driving loop.
+    /// Ends all waits and removes the other timers and the driving loop: the world ends. Later timers never run, and later waits end at
+    /// once.
     ///
     /// A timer's job usually retains the world, which retains its clock: a pending timer would keep an ended world alive.
-    package func dropTimers() {
-        let dropped = state.withLock { state in
+    package func end() {
+        let (jobs, dropped) = state.withLock { state in
+            disarm(&state)
+            state.driver = nil
+            state.hasEnded = true
+            let waits = state.waits.sorted { $0.rawValue < $1.rawValue }
+            let jobs = waits.compactMap { state.timers.cancel($0) }
             defer {
+                state.waits = []
                 state.timers = TimerQueue()
                 state.intervals = [:]
             }
-            return state.timers
+            return (jobs, state.timers)
         }
         // Released after the lock: the job's deinitialisation may call this clock.
         _ = consume dropped
+        for job in jobs { job() }
     }
 
     private func runDue() {

@@ -23,9 +23,6 @@ package protocol WorldHooks: AnyObject, Sendable {
     /// The fault for the page of the change feed after a token. Each fault is returned once.
     func fault(ofPageAfter token: ChangeToken?, text: String?) -> ChangePageFault
 
-    /// The random words for a secret of a world that is being recorded or replayed; nil otherwise.
-    func secretWords(_ count: Int) -> [UInt64]?
-
     /// A filter that only records the frames of a live channel; nil when frames are not recorded.
     func frameRecorder(for world: World, opening: Request, viewer: Int64) -> (any LiveFilter)?
 

@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// A part of an open file, sent in pieces. The file is closed when its last region is released.
 package struct FileRegion: Sendable {

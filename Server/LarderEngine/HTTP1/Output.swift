@@ -1,4 +1,8 @@
-/// The pending output of a connection: bytes, then large bodies that are read piece by piece.
+import Glibc
+import LarderTLS
+
+/// The pending output of a connection: bytes, then large bodies that are read piece by piece. All of it passes the TLS session if there is
+/// one.
 struct Output {
     private enum Large {
         case bytes([UInt8], sent: Int)
@@ -14,6 +18,8 @@ struct Output {
         case failed
     }
 
+    /// Set once the peer has begun a TLS handshake.
+    var tls: TLSFilter?
     private var bytes = ByteQueue()
     private var large: [Large] = []
     /// The total number of bytes written: grows whenever the peer reads.
@@ -23,7 +29,7 @@ struct Output {
     static let copiedBytesMaximum = 64 << 10
     private static let pieceBytes = 256 << 10
 
-    var isEmpty: Bool { bytes.isEmpty && large.isEmpty }
+    var isEmpty: Bool { bytes.isEmpty && large.isEmpty && tls?.hasOutput != true }
 
     /// Bytes in memory that wait for the peer to read.
     var waitingBytes: Int {
@@ -52,7 +58,7 @@ struct Output {
             bytes.append(fresh.suffix(from: 0))
             return flush(to: descriptor)
         }
-        switch SystemCall.send(descriptor, fresh.bytes, fresh.body) {
+        switch tls == nil ? SystemCall.send(descriptor, fresh.bytes, fresh.body) : .count(0) {
         case .count(let count):
             sentCount += count
             if count < fresh.count { bytes.append(fresh.suffix(from: count)) }
@@ -67,7 +73,7 @@ struct Output {
     mutating func flush(to descriptor: Int32) -> Outcome {
         while true {
             while !bytes.isEmpty {
-                switch SystemCall.send(descriptor, bytes.bytes, from: bytes.start) {
+                switch send(descriptor, bytes.bytes, from: bytes.start) {
                 case .count(let count):
                     sentCount += count
                     bytes.removeFirst(count)
@@ -75,10 +81,10 @@ struct Output {
                 case .failed: return .failed
                 }
             }
-            guard let item = large.first else { return .drained }
+            guard let item = large.first else { return drained(descriptor) }
             switch item {
             case .bytes(let body, let from):
-                switch SystemCall.send(descriptor, body, from: from) {
+                switch send(descriptor, body, from: from) {
                 case .count(let count):
                     sentCount += count
                     advance(.bytes(body, sent: from + count), isDone: from + count == body.count)
@@ -98,7 +104,27 @@ struct Output {
         }
     }
 
+    private mutating func send(_ descriptor: Int32, _ bytes: [UInt8], from offset: Int) -> SystemCall.Outcome {
+        tls?.send(bytes, from: offset) { SystemCall.send(descriptor, $0, from: $1) }
+            ?? SystemCall.send(descriptor, bytes, from: offset)
+    }
+
+    /// The outcome after the last plain byte: encrypted ones may still wait.
+    private mutating func drained(_ descriptor: Int32) -> Outcome {
+        switch tls?.flush({ SystemCall.send(descriptor, $0, from: $1) }) {
+        case nil: .drained
+        case .wouldBlock?, .count?: .blocked
+        case .failed?: .failed
+        }
+    }
+
     private mutating func advance(_ item: Large, isDone: Bool) {
         if isDone { large.removeFirst() } else { large[0] = item }
     }
+}
+
+extension SystemCall.Outcome: SocketWriteOutcome {
+    static func failed(_ error: TLSError) -> Self { .failed(EPROTO) }
+
+    var acceptedCount: Int? { if case .count(let count) = self { count } else { nil } }
 }

@@ -1,12 +1,7 @@
+import Glibc
 import LarderCoding
 import LarderHTTP
 package import LarderTime
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// A reply that is valid for every byte-identical request while `isCurrent()` returns true.
 ///

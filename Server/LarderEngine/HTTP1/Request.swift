@@ -14,6 +14,8 @@ package struct Request: Sendable {
     /// The number of the exchange on its connection, from 1.
     package internal(set) var exchangeIndex: Int = 0
     package internal(set) var peer = SocketAddress(host: "", port: 0)
+    /// Whether it came over TLS.
+    package internal(set) var isSecure = false
     /// Whether the handler received the head before the body was read.
     package internal(set) var wasAnnounced = false
     /// How many bytes `droppingPathPrefix` has removed from the path.

@@ -5,7 +5,8 @@ import LarderHTTPWire
 struct RequestReader {
     private enum Stage {
         case head(HeadScanner)
-        // Boxed, because bodies are rare and the stage is examined for every request.
+        // Boxed, because bodies are rare and the stage is examined for every request. The requests are without what has arrived of
+        // their bodies.
         indirect case body(Request, left: Int)
         indirect case chunks(Request, ChunkedDecoder)
     }
@@ -24,6 +25,8 @@ struct RequestReader {
     private let headBytesMaximum: Int
     private let bodyBytesMaximum: Int
     private var stage = Stage.head(HeadScanner(skipsEmptyLines: true))
+    /// What has arrived of the current request's body. It has one owner, and so nothing is copied when it grows.
+    private(set) var body: [UInt8] = []
     private var mustAskForContinue = false
 
     init(headBytesMaximum: Int, bodyBytesMaximum: Int) {
@@ -61,29 +64,34 @@ struct RequestReader {
                     return tellsHeads ? .head(Request(request)) : next(bytes, &consumed)
                 } catch { return .rejected(Rejection(error)) }
             }
-        case .body(var request, let left):
+        case .body(let request, let left):
             let count = min(left, bytes.count - consumed)
             unsafe bytes.extracting(consumed..<(consumed + count)).withUnsafeBufferPointer {
-                unsafe request.body.append(contentsOf: $0)
+                unsafe body.append(contentsOf: $0)
             }
             consumed += count
             guard count == left else {
                 stage = .body(request, left: left - count)
                 return askForContinue() ?? .incomplete
             }
-            stage = .head(HeadScanner(skipsEmptyLines: true))
-            return .request(request)
-        case .chunks(var request, var decoder):
+            return complete(request)
+        case .chunks(let request, var decoder):
             do {
-                consumed = try decoder.decode(bytes, from: consumed, into: &request.body)
+                consumed = try decoder.decode(bytes, from: consumed, into: &body)
             } catch { return .rejected(Rejection(error)) }
             guard decoder.isDone else {
                 stage = .chunks(request, decoder)
                 return askForContinue() ?? .incomplete
             }
-            stage = .head(HeadScanner(skipsEmptyLines: true))
-            return .request(request)
+            return complete(request)
         }
+    }
+
+    private mutating func complete(_ request: Request) -> Outcome {
+        var request = request
+        request.body = exchange(&body, with: [])
+        stage = .head(HeadScanner(skipsEmptyLines: true))
+        return .request(request)
     }
 
     /// Returns 414 if the start line is too long, otherwise 431.
@@ -108,10 +116,10 @@ struct RequestReader {
             }
             mustAskForContinue = framing != .none && !hasMore
         }
-        var request = Request(head)
+        let request = Request(head)
         switch framing {
         case .length(let length):
-            request.body.reserveCapacity(length)
+            body.reserveCapacity(length)
             stage = .body(request, left: length)
         case .chunked:
             stage = .chunks(request, ChunkedDecoder(.request(bodyBytesMaximum: bodyBytesMaximum)))

@@ -33,6 +33,26 @@ extension Connection {
         channel.start()
     }
 
+    /// Passes bytes in both directions from now on.
+    func startTunnel(_ pendingReply: PendingReply, _ head: [UInt8], _ end: TunnelEnd, _ reply: Reply) {
+        begin(pendingReply, .switchingProtocols, head, reply)
+        guard let upstream = end.open() else {
+            closesAfterOutput = true
+            return
+        }
+        mode = .tunnel(upstream)
+        // Behind the head, which is not in the output yet.
+        loop.scratch.append(contentsOf: upstream.join(self))
+        let early = Array(unread.bytes[unread.start...])
+        unread = ByteQueue()
+        if !early.isEmpty { pass(early.span, to: upstream) }
+    }
+
+    func pass(_ bytes: Span<UInt8>, to upstream: UpstreamConnection) {
+        upstream.send(bytes)
+        if !isClosed { setInterest() }
+    }
+
     /// Writes the head that turns the connection into a channel and ends the exchange.
     private func begin(_ pendingReply: PendingReply, _ status: Status, _ head: [UInt8], _ reply: Reply) {
         let start = loop.scratch.count

@@ -11,6 +11,7 @@ extension Connection {
         request.connection = id
         request.exchangeIndex = exchangeCount
         request.peer = peer
+        request.isSecure = output.tls != nil
         // Pending while the handler decides: it may end the exchange before it returns.
         pendingReply = PendingReply(request: request, started: loop.now, isHeld: true)
         let exchange = Exchange(loop: loop, connection: self, index: exchangeCount)
@@ -24,9 +25,12 @@ extension Connection {
         process()
     }
 
-    func watchAbandonment(_ index: Int, _ body: @escaping @Sendable () -> Void) {
+    func watchAbandonment(_ index: Int, _ note: ExchangeNote, _ body: @escaping @Sendable () -> Void) {
+        guard !isClosed else { return body() }
         guard pendingReply != nil, index == exchangeCount else { return }
         pendingReply?.abandoned = body
+        pendingReply?.abandonmentNote = note
+        if hasPeerEnded { close() }
     }
 
     func send(_ index: Int, _ bytes: [UInt8]) {
@@ -61,6 +65,7 @@ extension Connection {
                 )
             )
         }
+        if let lease = note.lease { leases.append(lease) }
         switch ending {
         case .persist:
             // After an unread body the next request cannot be found.

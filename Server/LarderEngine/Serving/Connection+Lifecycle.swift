@@ -1,14 +1,12 @@
+import Glibc
 import LarderHTTP
 import LarderTime
 
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
-
-/// Deadlines and closing.
+/// What a connection waits for, deadlines and closing.
 extension Connection {
+    /// How many bytes of a body extend the deadline of its request.
+    private static let bodyBytesPerDeadline = 256 << 10
+
     func updateDeadline() {
         // The common case, checked first because this runs for every exchange.
         if case .http = mode, pendingReply == nil, output.isEmpty, !reader.isInside, !isLingering {
@@ -18,6 +16,15 @@ extension Connection {
         let configuration = loop.configuration
         switch mode {
         case .webSocket, .eventStream: deadline = loop.now + configuration.heartbeat
+        case .tunnel:
+            // Between messages there is none; the peer extends it by reading.
+            guard !output.isEmpty else {
+                deadline = MonotonicTime(nanoseconds: .max)
+                return
+            }
+            guard output.sentCount != sentCountAtDeadline || deadline.nanoseconds == .max else { return }
+            sentCountAtDeadline = output.sentCount
+            deadline = loop.now + configuration.idleTimeout
         case .http:
             if isLingering {
                 deadline = loop.now + .seconds(2)
@@ -29,11 +36,33 @@ extension Connection {
                 guard output.sentCount != sentCountAtDeadline else { return }
                 sentCountAtDeadline = output.sentCount
                 deadline = loop.now + configuration.idleTimeout
+            } else if reader.body.count >= bodyBytesAtDeadline + Self.bodyBytesPerDeadline {
+                // A large body may take longer, if it does not arrive too slowly.
+                bodyBytesAtDeadline = reader.body.count
+                deadline = loop.now + configuration.headReadTimeout
             } else if deadline > loop.now + configuration.headReadTimeout {
                 // Counted from the request's first byte: sending one byte every nine seconds does not extend it.
                 deadline = loop.now + configuration.headReadTimeout
             }
         }
+    }
+
+    func setInterest() {
+        guard !isClosed else { return }
+        var wanted: Readiness = []
+        if !output.isEmpty { wanted.insert(.write) }
+        switch mode {
+        case .tunnel(let upstream): if !hasPeerEnded, !upstream.isBacklogged { wanted.insert(.read) }
+        case .http, .webSocket, .eventStream:
+            if !hasPeerEnded, unread.count < Self.unreadBytesMaximum,
+                output.waitingBytes < Output.copiedBytesMaximum * 16
+            {
+                wanted.insert(.read)
+            }
+        }
+        guard wanted != interest else { return }
+        interest = wanted
+        loop.watch(self, for: wanted)
     }
 
     func checkDeadlines(_ now: MonotonicTime) {
@@ -45,6 +74,7 @@ extension Connection {
         case .eventStream(let channel):
             deadline = now + loop.configuration.heartbeat
             channel.heartbeat()
+        case .tunnel: close()
         case .http:
             guard reader.isInside, !isLingering, output.isEmpty else { return close() }
             loop.scratch.removeAll()
@@ -57,6 +87,7 @@ extension Connection {
         switch mode {
         case .webSocket(let channel): channel.close(code: 1001, reason: "the server is stopping")
         case .eventStream(let channel): channel.finish()
+        case .tunnel: closeAfterOutput()
         case .http:
             // Requests that have begun to arrive or are being answered get their reply; other connections are idle.
             if held != nil {
@@ -73,6 +104,10 @@ extension Connection {
         guard pendingReply?.silence == nil else { return close() }
         // A peer that has gone looks like one that only sends no more. Work that can be cancelled is.
         guard pendingReply?.abandoned == nil else { return close() }
+        if case .tunnel(let upstream) = mode {
+            setInterest()
+            return upstream.clientEnded()
+        }
         if case .http = mode, pendingReply != nil || !output.isEmpty || mustResume, !isLingering {
             closesAfterOutput = closesAfterOutput || (pendingReply == nil && !mustResume)
             return setInterest()
@@ -85,6 +120,7 @@ extension Connection {
         guard !isClosed else { return }
         isClosed = true
         loop.forget(self)
+        if !resets { endTLS() }
         if resets { SystemCall.closeWithReset(descriptor) } else { systemClose(descriptor) }
         if let pendingReply, loop.handler.wantsRecords {
             records.append(
@@ -97,15 +133,17 @@ extension Connection {
                     started: pendingReply.started,
                     ended: loop.now,
                     isComplete: false,
-                    note: pendingReply.silence ?? ExchangeNote()
+                    note: pendingReply.silence ?? pendingReply.abandonmentNote
                 )
             )
         }
         pendingReply.take()?.abandoned?()
+        leases = []
         reportRecords(areComplete: false)
         switch mode {
         case .webSocket(let channel): channel.connectionClosed()
         case .eventStream(let channel): channel.connectionClosed()
+        case .tunnel(let upstream): upstream.clientClosed()
         case .http: break
         }
     }

@@ -22,7 +22,7 @@ extension Connection {
                 )
             )
         }
-        switch SystemCall.send(descriptor, entry.reply, from: 0) {
+        switch output.tls == nil ? SystemCall.send(descriptor, entry.reply, from: 0) : .count(0) {
         case .count(entry.reply.count):
             deadline = MonotonicTime(nanoseconds: loop.now.nanoseconds &+ loop.idleNanoseconds)
             return true

@@ -1,11 +1,6 @@
+import Glibc
 import LarderHTTP
 import LarderTime
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// A connection: reads requests, passes them to the handler in order, and writes the replies. Confined to its loop.
 ///
@@ -19,6 +14,8 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         case http
         case webSocket(WebSocketChannel)
         case eventStream(EventStreamChannel)
+        /// Bytes are passed on to another server, and back.
+        case tunnel(UpstreamConnection)
     }
 
     /// The exchange whose reply is pending.
@@ -33,6 +30,8 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         var silence: ExchangeNote?
         /// Called if the peer goes away first.
         var abandoned: (@Sendable () -> Void)?
+        /// The note of the record in that case.
+        var abandonmentNote = ExchangeNote()
     }
 
     let descriptor: Int32
@@ -58,22 +57,28 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     var resetsAfterOutput = false
     var isStopping = false
     var records: [ExchangeRecord] = []
+    /// What the replies that are not completely written keep (`ExchangeNote.lease`).
+    var leases: [any AnyObject & Sendable] = []
     private var writingBegan = MonotonicTime(nanoseconds: 0)
     var interest: Readiness = .read
     var deadline: MonotonicTime
     /// `Output.sentCount` when the deadline of a slow reader was set.
     var sentCountAtDeadline = -1
+    /// The number of bytes of the request's body when its deadline was set.
+    var bodyBytesAtDeadline = 0
     var isDirty = false
     var isClosed = false
     var closesAfterOutput = false
     var hasPeerEnded = false
+    /// Whether any byte was received.
+    var hasBegun = false
     var isProcessing = false
     /// After a rejection further input is read and discarded, so that the reply is not lost in a reset.
     var isLingering = false
     var lingeredBytes = 0
 
     /// The maximum number of unread bytes of a peer that sends more while its reply is pending.
-    private static let unreadBytesMaximum = 256 << 10
+    static let unreadBytesMaximum = 256 << 10
 
     init(_ descriptor: Int32, id: UInt64, peer: SocketAddress, loop: EventLoop) {
         self.descriptor = descriptor
@@ -107,12 +112,18 @@ final class Connection: DescriptorUser, @unchecked Sendable {
                 return
             }
             loop.readBuffer.withBytes(count) { bytes in
-                switch mode {
-                case .http: if !repeatReply(to: bytes) { received(bytes) }
-                case .webSocket(let channel): channel.received(bytes)
-                case .eventStream: return
-                }
+                if beginsTLS(bytes) { decrypt(bytes) } else { take(bytes) }
             }
+        }
+    }
+
+    /// Takes bytes that are not encrypted.
+    func take(_ bytes: Span<UInt8>) {
+        switch mode {
+        case .http: if !repeatReply(to: bytes) { received(bytes) }
+        case .webSocket(let channel): channel.received(bytes)
+        case .eventStream: return
+        case .tunnel(let upstream): pass(bytes, to: upstream)
         }
     }
 
@@ -203,9 +214,11 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         if !isAnnounced { exchangeCount += 1 }
         request.wasAnnounced = isAnnounced
         isAnnounced = false
+        bodyBytesAtDeadline = 0
         request.connection = id
         request.exchangeIndex = exchangeCount
         request.peer = peer
+        request.isSecure = output.tls != nil
         // The loop's own time is updated once per turn: sufficient for deadlines, too coarse for records.
         let started = loop.handler.wantsRecords ? loop.configuration.monotonic.uptime : loop.now
         pendingReply = PendingReply(request: copy request, started: started)
@@ -241,6 +254,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
             write(response.status, response.serializedHead(), [], response.body, pendingReply, reply)
         case .webSocket(let acceptance): upgrade(pendingReply, acceptance, reply)
         case .eventStream(let extra, let handler): startStream(pendingReply, extra, handler, reply)
+        case .tunnel(let head, let end): startTunnel(pendingReply, head, end, reply)
         }
     }
 
@@ -252,6 +266,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         _ pendingReply: PendingReply,
         _ reply: Reply
     ) {
+        if let lease = reply.note.lease { leases.append(lease) }
         let isPersistent = staysOpen(pendingReply.request)
         let isHead = pendingReply.request.method == .head
         let start = loop.scratch.count
@@ -345,10 +360,11 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         updateDeadline()
         setInterest()
         if mustResume, output.isEmpty { process() }
+        if case .tunnel(let upstream) = mode { upstream.updateInterest() }
     }
 
     /// Notes when the last write of waiting records began: the peer may have the reply before the write returns.
-    private func noteWriting() {
+    func noteWriting() {
         if !records.isEmpty { writingBegan = loop.configuration.monotonic.uptime }
     }
 
@@ -357,10 +373,12 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         case .failed: close()
         case .blocked: break
         case .drained:
+            leases = []
             reportRecords(areComplete: true)
             guard closesAfterOutput else { return }
             if resetsAfterOutput { return close(resets: true) }
             if isLingering {
+                endTLS()
                 shutdown(descriptor, Int32(SHUT_WR))
             } else {
                 close()
@@ -381,17 +399,5 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         }
         done.removeAll(keepingCapacity: true)
         if records.isEmpty { swap(&done, &records) }
-    }
-
-    func setInterest() {
-        guard !isClosed else { return }
-        var wanted: Readiness = []
-        if !output.isEmpty { wanted.insert(.write) }
-        if !hasPeerEnded, unread.count < Self.unreadBytesMaximum, output.waitingBytes < Output.copiedBytesMaximum * 16 {
-            wanted.insert(.read)
-        }
-        guard wanted != interest else { return }
-        interest = wanted
-        loop.watch(self, for: wanted)
     }
 }

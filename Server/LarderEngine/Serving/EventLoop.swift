@@ -28,6 +28,7 @@ package final class EventLoop: @unchecked Sendable {
     let configuration: ServerConfiguration
     let handler: any ExchangeHandler
     let census: ConnectionCounter
+    private let workers: WorkerThreads
     let wakeUp: WakeUp
     let mailbox = Mutex(Mailbox())
     private let lastTimer = Atomic<UInt64>(0)
@@ -43,7 +44,7 @@ package final class EventLoop: @unchecked Sendable {
     private var userCount = 0
     var pools: [UpstreamPool] = []
     var lastUpstream: UInt64 = 0
-    private var timers = TimerQueue()
+    private(set) var timers = TimerQueue()
     private var dirty: [Connection] = []
     /// Connections with requests that were read and wait for earlier replies.
     private var resuming: [Connection] = []
@@ -87,20 +88,18 @@ package final class EventLoop: @unchecked Sendable {
         _ configuration: ServerConfiguration,
         _ listener: Listener,
         _ census: ConnectionCounter,
+        _ workers: WorkerThreads,
         _ handler: any ExchangeHandler
     ) throws(EngineError) {
         self.index = index
         self.configuration = configuration
         self.listener = listener
         self.census = census
+        self.workers = workers
         self.handler = handler
         idleNanoseconds = configuration.idleTimeout.nanosecondsSaturating
         wakeUp = try WakeUp()
-        #if os(Linux)
-            poller = configuration.poller == .poll ? PollPoller() : try EpollPoller()
-        #else
-            poller = PollPoller()
-        #endif
+        poller = configuration.poller == .poll ? PollPoller() : try EpollPoller()
         scratch.reserveCapacity(64 << 10)
     }
 
@@ -134,7 +133,18 @@ package final class EventLoop: @unchecked Sendable {
         return id
     }
 
-    package func cancel(_ timer: TimerID) { execute { [self] in timers.cancel(timer) } }
+    package func cancel(_ timer: TimerID) {
+        execute { [self] in
+            timers.cancel(timer)
+            timers.tidy()
+        }
+    }
+
+    /// Runs work that may take long or wait for a lock, on a thread that serves no connections. A stepped loop has no other thread, and
+    /// runs it at once.
+    package func offload(_ work: @escaping @Sendable () -> Void) {
+        if configuration.isStepped { work() } else { workers.run(work) }
+    }
 
     /// Whether the caller runs on this loop's thread.
     package var isCurrent: Bool { thread.load(ordering: .relaxed) == SystemThread.current }
@@ -228,7 +238,7 @@ package final class EventLoop: @unchecked Sendable {
         MonotonicTime(nanoseconds: now.nanoseconds &+ seconds &* 1_000_000_000)
     }
 
-    private func timeout() -> Int32 {
+    func timeout() -> Int32 {
         if !endOfTurn.isEmpty || !resuming.isEmpty || !jobs.isEmpty { return 0 }
         if mailbox.withLock({ !$0.jobs.isEmpty }) { return 0 }
         var next = userCount == 0 ? nil : Optional(nextSweep)

@@ -73,6 +73,8 @@ package struct Exchange: Sendable {
     let index: Int
     /// Receives the reply instead of the connection, to change or delay it.
     package var interceptor: (@Sendable (Reply) -> Void)?
+    /// The note of the record if the peer goes away before the exchange is answered.
+    package var abandonmentNote = ExchangeNote()
 
     init(loop: EventLoop, connection: Connection?, index: Int) {
         self.loop = loop
@@ -92,12 +94,18 @@ package struct Exchange: Sendable {
         if let connection { loop.enqueue(.reply(reply, connection, index: index)) }
     }
 
-    /// Calls a function if the peer goes away before the exchange is answered. Replaces an earlier one. A peer that ends its
-    /// sending side counts as gone, as for nginx. Must be called on the loop's thread; `body` is called there.
+    /// Calls a function if the peer goes away before the exchange is answered, at once if it has gone. Replaces an earlier one.
+    ///
+    /// A peer that ends its sending side counts as gone, as for nginx: a timeout of a client looks like this. A handler that lets an
+    /// exchange wait must call this method. Must be called on the loop's thread; `body` is called there.
     package func whenAbandoned(_ body: @escaping @Sendable () -> Void) {
+        guard let connection else { return }
         precondition(loop.isCurrent, "Connections must be used on their loop's thread.")
-        connection?.watchAbandonment(index, body)
+        connection.watchAbandonment(index, abandonmentNote, body)
     }
+
+    /// Whether the connection is closed. Only known on the loop's thread; false on others.
+    package var isAbandoned: Bool { loop.isCurrent && connection?.isClosed ?? false }
 
     /// Sends bytes of a reply unchanged, from any thread. The handler is responsible for their syntax.
     package func send(_ bytes: [UInt8]) { withConnection { $0.send($1, bytes) } }

@@ -1,3 +1,4 @@
+package import LarderTLS
 package import LarderTime
 import Synchronization
 
@@ -11,7 +12,7 @@ package struct ServerConfiguration: Sendable {
     package var headBytesMaximum = 16 << 10
     package var bodyBytesMaximum = 1 << 20
     package var connectionsMaximum = 10_000
-    /// The maximum time for a request to arrive.
+    /// The maximum time for a request to arrive; it begins again after each 256 KiB of a body.
     package var headReadTimeout: Duration = .seconds(10)
     /// The maximum idle time between exchanges.
     package var idleTimeout: Duration = .seconds(75)
@@ -24,6 +25,8 @@ package struct ServerConfiguration: Sendable {
     package var upstreamConnectionsMaximum = 128
     /// The maximum number of requests of each loop that wait for one of these connections.
     package var upstreamWaitingMaximum = 1_024
+    /// What serves https and wss on the same port, besides http and ws, asked for each connection; nil: they are not served.
+    package var tls: (@Sendable () -> TLSServer)?
     package var poller = PollerChoice.automatic
     package var monotonic: any MonotonicClock = SystemMonotonicClock()
     package var wall: any WallClock = SystemWallClock()
@@ -61,9 +64,10 @@ package final class HTTPServer: Sendable {
     package init(_ configuration: ServerConfiguration, handler: any ExchangeHandler) throws(EngineError) {
         let listener = try Listener(host: configuration.host, port: configuration.port)
         let census = ConnectionCounter()
+        let workers = WorkerThreads()
         var loops: [EventLoop] = []
         for index in 0..<max(1, configuration.loops) {
-            loops.append(try EventLoop(index, configuration, listener, census, handler))
+            loops.append(try EventLoop(index, configuration, listener, census, workers, handler))
         }
         address = listener.address
         port = Mutex(Port(listener: listener))

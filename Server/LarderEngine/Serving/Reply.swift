@@ -10,6 +10,8 @@ package struct Reply: Sendable {
         case webSocket(WebSocketAcceptance)
         /// A stream of Server-Sent Events; `extra` are complete field lines, one of them `Content-Type`.
         case eventStream(extra: [UInt8], any EventStreamHandler)
+        /// The connection passes bytes to and from another server, which has accepted an upgrade. `head` is a 101 with its field lines.
+        case tunnel(head: [UInt8], TunnelEnd)
     }
 
     package var content: Content
@@ -50,6 +52,8 @@ package struct ExchangeNote: Sendable {
     package var bytesSavedByCoding = 0
     /// Further data.
     package var detail: (any AnyObject & Sendable)?
+    /// Released when the reply is written, or its connection is closed: for what is limited while replies wait for their readers.
+    package var lease: (any AnyObject & Sendable)?
 
     package init() {}
 }
@@ -63,8 +67,8 @@ package struct RenderedReply: Sendable {
 }
 
 extension Reply {
-    /// The reply as bytes, with the `Date` line, and without a body if `request` allows none; nil for a WebSocket or an event
-    /// stream, and for a file that cannot be read.
+    /// The reply as bytes, with the `Date` line, and without a body if `request` allows none; nil for a WebSocket, an event stream or a
+    /// tunnel, and for a file that cannot be read.
     package func rendered(for request: Request, date line: [UInt8]) -> RenderedReply? {
         let status: Status
         var head: [UInt8]
@@ -82,7 +86,7 @@ extension Reply {
                 guard let bytes = region.read(at: 0, count: region.range.count) else { return nil }
                 body = bytes
             }
-        case .webSocket, .eventStream: return nil
+        case .webSocket, .eventStream, .tunnel: return nil
         }
         head.append(contentsOf: date ?? line)
         if request.method == .head || status.hasNoContent { body = [] }

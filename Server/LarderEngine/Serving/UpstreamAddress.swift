@@ -1,9 +1,6 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import CSystem
-    import Glibc
-#endif
+import CSystem
+import Glibc
+package import LarderTLS
 
 /// The resolved addresses of another server.
 package struct UpstreamAddress: Sendable, Hashable {
@@ -16,19 +13,18 @@ package struct UpstreamAddress: Sendable, Hashable {
     package let host: String
     package let port: Int
     let places: [Place]
+    /// Makes the TLS sessions; nil for http.
+    package let tls: TLSClient?
 
     /// Looks up the addresses of a host. It may block for seconds.
     ///
     /// - Throws: if the host has no address.
-    package init(host: String, port: Int) throws(EngineError) {
+    package init(host: String, port: Int, tls: TLSClient? = nil) throws(EngineError) {
+        self.tls = tls
         self.host = host
         self.port = port
         var hints = unsafe addrinfo()
-        #if canImport(Darwin)
-            unsafe hints.ai_socktype = SOCK_STREAM
-        #else
-            unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        #endif
+        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         unsafe hints.ai_flags = AI_NUMERICSERV
         var list: UnsafeMutablePointer<addrinfo>?
         let code = unsafe getaddrinfo(host, String(port), &hints, &list)
@@ -55,17 +51,10 @@ extension UpstreamAddress.Place {
     ///
     /// - Throws: if the connection fails at once.
     func connect() throws(EngineError) -> Int32 {
-        #if canImport(Darwin)
-            let descriptor = socket(family, SOCK_STREAM, 0)
-        #else
-            let descriptor = socket(family, Int32(SOCK_STREAM.rawValue), 0)
-        #endif
+        let descriptor = socket(family, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw EngineError("Creating a socket failed", errno) }
         SystemCall.configure(descriptor)
         SystemCall.setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
-        #if canImport(Darwin)
-            SystemCall.setOption(descriptor, SOL_SOCKET, SO_NOSIGPIPE, 1)
-        #endif
         let result = unsafe bytes.withUnsafeBytes { raw in
             unsafe systemConnect(descriptor, raw)
         }

@@ -1,23 +1,22 @@
+import Glibc
 import LarderHTTP
 import LarderHTTPWire
+import LarderTLS
 import LarderTime
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// A connection to another server. Confined to its loop.
 final class UpstreamConnection {
     private enum Phase {
         case connecting(place: Int, tried: Int)
+        /// The TLS handshake is under way. Nothing of the request was sent.
+        case securing
         case idle
         case exchange
         /// The bytes of a response to an upgrade, until its head is complete.
         case upgrade(HeadScanner, [UInt8])
+        /// After a 101: bytes are passed on unchanged. Nothing is read until the client has joined.
         case tunnel
-        /// A tunnel whose pending bytes are written before it is closed; input is discarded.
+        /// A tunnel without its client, whose pending bytes are written before it is closed; input is discarded.
         case closing
         case closed
     }
@@ -28,7 +27,8 @@ final class UpstreamConnection {
     private static let responseTimeoutSeconds: Int64 = 60
     /// The maximum time without progress after the end of a tunnel.
     private static let closeTimeoutSeconds: Int64 = 10
-    private static let outputBytesMaximum = 4 << 20
+    /// How many bytes may wait in a tunnel for one side before the other one is not read any more.
+    private static let tunnelBytesMaximum = 256 << 10
 
     /// Strong, as the loop: it removes its connections when they close, and an unowned reference would cost more than the cycle.
     private let pool: UpstreamPool
@@ -38,6 +38,8 @@ final class UpstreamConnection {
     private var exchange: UpstreamExchange?
     private var reader = ResponseReader()
     private var output = ByteQueue()
+    /// Set for https, once it is connected.
+    private var tls: TLSFilter?
     /// What the poller reports.
     private var interest: Readiness = []
     private var deadline: MonotonicTime?
@@ -48,6 +50,12 @@ final class UpstreamConnection {
     /// Whether the current exchange has received anything.
     private var hasResponse = false
     private var isClosed = false
+    /// The client of a tunnel.
+    private var client: Connection?
+    /// Whether the client of a tunnel sends no more.
+    private var hasClientEnded = false
+    /// What has arrived in a tunnel before its client.
+    private var early: [UInt8] = []
 
     init(_ pool: UpstreamPool) {
         self.pool = pool
@@ -91,6 +99,17 @@ final class UpstreamConnection {
         exchange.connection = self
     }
 
+    /// Begins the TLS handshake, or sends the request.
+    private func connected() {
+        guard let client = pool.address.tls else { return start() }
+        do throws(TLSError) {
+            let now = loop.configuration.wall.now
+            tls = try TLSFilter(client.session(host: pool.address.host, port: pool.address.port, now: now))
+        } catch { return fail(.unreachable(error.description)) }
+        phase = .securing
+        flush()
+    }
+
     /// Sends the request of the current exchange.
     private func start() {
         guard let exchange else { return }
@@ -106,45 +125,106 @@ final class UpstreamConnection {
 
     // MARK: Writing
 
-    func send(_ bytes: [UInt8]) {
+    /// Begins to pass bytes to the client.
+    ///
+    /// - Returns: what has arrived already, for the client to write after the head of its reply.
+    func join(_ client: Connection) -> [UInt8] {
+        guard case .tunnel = phase else {
+            client.closeAfterOutput()
+            return []
+        }
+        self.client = client
+        updateInterest()
+        return Swift.exchange(&early, with: [])
+    }
+
+    /// Whether so much waits for the server that no more should be read from the client.
+    var isBacklogged: Bool { output.count >= Self.tunnelBytesMaximum }
+
+    /// Sends bytes of the client. A server that does not read them for `responseTimeoutSeconds` is given up.
+    func send(_ bytes: Span<UInt8>) {
         guard case .tunnel = phase else { return }
+        if output.isEmpty { deadline = loop.time(afterSeconds: Self.responseTimeoutSeconds) }
         output.append(bytes)
-        // A server that does not read what a client sends is given up.
-        guard output.count <= Self.outputBytesMaximum else { return fail(.timedOut("The server does not read.")) }
         flush()
     }
 
-    /// Writes the pending bytes, ends the sending side, and closes when the server has closed too, or after `closeTimeoutSeconds`
-    /// without progress.
-    func closeAfterOutput() {
-        guard case .tunnel = phase else { return cancel() }
-        exchange?.stopReceiving()
+    /// The client sends no more: the sending side ends after the pending bytes. The server may still send, as long as it does so at
+    /// least every `closeTimeoutSeconds`.
+    func clientEnded() {
+        guard case .tunnel = phase else { return }
+        hasClientEnded = true
+        deadline = loop.time(afterSeconds: Self.closeTimeoutSeconds)
+        flush()
+    }
+
+    /// The client's connection is closed: the pending bytes are written, and the connection is closed when the server has closed too, or
+    /// after `closeTimeoutSeconds` without progress.
+    func clientClosed() {
+        client = nil
+        guard case .tunnel = phase else { return }
         phase = .closing
         deadline = loop.time(afterSeconds: Self.closeTimeoutSeconds)
         flush()
+    }
+
+    /// Reads from the server while the client reads.
+    func updateInterest() {
+        guard case .tunnel = phase else { return }
+        var wanted: Readiness = output.isEmpty ? [] : .write
+        if let client, client.output.waitingBytes < Self.tunnelBytesMaximum { wanted.insert(.read) }
+        watch(wanted)
     }
 
     /// Writes a request that was held.
     func writeHeld() { if !isClosed { flush() } }
 
     private func flush() {
+        switch tls?.flush({ SystemCall.send(descriptor, $0, from: $1) }) {
+        case .wouldBlock?: return watch([.read, .write])
+        // A server may answer and close before it has read everything: its response is read first.
+        case .failed?: output = ByteQueue()
+        case .count?, nil: break
+        }
         while !output.isEmpty {
-            switch SystemCall.send(descriptor, output.bytes, from: output.start) {
+            let sent =
+                tls?.send(output.bytes, from: output.start) { SystemCall.send(descriptor, $0, from: $1) }
+                ?? SystemCall.send(descriptor, output.bytes, from: output.start)
+            switch sent {
             case .count(let count):
                 output.removeFirst(count)
                 hasWritten = true
-                if case .closing = phase {
-                    deadline = loop.time(afterSeconds: Self.closeTimeoutSeconds)
-                } else if deadline != nil {
-                    deadline = loop.time(afterSeconds: Self.responseTimeoutSeconds)
-                }
-            case .wouldBlock: return watch([.read, .write])
-            // A server may answer and close before it has read everything: its response is read first.
+                if deadline != nil { extendDeadline() }
+            case .wouldBlock:
+                if case .tunnel = phase { return updateInterest() }
+                return watch([.read, .write])
             case .failed: output = ByteQueue()
             }
         }
-        if case .closing = phase { shutdown(descriptor, Int32(SHUT_WR)) }
+        // The last encrypted piece.
+        if tls?.hasOutput == true, case .wouldBlock? = tls?.flush({ SystemCall.send(descriptor, $0, from: $1) }) {
+            return watch([.read, .write])
+        }
+        switch phase {
+        case .closing: endSending()
+        case .tunnel:
+            if hasClientEnded { endSending() } else { deadline = nil }
+            updateInterest()
+            client?.setInterest()
+            return
+        default: break
+        }
         watch(.read)
+    }
+
+    private func endSending() {
+        tls?.end { SystemCall.send(descriptor, $0, from: $1) }
+        shutdown(descriptor, Int32(SHUT_WR))
+    }
+
+    private func extendDeadline() {
+        let isEnding = if case .closing = phase { true } else { hasClientEnded }
+        deadline = loop.time(afterSeconds: isEnding ? Self.closeTimeoutSeconds : Self.responseTimeoutSeconds)
     }
 
     private func watch(_ wanted: Readiness) {
@@ -162,12 +242,30 @@ final class UpstreamConnection {
         case .wouldBlock: return
         case .failed(let code): lost(SystemCall.describe(code))
         case .count(0): peerEnded()
-        case .count(let count):
-            hasResponse = true
-            if case .closing = phase { return }
-            if deadline != nil { deadline = loop.time(afterSeconds: Self.responseTimeoutSeconds) }
-            loop.readBuffer.withBytes(count) { received($0) }
+        case .count(let count): loop.readBuffer.withBytes(count) { tls == nil ? take($0) : decrypt($0) }
         }
+    }
+
+    private func decrypt(_ bytes: Span<UInt8>) {
+        var plain: [UInt8] = []
+        var failure: TLSError?
+        do throws(TLSError) { try tls?.receive(bytes, into: &plain) } catch { failure = error }
+        if tls?.hasOutput == true { flush() }
+        if case .securing = phase {
+            if let failure { return fail(.unreachable(failure.description)) }
+            if tls?.isEstablished == true { start() }
+        }
+        if !plain.isEmpty { take(plain.span) }
+        guard !isClosed else { return }
+        if let failure { return lost(failure.description) }
+        if tls?.isEndedByPeer == true { peerEnded() }
+    }
+
+    private func take(_ bytes: Span<UInt8>) {
+        hasResponse = true
+        if case .closing = phase { return }
+        if deadline != nil { extendDeadline() }
+        received(bytes)
     }
 
     private func received(_ bytes: Span<UInt8>) {
@@ -192,8 +290,14 @@ final class UpstreamConnection {
             case .head(let range): answeredUpgrade(head, range)
             }
         case .tunnel:
-            exchange?.receive(.content(unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) }))
-        case .connecting, .closing, .closed: return
+            let piece = unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) }
+            if let client {
+                client.sendChannel(piece)
+                updateInterest()
+            } else {
+                early += piece
+            }
+        case .connecting, .securing, .closing, .closed: return
         }
     }
 
@@ -208,9 +312,9 @@ final class UpstreamConnection {
         }
         phase = .tunnel
         deadline = nil
+        early = Array(bytes[(range.upperBound + 4)...])
+        updateInterest()
         exchange?.receive(.head(head))
-        let rest = Array(bytes[(range.upperBound + 4)...])
-        if !rest.isEmpty { exchange?.receive(.content(rest)) }
     }
 
     private func deliver(_ events: [ResponseReader.Event]) {
@@ -222,7 +326,7 @@ final class UpstreamConnection {
                 exchange.receive(.head(head))
             case .content(let bytes): exchange.receive(.content(bytes))
             case .end:
-                let isReusable = reader.keepsAlive && output.isEmpty
+                let isReusable = reader.keepsAlive && output.isEmpty && tls?.isEndedByPeer != true
                 self.exchange = nil
                 deadline = nil
                 if isReusable {
@@ -266,12 +370,11 @@ final class UpstreamConnection {
                     ? lost("The server closed the connection without a response.")
                     : fail(.invalid(Self.sentence(error)))
             }
+            if let cut = tls?.errorAtEnd { return fail(.invalid(cut.description)) }
             deliver(events)
-        case .tunnel:
-            let exchange = exchange.take()
-            shut()
-            exchange?.end(.end)
+        case .tunnel: cancel()
         case .idle, .closing: cancel()
+        case .securing: fail(.unreachable(tls?.errorAtEnd?.description ?? "The server closed the connection."))
         case .upgrade, .connecting, .closed: lost("The server closed the connection without a response.")
         }
     }
@@ -309,12 +412,15 @@ final class UpstreamConnection {
         closeDescriptor()
         phase = .closed
         deadline = nil
+        client.take()?.closeAfterOutput()
         pool.closed(self)
     }
 
     private func closeDescriptor() {
         guard descriptor >= 0 else { return }
         loop.forget(descriptor)
+        tls?.end { SystemCall.send(descriptor, $0, from: $1) }
+        tls = nil
         close(descriptor)
         descriptor = -1
     }
@@ -333,9 +439,9 @@ extension UpstreamConnection: DescriptorUser {
             let code = SystemCall.error(of: descriptor)
             guard code == 0 else { return connectionFailed(SystemCall.describe(code), place, tried) }
             pool.preferredPlace = place
-            return start()
+            return connected()
         }
-        if readiness.contains(.write), !output.isEmpty { flush() }
+        if readiness.contains(.write), !output.isEmpty || tls?.hasOutput == true { flush() }
         // A hang-up may follow bytes that are not read yet.
         if readiness.contains(.read) || readiness.contains(.hangUp), descriptor >= 0 { read() }
     }

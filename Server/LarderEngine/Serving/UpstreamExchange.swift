@@ -23,11 +23,11 @@ package struct UpstreamRequest: Sendable {
 
 /// What arrives for a request to another server.
 package enum UpstreamEvent: Sendable {
-    /// The head of the final response; 101 only for an accepted upgrade.
+    /// The head of the final response; 101 only for an accepted upgrade, after which the exchange is the end of a tunnel (`TunnelEnd`).
     case head(ResponseHead)
-    /// A piece of the content, or bytes after a 101.
+    /// A piece of the content.
     case content([UInt8])
-    /// The response is complete, or the peer has closed the connection after a 101.
+    /// The response is complete.
     case end
     case failed(UpstreamFailure)
 }
@@ -49,7 +49,7 @@ package protocol UpstreamReceiver: AnyObject {
 
 /// A request to another server, from its place in the queue of a pool to the end of its response.
 ///
-/// `cancel`, `send` and `finish` are safe from any thread, and have no effect after the exchange's end.
+/// `cancel` is safe from any thread, and has no effect after the exchange's end.
 ///
 /// `@unchecked Sendable`: the stored properties below the line "Confined" are used on the thread of `loop` only, which other threads
 /// reach through jobs.
@@ -81,16 +81,6 @@ package final class UpstreamExchange: @unchecked Sendable {
         loop.execute { [self] in pool.cancel(self) }
     }
 
-    /// Sends bytes after a 101.
-    package func send(_ bytes: [UInt8]) {
-        loop.execute { [self] in connection?.send(bytes) }
-    }
-
-    /// Closes the connection after the pending bytes, or when the server has not read for ten seconds; nothing more is received.
-    package func finish() {
-        loop.execute { [self] in connection?.closeAfterOutput() }
-    }
-
     // MARK: On the loop
 
     /// Passes a part of the response to the receiver.
@@ -108,9 +98,6 @@ package final class UpstreamExchange: @unchecked Sendable {
         receiver = nil
         connection = nil
     }
-
-    /// Nothing more is received; the connection still writes pending bytes.
-    func stopReceiving() { receiver = nil }
 }
 
 extension ResponseHead {

@@ -24,6 +24,9 @@ final class UpstreamPool {
         self.loop = loop
     }
 
+    /// The number of exchanges that are in flight or wait.
+    var exchangeCount: Int { waiting.count + connections.count - idle.count }
+
     private var hasFreeConnection: Bool {
         !idle.isEmpty || connections.count < loop.configuration.upstreamConnectionsMaximum
     }

@@ -196,17 +196,16 @@ final class WebSocketChannel {
         if connection.isLingering { return connection.close() }
         guard !hasSentClose, !isOver else { return }
         sendClose(code.map { WebSocketCloseCode(rawValue: $0) }, reason)
-        // The peer has one heartbeat interval to answer.
-        awaitsPong = true
     }
 
     /// Called after a period of silence: sends a ping the first time, and closes the connection the second time.
     func heartbeat() {
-        if connection.isLingering { return connection.close() }
+        // The peer has had one interval to answer the close frame. This also applies if the handler sends the pings.
+        if connection.isLingering || hasSentClose { return connection.close() }
         guard !handler.ownsHeartbeat else { return }
         guard !awaitsPong else { return connection.close() }
         awaitsPong = true
-        if !hasSentClose { send(.ping, []) }
+        send(.ping, [])
     }
 
     func ping() {

@@ -1,11 +1,6 @@
+import CSystem
+import Glibc
 import Synchronization
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import CSystem
-    import Glibc
-#endif
 
 /// The address of a peer or a listener.
 package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
@@ -116,28 +111,15 @@ final class Listener: Sendable {
         _ address: UnsafeMutablePointer<sockaddr>?,
         _ length: UnsafeMutablePointer<socklen_t>
     ) -> Int32 {
-        #if os(Linux)
-            return unsafe accept4(
-                descriptor,
-                address,
-                length,
-                Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-            )
-        #else
-            let accepted = unsafe Darwin.accept(descriptor, address, length)
-            if accepted >= 0 {
-                SystemCall.configure(accepted)
-                SystemCall.setOption(accepted, SOL_SOCKET, SO_NOSIGPIPE, 1)
-            }
-            return accepted
-        #endif
+        unsafe accept4(
+            descriptor,
+            address,
+            length,
+            Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        )
     }
 
-    #if os(Linux)
-        private static let stream = Int32(SOCK_STREAM.rawValue)
-    #else
-        private static let stream = SOCK_STREAM
-    #endif
+    private static let stream = Int32(SOCK_STREAM.rawValue)
 
     /// -2 for text that is not an address.
     private static func bind4(_ descriptor: Int32, _ host: String, _ port: Int) -> Int32 {

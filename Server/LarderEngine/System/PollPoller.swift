@@ -1,10 +1,6 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
-/// poll(2), available on every system. The cost grows with the number of watched descriptors.
+/// poll(2), which needs no state of the system: the simulator uses it. The cost grows with the number of watched descriptors.
 final class PollPoller: Poller {
     private var entries: [pollfd] = []
     private var indices: [Int32: Int] = [:]

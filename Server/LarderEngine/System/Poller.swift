@@ -15,7 +15,7 @@ protocol DescriptorUser: AnyObject {
 
 /// Waits for events on many descriptors. Confined to its loop.
 protocol Poller: AnyObject {
-    /// Watches a descriptor, or changes its interest. An empty interest still reports hang-ups.
+    /// Watches a descriptor, or changes its interest. An empty interest still reports that both directions have ended, or an error.
     func watch(_ descriptor: Int32, for interest: Readiness, isShared: Bool) throws(EngineError)
 
     /// Stops watching a descriptor; call it before the descriptor is closed.

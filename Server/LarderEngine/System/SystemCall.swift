@@ -1,9 +1,5 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import CSystem
-    import Glibc
-#endif
+import CSystem
+import Glibc
 
 /// System calls on sockets and files. Each reads `errno` immediately and retries after a signal.
 enum SystemCall {
@@ -77,12 +73,8 @@ enum SystemCall {
         close(descriptor)
     }
 
-    /// Prevents SIGPIPE on send. Systems other than Linux need a socket option for it.
-    #if canImport(Darwin)
-        private static let quietly: Int32 = 0
-    #else
-        private static let quietly = Int32(MSG_NOSIGNAL)
-    #endif
+    /// Prevents SIGPIPE on send.
+    private static let quietly = Int32(MSG_NOSIGNAL)
 
     static func read(_ descriptor: Int32, at position: Int, count: Int) -> [UInt8]? {
         var failed = false

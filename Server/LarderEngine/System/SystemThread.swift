@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// Operating-system threads.
 enum SystemThread {
@@ -13,42 +9,24 @@ enum SystemThread {
     }
 
     /// Identifies the calling thread while it runs.
-    static var current: UInt {
-        #if canImport(Darwin)
-            unsafe UInt(bitPattern: pthread_self())
-        #else
-            UInt(pthread_self())
-        #endif
-    }
+    static var current: UInt { UInt(pthread_self()) }
 
     /// Runs `body` on a new thread, which ends with it.
     static func start(_ body: @escaping @Sendable () -> Void) {
         let box = unsafe Unmanaged.passRetained(Body(body)).toOpaque()
-        #if canImport(Darwin)
-            var handle: pthread_t?
-        #else
-            var handle = pthread_t()
-        #endif
+        var handle = pthread_t()
         let result = unsafe pthread_create(
             &handle,
             nil,
             { argument in
-                #if canImport(Darwin)
-                    let body = unsafe Unmanaged<Body>.fromOpaque(argument).takeRetainedValue()
-                #else
-                    guard let argument = unsafe argument else { return nil }
-                    let body = unsafe Unmanaged<Body>.fromOpaque(argument).takeRetainedValue()
-                #endif
+                guard let argument = unsafe argument else { return nil }
+                let body = unsafe Unmanaged<Body>.fromOpaque(argument).takeRetainedValue()
                 body.run()
                 return nil
             },
             box
         )
         precondition(result == 0, "Starting a thread failed: \(SystemCall.describe(result))")
-        #if canImport(Darwin)
-            if let handle { pthread_detach(handle) }
-        #else
-            pthread_detach(handle)
-        #endif
+        pthread_detach(handle)
     }
 }

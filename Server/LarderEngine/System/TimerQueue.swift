@@ -12,19 +12,31 @@ package struct TimerQueue {
     private struct Entry {
         let deadline: MonotonicTime
         let id: TimerID
-        let job: @Sendable () -> Void
     }
 
+    package typealias Job = @Sendable () -> Void
+
     private var heap: [Entry] = []
-    private var cancelled: Set<TimerID> = []
+    /// The jobs that will run. An entry of the heap without one was cancelled.
+    private var jobs: [TimerID: Job] = [:]
 
     package init() {}
 
-    /// The earliest deadline.
+    /// The number of jobs that will run.
+    package var count: Int { jobs.count }
+
+    /// The earliest deadline. After a cancellation it may be that of a timer that will not run (`tidy`).
     package var next: MonotonicTime? { heap.first?.deadline }
 
-    package mutating func add(_ id: TimerID, at deadline: MonotonicTime, _ job: @escaping @Sendable () -> Void) {
-        heap.append(Entry(deadline: deadline, id: id, job: job))
+    package func contains(_ id: TimerID) -> Bool { jobs[id] != nil }
+
+    package mutating func add(_ id: TimerID, at deadline: MonotonicTime, _ job: @escaping Job) {
+        jobs[id] = job
+        insert(Entry(deadline: deadline, id: id))
+    }
+
+    private mutating func insert(_ entry: Entry) {
+        heap.append(entry)
         var child = heap.count - 1
         while child > 0 {
             let parent = (child - 1) / 2
@@ -34,53 +46,40 @@ package struct TimerQueue {
         }
     }
 
-    /// Cancelled timers are removed when they are the first, or when they are the majority.
+    /// Cancels a timer.
     ///
-    /// - Returns: removed jobs. An owner that holds a lock releases them after it: their deinitialisation may call the owner.
-    @discardableResult package mutating func cancel(_ id: TimerID) -> [@Sendable () -> Void] {
-        cancelled.insert(id)
-        let removed = tidy()
-        guard cancelled.count > 64, cancelled.count > heap.count / 2 else { return removed }
-        let all = heap
-        let kept = heap.filter { !cancelled.contains($0.id) }
-        cancelled.removeAll()
-        heap.removeAll(keepingCapacity: true)
-        for entry in kept { add(entry.id, at: entry.deadline, entry.job) }
-        return removed + all.map(\.job)
+    /// - Returns: its job, for the caller to run or to release; nil if it has run or was cancelled.
+    @discardableResult package mutating func cancel(_ id: TimerID) -> Job? {
+        let job = jobs.removeValue(forKey: id)
+        tidy()
+        if heap.count > 64, heap.count > 2 * jobs.count {
+            let kept = heap.filter { jobs[$0.id] != nil }
+            heap.removeAll(keepingCapacity: true)
+            for entry in kept { insert(entry) }
+        }
+        return job
     }
 
     /// Removes and returns the due jobs, in order.
-    package mutating func takeDue(_ now: MonotonicTime) -> [@Sendable () -> Void] {
-        var due: [@Sendable () -> Void] = []
-        while let first = heap.first, first.deadline <= now {
-            removeFirst()
-            if cancelled.remove(first.id) == nil { due.append(first.job) }
-        }
+    package mutating func takeDue(_ now: MonotonicTime) -> [Job] {
+        var due: [Job] = []
+        while let first = takeFirst(now) { due.append(first.job) }
         tidy()
         return due
     }
 
     /// Removes and returns the first due job.
-    package mutating func takeFirst(
-        _ now: MonotonicTime
-    ) -> (id: TimerID, deadline: MonotonicTime, job: @Sendable () -> Void)? {
+    package mutating func takeFirst(_ now: MonotonicTime) -> (id: TimerID, deadline: MonotonicTime, job: Job)? {
         while let first = heap.first, first.deadline <= now {
             removeFirst()
-            if cancelled.remove(first.id) == nil { return (first.id, first.deadline, first.job) }
+            if let job = jobs.removeValue(forKey: first.id) { return (first.id, first.deadline, job) }
         }
         return nil
     }
 
     /// Removes cancelled timers at the front, so that `next` is a timer that will run.
-    @discardableResult package mutating func tidy() -> [@Sendable () -> Void] {
-        var removed: [@Sendable () -> Void] = []
-        while let first = heap.first, cancelled.contains(first.id) {
-            removeFirst()
-            cancelled.remove(first.id)
-            removed.append(first.job)
-        }
-        if heap.isEmpty { cancelled.removeAll(keepingCapacity: true) }
-        return removed
+    package mutating func tidy() {
+        while let first = heap.first, jobs[first.id] == nil { removeFirst() }
     }
 
     private mutating func removeFirst() {

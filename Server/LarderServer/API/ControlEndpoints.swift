@@ -79,7 +79,9 @@ enum ControlEndpoints {
                     world: plane.worlds.main,
                     query: query
                 )
-                if segments.count == 1 { return try WorldEndpoints.answerAll(call) }
+                if segments.count == 1 {
+                    return later(call) { call throws(Problem) in try WorldEndpoints.answerAll(call) }
+                }
                 let world = try plane.worlds.world(segments[1])
                 segments.removeFirst(2)
                 return try answer(
@@ -110,8 +112,9 @@ enum ControlEndpoints {
                 String(decoding: PackageResources.control_openapi_json, as: UTF8.self),
                 mediaType: "application/json"
             )
-        case "reset": return try WorldEndpoints.reset(call, method)
-        case "snapshots": return try WorldEndpoints.snapshots(call, method, rest)
+        case "reset": return later(call) { call throws(Problem) in try WorldEndpoints.reset(call, method) }
+        case "snapshots":
+            return later(call) { call throws(Problem) in try WorldEndpoints.snapshots(call, method, rest) }
         case "clock": return try ClockEndpoints.answer(call, method, rest)
         case "skew": return try ClockEndpoints.skew(call, method)
         case "faults": return try FaultEndpoints.answer(call, method, rest)
@@ -120,17 +123,17 @@ enum ControlEndpoints {
         case "gates": return try GateEndpoints.answer(call, method, rest)
         case "held": return try GateEndpoints.held(call, method, rest)
         case "journal":
-            return try later(call) { call throws(Problem) in try JournalEndpoints.answer(call, method, rest) }
-        case "verify": return try later(call) { call throws(Problem) in try JournalEndpoints.verify(call, method) }
+            return later(call) { call throws(Problem) in try JournalEndpoints.answer(call, method, rest) }
+        case "verify": return later(call) { call throws(Problem) in try JournalEndpoints.verify(call, method) }
         case "wait": return try WaitEndpoints.wait(call, method)
-        case "conduct": return try later(call) { call throws(Problem) in try JournalEndpoints.conduct(call, method) }
-        case "oracles": return try OracleEndpoints.answer(call, method, rest)
+        case "conduct": return later(call) { call throws(Problem) in try JournalEndpoints.conduct(call, method) }
+        case "oracles": return later(call) { call throws(Problem) in try OracleEndpoints.answer(call, method, rest) }
         case "act": return try ScriptedActorEndpoints.act(call, method)
         case "actors": return try ScriptedActorEndpoints.answer(call, method, rest)
         case "changes": return try ScriptedActorEndpoints.changes(call, method)
         case "dialect": return try ScriptedActorEndpoints.dialect(call, method)
         case "drift": return try ScriptedActorEndpoints.drift(call, method)
-        case "recording": return try RecordingEndpoints.answer(call, method)
+        case "recording": return later(call) { call throws(Problem) in try RecordingEndpoints.answer(call, method) }
         case let name?:
             throw ProblemType.notFound(
                 "The control plane has no '\(name.prefix(64))'. GET /_larder lists its functions."
@@ -138,15 +141,19 @@ enum ControlEndpoints {
         }
     }
 
-    /// Answers when every exchange whose reply was sent is in its journal.
+    /// Answers when every exchange whose reply was sent is in its journal. The work is done on another thread: it may take long, or wait
+    /// for the store of a world, and the loop serves other worlds meanwhile.
     private static func later(
         _ call: ControlCall,
-        _ body: @escaping @Sendable (ControlCall) throws(Problem) -> Reply
-    ) throws(Problem) -> Reply? {
-        // With one loop that is already the case.
-        guard call.plane.hasSeveralLoops else { return try body(call) }
-        call.plane.afterBarrier(on: call.exchange.loop) {
-            do throws(Problem) { call.exchange.complete(try body(call)) } catch { call.exchange.complete(error.reply) }
+        _ body: @escaping @Sendable (ControlCall) throws(Problem) -> Reply?
+    ) -> Reply? {
+        let loop = call.exchange.loop
+        call.plane.afterBarrier(on: loop) {
+            loop.offload {
+                let reply: Reply?
+                do throws(Problem) { reply = try body(call) } catch { reply = error.reply }
+                if let reply { call.exchange.complete(reply) }
+            }
         }
         return nil
     }

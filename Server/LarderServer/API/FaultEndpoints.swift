@@ -27,8 +27,11 @@ enum FaultEndpoints {
             let (reader, errors) = try call.settings()
             let read = readFaults(reader)
             try errors.check()
-            if method == .put { faults.removeAll() }
-            return ControlEndpoints.json(try set(read, in: call), status: .created)
+            let isList = reader.object["faults"] != nil
+            let named = try call.plane.setFaults(read, in: call.world, replacesAll: method == .put) {
+                isList ? "/faults/\($0)" : ""
+            }
+            return ControlEndpoints.json(describe(named, call), status: .created)
         default: throw ControlEndpoints.wrongMethod("GET, POST, PUT, DELETE")
         }
     }
@@ -45,8 +48,7 @@ enum FaultEndpoints {
         return faults
     }
 
-    private static func set(_ faults: [Fault], in call: ControlCall) throws(Problem) -> JSONValue {
-        let named = try call.plane.setFaults(faults, in: call.world)
+    private static func describe(_ named: [Fault], _ call: ControlCall) -> JSONValue {
         let warnings = named.compactMap { fault -> JSONValue? in
             let doubts = doubts(about: fault, call)
             guard !doubts.isEmpty else { return nil }
@@ -103,7 +105,8 @@ enum FaultEndpoints {
             }
             reader.finish()
             try errors.check()
-            return ControlEndpoints.json(try set(journey.faults(for: match), in: call), status: .created)
+            let named = try call.plane.setFaults(journey.faults(for: match), in: call.world)
+            return ControlEndpoints.json(describe(named, call), status: .created)
         case .delete:
             for fault in journey.faults() { call.world.control.faults.remove(fault.id) }
             return ControlEndpoints.done
@@ -214,32 +217,41 @@ extension ChangeFeedFault {
 }
 
 extension ControlPlane {
-    /// Rejects faults that would affect other worlds.
-    private func check(_ faults: [Fault], in world: World) throws(Problem) {
-        for fault in faults {
+    /// Rejects faults that the world cannot have.
+    ///
+    /// - Parameter pointer: the JSON pointer of the fault at an index.
+    private func check(_ faults: [Fault], in world: World, at pointer: (Int) -> String) throws(Problem) {
+        let errors = SettingsErrors()
+        for (index, fault) in faults.enumerated() {
+            let place = pointer(index) + "/action/"
             switch fault.action {
-            case .lag: try requireDomain("A lagging replica", pointer: "/action/type")
-            case .live: try requireDomain("A fault of live events", pointer: "/action/type")
+            case .lag where !hasDomain, .live where !hasDomain:
+                errors.add(place + "type", "needs the state of the demo backend, which this server does not have")
+            case .closeListener where world.id != World.mainID:
+                errors.add(
+                    place + "type",
+                    "may be closeListener in the world main only, because all worlds share the port"
+                )
+            case .respond(let canned): for error in canned.headerErrors { errors.add(place + "headers", error) }
             default: break
             }
-            if case .closeListener = fault.action, world.id != World.mainID {
-                throw ProblemType.validationFailed(
-                    "The listener is shared by all worlds.",
-                    errors: [
-                        Problem.FieldError(
-                            pointer: "/action/type",
-                            detail: "may be closeListener in the world main only"
-                        )
-                    ]
-                )
-            }
         }
+        try errors.check()
     }
 
     /// Sets faults and prepares what they need.
-    func setFaults(_ faults: [Fault], in world: World) throws(Problem) -> [Fault] {
-        try check(faults, in: world)
-        let named = try world.control.faults.add(faults, now: world.clock.uptime)
+    ///
+    /// - Parameters:
+    ///   - replacesAll: whether all other faults of the world are removed.
+    ///   - pointer: the JSON pointer of the fault at an index, for errors.
+    func setFaults(
+        _ faults: [Fault],
+        in world: World,
+        replacesAll: Bool = false,
+        at pointer: (Int) -> String = { _ in "" }
+    ) throws(Problem) -> [Fault] {
+        try check(faults, in: world, at: pointer)
+        let named = try world.control.faults.add(faults, now: world.clock.uptime, replacesAll: replacesAll)
         // After the faults are set: otherwise a commit in between would end a history that no fault uses yet.
         if world.control.faults.hasLag {
             do { try world.rememberHistory() } catch {
@@ -252,7 +264,11 @@ extension ControlPlane {
 
     /// Starts a script: each step runs at its time on the world's clock. Returns warnings.
     func run(_ script: FaultScript, in world: World) throws(Problem) -> [String] {
-        for case .set(let faults) in script.steps.flatMap(\.operations) { try check(faults, in: world) }
+        for (index, step) in script.steps.enumerated() {
+            for case .set(let faults) in step.operations {
+                try check(faults, in: world) { "/steps/\(index)/faults/\($0)" }
+            }
+        }
         var warnings: [String] = []
         let progress = ScriptProgress(stepCount: script.steps.count)
         world.control.script = progress

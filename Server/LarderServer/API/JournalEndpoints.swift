@@ -50,7 +50,8 @@ enum JournalEndpoints {
         try call.check(parameters: listParameters)
         let limit = try call.integer("limit", in: 1...10_000) ?? 100
         var filter = JournalFilter()
-        filter.after = try call.integer("afterNumber", in: 0...Int(Int32.max)) ?? 0
+        let start = try call.integer("afterNumber", in: 0...Int(Int32.max))
+        filter.after = start ?? 0
         filter.match.method = call.query.first("method")
         filter.match.path = call.query.first("path")
         filter.match.user = call.query.first("user")
@@ -70,9 +71,9 @@ enum JournalEndpoints {
         }
         let matcher = JournalMatcher(filter) { call.handle(of: $0) }
         let journal = call.world.control.journal
-        // One more than the page shows whether there are more.
-        let matching = Array(journal.entries(after: filter.after).lazy.filter { matcher.matches($0) }.prefix(limit + 1))
-        let page = matching.prefix(limit)
+        // After a number the next ones, otherwise the newest ones.
+        let matching = journal.entries(after: filter.after).filter { matcher.matches($0) }
+        let page = start == nil ? matching.suffix(limit) : matching.prefix(limit)
         let verdicts = call.world.control.verdicts
         return ControlEndpoints.json(
             .members([
@@ -125,7 +126,7 @@ extension ControlPlane {
 final class JournalStream: EventStreamHandler {
     private let plane: ControlPlane
     private let world: World
-    private let observer = Mutex<UInt64?>(nil)
+    private let registration = Mutex<(observer: UInt64, ending: UInt64)?>(nil)
 
     init(_ plane: ControlPlane, _ world: World) {
         self.plane = plane
@@ -143,14 +144,13 @@ final class JournalStream: EventStreamHandler {
                 handle.send(LiveEvent.serverSentEvent(named: "entry", id: String(entry.number), data: json))
             }
         }
-        observer.withLock { $0 = id }
+        let ending = world.control.whenEnded { handle.finish() }
+        registration.withLock { $0 = (id, ending) }
     }
 
     func closed() {
-        let id = observer.withLock { observer in
-            defer { observer = nil }
-            return observer
-        }
-        if let id { world.control.journal.stopObserving(id) }
+        guard let (observer, ending) = registration.withLock({ $0.take() }) else { return }
+        world.control.journal.stopObserving(observer)
+        world.control.forget(ending)
     }
 }

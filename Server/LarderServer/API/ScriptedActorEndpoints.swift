@@ -87,7 +87,6 @@ enum ScriptedActorEndpoints {
             var (reader, errors) = try call.settings()
             var dialect = method == .put ? Dialect() : call.world.control.current.dialect
             if let value = reader.choice("idempotency", Dialect.Idempotency.self) { dialect.idempotency = value }
-            if let value = reader.choice("rateLimit", Dialect.RateLimitFields.self) { dialect.rateLimit = value }
             if let value = reader.choice("resync", Dialect.Resync.self) { dialect.resync = value }
             reader.finish()
             try errors.check()
@@ -98,7 +97,7 @@ enum ScriptedActorEndpoints {
         let dialect = call.world.control.current.dialect
         return ControlEndpoints.json(
             .members([
-                "idempotency": .string(dialect.idempotency.rawValue), "rateLimit": .string(dialect.rateLimit.rawValue),
+                "idempotency": .string(dialect.idempotency.rawValue),
                 "resync": .string(dialect.resync.rawValue),
             ])
         )

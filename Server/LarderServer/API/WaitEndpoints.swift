@@ -17,7 +17,9 @@ enum WaitEndpoints {
         guard let condition else { return nil }
         let exchange = call.exchange
         let waiter = Waiter(condition, call.plane, call.world, exchange.loop) { holds, seen in
-            if holds {
+            if call.world.control.hasEnded {
+                exchange.complete(call.plane.worlds.unknown(call.world.id).reply)
+            } else if holds {
                 exchange.complete(
                     ControlEndpoints.json(.members(["holds": .bool(true), "seen": .integer(Int64(seen))]))
                 )
@@ -28,6 +30,7 @@ enum WaitEndpoints {
             }
         }
         waiter.start(limit: limit, by: clock)
+        exchange.whenAbandoned { waiter.end(false) }
         return nil
     }
 

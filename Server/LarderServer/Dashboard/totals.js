@@ -48,6 +48,7 @@ const rules = {
   keyMissing: "Transferred without an idempotency key",
   keyChanged: "Repeated a transfer under another key",
   polledBesideLive: "Polled the change feed beside a live channel",
+  repeatedInLoop: "Repeated many times a second, with the same answer",
 };
 
 /** How often each rule was broken, with the newest case of each. */

@@ -31,7 +31,7 @@ struct ControlGuard: Sendable {
         if let origin = request.fields.combined(.origin) {
             if origins.contains(origin) { return }
             // The server's own pages have the requested host and port as their origin.
-            guard origin == "http://" + host else {
+            guard origin == "http://" + host || origin == "https://" + host else {
                 throw ProblemType.controlRejected(
                     "The origin '\(origin.prefix(100))' is not allowed. Allow it with --control-origin."
                 )

@@ -11,8 +11,16 @@ extension ControlPlane {
         switch origin {
         case .domain: return backend.handle(request, exchange, world, conditions)
         case .proxy(let proxy):
-            proxy.handle(request, exchange, world)
-            return nil
+            // After a delay the client may have gone.
+            guard !exchange.isAbandoned else { return nil }
+            do throws(Problem) {
+                try proxy.handle(request, exchange, world)
+                return nil
+            } catch {
+                var reply = error.reply
+                reply.note.owner = world
+                return reply
+            }
         case .recording(let replies):
             var reply = replies.reply(to: request)
             reply.note.owner = world
@@ -21,13 +29,10 @@ extension ControlPlane {
     }
 
     /// Rejects what needs the demo backend's state.
-    func requireDomain(_ what: String, pointer: String = "") throws(Problem) {
+    func requireDomain(_ what: String) throws(Problem) {
         guard !hasDomain else { return }
-        let detail = "\(what) needs the state of the demo backend; this server stands before another one."
-        guard !pointer.isEmpty else { throw ProblemType.invalidParameter(detail) }
-        throw ProblemType.validationFailed(
-            detail,
-            errors: [Problem.FieldError(pointer: pointer, detail: "needs the demo backend")]
+        throw ProblemType.invalidParameter(
+            "\(what) needs the state of the demo backend; this server stands before another one."
         )
     }
 }

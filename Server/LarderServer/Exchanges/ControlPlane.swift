@@ -12,6 +12,8 @@ import Synchronization
 final class ControlPlane: ExchangeHandler {
     let backend = Backend()
     let origin: RequestOrigin
+    /// Whether a path below `/w/` names a world. If not, only the field `Larder-World` does.
+    private let readsWorldPaths: Bool
     let worlds: WorldRegistry
     let controlGuard: ControlGuard
     private let main: World
@@ -32,6 +34,7 @@ final class ControlPlane: ExchangeHandler {
         controlGuard: ControlGuard,
         log: (any AccessLog)?,
         origin: RequestOrigin,
+        readsWorldPaths: Bool,
         answerControl: @escaping ControlAnswer
     ) {
         endpoints = answerControl
@@ -39,6 +42,7 @@ final class ControlPlane: ExchangeHandler {
         self.controlGuard = controlGuard
         self.log = log
         self.origin = origin
+        self.readsWorldPaths = readsWorldPaths
         main = worlds.main
         journals = main.control.journal.isEnabled
     }
@@ -88,17 +92,19 @@ final class ControlPlane: ExchangeHandler {
         loop.executeOrElse(go, go)
     }
 
-    var hasSeveralLoops: Bool { server.withLock { $0?.loops.count ?? 0 } > 1 }
-
     var firstLoop: EventLoop? { server.withLock { $0?.loops.first } }
 
     // MARK: Requests
 
     func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
-        guard let path = ControlledPath(request) else {
+        guard let path = path(of: request) else {
             return handle(request, exchange, main, isAddressedByPath: false)
         }
         return handle(path, request, exchange)
+    }
+
+    private func path(of request: Request) -> ControlledPath? {
+        ControlledPath(request, readsPrefix: readsWorldPaths)
     }
 
     private func handle(_ path: ControlledPath, _ request: Request, _ exchange: Exchange) -> Reply? {
@@ -172,7 +178,7 @@ final class ControlPlane: ExchangeHandler {
     var wantsHeads: Bool { worlds.hasHeadFaults }
 
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict {
-        let path = ControlledPath(request)
+        let path = path(of: request)
         if path?.isControl ?? false { return .proceed }
         guard let world = path.map({ worlds.find($0.worldID) }) ?? main, world.control.faults.hasHeadFaults else {
             return .proceed
@@ -211,7 +217,7 @@ final class ControlPlane: ExchangeHandler {
             arrived: isSystem ? record.started : trace?.arrived ?? uptime,
             uptime: uptime,
             connection: connection,
-            prefix: isStraight ? 0 : ControlledPath(record.request)?.prefixLength ?? 0
+            prefix: isStraight ? 0 : path(of: record.request)?.prefixLength ?? 0
         )
     }
 
@@ -219,7 +225,7 @@ final class ControlPlane: ExchangeHandler {
     private func world(of record: ExchangeRecord) -> World? {
         if let owner = record.note.owner { return owner === main ? main : owner as? World }
         guard record.status == .noReply else { return nil }
-        guard let path = ControlledPath(record.request) else { return main }
+        guard let path = path(of: record.request) else { return main }
         return path.isControl ? nil : worlds.find(path.worldID)
     }
 
@@ -284,7 +290,8 @@ final class ControlPlane: ExchangeHandler {
         let body: [UInt8]
         if let text = canned.body {
             body = Array(text.utf8)
-            fields.set(.contentType, canned.contentType ?? "application/json")
+            let isJSON = (try? JSONParser.parse(body)) != nil
+            fields.set(.contentType, canned.contentType ?? (isJSON ? "application/json" : "text/plain; charset=utf-8"))
         } else if canned.status >= 400 {
             let type =
                 canned.problem.flatMap { name in ProblemType.all.first { $0.name == name } }
@@ -315,6 +322,13 @@ final class ControlPlane: ExchangeHandler {
         do throws(Problem) { try requireDomain("An action of another person") } catch {
             return ScriptedReply(status: error.status.code, body: error.encoded())
         }
+        if world.collections.isEmpty, let person = act.person, (try? world.hasPerson(person)) == false {
+            let problem = ProblemType.unauthenticated(
+                "Nobody in the world \(world.id) has the handle '\(person)'.",
+                fields: Authenticator.challenge("invalid_token")
+            )
+            return ScriptedReply(status: problem.status.code, body: problem.encoded())
+        }
         guard let loop = server.withLock({ $0?.loops.first }) else { return ScriptedReply(status: 503, body: []) }
         var conditions = Conditions()
         conditions.isDetached = true
@@ -329,6 +343,6 @@ final class ControlPlane: ExchangeHandler {
     func closeListener(for duration: Duration, clock: WorldClock) {
         let server = server.withLock { $0 }
         server?.pauseListening()
-        _ = clock.schedule(after: duration) { server?.resumeListening() }
+        _ = clock.wait(for: duration) { server?.resumeListening() }
     }
 }

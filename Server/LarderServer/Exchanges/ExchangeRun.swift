@@ -10,6 +10,9 @@ import Synchronization
 /// Stages are sequential: each is started by the one before it, directly, by a timer of the world's clock, or by the release of
 /// a gate.
 ///
+/// A client that leaves ends each wait, and so does the end of the world: the stages that remain run at once. So a write that has arrived is
+/// done, whatever delays it, and nothing waits for somebody who has gone.
+///
 /// `@unchecked Sendable`: stages are sequential, so no two run at once. A stage does not use the run after it has started the
 /// next one, and it starts it through a lock (a loop's mailbox, the clock's, the gates').
 final class ExchangeRun: @unchecked Sendable {
@@ -50,11 +53,7 @@ final class ExchangeRun: @unchecked Sendable {
         self.isAddressedByPath = isAddressedByPath
         self.decisions = decisions
         arrived = world.clock.uptime
-        recordingIndex = world.control.recording.arrived(
-            request,
-            connection: facts.connection,
-            uptime: arrived
-        )
+        recordingIndex = world.control.recording.arrived(request)
         note.owner = world
         note.subject = plane.viewer(of: request, in: world)
     }
@@ -102,7 +101,7 @@ final class ExchangeRun: @unchecked Sendable {
         else { return act() }
         let key = KeysInFlight.Key(user: note.subject, route: "\(request.method) \(request.pathText)", key: parsed)
         let waits = world.control.current.dialect.idempotency == .blocking
-        let loop = exchange.loop
+        let (loop, leaving) = (exchange.loop, leaving())
         let again: @Sendable () -> Void = { [self] in loop.execute { [self] in begin() } }
         let isFree = world.keysInFlight.begin(key, orWait: waits ? again : nil)
         if isFree {
@@ -110,10 +109,15 @@ final class ExchangeRun: @unchecked Sendable {
             act()
         } else if !waits {
             send(Idempotency.inProgress().reply.adding(CrossOrigin.lines(for: request)))
+        } else {
+            // Only the connection ends: the key decides when the write is done.
+            leaving.end(while: { true }, by: {})
         }
     }
 
     private func act() {
+        // Nobody waits for a read any more.
+        if exchange.isAbandoned, request.method.isSafe { return }
         let terminal = decisions.first { decision in
             decision.fault.action.isTerminal
                 && (decision.fault.stage == .beforeRead || decision.fault.stage == .afterRead)
@@ -149,15 +153,35 @@ final class ExchangeRun: @unchecked Sendable {
     }
 
     private func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) {
-        guard delay > .zero else { return body() }
+        guard delay > .zero, !exchange.isAbandoned else { return body() }
+        let (clock, leaving) = (world.clock, leaving())
         injected += delay
-        _ = world.clock.schedule(after: delay, body)
+        let wait = clock.wait(for: delay, body)
+        leaving.end(while: { clock.isWaiting(wait) }, by: { clock.endWait(wait) })
+    }
+
+    /// The exchange with the note for the journal if the client leaves now.
+    private func leaving() -> Exchange {
+        var leaving = exchange
+        leaving.abandonmentNote = note
+        leaving.abandonmentNote.detail = ExchangeTrace(
+            decisions: decisions,
+            arrived: arrived,
+            ended: nil,
+            injected: injected,
+            ending: nil,
+            gates: gates
+        )
+        return leaving
     }
 
     /// Continues when no gate holds the exchange.
     private func pass(_ stage: Gate.Stage, _ body: @escaping @Sendable () -> Void) {
+        let set = world.control.gates
+        guard !set.isEmpty, !exchange.isAbandoned else { return body() }
         let started = world.clock.uptime
-        let isHeld = world.control.gates.hold(facts, stage) { [self] gate, verdict in
+        var leaving = leaving()
+        let held = set.hold(facts, stage) { [self] gate, verdict in
             gates.append(gate)
             injected += world.clock.uptime - started
             switch verdict {
@@ -166,8 +190,10 @@ final class ExchangeRun: @unchecked Sendable {
             case .cut(let cut): self.cut(cut)
             }
         }
+        guard let held else { return body() }
         // Another thread may already have released it and be running its next stage.
-        if !isHeld { body() }
+        leaving.abandonmentNote.detail = (leaving.abandonmentNote.detail as? ExchangeTrace)?.held(by: held.gate)
+        leaving.end(while: { set.isHolding(held.number) }, by: { set.release(held.number) })
     }
 
     // MARK: Processing
@@ -193,14 +219,14 @@ final class ExchangeRun: @unchecked Sendable {
             default: break
             }
         }
-        // Replies whose text is changed on their way are not compressed.
-        if isAddressedByPath || world.control.current.drift != nil { request = request.removing(["accept-encoding"]) }
+        // A reply whose text is changed on its way is not compressed.
+        if world.control.current.drift != nil { request = request.removing(["accept-encoding"]) }
         conditions.holdsKey = key != nil
         dispatch(request, conditions)
     }
 
     private func dispatch(_ request: Request, _ conditions: Conditions) {
-        var inner = exchange
+        var inner = leaving()
         inner.interceptor = { [self] reply in
             if repeats > 0 {
                 // Like a proxy that retries: the same request is processed again, and the second reply is sent.
@@ -232,7 +258,8 @@ final class ExchangeRun: @unchecked Sendable {
                 let terminal = decisions.first { $0.fault.action.isTerminal && $0.fault.stage == .afterCommit }
                 if let terminal { return end(terminal) }
                 note.bytesSavedByCoding = reply.note.bytesSavedByCoding
-                send(reply)
+                // A proxy has translated the fields, and passes content on unchanged.
+                send(reply, hasOwnLinks: isAddressedByPath && plane.hasDomain)
             }
         }
     }
@@ -261,17 +288,18 @@ final class ExchangeRun: @unchecked Sendable {
         }
     }
 
-    private func send(_ reply: Reply) {
+    /// - Parameter hasOwnLinks: whether links of the API in the reply must address the world by path.
+    private func send(_ reply: Reply, hasOwnLinks: Bool = false) {
         let date = plane.dateLine(for: facts.device, in: world)
         guard let rendered = reply.rendered(for: request, date: date) else {
             var reply = reply
-            reply.date = date
+            // The date of another server stays (RFC 9110 §6.6.1).
+            reply.date = reply.date ?? date
             reply.note = finalNote(ending: nil)
             return exchange.complete(reply)
         }
         var mutator = ReplyMutator(rendered)
-        // A proxy has translated the fields, and passes content on unchanged.
-        if isAddressedByPath, plane.hasDomain { localize(&mutator) }
+        if hasOwnLinks { localize(&mutator) }
         if let drift = world.control.current.drift, request.path.starts(with: "/v1/".utf8) { apply(drift, &mutator) }
         var plan = Pacer.Plan()
         for decision in decisions {
@@ -288,6 +316,7 @@ final class ExchangeRun: @unchecked Sendable {
             }
         }
         if !plane.keepsAlive(request) { mutator.reply.head.append(contentsOf: "Connection: close\r\n".utf8) }
+        note.lease = reply.note.lease
         let cut = mutator.cut
         let bytes = cut.map { Array(mutator.bytes.prefix($0.at)) } ?? mutator.bytes
         let sent = mutator.reply
@@ -298,7 +327,7 @@ final class ExchangeRun: @unchecked Sendable {
             plan,
             device: facts.device,
             world: world,
-            exchange: exchange
+            exchange: leaving()
         ) { [self] spent, last in
             injected += spent
             switch cut?.how {
@@ -315,15 +344,27 @@ final class ExchangeRun: @unchecked Sendable {
         request.fields.combined(.ifNoneMatch)?.contains(ReplyMutator.wrongTag) ?? false
     }
 
-    /// Rewrites paths in a reply so that they address the requested world.
+    /// Rewrites the links that the API has written into a reply so that they address the requested world.
     private func localize(_ mutator: inout ReplyMutator) {
         if let location = mutator.field("location"), location.hasPrefix("/"), !location.hasPrefix("//"),
             !location.hasPrefix(world.basePath + "/")
         {
             mutator.setField("location", "Location", world.basePath + location)
         }
-        guard mutator.field("content-type")?.contains("json") ?? false else { return }
-        mutator.insert(Array(world.basePath.utf8), startingStringsWith: Array("/v1/images/".utf8))
+        guard world.collections.isEmpty, mutator.field("content-type")?.contains("json") ?? false,
+            !mutator.reply.body.isEmpty
+        else { return }
+        let coding = mutator.field("content-encoding").flatMap { ContentCoding(name: $0) }
+        let plain: [UInt8]
+        do { plain = try coding?.decode(mutator.reply.body) ?? mutator.reply.body } catch {
+            preconditionFailure("The backend has compressed the reply itself, and it cannot be decompressed: \(error)")
+        }
+        // In a string the quotes would be escaped: no text of a person matches.
+        let changed = plain.inserting(Array(world.basePath.utf8), before: "/v1/images/", after: "\"url\":\"")
+        guard changed.count > plain.count else { return }
+        let body = coding?.encode(changed) ?? changed
+        if coding != nil { note.bytesSavedByCoding = max(0, changed.count - body.count) }
+        mutator.replaceBody(body)
     }
 
     private func apply(_ drift: SchemaDrift, _ mutator: inout ReplyMutator) {
@@ -341,10 +382,18 @@ final class ExchangeRun: @unchecked Sendable {
         after last: [UInt8] = [],
         ending word: String?
     ) {
-        exchange.end(ending, after: last, reply, note: finalNote(ending: word))
+        let note = finalNote(ending: word)
+        exchange.end(ending, after: last, reply, note: note)
+        if ending == .silence {
+            // The client waits until it gives up, or until the world ends.
+            let (control, exchange) = (world.control, exchange)
+            exchange.loop.execute {
+                let ending = control.whenEnded { exchange.end(.close, reply, note: note) }
+                exchange.whenAbandoned { control.forget(ending) }
+            }
+        }
         if let recordingIndex {
-            let faults = decisions.map(\.fault.id)
-            world.control.recording.finished(recordingIndex, request, reply: sent, ending: word ?? "", faults: faults)
+            world.control.recording.finished(recordingIndex, request, reply: sent, ending: word ?? "")
         }
         if let key { world.keysInFlight.end(key) }
         key = nil

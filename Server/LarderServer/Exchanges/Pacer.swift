@@ -61,6 +61,7 @@ final class Pacer: @unchecked Sendable {
     func start() { step() }
 
     private func step() {
+        guard !world.control.hasEnded else { return completion(spent, Array(bytes[offset...])) }
         var end = offset
         var delay = Duration.zero
         // Pieces without a delay between them are sent together.
@@ -80,7 +81,11 @@ final class Pacer: @unchecked Sendable {
                 if isConnected { step() } else { completion(spent, []) }
             }
         }
-        if delay > .zero { _ = world.clock.schedule(after: delay, send) } else { send() }
+        guard delay > .zero else { return send() }
+        guard !exchange.isAbandoned else { return completion(spent, []) }
+        let clock = world.clock
+        let wait = clock.wait(for: delay, send)
+        exchange.end(while: { clock.isWaiting(wait) }, by: { clock.endWait(wait) })
     }
 
     /// The size of the next piece and its delay.

@@ -19,7 +19,7 @@ public enum WaitCondition: Sendable, Hashable {
     case state(path: String, person: String?, pointer: String, equals: String)
 }
 
-/// Waits for a condition of a world. It ends once, when the condition holds or the limit is over.
+/// Waits for a condition of a world. It ends once, when the condition holds, the limit is over or the world is destroyed.
 ///
 /// Evaluated on a loop, never while a store is locked. Safe from any thread.
 final class Waiter: Sendable {
@@ -80,11 +80,13 @@ final class Waiter: Sendable {
             let timer = world.clock.schedule(after: limit) { [self] in loop.execute { [self] in giveUp() } }
             observers.append { [world] in world.clock.cancel(timer) }
         }
+        let ending = control.whenEnded { [self] in end(false) }
+        observers.append { control.forget(ending) }
         let isOver = state.withLock { state in
-            state.observers += observers
+            if state.completion != nil { state.observers += observers }
             return state.completion == nil
         }
-        if isOver { removeObservers() }
+        if isOver { for observer in observers { observer() } }
         // Something may have happened before the observers were added.
         scheduleCheck()
     }
@@ -156,10 +158,15 @@ final class Waiter: Sendable {
                 return !state.awaitsQuiet && state.completion != nil
             }
             if mustSchedule {
-                _ = world.clock.schedule(after: duration - age) { [weak self] in
+                let timer = world.clock.schedule(after: duration - age) { [weak self] in
                     self?.state.withLock { $0.awaitsQuiet = false }
                     self?.scheduleCheck()
                 }
+                let isOver = state.withLock { state in
+                    if state.completion != nil { state.observers.append { [world] in world.clock.cancel(timer) } }
+                    return state.completion == nil
+                }
+                if isOver { world.clock.cancel(timer) }
             }
             return (false, 0)
         case .state(let path, let person, let pointer, let wanted):

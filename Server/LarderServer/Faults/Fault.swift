@@ -125,7 +125,7 @@ public struct Fault: Sendable, Hashable {
             reader.fail("at", "is a byte offset and requires the stage head or body")
         }
         if fault.stage == .beforeRead, !match.body.isEmpty {
-            reader.fail("match/body", "cannot be matched before the request body is read")
+            reader.errors.add(reader.path("match") + "/body", "cannot be matched before the request body is read")
         }
         return fault
     }

@@ -177,6 +177,24 @@ extension FaultAction {
 }
 
 extension CannedReply {
+    /// The fields that frame a reply or state its time. The server writes them itself.
+    private static let serverFields = [
+        "connection", "content-length", "date", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade",
+    ]
+
+    /// What is wrong with the names and values in `headers`.
+    var headerErrors: [String] {
+        headers.sorted { $0.key < $1.key }.compactMap { name, value in
+            if FieldName(name) == nil { return "has '\(name)', which is not a valid field name" }
+            if Self.serverFields.contains(name.lowercased()) {
+                return "has '\(name)', which the server writes; truncate and malformedChunk change a reply's framing, "
+                    + "and a skew its date"
+            }
+            let isBad = value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
+            return isBad ? "has a control character in the value of '\(name)'" : nil
+        }
+    }
+
     static func read(_ reader: inout SettingsReader) -> CannedReply? {
         let status = reader.integer("status", in: 200...599)
         if status == nil { reader.failMissing("status", "must be given") }
@@ -187,12 +205,7 @@ extension CannedReply {
         }
         reply.detail = reader.string("detail")
         reply.headers = reader.texts("headers")
-        for (name, value) in reply.headers.sorted(by: { $0.key < $1.key }) {
-            if FieldName(name) == nil { reader.fail("headers", "has '\(name)', which is not a valid field name") }
-            if value.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) {
-                reader.fail("headers", "has a control character in the value of '\(name)'")
-            }
-        }
+        for error in reply.headerErrors { reader.fail("headers", error) }
         reply.body = reader.string("body", length: 0...1 << 20)
         reply.contentType = reader.string("contentType", length: 1...200)
         if var retry = reader.child("retryAfter") {

@@ -85,16 +85,18 @@ final class FaultSet: Sendable {
 
     /// Adds faults, all or none; a fault replaces one with the same name.
     ///
+    /// - Parameter replacesAll: whether all other faults are removed.
     /// - Returns: the faults with their names.
-    func add(_ faults: [Fault], now: MonotonicTime) throws(Problem) -> [Fault] {
+    func add(_ faults: [Fault], now: MonotonicTime, replacesAll: Bool = false) throws(Problem) -> [Fault] {
         try state.withLock { state throws(Problem) in
-            let known = faults.count { state.rules[$0.id] == nil }
-            guard state.rules.count + known <= Self.countMaximum else {
+            let count = replacesAll ? faults.count : state.rules.count + faults.count { state.rules[$0.id] == nil }
+            guard count <= Self.countMaximum else {
                 throw ProblemType.limitReached(
                     "A world has at most \(Self.countMaximum) faults.",
                     limit: Self.countMaximum
                 )
             }
+            if replacesAll { state = State(lastID: state.lastID) }
             var named: [Fault] = []
             for var fault in faults {
                 if fault.id.isEmpty {
@@ -127,19 +129,8 @@ final class FaultSet: Sendable {
 
     func removeAll() {
         state.withLock { state in
-            let last = state.lastID
-            state = State()
-            state.lastID = last
+            state = State(lastID: state.lastID)
             publishCounts(state)
-        }
-    }
-
-    /// Resets all counters and start times, as if all faults had just been set.
-    func restart(now: MonotonicTime) {
-        state.withLock { state in
-            for (id, rule) in state.rules {
-                state.rules[id] = Rule(fault: rule.fault, matcher: rule.matcher, setAt: now, hash: rule.hash)
-            }
         }
     }
 

@@ -141,30 +141,6 @@ struct ReplyMutator {
         while let line = line(name) { reply.head.removeSubrange(line) }
     }
 
-    /// Inserts text at the beginning of every JSON string in the body with a given prefix.
-    mutating func insert(_ text: [UInt8], startingStringsWith wanted: [UInt8]) {
-        let body = reply.body
-        var changed: [UInt8] = []
-        var copied = 0
-        var index = 0
-        let last = body.count - wanted.count - 1
-        while index <= last {
-            guard body[index] == UInt8(ascii: "\""), body[index + 1] == wanted[0],
-                body[(index + 1)..<(index + 1 + wanted.count)].elementsEqual(wanted)
-            else {
-                index += 1
-                continue
-            }
-            changed.append(contentsOf: body[copied...index])
-            changed.append(contentsOf: text)
-            copied = index + 1
-            index += wanted.count
-        }
-        guard copied > 0 else { return }
-        changed.append(contentsOf: body[copied...])
-        replaceBody(changed)
-    }
-
     /// Replaces the body and its length.
     mutating func replaceBody(_ body: [UInt8]) {
         reply.body = body
@@ -185,5 +161,19 @@ struct ReplyMutator {
             start = end
         }
         return nil
+    }
+}
+
+extension [UInt8] {
+    /// The bytes with an insertion wherever `suffix` follows `prefix`.
+    func inserting(_ insertion: [UInt8], before suffix: StaticString, after prefix: StaticString) -> [UInt8] {
+        let (prefix, suffix) = (Array("\(prefix)".utf8), Array("\(suffix)".utf8))
+        var changed: [UInt8] = []
+        var rest = self[...]
+        while let place = rest.firstRange(of: prefix + suffix) {
+            changed += rest[..<(place.lowerBound + prefix.count)] + insertion + suffix
+            rest = rest[place.upperBound...]
+        }
+        return changed + rest
     }
 }

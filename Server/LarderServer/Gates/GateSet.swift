@@ -172,10 +172,10 @@ final class GateSet: Sendable {
     /// Holds the exchange if a gate matches; then `resume` is called once, from any thread and possibly before this method
     /// returns.
     ///
-    /// - Returns: whether it is held.
-    func hold(_ facts: ExchangeFacts, _ stage: Gate.Stage, _ resume: @escaping Resumption) -> Bool {
-        guard !isEmpty else { return false }
-        let observers = state.withLock { state -> [@Sendable () -> Void]? in
+    /// - Returns: the held exchange; nil if it is not held.
+    func hold(_ facts: ExchangeFacts, _ stage: Gate.Stage, _ resume: @escaping Resumption) -> HeldExchange? {
+        guard !isEmpty else { return nil }
+        let found = state.withLock { state -> (HeldExchange, [@Sendable () -> Void])? in
             guard state.held.count < Self.heldMaximum else { return nil }
             let index = state.rules.firstIndex { rule in
                 rule.gate.stage == stage && rule.heldEver < rule.gate.count ?? .max && rule.matcher.matches(facts)
@@ -191,14 +191,16 @@ final class GateSet: Sendable {
                 device: facts.device
             )
             state.held.append(Held(exchange: exchange, resume: resume))
-            return Array(state.observers.values)
+            return (exchange, Array(state.observers.values))
         }
-        for observer in observers ?? [] { observer() }
-        return observers != nil
+        for observer in found?.1 ?? [] { observer() }
+        return found?.0
     }
 
+    func isHolding(_ number: Int) -> Bool { state.withLock { $0.held.contains { $0.exchange.number == number } } }
+
     /// Releases one exchange; false if it is not held.
-    func release(_ number: Int, _ verdict: Verdict = .proceed) -> Bool {
+    @discardableResult func release(_ number: Int, _ verdict: Verdict = .proceed) -> Bool {
         let item = state.withLock { state -> Held? in
             guard let index = state.held.firstIndex(where: { $0.exchange.number == number }) else { return nil }
             return state.held.remove(at: index)

@@ -22,6 +22,8 @@ struct ConductInspector {
         var retryGaps: [(number: Int, gap: Duration)] = []
         var waste: [Int: (bytes: Int, time: Duration)] = [:]
         var (sent, saved, savedByCoding) = (0, 0, 0)
+        // The latest verdict of each loop, by its first entry: a loop is one finding.
+        var loops: [Int: (number: Int, detail: String)] = [:]
         let exchanges = entries.filter(\.isExchange)
         let answered = exchanges.filter { $0.outcome == "complete" }
         let reads = answered.filter { $0.request.method == .get }
@@ -36,9 +38,16 @@ struct ConductInspector {
                 let known = waste[number] ?? (0, .zero)
                 waste[number] = (max(known.bytes, verdict.wastedBytes), max(known.time, verdict.wastedTime))
                 guard let rule = verdict.rule else { continue }
-                let target = Secrets.masked(target: entry.request.targetText)
-                add(rule, [verdict.other, number].compactMap { $0 }, "\(target): \(verdict.text)")
+                let detail = "\(Secrets.masked(target: entry.request.targetText)): \(verdict.text)"
+                if verdict.kind == .loop, let first = verdict.other {
+                    loops[first] = (number, detail)
+                } else {
+                    add(rule, [verdict.other, number].compactMap { $0 }, detail)
+                }
             }
+        }
+        for (first, last) in loops.sorted(by: { $0.key < $1.key }) {
+            add(.repeatedInLoop, [first, last.number], last.detail)
         }
         inspectJitter(retryGaps)
         inspectPolling()
@@ -47,6 +56,7 @@ struct ConductInspector {
             exchanges: exchanges.count,
             full: reads.count { $0.status == 200 },
             notModified: reads.count { $0.status == 304 },
+            writes: answered.count { !$0.request.method.isSafe && (200..<300).contains($0.status) },
             clientErrors: answered.count { (400..<500).contains($0.status) },
             serverErrors: answered.count { $0.status >= 500 },
             unanswered: exchanges.count - answered.count,

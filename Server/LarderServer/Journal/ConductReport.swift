@@ -25,6 +25,8 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
         /// The change feed was polled repeatedly beside an open live channel. A read after the channel was opened, and after a fault
         /// changed a frame, closes a gap and is not counted; neither is one for each frame that was sent before such a read ended.
         case polledBesideLive
+        /// A read was repeated at least ten times within a second and had the same answer each time.
+        case repeatedInLoop
     }
 
     /// One finding.
@@ -45,12 +47,18 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
     public let full: Int
     /// The number of reads answered with 304.
     public let notModified: Int
+    /// The number of successful exchanges with other methods than GET, HEAD and OPTIONS.
+    public let writes: Int
     /// The number of exchanges answered with 4xx.
     public let clientErrors: Int
     /// The number of exchanges answered with 5xx.
     public let serverErrors: Int
     /// The number of exchanges without a complete reply.
     public let unanswered: Int
+    /// The number of exchanges that none of the other numbers counts, such as redirects and preflights.
+    public var others: Int {
+        exchanges - full - notModified - writes - clientErrors - serverErrors - unanswered
+    }
     /// Bytes of heads and bodies that were sent.
     public let bytesSent: Int
     /// Body bytes that 304 replies saved.
@@ -65,7 +73,7 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
     /// The report as a page of text.
     public var description: String {
         var lines = [
-            "\(exchanges) exchanges: \(full) full replies, \(notModified) not modified",
+            "\(exchanges) exchanges: \(full) full replies, \(notModified) not modified, \(writes) writes, \(others) others",
             "\(clientErrors) client errors, \(serverErrors) server errors, \(unanswered) not answered in full",
             "\(bytesSent) bytes sent, \(bytesSaved) bytes saved by validators and \(bytesSavedByCoding) by compression",
             "\(bytesWasted) bytes and \(ExchangeVerdict.seconds(timeWasted)) were avoidable",
@@ -96,7 +104,8 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
         }
         return .members([
             "exchanges": .integer(Int64(exchanges)), "full": .integer(Int64(full)),
-            "notModified": .integer(Int64(notModified)), "clientErrors": .integer(Int64(clientErrors)),
+            "notModified": .integer(Int64(notModified)), "writes": .integer(Int64(writes)),
+            "others": .integer(Int64(others)), "clientErrors": .integer(Int64(clientErrors)),
             "serverErrors": .integer(Int64(serverErrors)), "unanswered": .integer(Int64(unanswered)),
             "bytesSent": .integer(Int64(bytesSent)),
             "bytesSaved": .integer(Int64(bytesSaved)),

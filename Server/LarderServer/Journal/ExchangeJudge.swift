@@ -6,7 +6,7 @@ import LarderTime
 
 /// Judges exchanges in the order of the journal, by the replies that each device had received before.
 ///
-/// The conduct report and the verdicts of journal entries both use it. Devices are told apart by `JournalEntry.device`. An exchange
+/// The conduct report and the verdicts of journal entries both use it. Devices are told apart by `JournalEntry.client`. An exchange
 /// is compared with the last `capacity` exchanges only, so the state is bounded. A comparison with an older exchange is not made, and of
 /// several rejections of a device only the last one is known: a verdict can be missing, but none is wrong.
 struct ExchangeJudge {
@@ -39,11 +39,16 @@ struct ExchangeJudge {
         /// Whether a person has reloaded since.
         var isReloaded = false
         /// The operations that were rejected; empty if the rejection is about all requests for the target.
-        var keys: Set<String> = []
+        var keys: Set<String>
+        /// Whether the server wants no request now, also of another operation, until it has answered one with success.
+        var isOverload: Bool
 
         /// Whether it is about a request with these operations.
-        func concerns(_ others: Set<String>) -> Bool {
-            keys.isEmpty || others.isEmpty || !keys.isDisjoint(with: others)
+        ///
+        /// - Parameter lastSuccess: when the last request with a success was sent.
+        func concerns(_ others: Set<String>, lastSuccess: MonotonicTime?) -> Bool {
+            if keys.isEmpty || others.isEmpty || !keys.isDisjoint(with: others) { return true }
+            return isOverload && lastSuccess.map { $0 < ended } ?? true
         }
     }
 
@@ -56,13 +61,28 @@ struct ExchangeJudge {
         let isReload: Bool
     }
 
+    /// Equal requests in a row with the same answer.
+    private struct Run {
+        let answer: String
+        /// The latest of them, at most `loopCountMinimum`.
+        var latest: [(number: Int, started: MonotonicTime, startedInWorld: MonotonicTime)] = []
+        /// The first request of a loop, and how many there are; nil while they are not frequent.
+        var loop: (first: Int, count: Int)?
+    }
+
     private let capacity: Int
     /// The two latest downloads of each resource: an overlapping one must not hide the one before.
     private var downloads: RecentTable<[Download]>
     private var rejections: RecentTable<Rejection>
     private var flights: RecentTable<[Flight]>
     private var failedTransfers: RecentTable<(number: Int, key: String)>
+    private var runs: RecentTable<Run>
+    /// When the last request of each client that was a success was sent: it ends an overload for other operations.
+    private var successes: RecentTable<MonotonicTime>
     private static let flightsMaximum = 64
+    /// So many equal requests within `loopTime`, on the world's clock and on the server's, are a loop: no person asks so often.
+    private static let loopCountMinimum = 10
+    private static let loopTime = Duration.seconds(1)
 
     /// - Parameter capacity: how many entries the journal keeps.
     init(capacity: Int) {
@@ -71,27 +91,38 @@ struct ExchangeJudge {
         rejections = RecentTable(capacity: capacity)
         flights = RecentTable(capacity: capacity)
         failedTransfers = RecentTable(capacity: capacity)
+        runs = RecentTable(capacity: capacity)
+        successes = RecentTable(capacity: capacity)
     }
 
-    /// How many values the judge keeps, at most four times the capacity.
-    var memoryCount: Int { downloads.count + rejections.count + flights.count + failedTransfers.count }
+    /// How many values the judge keeps, at most six times the capacity.
+    var memoryCount: Int {
+        downloads.count + rejections.count + flights.count + failedTransfers.count + runs.count + successes.count
+    }
 
     /// Judges the next entry of the journal. Frames have no verdict.
     mutating func judge(_ entry: JournalEntry) -> Judgement {
         var judgement = Judgement()
         guard entry.isExchange else { return judgement }
-        let resource = entry.device + " " + entry.request.targetText
-        let request = entry.device + " " + entry.request.method.rawValue + " " + entry.request.targetText
+        let client = entry.client
+        let resource = client + " " + entry.request.targetText
+        let request = client + " " + entry.request.method.rawValue + " " + entry.request.targetText
         judgeRetry(entry, request, &judgement)
+        if entry.status == 101 || entry.status == 304 || (200..<300).contains(entry.status) {
+            let sent = max(entry.started, successes[client] ?? entry.started)
+            successes.set(sent, for: client, by: entry.number)
+        }
         if entry.request.method == .get {
             judgeFlights(entry, request, &judgement)
             judgeRead(entry, resource, &judgement)
             note(entry, resource)
+            judgeLoop(entry, request, &judgement)
         } else if entry.request.method != .head, entry.request.method != .options {
             // What the client held may have changed by its own request (RFC 9111 section 4.4).
             if entry.status < 400 { expire(resource, by: entry.number) }
             if entry.request.method == .post { judgeKey(entry, request, &judgement) }
         }
+        if entry.isClientUnknown { judgement.addDoubt() }
         return judgement
     }
 
@@ -100,7 +131,8 @@ struct ExchangeJudge {
         let failed = entry.status == 0 || entry.status >= 500 || entry.status == 429 || !entry.isComplete
         let keys = Set(entry.idempotencyKeys)
         // Another operation with the same target is no retry: its key differs.
-        let known = rejections[request].flatMap { $0.concerns(keys) ? $0 : nil }
+        let lastSuccess = successes[entry.client]
+        let known = rejections[request].flatMap { $0.concerns(keys, lastSuccess: lastSuccess) ? $0 : nil }
         // What was in flight when the rejection was sent is no retry.
         if var rejection = known, rejection.ended <= entry.started {
             let gap = entry.startedInWorld - rejection.at
@@ -133,13 +165,20 @@ struct ExchangeJudge {
                 ?? .zero
         }
         let end = entry.endedInWorld
-        var rejection = Rejection(number: entry.number, at: end, wait: (end + wait, entry.number), ended: entry.ended)
         // 429 and 503 say that the server wants no request now; other replies are about the operation.
-        if entry.status != 429, entry.status != 503 { rejection.keys = keys }
+        var rejection = Rejection(
+            number: entry.number,
+            at: end,
+            wait: (end + wait, entry.number),
+            ended: entry.ended,
+            keys: keys,
+            isOverload: entry.status == 429 || entry.status == 503
+        )
         // A failure that asks for no wait, or for a shorter one, does not end an earlier wait.
         if let known, known.wait.end > rejection.wait.end, known.wait.number > entry.number - capacity {
             rejection.wait = known.wait
             if known.keys.isEmpty { rejection.keys = [] }
+            if known.isOverload { rejection.isOverload = true }
         }
         rejection.isReloaded = isReload && rejections[request]?.isReloaded ?? false
         rejections.set(rejection, for: request, by: entry.number)
@@ -221,6 +260,27 @@ struct ExchangeJudge {
         downloads.set((known + [download]).suffix(2), for: resource, by: entry.number)
     }
 
+    private mutating func judgeLoop(_ entry: JournalEntry, _ request: String, _ judgement: inout Judgement) {
+        guard entry.status != 0, entry.status != 101, entry.isComplete, entry.trace?.ending == nil else { return }
+        // Without a tag a reply is known by its length: the journal has no bodies of replies.
+        let answer = entry.replyField("etag") ?? "\(entry.status) \(entry.bodyBytes)"
+        var run = runs[request].flatMap { $0.answer == answer ? $0 : nil } ?? Run(answer: answer)
+        let now = (number: entry.number, started: entry.started, startedInWorld: entry.startedInWorld)
+        run.latest = run.latest.suffix(Self.loopCountMinimum - 1) + [now]
+        if let first = run.latest.first {
+            let time = max(now.started - first.started, now.startedInWorld - first.startedInWorld)
+            if run.latest.count == Self.loopCountMinimum, time <= Self.loopTime {
+                let (start, count) = run.loop ?? (first.number, Self.loopCountMinimum - 1)
+                run.loop = (start, count + 1)
+                let text = "asked \(count + 1) times since #\(start), each with the same answer"
+                judgement.add(entry, .loop, text, start, isWaste: true, .repeatedInLoop)
+            } else if run.loop != nil {
+                run = Run(answer: answer, latest: [now])
+            }
+        }
+        runs.set(run, for: request, by: entry.number)
+    }
+
     private mutating func expire(_ resource: String, by entry: Int) {
         guard let known = downloads[resource] else { return }
         let expired = known.map { download in
@@ -285,6 +345,13 @@ extension ExchangeJudge.Judgement {
         verdict.wastedBytes = bytes
         verdict.wastedTime = time
         verdicts.append((number, verdict))
+    }
+
+    /// Says of each verdict that follows from another entry that this may be of another client.
+    fileprivate mutating func addDoubt() {
+        for index in verdicts.indices where verdicts[index].verdict.other != nil {
+            verdicts[index].verdict.text += " (device unknown)"
+        }
     }
 
     fileprivate mutating func setSaved(_ bytes: Int) {

@@ -26,11 +26,13 @@ struct ExchangeVerdict: Sendable, Hashable {
         case keyMissing
         /// A repeated transfer under another key.
         case keyChanged
+        /// The same request was sent many times a second and had the same answer.
+        case loop
     }
 
     let kind: Kind
     /// One sentence, without secrets.
-    let text: String
+    var text: String
     /// The entry that it follows from; nil for none.
     var other: Int?
     /// Bytes that a perfect cache would not have received.

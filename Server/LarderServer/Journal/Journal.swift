@@ -65,6 +65,7 @@ final class Journal: Sendable {
             )
             slot.headCount = Int32(requestHead.count)
             slot.status = Int32(prepared.status.code)
+            slot.peer = request.peer.host
             slot.user = user
             slot.bodyBytes = prepared.body.count
             slot.bytesSavedByCoding = prepared.bytesSavedByCoding
@@ -119,6 +120,7 @@ final class Journal: Sendable {
         slot.connection = Int32(truncatingIfNeeded: connection)
         slot.status = record.status == .noReply ? 0 : Int32(record.status.code)
         slot.isComplete = record.isComplete
+        slot.peer = request.peer.host
         slot.user = user
         slot.commit = record.note.effect
         slot.requestBodyBytes = request.body.count

@@ -9,8 +9,8 @@ final class ExchangeTrace: Sendable {
     let decisions: [FaultDecision]
     /// When the request arrived, on the world's clock.
     let arrived: MonotonicTime
-    /// When its last byte was handed on, on the world's clock. The entry is written later.
-    let ended: MonotonicTime
+    /// When its last byte was handed on, on the world's clock. The entry is written later. Nil if the client left first.
+    let ended: MonotonicTime?
     /// The injected part of the exchange's duration.
     let injected: Duration
     /// How it ended; nil if it ended normally.
@@ -21,7 +21,7 @@ final class ExchangeTrace: Sendable {
     init(
         decisions: [FaultDecision],
         arrived: MonotonicTime,
-        ended: MonotonicTime,
+        ended: MonotonicTime?,
         injected: Duration,
         ending: String?,
         gates: [String]
@@ -32,6 +32,18 @@ final class ExchangeTrace: Sendable {
         self.injected = injected
         self.ending = ending
         self.gates = gates
+    }
+
+    /// The trace of the exchange while another gate holds it.
+    func held(by gate: String) -> ExchangeTrace {
+        ExchangeTrace(
+            decisions: decisions,
+            arrived: arrived,
+            ended: ended,
+            injected: injected,
+            ending: ending,
+            gates: gates + [gate]
+        )
     }
 }
 
@@ -78,6 +90,8 @@ struct JournalEntry: Sendable {
     let startedInWorld: MonotonicTime
     let endedInWorld: MonotonicTime
     let isComplete: Bool
+    /// The address of the client; empty for a frame.
+    let peer: String
     let user: Int64
     /// The commit that the exchange made; 0 for none.
     let commit: Int64
@@ -117,8 +131,18 @@ struct JournalEntry: Sendable {
 
     var duration: Duration { ended - started }
 
-    var device: String {
-        ExchangeFacts.device(of: request) ?? (user == 0 ? "anonymous" : "user \(user)")
+    /// Names the client whose exchanges are compared with each other: its device, its user, or without both its credentials and its
+    /// address. Another server's users are not known.
+    var client: String {
+        if let device = ExchangeFacts.device(of: request) { return "device " + device }
+        if user != 0 { return "user \(user)" }
+        guard let range = request.fields.range(of: "authorization") else { return "peer " + peer }
+        return "peer \(peer) \(ContentHash.hash64(request.head.span.extracting(range)))"
+    }
+
+    /// Whether other clients may have the same name.
+    var isClientUnknown: Bool {
+        user == 0 && ExchangeFacts.device(of: request) == nil && request.fields.range(of: "authorization") == nil
     }
 
     /// The outcome in one word.

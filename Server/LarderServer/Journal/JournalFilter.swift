@@ -29,6 +29,9 @@ public struct JournalFilter: Sendable, Hashable {
     /// Matches everything.
     public init() {}
 
+    /// Entries whose request matches.
+    init(_ match: FaultMatch) { self.match = match }
+
     /// Exchanges with a method on a path pattern.
     public init(_ method: String? = nil, _ path: String? = nil, status: String? = nil) {
         match = FaultMatch(method, path)

@@ -20,6 +20,8 @@ struct JournalSlot {
     var connection: Int32 = 0
     var status: Int32 = 0
     var isComplete = true
+    /// The address of the client; empty for a frame.
+    var peer = ""
     var user: Int64 = 0
     var commit: Int64 = 0
     var requestBodyBytes = 0
@@ -60,6 +62,7 @@ struct StoredJournalEntry {
             startedInWorld: slot.startedInWorld,
             endedInWorld: slot.endedInWorld,
             isComplete: slot.isComplete,
+            peer: slot.peer,
             user: slot.user,
             commit: slot.commit,
             trace: trace

@@ -43,11 +43,13 @@ struct ProxyFields {
     /// - Parameters:
     ///   - omitted: further fields that are not passed on.
     ///   - minorVersion: the version of the message.
+    ///   - name: the name of the proxy in `Via`.
     ///   - location: translates `Location` and `Content-Location`; nil leaves them as they are.
     func append(
         to head: inout [UInt8],
         omitting omitted: NameSet,
         minorVersion: Int,
+        name: String = "larder",
         location: ProxyLocation? = nil
     ) {
         var via: [UInt8] = []
@@ -74,7 +76,9 @@ struct ProxyFields {
         copy(run, to: &head)
         head.append("Via: ")
         head.append(contentsOf: via)
-        head.append(minorVersion == 1 ? "1.1 larder\r\n" : "1.0 larder\r\n")
+        head.append(minorVersion == 1 ? "1.1 " : "1.0 ")
+        head.append(contentsOf: name.utf8)
+        head.append("\r\n")
     }
 
     private func copy(_ run: Range<Int>?, to head: inout [UInt8]) {

@@ -7,17 +7,23 @@ struct ProxyLocation {
     private let authority: String
     /// The path of the server's URL that precedes the path of each request; empty for none.
     private let basePath: String
+    /// That of the server's URL.
+    private let scheme: HTTPURL.Scheme
     /// The request that is answered.
     private let request: Request
 
-    init(authority: String, basePath: String, for request: Request) {
+    init(authority: String, isSecure: Bool = false, basePath: String, for request: Request) {
         self.authority = authority
+        scheme = isSecure ? .https : .http
         self.basePath = basePath
         self.request = request
     }
 
     /// Scheme, host and port of the proxy as the client knows them; empty if it named no host.
-    private var origin: String { (request.targetAuthority ?? request.fields[.host]).map { "http://" + $0 } ?? "" }
+    private var origin: String {
+        let scheme = request.isSecure ? "https://" : "http://"
+        return (request.targetAuthority ?? request.fields[.host]).map { scheme + $0 } ?? ""
+    }
 
     /// The part of the path that names the world; empty for none.
     private var worldPath: String { String(decoding: request.droppedPrefix, as: UTF8.self) }
@@ -30,7 +36,8 @@ struct ProxyLocation {
             guard !basePath.isEmpty || !worldPath.isEmpty, let path = withoutBasePath(text[...]) else { return nil }
             return Array((worldPath + path).utf8)
         }
-        guard let url = HTTPURL(text.hasPrefix("//") ? "http:" + text : text, schemes: [.http]), url.userInfo == nil,
+        guard let url = HTTPURL(text.hasPrefix("//") ? "\(scheme):" + text : text, schemes: [scheme]),
+            url.userInfo == nil,
             url.authority == authority, let slashes = text.firstRange(of: "//")
         else { return nil }
         let rest = text[slashes.upperBound...].drop { !"/?#".contains($0) }

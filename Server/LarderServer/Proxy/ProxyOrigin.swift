@@ -1,11 +1,12 @@
 import LarderBackend
 import LarderEngine
 import LarderHTTP
+import LarderTLS
 
 /// Answers requests with the replies of another server.
 ///
 /// Replies are read completely, up to `bodyBytesMaximum`, before faults apply; event streams and WebSockets are passed on as they
-/// arrive. Safe from any thread.
+/// arrive. Requests for the names of other sites and its own requests are rejected. Safe from any thread.
 final class ProxyOrigin: Sendable {
     /// The maximum size of a reply that is not an event stream.
     static let bodyBytesMaximum = 64 << 20
@@ -17,29 +18,69 @@ final class ProxyOrigin: Sendable {
     let basePath: String
     /// The end of the request line, and `Host`.
     private let beginning: [UInt8]
+    private let allowedHosts: Set<String>?
+    let memory: BodyMemory
+    /// The name of this proxy in `Via` of the requests that it sends (RFC 9110 §7.6.3), unlike that of any other proxy.
+    private let name: String
 
-    /// - Throws: if the host has no address.
-    init(_ url: HTTPURL) throws(EngineError) {
-        address = try UpstreamAddress(host: url.host, port: url.port)
+    /// Whether the server is asked over https.
+    let isSecure: Bool
+
+    /// - Throws: if the host has no address; for https `TLSError` without OpenSSL, or for settings that cannot be used.
+    init(_ url: HTTPURL, _ settings: ProxySettings) throws {
+        isSecure = url.scheme.isSecure
+        allowedHosts = settings.allowedHosts.map { Set($0.map { $0.lowercased() }) }
+        memory = BodyMemory(bytesMaximum: settings.bodyBytesMaximum)
+        name = "larder-" + String(UInt32.random(in: 0 ... .max), radix: 16)
+        let tls = isSecure ? try TLSClient(settings.tls) : nil
+        address = try UpstreamAddress(host: url.host, port: url.port, tls: tls)
         authority = url.authority
         basePath = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
         beginning = Array(" HTTP/1.1\r\nHost: \(url.authority)\r\n".utf8)
     }
 
-    /// Sends a request on, and completes the exchange with the reply. If the client goes away first, the request is cancelled.
-    func handle(_ request: Request, _ exchange: Exchange, _ world: World) {
+    /// Sends a request on, and completes the exchange with the reply. If the client goes away first, or the world is destroyed, the request
+    /// is cancelled.
+    ///
+    /// - Throws: a problem for a request that is not sent on.
+    func handle(_ request: Request, _ exchange: Exchange, _ world: World) throws(Problem) {
+        try check(request)
+        let lease = try memory.take(request.body.count)
         let isUpgrade = request.isWebSocketUpgrade
         let bytes = bytes(of: request, isUpgrade: isUpgrade)
-        let relay = ProxyRelay(request, exchange, world, self)
+        let relay = ProxyRelay(request, exchange, world, self, lease)
         let outgoing = UpstreamRequest(method: request.method, bytes: bytes, isUpgrade: isUpgrade)
-        let task = exchange.loop.send(outgoing, to: address, relay)
-        relay.task = task
-        exchange.whenAbandoned { task.cancel() }
+        relay.begin(exchange.loop.send(outgoing, to: address, relay))
+    }
+
+    private func check(_ request: Request) throws(Problem) {
+        let sent = FieldList.members(of: request.fields.combined("Via") ?? "")
+        guard !sent.contains(where: { $0.split(separator: " ").dropFirst().first.map { $0 == name } ?? false }) else {
+            throw ProblemType.loopDetected("\(authority) leads back to this proxy.")
+        }
+        // The host of an absolute target replaces the field (RFC 9112 §3.2.2).
+        guard let allowedHosts, let authority = request.targetAuthority ?? request.fields.combined(.host) else {
+            return
+        }
+        // An IPv6 address is in brackets.
+        guard !authority.hasPrefix("[") else { return }
+        let host = authority.prefix { $0 != ":" }.lowercased()
+        guard Self.isPrivate(host) || allowedHosts.contains(host) else {
+            throw ProblemType.hostRejected("The host '\(host.prefix(100))' may be that of another site. Use 127.0.0.1.")
+        }
+    }
+
+    /// Whether no other site can have the host as its name: an address, a name without a dot, or one under `localhost` or `test`
+    /// (RFC 6761 §6.2, §6.3).
+    private static func isPrivate(_ host: String) -> Bool {
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        if parts.count == 1 || parts.last == "localhost" || parts.last == "test" { return true }
+        return parts.count == 4 && parts.allSatisfy { part in UInt8(part).map { String($0) == part } ?? false }
     }
 
     /// The fields that the proxy itself writes in requests, or answers.
     private static let own: NameSet = [
-        "host", "content-length", "forwarded", "larder-world", "sec-websocket-extensions",
+        "host", "content-length", "forwarded", "larder-world",
     ]
 
     /// The request to the server (RFC 9110 §7.6).
@@ -59,7 +100,7 @@ final class ProxyOrigin: Sendable {
         }
         bytes.append(contentsOf: target)
         bytes.append(contentsOf: beginning)
-        ProxyFields(fields).append(to: &bytes, omitting: Self.own, minorVersion: request.minorVersion)
+        ProxyFields(fields).append(to: &bytes, omitting: Self.own, minorVersion: request.minorVersion, name: name)
         if isUpgrade {
             bytes.append("Connection: Upgrade\r\nUpgrade: websocket\r\n")
         } else if !request.body.isEmpty || request.method == .post || request.method == .put
@@ -94,6 +135,6 @@ final class ProxyOrigin: Sendable {
             head.append(contentsOf: fields.head[host])
             head.append(UInt8(ascii: "\""))
         }
-        head.append(";proto=http\r\n")
+        head.append(request.isSecure ? ";proto=https\r\n" : ";proto=http\r\n")
     }
 }

@@ -1,15 +1,17 @@
 import LarderBackend
 import LarderEngine
 import LarderHTTP
-import LarderTime
 import LarderWebSocket
 
 /// One request that was sent on, and its reply. Confined to the loop of the exchange.
-final class ProxyRelay: UpstreamReceiver {
+///
+/// `@unchecked Sendable`: the end of the world, which any thread can announce, is a job of that loop.
+final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
     private enum Phase {
         case waiting
         case collecting(ResponseHead)
-        case channel
+        /// The bytes after the head are passed on as they arrive.
+        case streaming
         case done
     }
 
@@ -20,17 +22,49 @@ final class ProxyRelay: UpstreamReceiver {
     private var phase = Phase.waiting
     /// What has arrived of the reply's content.
     private var body: [UInt8] = []
-    /// Weak: a channel whose reply was never sent, because the client was gone or a fault has replaced the reply, is released
+    /// The memory that the bodies of the request and the reply have.
+    private let lease: BodyMemory.Lease
+    /// Weak: a stream whose reply was never sent, because the client was gone or a fault has replaced the reply, is released
     /// and cancels the request.
-    private weak var channel: (any ProxyChannel)?
+    private weak var stream: ProxyEventStream?
     /// The request in flight; set after the first events if they arrive at once.
-    var task: UpstreamExchange?
+    private var task: UpstreamExchange?
+    /// Nil before `begin`.
+    private var ending: UInt64?
 
-    init(_ request: Request, _ exchange: Exchange, _ world: World, _ origin: ProxyOrigin) {
+    init(
+        _ request: Request,
+        _ exchange: Exchange,
+        _ world: World,
+        _ origin: ProxyOrigin,
+        _ lease: BodyMemory.Lease
+    ) {
         self.request = request
         self.exchange = exchange
         self.world = world
         self.origin = origin
+        self.lease = lease
+    }
+
+    // The request retains its receiver until it is over.
+    deinit { if let ending { world.control.forget(ending) } }
+
+    /// The request is on its way; it is cancelled when the client leaves or the world ends.
+    func begin(_ task: UpstreamExchange) {
+        self.task = task
+        exchange.whenAbandoned { task.cancel() }
+        let loop = exchange.loop
+        ending = world.control.whenEnded { [weak self] in loop.execute { [weak self] in self?.worldEnded() } }
+    }
+
+    private func worldEnded() {
+        task?.cancel()
+        switch Swift.exchange(&phase, with: .done) {
+        case .waiting, .collecting:
+            complete(ProblemType.unknownWorld("The world '\(world.id)' was removed.").reply)
+        case .streaming: stream?.failed()
+        case .done: break
+        }
     }
 
     private var authority: String { origin.authority }
@@ -48,17 +82,16 @@ final class ProxyRelay: UpstreamReceiver {
         if head.status == .switchingProtocols {
             openWebSocket(head)
         } else if let coding = unsupportedCoding(head) {
-            task?.cancel()
-            phase = .done
-            complete(
+            giveUp(
                 ProblemType.badGateway(
                     "The reply of \(authority) has the transfer coding '\(coding.prefix(100))'. "
                         + "The proxy supports only 'chunked' (RFC 9112 section 6.1)."
-                ).reply
+                )
             )
         } else if head.status == .ok, head.isEventStream, request.method != .head {
             let stream = ProxyEventStream(task)
-            begin(stream)
+            phase = .streaming
+            self.stream = stream
             var reply = Reply(.eventStream(extra: Self.streamLines(head), stream))
             if head.lines.range(of: "date") != nil { reply.date = [] }
             complete(reply)
@@ -76,36 +109,44 @@ final class ProxyRelay: UpstreamReceiver {
         return codings
     }
 
-    private func begin(_ channel: any ProxyChannel) {
-        phase = .channel
-        self.channel = channel
-    }
-
     private func received(_ bytes: [UInt8]) {
         guard case .collecting = phase else {
-            channel?.received(bytes)
+            stream?.received(bytes)
             return
         }
-        if body.isEmpty { body = bytes } else { body.append(contentsOf: bytes) }
         let maximum = ProxyOrigin.bodyBytesMaximum
-        guard body.count > maximum else { return }
+        guard body.count + bytes.count <= maximum else {
+            return giveUp(
+                ProblemType.badGateway(
+                    "The reply of \(authority) has more than \(maximum) bytes, the maximum of the proxy."
+                )
+            )
+        }
+        do throws(Problem) { try lease.grow(by: bytes.count) } catch { return giveUp(error) }
+        if body.isEmpty { body = bytes } else { body.append(contentsOf: bytes) }
+    }
+
+    /// Cancels the request and answers with a problem.
+    private func giveUp(_ problem: Problem) {
+        task?.cancel()
         phase = .done
         body = []
-        task?.cancel()
-        complete(
-            ProblemType.badGateway(
-                "The reply of \(authority) has more than \(maximum) bytes, the maximum of the proxy."
-            )
-            .reply
-        )
+        complete(problem.reply)
     }
 
     private func ended() {
         switch Swift.exchange(&phase, with: .done) {
         case .collecting(let head):
-            let location = ProxyLocation(authority: authority, basePath: origin.basePath, for: request)
-            complete(Self.reply(head, body, to: request, location))
-        case .channel: channel?.ended()
+            let location = ProxyLocation(
+                authority: authority,
+                isSecure: origin.isSecure,
+                basePath: origin.basePath,
+                for: request
+            )
+            var reply = Self.reply(head, Swift.exchange(&body, with: []), to: request, location)
+            reply.note.lease = lease
+            complete(reply)
+        case .streaming: stream?.ended()
         case .waiting, .done: break
         }
     }
@@ -114,7 +155,7 @@ final class ProxyRelay: UpstreamReceiver {
         switch Swift.exchange(&phase, with: .done) {
         // A reply that ended early is not passed on as if it were complete: its head is not sent yet.
         case .waiting, .collecting: complete(problem(failure).reply)
-        case .channel: channel?.failed()
+        case .streaming: stream?.failed()
         case .done: break
         }
     }
@@ -177,30 +218,23 @@ final class ProxyRelay: UpstreamReceiver {
         return lines
     }
 
+    /// Passes the bytes of both sides on from now on. The WebSocket is that of the client and the server: the proxy reads no frame.
     private func openWebSocket(_ head: ResponseHead) {
         let expected = request.fields.combined(.secWebSocketKey).map { WebSocketHandshake.accept(forKey: $0) }
         guard let task, head.lines[.secWebSocketAccept] == expected else {
-            self.task?.cancel()
-            phase = .done
-            return complete(
+            return giveUp(
                 ProblemType.badGateway(
                     "\(authority) answered the WebSocket upgrade with a wrong Sec-WebSocket-Accept."
-                ).reply
+                )
             )
         }
-        let socket = ProxyWebSocket(task)
-        begin(socket)
+        phase = .streaming
         var lines: [UInt8] = []
-        // The engine adds the fields of the handshake.
-        ProxyFields(head.lines).append(
-            to: &lines,
-            omitting: [
-                "sec-websocket-accept", "sec-websocket-protocol", "sec-websocket-extensions", "content-length", "date",
-            ],
-            minorVersion: Int(head.minorVersion)
-        )
-        let subprotocols = head.lines[.secWebSocketProtocol].map { [$0] } ?? []
-        let acceptance = WebSocketAcceptance(handler: socket, subprotocols: subprotocols, extra: lines)
-        complete(.webSocket(acceptance))
+        head.appendStatusLine(to: &lines)
+        ProxyFields(head.lines).append(to: &lines, omitting: Self.length, minorVersion: Int(head.minorVersion))
+        lines.append("Connection: Upgrade\r\nUpgrade: websocket\r\n")
+        var reply = Reply(.tunnel(head: lines, TunnelEnd(task)))
+        if head.lines.range(of: "date") != nil { reply.date = [] }
+        complete(reply)
     }
 }

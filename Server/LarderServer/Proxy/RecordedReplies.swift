@@ -41,13 +41,16 @@ final class RecordedReplies: Sendable {
 
     private let state: Mutex<State>
 
-    init(_ file: RecordingFile) {
+    /// - Parameter readsWorldPaths: whether a path below `/w/` names a world.
+    init(_ file: RecordingFile, readsWorldPaths: Bool) {
         var state = State()
         for step in file.steps where step.ending.isEmpty {
             guard let request = Self.request(step.request),
                 var reply = Self.reply(step.reply, isHead: request.method == .head)
             else { continue }
-            let inner = request.droppingPathPrefix(ControlledPath(request)?.prefixLength ?? 0)
+            let inner = request.droppingPathPrefix(
+                ControlledPath(request, readsPrefix: readsWorldPaths)?.prefixLength ?? 0
+            )
             let authority = request.targetAuthority ?? request.fields[.host] ?? ""
             reply.authority = HTTPURL("http://" + authority, schemes: [.http])?.authority ?? ""
             reply.worldPath = String(decoding: inner.droppedPrefix, as: UTF8.self)

@@ -1,36 +1,43 @@
 import LarderBackend
 import LarderCoding
-import LarderEngine
 import LarderHTTP
-import LarderSQLite
-import LarderTime
 
-/// A recording as one file: the initial state, the seed, the initial faults and settings, and every byte received and sent.
+/// A recording as one file: every request and the reply to it.
 struct RecordingFile: Sendable {
     struct Step: Sendable {
-        let at: Duration
-        let connection: Int
         let request: [UInt8]
         let reply: [UInt8]
+        /// How a fault has ended the exchange; empty for a whole reply.
         let ending: String
-        let faults: [String]
     }
 
-    let world: String
-    let seed: UInt64
-    /// The seed of the secrets that are issued during the recording.
-    let secretSeed: UInt64
-    let time: WallTime
     /// Whether no exchange is missing because the recording was full.
     let isComplete: Bool
-    let snapshot: [UInt8]
-    let faults: [Fault]
-    let dialect: Dialect
-    let drift: SchemaDrift?
-    let skews: [String: Duration]
     let steps: [Step]
 
-    static let format = "larder-recording-1"
+    private static let format = "larder-recording-2"
+
+    /// The file. It contains users' tokens as they were sent.
+    ///
+    /// - Throws: if nothing is recorded.
+    static func document(of recording: Recording) throws(Problem) -> JSONValue {
+        guard let (entries, isFull) = recording.contents else {
+            throw ProblemType.invalidParameter(
+                "Nothing is recorded. Start a recording first: larder-server recording start, or POST {\"record\": true}."
+            )
+        }
+        return .members([
+            "format": .string(format), "server": .string(serverVersion), "isComplete": .bool(!isFull),
+            "exchanges": .array(
+                entries.map { entry in
+                    .members([
+                        "ending": .string(entry.ending), "request": .string(Base64.encode(entry.request)),
+                        "reply": .string(Base64.encode(entry.reply)),
+                    ])
+                }
+            ),
+        ])
+    }
 
     /// Reads a file.
     ///
@@ -43,34 +50,11 @@ struct RecordingFile: Sendable {
         var reader = SettingsReader(object, errors)
         guard reader.string("format") == Self.format else {
             throw ProblemType.invalidParameter(
-                "The file's format is not \(Self.format). Recordings of other server versions cannot be replayed; record again."
+                "The file's format is not \(Self.format). Recordings of other server versions cannot be played; record again."
             )
         }
         _ = reader.string("server")
         isComplete = reader.bool("isComplete")
-        world = reader.string("world", length: 1...64) ?? World.mainID
-        seed = reader.string("seed").flatMap { UInt64($0) } ?? 0
-        secretSeed = reader.string("secretSeed").flatMap { UInt64($0) } ?? 0
-        time = WallTime(nanosecondsSinceEpoch: reader.value("timeNanoseconds")?.integer ?? 0)
-        snapshot = Self.bytes(reader.value("snapshot")) ?? []
-        if snapshot.isEmpty { reader.fail("snapshot", "must be a Base64-encoded database") }
-        var faults: [Fault] = []
-        for var child in reader.objects("faults") ?? [] {
-            if let fault = Fault.read(&child) { faults.append(fault) }
-        }
-        self.faults = faults
-        var dialect = Dialect()
-        if var child = reader.child("dialect") {
-            dialect.idempotency = child.choice("idempotency", Dialect.Idempotency.self) ?? .ietf
-            dialect.rateLimit = child.choice("rateLimit", Dialect.RateLimitFields.self) ?? .ietf
-            dialect.resync = child.choice("resync", Dialect.Resync.self) ?? .wipe
-            child.finish()
-        }
-        self.dialect = dialect
-        var drift: SchemaDrift?
-        if var child = reader.child("drift") { drift = SchemaDrift.read(&child) }
-        self.drift = drift
-        skews = reader.child("skews")?.durations() ?? [:]
         var steps: [Step] = []
         // The number is not limited: a recording is bounded by bytes.
         for var child in reader.objects("exchanges", countMaximum: .max) ?? [] {
@@ -79,16 +63,7 @@ struct RecordingFile: Sendable {
                 child.fail("request", "and `reply` must be Base64")
                 continue
             }
-            steps.append(
-                Step(
-                    at: .nanoseconds(child.value("atNanoseconds")?.integer ?? 0),
-                    connection: child.integer("connection", in: 1...Int(Int32.max)) ?? 1,
-                    request: request,
-                    reply: reply,
-                    ending: child.string("ending", length: 0...32) ?? "",
-                    faults: (child.array("faults") ?? []).compactMap { $0.value.string }
-                )
-            )
+            steps.append(Step(request: request, reply: reply, ending: child.string("ending", length: 0...32) ?? ""))
         }
         self.steps = steps
         try errors.check()

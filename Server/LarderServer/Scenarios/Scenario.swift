@@ -104,8 +104,10 @@ enum ScenarioExercise: Sendable {
     func reasonMissing(_ evidence: ScenarioEvidence) -> String? {
         switch self {
         case .fault(let id, let count):
-            let applied = evidence.world.faults.filter { $0.fault.id.hasPrefix(id) }.map(\.applications).reduce(0, +)
-            return applied >= count ? nil : "the client made no request that the fault applies to"
+            let faults = evidence.world.faults.filter { $0.fault.id.hasPrefix(id) }
+            guard faults.map(\.applications).reduce(0, +) < count else { return nil }
+            let expected = Set(faults.map { JournalFilter($0.fault.match).summary }).sorted().joined(separator: ", or ")
+            return "the client made no request that the fault applies to: \(expected)"
         case .requests(let filter, let count):
             let seen = evidence.requests(filter).count
             return seen >= count ? nil : "\(seen) of \(count) × \(filter.summary)"

@@ -87,6 +87,9 @@ package final class ScenarioRun: Sendable {
         return result(failures.isEmpty ? .passed : .failed(failures))
     }
 
+    /// What goes on in the server (`MockBackend.activity`).
+    package func activity() async -> [String] { await backend.activity() }
+
     /// Stops the server.
     package func stop() async {
         backend.main.world.control.heldReports.observe(nil)

@@ -22,9 +22,6 @@ final class ConnectionTable: Sendable {
         entry(of: connection, now: now()).index
     }
 
-    /// Restarts the numbering.
-    func clear() { state.withLock { $0 = State() } }
-
     func entry(of connection: UInt64, now: @autoclosure () -> MonotonicTime) -> Entry {
         state.withLock { state in
             if let entry = state.entries[connection] { return entry }

@@ -15,11 +15,13 @@ struct ControlledPath {
     let isControl: Bool
 
     /// Nil for a request to `main` without a prefix.
-    init?(_ request: Request) {
+    ///
+    /// - Parameter readsPrefix: whether a path below `/w/` names a world.
+    init?(_ request: Request, readsPrefix: Bool) {
         let path = request.path
         var worldID: String?
         var prefixLength = 0
-        if path.count > 3, path[path.startIndex + 1] == UInt8(ascii: "w"),
+        if readsPrefix, path.count > 3, path[path.startIndex + 1] == UInt8(ascii: "w"),
             path[path.startIndex + 2] == UInt8(ascii: "/")
         {
             let rest = path[(path.startIndex + 3)...]

@@ -18,6 +18,8 @@ final class FrameFilter: LiveFilter {
         /// Whether the channel ends when the last delayed frame is sent.
         var endsWhenSent = false
         var channel = ""
+        /// Ends the channel (`LiveFault.endAfter`).
+        var timer: TimerID?
     }
 
     private let fault: LiveFault
@@ -42,11 +44,16 @@ final class FrameFilter: LiveFilter {
     func opened(_ output: any LiveOutput, channel: String) {
         state.withLock { $0.channel = channel }
         if let limit = fault.endAfter {
-            _ = world.clock.schedule(after: limit) { [self, weak output] in
+            let timer = world.clock.schedule(after: limit) { [self, weak output] in
                 if let output { end(output) }
             }
+            state.withLock { $0.timer = timer }
         }
         if fault.endAfterFrames == 0 { end(output) }
+    }
+
+    func closed() {
+        if let timer = state.withLock({ $0.timer }) { world.clock.cancel(timer) }
     }
 
     /// A frame came from the peer.

@@ -1,12 +1,7 @@
+import Glibc
 import LarderBackend
 import LarderCoding
 import LarderSQLite
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// Caches the database made from a directory of fixtures, so that only the first start must read them.
 ///
@@ -27,11 +22,7 @@ struct TemplateCache {
         for file in Self.files {
             var status = stat()
             guard unsafe stat(directory + "/" + file, &status) == 0 else { return nil }
-            #if canImport(Darwin)
-                let (changed, made) = (status.st_mtimespec, status.st_ctimespec)
-            #else
-                let (changed, made) = (status.st_mtim, status.st_ctim)
-            #endif
+            let (changed, made) = (status.st_mtim, status.st_ctim)
             key += " \(file) \(status.st_dev) \(status.st_ino) \(status.st_size) "
             key += "\(changed.tv_sec).\(changed.tv_nsec) \(made.tv_sec).\(made.tv_nsec)"
         }
@@ -85,11 +76,7 @@ struct TemplateCache {
             var status = stat()
             let file = folder + "/" + name
             guard name.hasPrefix("fixtures-"), file != path, unsafe lstat(file, &status) == 0 else { continue }
-            #if canImport(Darwin)
-                found.append((file, status.st_mtimespec.tv_sec))
-            #else
-                found.append((file, status.st_mtim.tv_sec))
-            #endif
+            found.append((file, status.st_mtim.tv_sec))
         }
         for old in found.sorted(by: { $0.time > $1.time }).dropFirst(7) { unsafe unlink(old.path) }
     }

@@ -21,6 +21,8 @@ package final class WorldControl: WorldHooks {
     private let isPlain = Atomic<Bool>(true)
     private let commitObservers = Mutex<[UInt64: @Sendable (Int64) -> Void]>([:])
     private let lastObserver = Atomic<UInt64>(0)
+    /// What ends with the world; nil after its end.
+    private let endings = Mutex<[UInt64: @Sendable () -> Void]?>([:])
 
     init(seed: UInt64, journalCapacity: Int, headFaults: HeadFaultCount) {
         faults = FaultSet(seed: seed, allHeads: headFaults)
@@ -67,6 +69,35 @@ package final class WorldControl: WorldHooks {
         change { $0 = ReplySettings() }
     }
 
+    // MARK: The end of the world
+
+    /// Whether the world was destroyed.
+    var hasEnded: Bool { endings.withLock { $0 == nil } }
+
+    /// Removes all settings and ends what was registered with `whenEnded`.
+    func end() {
+        reset()
+        for ending in endings.withLock({ endings in
+            defer { endings = nil }
+            return endings?.sorted { $0.key < $1.key } ?? []
+        }) { ending.value() }
+    }
+
+    /// Calls `body` when the world is destroyed, at once if it was: for whatever else could go on without it. On any thread.
+    ///
+    /// - Returns: a number for `forget`, to be called when there is nothing left to end.
+    func whenEnded(_ body: @escaping @Sendable () -> Void) -> UInt64 {
+        let id = lastObserver.add(1, ordering: .relaxed).newValue
+        let isOver = endings.withLock { endings in
+            endings?[id] = body
+            return endings == nil
+        }
+        if isOver { body() }
+        return id
+    }
+
+    func forget(_ id: UInt64) { _ = endings.withLock { $0?.removeValue(forKey: id) } }
+
     // MARK: Queries of the world
 
     package var dialect: Dialect { current.dialect }
@@ -78,8 +109,6 @@ package final class WorldControl: WorldHooks {
     package func fault(ofPageAfter token: ChangeToken?, text: String?) -> ChangePageFault {
         changeFeed.fault(token, text: text)
     }
-
-    package func secretWords(_ count: Int) -> [UInt64]? { recording.nextSecretWords(count) }
 
     package func frameRecorder(for world: World, opening: Request, viewer: Int64) -> (any LiveFilter)? {
         guard journal.isEnabled else { return nil }

@@ -35,19 +35,20 @@ extension WorldRegistry {
         ProblemType.unknownWorld("The world '\(id)' was removed.")
     }
 
-    /// Restores a snapshot from memory or from the directory of snapshots. A clock that does not follow the system is set back
-    /// too.
+    /// Restores a snapshot from memory or from the directory of snapshots. A clock that is frozen or runs by itself is set back
+    /// too, and keeps its mode.
     func restore(_ name: String, in id: String) throws(Problem) {
         try Self.check(name: name, "name")
         let world = try world(id)
         if let snapshot = state.withLock({ $0.entries[id]?.snapshots[name] }) {
-            guard world.clock.followsSystem || snapshot.time - world.clock.now <= world.clock.remaining else {
+            let isReal = world.clock.mode == .real
+            guard isReal || snapshot.time - world.clock.now <= world.clock.remaining else {
                 throw ProblemType.invalidParameter(
                     "The snapshot is of \(snapshot.time.rfc3339()), which is beyond the range of the world's clock. Make a new world."
                 )
             }
             try world.replace(with: snapshot.image)
-            if !world.clock.followsSystem { world.clock.set(to: snapshot.time) }
+            if !isReal { world.clock.set(to: snapshot.time) }
             return
         }
         guard options.snapshotsDirectory != nil, Database.fileExists(try path(of: name)) else {

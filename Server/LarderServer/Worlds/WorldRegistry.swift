@@ -71,7 +71,7 @@ final class WorldRegistry: Sendable {
         }
         for world in worlds {
             world.clock.drive(by: loops.first)
-            if loops.isEmpty { world.clock.dropTimers() }
+            if loops.isEmpty { world.clock.end() }
         }
     }
 
@@ -110,8 +110,8 @@ final class WorldRegistry: Sendable {
 
     func unknown(_ id: String) -> Problem {
         let known = state.withLock { Array($0.entries.keys) }
-        let nearest = NearestName.sorted(known, by: id).prefix(5)
-        var problem = ProblemType.unknownWorld("There is no world '\(id.prefix(64))'.")
+        let nearest = NearestName.similar(to: id, in: known).prefix(5)
+        var problem = ProblemType.unknownWorld("There is no world '\(id.prefix(64))'. GET /_larder/worlds lists them.")
         problem.extensions["nearest"] = .array(nearest.map { .string($0) })
         return problem
     }
@@ -165,19 +165,6 @@ final class WorldRegistry: Sendable {
         )
     }
 
-    /// Makes a world that continues from a recorded state.
-    func resume(_ template: WorldTemplate, id: String, seed: UInt64) throws(Problem) {
-        _ = try add(
-            id: id,
-            image: template.image,
-            images: template.images,
-            seed: seed,
-            settings: nil,
-            like: nil,
-            branches: false
-        )
-    }
-
     private func add(
         id: String?,
         image: DatabaseImage,
@@ -185,7 +172,6 @@ final class WorldRegistry: Sendable {
         seed: UInt64?,
         settings: WorldSettings?,
         like original: World?,
-        branches: Bool = true,
         idleLimit: Duration? = nil
     ) throws(Problem) -> World {
         // Those that nobody uses do not count towards the limit.
@@ -208,8 +194,7 @@ final class WorldRegistry: Sendable {
                 clock: clock,
                 seed: seed,
                 settings: settings ?? options.settings,
-                hooks: options.makeControl(seed: seed),
-                branches: branches
+                hooks: options.makeControl(seed: seed)
             )
             state.withLock { state in
                 state.reserved.remove(name)
@@ -294,10 +279,11 @@ final class WorldRegistry: Sendable {
             return true
         }
         guard removed else { return }
-        world.control.reset()
+        world.control.end()
+        // A long poll that begins after this is answered at once.
+        world.live.stopWaiting()
         world.live.endAll()
-        world.clock.drive(by: nil)
-        world.clock.dropTimers()
+        world.clock.end()
         // Afterwards: repeatable replies of the world become invalid, and further requests are told that it does not exist.
         world.stamp.raise(.all)
     }

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderEngine
 import LarderHTTP
 import LarderModels
 import LarderResources
@@ -7,13 +8,14 @@ import LarderServerTesting
 import LarderTime
 import LarderTransport
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import LarderDemo
 @testable import LarderServer
 
-/// A world, a client in it, and the time of both: the client's timers run on the world's clock, which moves only when everything waits
-/// for it.
+/// A world, a client in it, and the time of both: the client's timers run on the world's clock, which moves only when everything is at
+/// rest. Server and client have no threads: they are steps in the order of the process, so that rest is known.
 final class Visit: Sendable {
     private static let shared: Result<MockBackend, any Error> = Result {
         var size = WorldSize()
@@ -26,6 +28,7 @@ final class Visit: Sendable {
         configuration.seed = 1
         configuration.journalCapacity = 20_000
         configuration.disableConnectionTimeouts()
+        configuration.server.isStepped = true
         return try MockBackend.start(.generated(size, picturesFrom: MockBackend.fixtures), configuration)
     }
 
@@ -41,10 +44,13 @@ final class Visit: Sendable {
     private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
         .path
     private let seen = SeenExchanges()
-    /// Whether a client works on its disk, for each client.
-    private let disks = Mutex<[@Sendable () -> Bool]>([])
+    private let loop = SocketLoop(isStepped: true)
+    /// The work of the server and of the client's sockets.
+    private let work: [WorkSource]
 
-    /// - Parameter seed: decides what the person, the client's jitter and the faults do.
+    /// - Parameters:
+    ///   - seed: decides what the person, the client's jitter and the faults do.
+    ///   - backend: a stepped one; nil: that of all visits.
     init(seed: UInt64, _ backend: MockBackend? = nil) throws {
         self.seed = seed
         self.backend = try backend ?? Self.shared.get()
@@ -52,15 +58,22 @@ final class Visit: Sendable {
         random = Mutex(SeededGenerator(seed: seed))
         world.clock.freeze(at: WallTime(seconds: 1_790_000_000))
         transport = MeteredTransport(
-            NamedTransport(device: Self.device, transport: SocketTransport(clock: world.clock))
+            NamedTransport(
+                device: Self.device,
+                transport: SocketTransport(SocketTransport.Configuration(), clock: world.clock, loop: loop)
+            )
         )
+        work =
+            [WorkSource { [loop] in loop.step().isActive }]
+            + self.backend.loops.map { loop in WorkSource { loop.step() } }
         // It delays nothing: it counts the requests that have arrived.
         let none = Distribution.fixed(.zero)
         var own = FaultMatch()
         own.device = Self.device
         try world.set(Fault(id: "meter", .latency(connect: nil, firstByte: none, body: nil), when: own))
         _ = world.world.control.journal.observe { [seen] entry in
-            if entry.isExchange, entry.device == Self.device { seen.note(JournalRecord(entry, handle: nil)) }
+            let device = ExchangeFacts.device(of: entry.request)
+            if entry.isExchange, device == Self.device { seen.note(JournalRecord(entry, handle: nil)) }
         }
     }
 
@@ -74,7 +87,7 @@ final class Visit: Sendable {
     /// The person's client. A second one is the app after a restart.
     func client(live kinds: [LiveSync.Kind]) async throws -> LarderClient {
         var configuration = LarderClient.Configuration(transport: transport)
-        configuration.webSockets = WebSocketClient(clock: world.clock)
+        configuration.webSockets = WebSocketClient(connector: SocketWebSocketConnector(clock: world.clock, loop: loop))
         configuration.cache.wallClock = world.clock
         configuration.cache.monotonicClock = world.clock
         configuration.cache.random = { [weak self] in self?.random.withLock { $0.unit() } ?? 0 }
@@ -83,14 +96,12 @@ final class Visit: Sendable {
         }
         configuration.liveKinds = kinds
         configuration.followsLive = !kinds.isEmpty
-        let client = try await LarderClient(
+        return try await LarderClient(
             server: world.url,
             account: Self.device,
             directory: directory,
             configuration
         )
-        disks.withLock { $0.append({ [weak core = client.cache.core] in core.map { !$0.isDiskIdle } ?? false }) }
-        return client
     }
 
     // MARK: Time
@@ -127,7 +138,7 @@ final class Visit: Sendable {
 
     /// - Parameter isDone: whether the act has ended that the time passes for; nil: there is none.
     private func move(until end: MonotonicTime, unless isDone: (() -> Bool)? = nil) async {
-        await settle(unless: isDone)
+        await settle()
         if let isDone, isDone() { return }
         let left = end - world.clock.uptime
         let timer = world.clock.untilNextTimer
@@ -137,29 +148,17 @@ final class Visit: Sendable {
         world.clock.advance(by: max(next, .nanoseconds(1)))
     }
 
-    /// Returns when nothing can happen before the clock moves: every request has arrived and is answered or delayed, every reply was
-    /// received, and no thread of this process is at work. `Scripts/run-tests.sh` runs visits alone, so that the last condition is met.
-    private func settle(unless isDone: (() -> Bool)?) async {
-        var (last, calm): (Progress?, Int) = (nil, 0)
-        for round in 0..<5_000 {
-            for _ in 0..<10 { await Task.yield() }
-            if let isDone, isDone() { return }
-            // The server's threads have done what they were given.
-            await backend.plane.barrier()
-            let now = progress
-            let isOnDisk = disks.withLock { $0 }.contains { $0() }
-            let isAtRest = now == last && now.isSettled && !isOnDisk && (round > 1_000 || ProcessThreads.othersSleep)
-            calm = isAtRest ? calm + 1 : 0
-            if calm >= 3 { return }
-            last = now
-        }
+    /// Returns when nothing can happen before the clock moves.
+    private func settle() async {
+        await rest()
+        // What the kernel has not delivered yet.
+        for _ in 0..<50 where !progress.isSettled { await rest() }
     }
 
-    private struct Progress: Equatable {
+    private struct Progress {
         var inFlight: Set<Int>
         var arrived: Int
         var seen: SeenExchanges.State
-        var timer: Duration?
 
         /// Whether the server holds every request that the client waits for, and will send nothing before the clock moves.
         var isSettled: Bool {
@@ -172,15 +171,14 @@ final class Visit: Sendable {
         Progress(
             inFlight: transport.inFlight,
             arrived: world.faults.first { $0.fault.id == "meter" }?.applications ?? 0,
-            seen: seen.state,
-            timer: world.clock.untilNextTimer
+            seen: seen.state
         )
     }
 }
 
 /// The exchanges of the person's device that are in the journal.
 private final class SeenExchanges: Sendable {
-    struct State: Equatable {
+    struct State {
         var count = 0
         /// The requests whose reply was sent.
         var answered: Set<Int> = []

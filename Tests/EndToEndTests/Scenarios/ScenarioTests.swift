@@ -17,6 +17,7 @@ struct SDKScenarioTests {
         do { try await ScenarioClient(run, directory: directory).perform() } catch { failure = error }
         let result = try await run.judge()
         let entries = await run.world.journal().map(\.description).joined(separator: "\n")
+        #expect(await run.activity() == [])
         await run.stop()
         #expect(result.outcome == .passed, "\(name): \(failure.map { "\($0)" } ?? "the client has ended")\n\(entries)")
     }

@@ -232,4 +232,41 @@ struct FlightTests {
         #expect(try await cache.value(word, .cacheOnly) == "new")
         #expect(try await scene.cache().value(word, .cacheOnly) == "new")
     }
+
+    @Test func `the timer of an observer that begins while the last one ends stays`() async throws {
+        let cache = try scene.cache(inMemory: true)
+        let started = Pending<Void>()
+        let hook = Mutex<(@Sendable () -> Void)?>(nil)
+        var word = Resource<String>("word", freshness: .timeToLive(.seconds(60))) { _ in
+            started.finish(())
+            return try await withTaskCancellationHandler { () async throws -> Fetched<String> in
+                await Pending<Void>().value(ifCancelled: ())
+                throw CancellationError()
+            } onCancel: {
+                hook.withLock { $0.take() }?()
+            }
+        }
+        word.timeout = nil
+        let resource = word
+        try await cache.put("a", for: resource)
+        let second = Mutex<Snapshots<String>.Subscription?>(nil)
+        do {
+            let snapshots = cache.snapshots(resource, .networkOnly)
+            let first = Snapshots<String>.Subscription(snapshots.node, snapshots.options)
+            await started.value(ifCancelled: ())
+            let later = cache.snapshots(resource)
+            hook.withLock { hook in
+                hook = {
+                    let subscription = Snapshots<String>.Subscription(later.node, later.options)
+                    second.withLock { $0 = subscription }
+                }
+            }
+            withExtendedLifetime(first) {}
+        }
+        let subscription = try #require(second.withLock { $0.take() })
+        try await scene.clock.waitForSleepers()
+        scene.clock.advance(by: .seconds(60))
+        while let snapshot = await subscription.mailbox.next(), snapshot.freshness != .stale(.expired) {}
+        #expect(cache.stored(resource)?.freshness == .stale(.expired))
+    }
 }

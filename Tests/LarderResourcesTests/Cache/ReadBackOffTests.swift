@@ -240,4 +240,74 @@ struct ReadBackOffTests {
         let stored = try await cache.snapshot(word)
         #expect(stored.value == "a" && stored.refreshError?.status == 503 && source.requests.count == 4)
     }
+
+    /// Waits until the clock has a sleeper that wakes after a time.
+    private func waitForSleeper(in wait: Duration) async throws {
+        let due = scene.clock.uptime + wait
+        try await self.wait { $0.nextWakeUp == due }
+    }
+
+    @Test func `a failed first load of an observed value is repeated with growing delays until it succeeds`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        source.prepare(failure: Self.busy)
+        let seen = SequenceRecorder(cache.snapshots(word(source)))
+        for count in 1...8 {
+            await source.waitForRequests(count)
+            await seen.wait { $0.last?.refreshError?.status == 503 && $0.last?.activity == .idle }
+            let wait: Duration = .milliseconds(min(60_000, 1_000 << (count - 1)) / 2)
+            try await waitForSleeper(in: wait)
+            if count < 8 { source.prepare(failure: Self.busy) } else { source.prepare(.value("a")) }
+            scene.clock.advance(by: wait)
+        }
+        let last = await seen.wait { $0.last?.value == "a" }.last
+        #expect(last?.refreshError == nil && source.requests.count == 9)
+    }
+
+    @Test func `a failed first load of an observed value respects Retry-After and the return of the network`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        source.prepare(failure: Self.busy(.seconds(30)))
+        let seen = SequenceRecorder(cache.snapshots(word(source)))
+        await seen.wait { $0.last?.refreshError?.status == 503 && $0.last?.activity == .idle }
+        try await waitForSleeper(in: .milliseconds(30_500))
+        cache.networkReturned()
+        #expect(source.requests.count == 1)
+        source.prepare(failure: LarderError(.timedOut, "slow"))
+        scene.clock.advance(by: .milliseconds(30_500))
+        await seen.wait { $0.last?.refreshError?.code == .timedOut && $0.last?.activity == .idle }
+        source.prepare(.value("a"))
+        cache.networkReturned()
+        await seen.wait { $0.last?.value == "a" }
+        #expect(source.requests.count == 3)
+    }
+
+    @Test func `a failed first load is not repeated once nobody observes it`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        source.prepare(failure: Self.busy)
+        let seen = SequenceRecorder(cache.snapshots(word(source)))
+        await seen.wait { $0.last?.refreshError != nil && $0.last?.activity == .idle }
+        try await waitForSleeper(in: .milliseconds(500))
+        seen.cancel()
+        try await wait { $0.sleeperCount == 0 }
+        scene.clock.advance(by: .seconds(120))
+        #expect(source.requests.count == 1)
+    }
+
+    @Test(arguments: [400, 403, 404])
+    func `a first load that the server has rejected is not repeated`(_ status: Int) async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        source.prepare(failure: LarderError(.rejected, "no", status: status))
+        let seen = SequenceRecorder(cache.snapshots(word(source)))
+        await seen.wait { $0.last?.refreshError != nil && $0.last?.activity == .idle }
+        scene.clock.advance(by: .seconds(120))
+        _ = await #expect(throws: LarderError.self) { try await cache.value(word(source), .cacheOnly) }
+        #expect(scene.clock.sleeperCount == 0 && source.requests.count == 1)
+    }
 }

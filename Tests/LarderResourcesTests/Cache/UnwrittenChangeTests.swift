@@ -287,6 +287,44 @@ struct UnwrittenChangeTests {
         cache.trimMemory(toBytes: 0)
         #expect(cache.stored(entry) == nil)
     }
+
+    @Test(arguments: [false, true])
+    func `what an operation has changed at the server is stale at once although the disk takes nothing`(
+        _ isAwaited: Bool
+    ) async throws {
+        let cache = try await filled()
+        let (through, behind) = (payment, report)
+        cache.outbox.register(through)
+        cache.outbox.register(behind)
+        cache.outbox.resume()
+        #expect(cache.stored(note)?.freshness == .fresh)
+        let seen = SequenceRecorder(cache.snapshots(note, .cacheOnly))
+        if isAwaited { #expect(try await cache.commit("1", through) == 2) } else { try cache.enqueue("1", behind) }
+        await seen.wait { $0.last?.freshness == .stale(.invalidated) }
+        killable.heal()
+        cache.networkReturned()
+        try await cache.outbox.drained()
+        #expect(cache.stored(note)?.value?.text == "paid" && cache.stored(note)?.version == 2)
+    }
+
+    private var payment: WriteThrough<String, Int> {
+        var operation = WriteThrough<String, Int>("pay", scope: { $0 }) { [killable] attempt in
+            if attempt.number == 1 { killable.fail(.full, untilHealed: true) }
+            return .accepted(2)
+        }
+        operation.acknowledge = { id, _, update in update.put(Note(id: id, text: "paid", revision: 2)) }
+        return operation
+    }
+
+    private var report: WriteBehind<String, Int> {
+        var operation = WriteBehind<String, Int>("report", scope: { $0 }, changes: { _, _ in }) {
+            [killable] attempts in
+            if attempts.contains(where: { $0.number == 1 }) { killable.fail(.full, untilHealed: true) }
+            return attempts.map { _ in .accepted(2) }
+        }
+        operation.acknowledge = { id, _, update in update.put(Note(id: id, text: "paid", revision: 2)) }
+        return operation
+    }
 }
 
 /// Not a number cannot be encoded.

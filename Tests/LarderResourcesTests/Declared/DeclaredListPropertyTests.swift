@@ -213,8 +213,11 @@ private struct DeclaredListRun {
                 if previous.map({ Job.precedes($0, job) }) ?? true { staying.append(job) }
             }
             let names = Set(staying.map(\.id))
+            // What was in the list and has moved stays before the last item that is shown, others before the last fixed one.
             members.removeAll { job in
-                !names.contains(job.id) && !(fixed.last.map { Job.precedes(job, $0) } ?? false)
+                guard !names.contains(job.id) else { return false }
+                let end = base.ids.contains(job.id) ? staying.last ?? fixed.last : fixed.last
+                return !(end.map { Job.precedes(job, $0) } ?? false)
             }
         }
         return (fixed + members).sorted(by: Job.precedes)

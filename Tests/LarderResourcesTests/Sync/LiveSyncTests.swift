@@ -1,3 +1,4 @@
+import LarderStorage
 import LarderTesting
 import LarderTime
 import SDKTestSupport
@@ -92,5 +93,79 @@ struct LiveSyncTests {
         live.stop()
         #expect(!live.isRunning)
         gate.open()
+    }
+
+    /// A channel that delivers some messages and then waits for its end.
+    private final class ScriptedChannel: LiveSync.Channel {
+        let isDrained = Pending<Void>()
+        private let messages: Mutex<[LiveSync.Message]>
+
+        init(_ messages: [LiveSync.Message]) { self.messages = Mutex(messages) }
+
+        func receive() async throws(LarderError) -> LiveSync.Message? {
+            if let next = messages.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { return next }
+            isDrained.finish(())
+            await Pending<Void>().value(ifCancelled: ())
+            return nil
+        }
+    }
+
+    private func failingCache() throws -> (LarderCache, KillableStore) {
+        let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+        var configuration = scene.configuration()
+        configuration.storage = .store(try killable.store())
+        return (try LarderCache(configuration), killable)
+    }
+
+    private let note = Resource<Note>.entity("1") { _ in .gone }
+
+    @Test func `a full disk does not end a live channel, and memory gets its events`() async throws {
+        let (cache, killable) = try failingCache()
+        try await cache.put(Note(1, "old"), for: note)
+        killable.fail(.full, untilHealed: true)
+        let channel = ScriptedChannel([.update { $0.put(Note(1, "new", revision: 2)) }])
+        let opened = Mutex(0)
+        let source = LiveSync.Source([.eventStream]) { _, _ throws(LarderError) in
+            opened.withLock { $0 += 1 }
+            return channel
+        }
+        let live = LiveSync(source, in: cache) { $0.invalidate(all: Note.self) }
+        let running = Task { await live.run() }
+        await channel.isDrained.value(ifCancelled: ())
+        #expect(cache.stored(note)?.value?.text == "new")
+        #expect(live.state == .live(.eventStream) && opened.withLock { $0 } == 1)
+        running.cancel()
+        await running.value
+    }
+
+    @Test func `a full disk keeps the token of a feed, and memory gets its changes`() async throws {
+        let (cache, killable) = try failingCache()
+        try await cache.put(Note(1, "old"), for: note)
+        let hasChanged = Mutex(false)
+        let feed = ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in
+                guard token == "1", hasChanged.withLock({ $0 }) else {
+                    return ChangeFeed.Batch([], nextToken: token, hasMore: false)
+                }
+                let change = ChangeFeed.Change(EntityKey(type: "note", id: "1")) { update in
+                    update.put(Note(1, "new", revision: 2))
+                }
+                return ChangeFeed.Batch([change], nextToken: "2", hasMore: false)
+            },
+            present: { () throws(LarderError) in "1" },
+            invalidateAll: { _ in }
+        )
+        let sync = ChangeSync(feed, into: cache)
+        try await sync.catchUp()
+        hasChanged.withLock { $0 = true }
+        killable.fail(.full, untilHealed: true)
+        let error = await #expect(throws: LarderError.self) { try await sync.catchUp() }
+        #expect(error?.code == .storage)
+        #expect(cache.stored(note)?.value?.text == "new")
+        #expect(sync.token == "1" && !sync.status.isCaughtUp)
+        killable.heal()
+        try await sync.catchUp()
+        #expect(sync.token == "2" && sync.status.isCaughtUp)
     }
 }

@@ -34,6 +34,8 @@ final class FeedModel: Sendable {
         var waiter: (count: Int, isAwake: Pending<Void>)?
         /// When the last request began whose reply has shown or confirmed a post.
         var served: [Int: WallTime] = [:]
+        /// The last confirmation of the newest page: if its value was evicted, the page is requested again within the time limit.
+        var confirmed: (at: MonotonicTime, startedAt: MonotonicTime)?
     }
 
     let cursorsDie: Bool
@@ -83,11 +85,17 @@ final class FeedModel: Sendable {
                     self.note(early, request, state.posts, self.clock.now, &state.served)
                     return early
                 }
+                var startedAt = self.clock.uptime
+                if request.cursor == nil, request.validator == nil, let confirmed = state.confirmed.take(),
+                    confirmed.at == startedAt
+                {
+                    startedAt = confirmed.startedAt
+                }
                 state.requests.append(
                     Request(
                         request: request,
                         early: early,
-                        startedAt: self.clock.uptime,
+                        startedAt: startedAt,
                         wall: self.clock.now,
                         continuation: continuation
                     )
@@ -158,6 +166,9 @@ final class FeedModel: Sendable {
                 for other in state.requests.indices where state.requests[other].startedAt > request.startedAt {
                     state.requests[other].early = self.answer(state.requests[other].request, state.posts)
                 }
+            }
+            if request.request.cursor == nil, reply.value == nil, !reply.isGone {
+                state.confirmed = (self.clock.uptime, request.startedAt)
             }
             if !request.isTimedOut { self.note(reply, request.request, state.posts, request.wall, &state.served) }
             return (request, reply)

@@ -1,4 +1,5 @@
 import LarderResources
+import LarderStorage
 import LarderTesting
 import LarderTime
 import SDKTestSupport
@@ -119,5 +120,102 @@ struct NewestItemsTests {
         source.answer(1, [3, 2, 1], next: "after 1")
         try await refresh.value
         #expect(try await cache.timeline(feed, .cacheOnly).snapshot().freshness == .stale(.invalidated))
+    }
+
+    @Test func `an item that one update inserts and takes out is not shown`() async throws {
+        let cache = try scene.cache()
+        let feed = try await started(cache)
+        try await cache.update { update in
+            update.insertNewest(Note(4), in: feed.key)
+            update.edit(feed.key) { keys in keys.removeAll { $0.id == "4" } }
+            update.insertNewest(Note(5), in: feed.key)
+        }
+        #expect(try await cache.line(feed) == "5 3 2 1")
+        #expect(try await scene.cache().line(feed) == "5 3 2 1")
+    }
+
+    @Test func `a change of the order does not confirm an inserted item`() async throws {
+        let cache = try scene.cache()
+        let feed = try await started(cache)
+        try await cache.update { update in
+            update.insertNewest(Note(5), in: feed.key)
+            update.insertNewest(Note(4), in: feed.key)
+        }
+        try await cache.update { $0.edit(feed.key) { $0 = Self.sorted($0) } }
+        #expect(try await cache.line(feed) == "5 4 3 2 1")
+        source.prepare([3, 2, 1], next: "after 1")
+        try await cache.timeline(feed).refresh()
+        #expect(try await cache.line(feed) == "5 4 3 2 1")
+        scene.clock.advance(by: .seconds(61))
+        source.prepare([3, 2, 1], next: "after 1")
+        try await cache.timeline(feed).refresh()
+        #expect(try await cache.line(feed) == "3 2 1")
+    }
+
+    private static func sorted(_ keys: [EntityKey]) -> [EntityKey] {
+        // Boundaries and gaps stay where they are, behind the items above them.
+        keys.sorted { (Int($0.id) ?? 0) > (Int($1.id) ?? 0) }
+    }
+
+    @Test func `a list that was reordered before its first page is loaded to its end`() async throws {
+        let cache = try scene.cache()
+        let feed = source.resource()
+        let timeline = cache.timeline(feed, .cacheOnly)
+        try await cache.update { update in
+            for number in [1, 2, 3, 4, 5, 6, 8, 7, 9] { update.insertNewest(Note(number), in: feed.key) }
+        }
+        try await cache.update { $0.edit(feed.key) { $0 = Self.sorted($0) } }
+        source.prepare([9, 8, 7], next: "after 7")
+        try await timeline.refresh()
+        source.prepare([6, 5, 4], next: "after 4")
+        source.prepare([3, 2, 1])
+        #expect(try await timeline.loadOlder() == .more)
+        #expect(try await timeline.loadOlder() == .finished)
+        #expect(source.cursors == ["newest", "after 7", "after 4"])
+        #expect(try await cache.line(feed) == "9 8 7 6 5 4 3 2 1 .")
+    }
+
+    @Test func `a page is shown in one piece while items that it does not contain settle`() async throws {
+        let cache = try scene.cache()
+        let feed = source.resource(pageSize: 5)
+        let timeline = cache.timeline(feed, .cacheOnly)
+        try await cache.update { update in for number in 1...3 { update.insertNewest(Note(number), in: feed.key) } }
+        // Messages between were missed.
+        try await cache.update { update in for number in 8...9 { update.insertNewest(Note(number), in: feed.key) } }
+        scene.clock.advance(by: .seconds(1))
+        source.prepare([9, 8, 7, 6, 5], next: "after 5")
+        try await timeline.refresh()
+        #expect(try await cache.line(feed) == "9 8 7 6 5")
+        source.prepare([4, 3, 2, 1])
+        #expect(try await timeline.loadOlder() == .finished)
+        #expect(try await cache.line(feed) == "9 8 7 6 5 4 3 2 1 .")
+    }
+
+    @Test func `a page that overlaps the list is shown in one piece while items that it does not contain settle`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let feed = try await started(cache)
+        for numbers in [[4], [8, 9]] {
+            try await cache.update { update in for number in numbers { update.insertNewest(Note(number), in: feed.key) }
+            }
+        }
+        #expect(try await cache.line(feed) == "9 8 4 3 2 1")
+        scene.clock.advance(by: .seconds(1))
+        source.prepare([9, 8, 7, 6, 5, 3, 2], next: "after 2")
+        try await cache.timeline(feed).refresh()
+        #expect(try await cache.line(feed) == "9 8 7 6 5 3 2 1")
+    }
+
+    @Test func `an own item is shown although a page has other items in its place`() async throws {
+        let cache = try scene.cache()
+        let feed = try await started(cache)
+        try await cache.update { $0.insertNewest(Note(4), in: feed.key, isOwn: true) }
+        try await cache.update { update in for number in 8...9 { update.insertNewest(Note(number), in: feed.key) } }
+        scene.clock.advance(by: .seconds(1))
+        source.prepare([9, 8, 7, 6, 5, 3, 2], next: "after 2")
+        try await cache.timeline(feed).refresh()
+        let items = try await cache.timeline(feed, .cacheOnly).snapshot().items
+        #expect(items.contains { $0.id == "4" })
     }
 }

@@ -101,9 +101,10 @@ struct TimelineBoundsTests {
         var layout = TimelineLayout()
         layout.elements = [.item(keys[0]), .boundary("after 2"), .item(keys[1])]
         layout.pages[.boundary("after 2")] = PageFacts(times(100), confirmation: confirmation)
-        layout.confirm("after 2", confirmation, times(50))
+        let minute = StatedFreshness(lifetime: .seconds(60))
+        layout.confirm("after 2", confirmation, minute, at: times(50).validatedAt)
         #expect(layout.pages[.boundary("after 2")]?.times == times(100))
-        layout.confirm("after 2", confirmation, times(150))
+        layout.confirm("after 2", confirmation, minute, at: times(150).validatedAt)
         #expect(layout.pages[.boundary("after 2")]?.times.validatedAt == times(150).validatedAt)
         #expect(layout.pages[.boundary("after 2")]?.times.expiresAt == times(150).expiresAt)
     }
@@ -163,5 +164,34 @@ struct TimelineBoundsTests {
             }
             #expect(TracedNote.threads.withLock { $0 } == ["disk"], "step \(step)")
         }
+    }
+
+    @Test func `a list that was cut within its newest page is full, and its end is found again after a deletion`()
+        async throws
+    {
+        let cache = try scene.cache()
+        var feed = source.resource()
+        feed.itemsMaximum = 6
+        let timeline = cache.timeline(feed, .cacheOnly)
+        source.prepare([3, 2, 1], next: "after 1")
+        try await timeline.refresh()
+        let key = feed.key
+        try await cache.update { update in
+            for number in 4...7 { update.insertNewest(Note(number), in: key, isOwn: true) }
+        }
+        scene.clock.advance(by: .seconds(1))
+        source.prepare([3, 2, 1], next: "after 1")
+        try await timeline.refresh()
+        #expect(try await cache.line(feed) == "7 6 5 4 3 2")
+        #expect(try await timeline.loadOlder() == .full)
+        #expect(source.requests.count == 2)
+        try await cache.update { $0.remove(Note.self, "7", deletedInVersion: 2) }
+        scene.clock.advance(by: .seconds(1))
+        source.prepare([6, 5, 4], next: "after 4")
+        #expect(try await timeline.loadOlder() == .more)
+        source.prepare([3, 2, 1])
+        #expect(try await timeline.loadOlder() == .finished)
+        #expect(source.cursors.suffix(2) == ["newest", "after 4"])
+        #expect(try await cache.line(feed) == "6 5 4 3 2 1 .")
     }
 }

@@ -1,6 +1,7 @@
 import LarderTesting
 import LarderTime
 import SDKTestSupport
+import Synchronization
 import TestSupport
 import Testing
 
@@ -230,5 +231,37 @@ struct TimelinePageTests {
         source.script.answer(3, .notModified())
         try await refresh.value
         await seen.wait { $0.last?.pages.contains { $0.isRefreshing } == false }
+    }
+
+    @Test func `a page that is confirmed without a lifetime keeps the one that its source has stated`() async throws {
+        let cache = try scene.cache()
+        var feed = source.resource()
+        feed.freshness = .source
+        let timeline = cache.timeline(feed, .cacheOnly)
+        let pages = [source.page([6, 5, 4], next: "after 4"), source.page([3, 2, 1], next: nil)]
+        source.script.prepare(.value(pages[0], validator: "v6", lifetime: .seconds(600)))
+        source.script.prepare(.value(pages[1], validator: "v3", lifetime: .seconds(600)))
+        try await timeline.refresh()
+        try await timeline.loadOlder()
+        scene.clock.advance(by: .seconds(10))
+        source.script.prepare(.notModified())
+        try await timeline.refresh(around: ["2"], isUserInitiated: true)
+        #expect(source.requests.last?.validator == "v3")
+        #expect(try await timeline.snapshot().pages.last?.times.expiresAt == scene.clock.now + .seconds(600))
+        scene.clock.advance(by: .seconds(600))
+        #expect(try await timeline.snapshot().pages.last?.freshness == .stale(.expired))
+    }
+
+    @Test func `a confirmed page counts as bytes that were not transferred`() async throws {
+        let cache = try scene.cache()
+        let timeline = try await loaded(cache)
+        scene.events.withLock { $0 = [] }
+        scene.clock.advance(by: .seconds(1))
+        source.script.prepare(.notModified())
+        try await timeline.refresh(around: ["2"], isUserInitiated: true)
+        let spared = scene.events.withLock { events in
+            events.compactMap { if case .spared("feed", let bytes) = $0 { bytes } else { nil } }
+        }
+        #expect(spared.count == 1 && spared.allSatisfy { $0 > 0 })
     }
 }

@@ -1,5 +1,7 @@
 import LarderImages
 import LarderResources
+import LarderSQLite
+import LarderStorage
 import LarderTesting
 import LarderTransport
 import SDKTestSupport
@@ -120,5 +122,54 @@ struct SignOutTests {
         try await client.signOut()
         #expect(!files.isEmpty && files.isSubset(of: directory.files))
         next.close()
+    }
+
+    @Test func `a sign-out that a failing disk has interrupted goes on at the next start`() async throws {
+        let operation = WriteBehind<String, Bool>("send", scope: { $0 }, changes: { _, _ in }) { attempts in
+            attempts.map { _ in .retry(LarderError(.offline, "no network")) }
+        }
+        func open(_ directory: StoreDirectory, _ faults: FaultPlan?) async throws -> APIClient {
+            var configuration = APIClient.Configuration(transport: ScriptedTransport { _, _ in .text("") })
+            configuration.cache = scene.configuration()
+            var disk = DiskStore.Configuration(directory: directory.path)
+            disk.faults = faults
+            configuration.cache.storage = .disk(disk)
+            configuration.cache.operations = [operation]
+            configuration.services = .none
+            return try await APIClient(server: "http://server", account: "ana", directory: "/unused", configuration)
+        }
+        let word = Resource<String>("word") { _ in .gone }
+        // The outbox sends nothing: its writes would count as steps.
+        scene.isOnline.withLock { $0 = false }
+        var interruptions = 0
+        // The first three steps store the mark that the sign-out has begun.
+        for step in 4...60 {
+            let directory = StoreDirectory()
+            let faults = FaultPlan()
+            let client = try await open(directory, faults)
+            try await client.session.use(token: "t", userID: "ana")
+            try await client.cache.put("secret", for: word)
+            try client.cache.enqueue("before", operation)
+            faults.arm(.failOn(.inputOutput), atStep: step)
+            do {
+                try await client.signOut()
+                break
+            } catch {
+                #expect(error.code == .storage, "step \(step): \(error)")
+                interruptions += 1
+            }
+            let next = try await open(directory, nil)
+            #expect(next.session.state == .signedOut, "step \(step)")
+            #expect(next.cache.stored(word) == nil, "step \(step)")
+            #expect(next.cache.outbox.entries.isEmpty, "step \(step)")
+            try await next.session.use(token: "u", userID: "ben")
+            // It has ended, and does not begin again.
+            try await next.cache.put("new", for: word)
+            next.close()
+            let last = try await open(directory, nil)
+            #expect(last.cache.stored(word)?.value == "new" && last.session.userID == "ben", "step \(step)")
+            last.close()
+        }
+        #expect(interruptions > 3)
     }
 }

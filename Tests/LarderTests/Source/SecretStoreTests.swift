@@ -65,6 +65,18 @@ struct SecretStoreTests {
 
     private var file: String { scene.outboxPath + "/store.secret-session" }
 
+    @Test func `the key of the storage is made once, kept in the store, and never replaced`() async throws {
+        let made = try await DiskStore.EncryptingTransform.key(in: keychain)
+        #expect(made.count == 32)
+        #expect(keychain.values.withLock { $0["storage-key"] } == made)
+        #expect(try await DiskStore.EncryptingTransform.key(in: keychain) == made)
+        keychain.values.withLock { $0["storage-key"] = [1] }
+        await #expect(throws: LarderError.self) { try await DiskStore.EncryptingTransform.key(in: keychain) }
+        #expect(keychain.values.withLock { $0["storage-key"] } == [1])
+        keychain.isLocked.withLock { $0 = true }
+        await #expect(throws: LarderError.self) { try await DiskStore.EncryptingTransform.key(in: keychain) }
+    }
+
     @Test func `tokens are in a file that its owner alone can read, in no other file, and leave with the sign-out`()
         async throws
     {

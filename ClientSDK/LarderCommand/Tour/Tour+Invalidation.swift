@@ -3,81 +3,8 @@ import Larder
 import LarderDemo
 import LarderModels
 import LarderServer
-import Synchronization
 
 extension TourScene {
-    /// A value whose lifetime of five minutes runs out, on a clock that is moved.
-    func lifetimes() async throws -> TourChapter {
-        var chapter = begin(
-            .lifetimes,
-            "A value is fresh for five minutes, and a person looks at it every two minutes. How much of its lifetime is left, and which looks "
-                + "ask the server?"
-        )
-        let clock = ManualClock()
-        var configuration = CacheConfiguration()
-        configuration.wallClock = clock
-        configuration.monotonicClock = clock
-        let cache = try LarderCache(configuration)
-        defer { cache.close() }
-        let asked = Mutex(0)
-        let lifetime = Duration.seconds(300)
-        let value = Resource<Int>("value", freshness: .timeToLive(lifetime)) { _ in
-            .value(
-                asked.withLock { count in
-                    count += 1
-                    return count
-                }
-            )
-        }
-        var curve = TourCurves.Curve(label: "a look every two minutes", points: [])
-        var rows: [[TourValue]] = []
-        var steps: [TourSteps.Step] = []
-        func left() -> Duration {
-            cache.stored(value)?.expiresAt.map { max(.zero, $0 - clock.now) } ?? .zero
-        }
-        func box(_ label: String, _ left: Duration) -> TourSteps.Box {
-            TourSteps.Box(
-                label: label,
-                text: "\(TourValue.duration(left).text) of \(TourValue.duration(lifetime).text)",
-                tone: left > .zero ? .good : .warning,
-                share: Double(left.nanosecondsSaturating) / Double(lifetime.nanosecondsSaturating)
-            )
-        }
-        for second in stride(from: 0, through: 900, by: 30) {
-            if second % 120 == 0 {
-                let before = cache.stored(value)?.freshness.description ?? "missing"
-                let count = asked.withLock { $0 }
-                let leftBefore = left()
-                _ = try await cache.value(value)
-                let asks = asked.withLock { $0 } > count
-                let result = asks ? "asks the server" : "served from memory"
-                rows.append([.duration(.seconds(second)), .text(before), .text(result)])
-                steps.append(
-                    TourSteps.Step(
-                        caption:
-                            "look \(rows.count), after \(TourValue.duration(.seconds(second)).text): the value was \(before)",
-                        boxes: [
-                            box("lifetime left before", leftBefore),
-                            TourSteps.Box(label: "this look", text: result, tone: asks ? .warning : .good),
-                            box("lifetime left after", left()),
-                        ]
-                    )
-                )
-            }
-            curve.points.append((Double(second), Double(left().nanosecondsSaturating) / 1e9))
-            clock.advance(by: .seconds(30))
-        }
-        chapter.exhibits = [
-            .curves(TourCurves(title: "Lifetime", x: "s", y: "seconds that are left", curves: [curve])),
-            .table(TourTable(title: "The looks", columns: ["at", "was", "result"], rows: rows)),
-            .steps(TourSteps(title: "Look by look", steps: steps)),
-        ]
-        let count = asked.withLock { $0 }
-        chapter.answer =
-            "\(rows.count) looks needed \(count) requests. A value keeps its age when it is read: only the server renews it."
-        return chapter
-    }
-
     /// The same edits under four ways to keep a copy right.
     func invalidation() async throws -> TourChapter {
         var chapter = begin(

@@ -1,0 +1,76 @@
+import Glibc
+package import LarderTLS
+package import LarderTime
+
+/// The development authority of a user: `authority.pem` and `authority.key` (mode 0600) in a directory (mode 0700).
+package struct AuthorityDirectory {
+    private let path: String
+
+    package init(_ path: String) { self.path = path }
+
+    /// The standard place: `$XDG_DATA_HOME/larder`, or `~/.local/share/larder`; nil if there is no home directory.
+    package static func standard(environment: (String) -> String?) -> String? {
+        if let data = environment("XDG_DATA_HOME"), data.hasPrefix("/") { return data + "/larder" }
+        return environment("HOME").flatMap { $0.hasPrefix("/") ? $0 + "/.local/share/larder" : nil }
+    }
+
+    /// The file with the authority's certificate.
+    package var certificatePath: String { path + "/authority.pem" }
+
+    private var keyPath: String { path + "/authority.key" }
+
+    /// The authority. It is made if the directory has none; concurrent calls, also of other processes, get the same one.
+    ///
+    /// - Throws: `.invalidSettings` if the directory cannot be used, or its files are damaged: they are left as they are.
+    package func authority(now: WallTime) throws(TLSError) -> TLSAuthority {
+        try makeDirectory()
+        let lock = unsafe open(path + "/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard lock >= 0, FileLock.take(lock, waits: true) else { throw unusable("cannot be locked") }
+        defer { FileLock.giveBack(lock) }
+        if unsafe access(certificatePath, F_OK) == 0 {
+            return try TLSAuthority(
+                certificate: readFile(certificatePath),
+                key: readFile(keyPath),
+                from: "'\(certificatePath)' with '\(keyPath)'"
+            )
+        }
+        let made = try TLSAuthority(name: "Larder Development Authority (\(Self.user()))", now: now)
+        // The certificate is last: with it the authority is complete.
+        try write(made.keyPEM, to: keyPath, mode: 0o600)
+        try write(made.certificate.pem, to: certificatePath, mode: 0o644)
+        return made
+    }
+
+    private func makeDirectory() throws(TLSError) {
+        var built = ""
+        for part in path.split(separator: "/", omittingEmptySubsequences: true) {
+            built += (built.isEmpty && !path.hasPrefix("/") ? "" : "/") + part
+            if unsafe mkdir(built, 0o700) != 0, errno != EEXIST { throw unusable("cannot be made") }
+        }
+    }
+
+    private func write(_ text: String, to file: String, mode: mode_t) throws(TLSError) {
+        let temporary = file + ".new"
+        let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode)
+        guard descriptor >= 0 else { throw unusable("cannot be written to") }
+        let bytes = Array(text.utf8)
+        let count = unsafe Glibc.write(descriptor, bytes, bytes.count)
+        let isWritten = count == bytes.count && fsync(descriptor) == 0
+        close(descriptor)
+        guard isWritten, unsafe rename(temporary, file) == 0 else { throw unusable("cannot be written to") }
+    }
+
+    private func unusable(_ what: String) -> TLSError {
+        let reason = unsafe String(cString: strerror(errno))
+        return TLSError(
+            .invalidSettings,
+            "The directory of the development authority, '\(path)', \(what): \(reason). Make it writable, or set XDG_DATA_HOME."
+        )
+    }
+
+    private static func user() -> String {
+        let name =
+            unsafe getpwuid(getuid()).flatMap { unsafe String(validatingCString: $0.pointee.pw_name) } ?? "unknown"
+        return String(name.prefix(24))
+    }
+}

@@ -1,0 +1,10 @@
+import LarderArguments
+import LarderServer
+
+extension UsageError {
+    /// A word that is none of the known ones, with the most similar one, or else where they are listed.
+    static func unknown(_ what: String, _ word: String, in known: [String], orElse advice: String) -> UsageError {
+        let similar = NearestName.similar(to: word, in: known).first.map { "did you mean '\($0)'?" }
+        return UsageError(message: "\(what) '\(word)'; \(similar ?? advice)")
+    }
+}

@@ -1,0 +1,53 @@
+import LarderResources
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+/// A value of a known size that counts how many of its kind are in memory.
+private final class Ballast: Codable, Sendable, Equatable {
+    static let count = Mutex(0)
+    let text: String
+
+    init(_ number: Int) {
+        text = "\(number) " + String(repeating: "x", count: MemoryBoundTests.size)
+        Self.count.withLock { $0 += 1 }
+    }
+
+    init(from decoder: any Decoder) throws {
+        text = try decoder.singleValueContainer().decode(String.self)
+        Self.count.withLock { $0 += 1 }
+    }
+
+    deinit { Self.count.withLock { $0 -= 1 } }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
+    }
+
+    static func == (left: Ballast, right: Ballast) -> Bool { left.text == right.text }
+}
+
+@Suite("Cache: the bound of memory", .oneMinute, .serialized)
+struct MemoryBoundTests {
+    fileprivate static let size = 20_000
+    private let scene = CacheScene()
+
+    @Test(arguments: [false, true])
+    func `values that were read take no more memory than allowed, on the disk or not`(_ isInMemory: Bool) async throws {
+        var configuration = scene.configuration(inMemory: isInMemory)
+        configuration.memoryBytesMaximum = 1 << 20
+        let cache = try LarderCache(configuration)
+        for number in 0..<400 {
+            let resource = Resource<Ballast>("ballast", ["number": "\(number)"]) { _ in .value(Ballast(number)) }
+            _ = try await cache.value(resource)
+        }
+        // Assembled values take up to a quarter on top.
+        let allowed = (1 << 20) * 5 / 4
+        #expect(Ballast.count.withLock { $0 } * Self.size <= allowed)
+        #expect(cache.memoryCost <= allowed)
+    }
+}

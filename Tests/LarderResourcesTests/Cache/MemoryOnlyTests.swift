@@ -1,0 +1,108 @@
+import Foundation
+import LarderResources
+import LarderTesting
+import LarderTime
+import SDKTestSupport
+import TestSupport
+import Testing
+
+@Suite("Cache: values that must not be on the disk", .oneMinute)
+struct MemoryOnlyTests {
+    enum Reason: String, CaseIterable, Sendable { case noStore, memoryRetention }
+
+    private let scene = CacheScene()
+
+    private func list(_ name: String, _ notes: [Note], _ reason: Reason? = nil) -> Resource<EntityList<Note>> {
+        var list = Resource<EntityList<Note>>.list(name, of: Note.self, freshness: .timeToLive(.seconds(60))) { _ in
+            var reply = Fetched.value(EntityList(notes))
+            reply.mayStore = reason != .noStore
+            return reply
+        }
+        if reason == .memoryRetention { list.retention = .memory }
+        return list
+    }
+
+    private func texts(_ cache: LarderCache, _ list: Resource<EntityList<Note>>) -> [String]? {
+        cache.stored(list)?.value?.items.map(\.text)
+    }
+
+    /// The files of the store that contain a text.
+    private func files(with text: String) throws -> [String] {
+        try FileManager.default.subpathsOfDirectory(atPath: scene.path).filter { name in
+            FileManager.default.contents(atPath: scene.path + "/" + name)?.range(of: Data(text.utf8)) != nil
+        }
+    }
+
+    @Test(arguments: Reason.allCases, [false, true])
+    func `an older row is not read after a newer value that is in memory only`(_ reason: Reason, _ isRestarted: Bool)
+        async throws
+    {
+        let cache = try scene.cache()
+        let stored = list("stored", [Note(1, "old")])
+        _ = try await cache.value(stored)
+        _ = try await cache.value(list("kept off", [Note(1, "new", revision: 2)], reason))
+        #expect(texts(cache, stored) == ["new"])
+        // A change feed covers what memory has already.
+        try await cache.update { update in
+            update.put(Note(1, "new", revision: 2))
+            update.setToken("2", for: "feed")
+        }
+        cache.trimMemory(toBytes: 0)
+        let reader = isRestarted ? try scene.cache() : cache
+        #expect(texts(reader, stored)?.contains("old") != true)
+        #expect(reader.stored(stored)?.freshness != .fresh)
+    }
+
+    @Test func `an equal value of another list that must not be stored leaves the row`() async throws {
+        let cache = try scene.cache()
+        let stored = list("stored", [Note(1, "same")])
+        _ = try await cache.value(stored)
+        _ = try await cache.value(list("kept off", [Note(1, "same")], .noStore))
+        #expect(texts(try scene.cache(), stored) == ["same"])
+        // Another change is stored as before.
+        try await cache.update { $0.modify(Note.self, "1") { $0.text = "changed" } }
+        #expect(texts(try scene.cache(), stored) == ["changed"])
+    }
+
+    @Test func `a "gone" that must not be stored removes the row`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<Note>()
+        let note = Resource<Note>.entity("1") { try await source.fetch($0) }
+        var gone = Fetched<Note>.gone
+        gone.mayStore = false
+        source.prepare(.value(Note(1)), gone)
+        _ = try await cache.value(note)
+        await #expect(throws: LarderError.self) { try await cache.refresh(note) }
+        cache.trimMemory(toBytes: 0)
+        #expect(cache.stored(note) == nil)
+        #expect(try scene.cache().stored(note) == nil)
+    }
+
+    @Test(arguments: [false, true])
+    func `a timeline with a page that must not be stored leaves the disk`(_ isNotModified: Bool) async throws {
+        let cache = try scene.cache()
+        let source = PageSource()
+        let feed = source.resource(pageSize: 2)
+        let timeline = cache.timeline(feed, .cacheOnly)
+        source.prepare([4, 3], next: "after 3")
+        try await timeline.refresh()
+        var page = Fetched.value(EntityList([Note(2, "secret-text"), Note(1, "secret-text")]), validator: "v")
+        page.mayStore = isNotModified
+        source.script.prepare(page)
+        try await timeline.loadOlder()
+        if isNotModified {
+            var confirmed = Fetched<EntityList<Note>>.notModified()
+            confirmed.mayStore = false
+            source.script.prepare(confirmed)
+            scene.clock.advance(by: .seconds(1))
+            try await timeline.refresh(around: ["2"], isUserInitiated: true)
+            #expect(source.requests.last?.validator == "v")
+        }
+        // What was allowed on the disk before may still be in its log.
+        if !isNotModified { #expect(try files(with: "secret-text") == []) }
+        // What comes later is in memory only: an older list must not be left.
+        try await cache.update { $0.insertNewest(Note(5), in: feed.key) }
+        #expect(try await cache.line(feed) == "5 4 3 2 1 .")
+        #expect(try await scene.cache().line(feed) == "–")
+    }
+}
