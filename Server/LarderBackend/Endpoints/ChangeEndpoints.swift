@@ -177,7 +177,7 @@ final class LongPoll: LiveSink {
             return state
         }
         guard let work, let token = work.token else { return }
-        if let reader = work.reader { world.live.remove(reader) }
+        if let reader = work.reader { world.removeReader(reader) }
         if let timer = work.timer { world.clock.cancel(timer) }
         guard !exchange.isAbandoned else { return }
         var reply: Reply

@@ -77,7 +77,7 @@ final class LiveEventStream: EventStreamHandler, LiveOutput {
             defer { state = State() }
             return state
         }
-        if let reader = last.reader { world.live.remove(reader) }
+        if let reader = last.reader { world.removeReader(reader) }
         if let timer = last.timer { world.clock.cancel(timer) }
         filter?.closed()
     }

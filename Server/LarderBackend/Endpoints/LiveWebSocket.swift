@@ -112,7 +112,7 @@ final class LiveWebSocket: WebSocketHandler, LiveOutput {
             defer { state = State() }
             return state
         }
-        if let reader = last.reader { world.live.remove(reader) }
+        if let reader = last.reader { world.removeReader(reader) }
         if let timer = last.timer { world.clock.cancel(timer) }
         filter?.closed()
     }

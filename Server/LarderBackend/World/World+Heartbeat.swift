@@ -13,13 +13,21 @@ extension World {
     }
 
     private func beat() {
-        guard live.readerCount > 0 else {
-            return heartbeat.withLock { timer in
-                // A reader that joined in between found the timer running; a later one starts it again.
-                guard live.readerCount == 0, let last = timer.take() else { return }
-                clock.cancel(last)
-            }
-        }
         if !clock.followsSystem { live.beat() }
+        stopUnusedHeartbeat()
+    }
+
+    /// Removes a reader of live events. The heartbeats end with the last one.
+    func removeReader(_ reader: UInt64) {
+        live.remove(reader)
+        stopUnusedHeartbeat()
+    }
+
+    /// A reader that joins meanwhile is counted here, or starts the timer again afterwards.
+    private func stopUnusedHeartbeat() {
+        heartbeat.withLock { timer in
+            guard live.readerCount == 0, let last = timer.take() else { return }
+            clock.cancel(last)
+        }
     }
 }

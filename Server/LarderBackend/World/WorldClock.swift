@@ -221,10 +221,10 @@ public final class WorldClock: WallClock, MonotonicClock {
     }
 
     /// Runs a job after a delay in the world's time, or when `endWait` is called or the world ends, whichever is first: for a delay that
-    /// somebody waits for, such as that of a reply.
+    /// somebody waits for, such as that of a reply. Without a delay the job runs before the call returns, also on a frozen clock.
     package func wait(for delay: Duration, _ job: @escaping @Sendable () -> Void) -> TimerID {
         let (id, isOver) = state.withLock { state -> (TimerID, Bool) in
-            guard !state.hasEnded else { return (TimerID(rawValue: 0), true) }
+            guard !state.hasEnded, delay > .zero else { return (TimerID(rawValue: 0), true) }
             state.lastTimer += 1
             let id = TimerID(rawValue: state.lastTimer)
             state.timers.add(id, at: uptime(state) + delay, job)
