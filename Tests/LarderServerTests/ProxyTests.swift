@@ -200,9 +200,11 @@ struct ProxyTests {
         #expect(again.status == 508 && again.problem == "loop-detected")
         // Another proxy of this kind before it is no loop.
         let other = try RawServer()
-        let second = try Self.proxy(to: other.url).send("GET", "/chain", fields: ["Via": String(line.dropFirst(5))])
+        let chained = try Self.proxy(to: other.url)
+        let second = try chained.send("GET", "/chain", fields: ["Via": String(line.dropFirst(5))])
         _ = try await other.next().read(until: "\r\n\r\n")
         #expect(!first.hasNews && !second.hasNews)
+        withExtendedLifetime((proxy, chained)) {}
     }
 
     /// A page of another site whose name resolves to this machine (DNS rebinding) must not reach the server.

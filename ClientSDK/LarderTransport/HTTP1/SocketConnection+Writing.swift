@@ -22,7 +22,11 @@ extension SocketConnection {
                 state.output += bytes
             }
             flush(&state)
-            guard state.pendingOutput > 0 else { return state.outputFailure == nil }
+            guard state.pendingOutput > 0 else {
+                // Encrypted bytes may still wait for the socket, and the loop may wait for the server alone.
+                if state.hasOutput { loop.wake() }
+                return state.outputFailure == nil
+            }
             state.drained = drained
             return nil
         }

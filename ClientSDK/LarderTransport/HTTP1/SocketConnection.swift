@@ -56,6 +56,7 @@ final class SocketConnection: SocketHandler {
 
         /// Whether something can be written once the socket is writable.
         var hasOutput: Bool {
+            guard outputFailure == nil else { return false }
             guard let tls else { return pendingOutput > 0 }
             return tls.hasOutput || (tls.isEstablished && pendingOutput > 0)
         }

@@ -56,6 +56,7 @@ final class SocketWebSocketChannel: SocketHandler {
 
         /// Whether something can be written once the socket is writable.
         var hasOutput: Bool {
+            guard outputFailure == nil else { return false }
             guard let tls else { return pendingOutput > 0 }
             return tls.hasOutput || (tls.isEstablished && pendingOutput > 0)
         }
@@ -320,6 +321,8 @@ final class SocketWebSocketChannel: SocketHandler {
             case .failed(let reason): return outputFailed(&state, reason)
             }
         }
+        // The last encrypted bytes may still wait for the socket.
+        if state.hasOutput { loop.wake() }
         guard state.phase == .draining, state.closing != nil else { return }
         state.tls?.end { SocketCall.send(descriptor, $0, from: $1) }
         if !state.hasOutput { SocketCall.finishSending(descriptor) }
