@@ -171,7 +171,8 @@ final class UpstreamConnection {
     /// Reads from the server while the client reads.
     func updateInterest() {
         guard case .tunnel = phase else { return }
-        var wanted: Readiness = output.isEmpty ? [] : .write
+        // Encrypted bytes may wait when all plain ones are taken.
+        var wanted: Readiness = output.isEmpty && tls?.hasOutput != true ? [] : .write
         if let client, client.output.waitingBytes < Self.tunnelBytesMaximum { wanted.insert(.read) }
         watch(wanted)
     }
