@@ -13,7 +13,7 @@ let strict: [SwiftSetting] = [
 /// The modules with a file of their decisions, which is no source.
 let decided: Set = [
     "LarderBackend", "LarderServer", "LarderMemory", "LarderStorage", "LarderTransport", "LarderHTTPCache",
-    "LarderResources", "LarderImages", "Larder",
+    "LarderResources", "LarderImages", "Larder", "LarderTLS",
 ]
 
 func decisions(_ name: String) -> [String] { decided.contains(name) ? ["DECISIONS.md"] : [] }

@@ -157,7 +157,8 @@ struct OutboxSettlingTests {
         cache.outbox.resume()
         await statuses.wait { $0.last.map { $0.inFlight == 0 && $0.pending == 21 } ?? false }
         #expect(try cache.outbox.entries.last?.input(as: Line.self).parent == "server-1")
-        #expect(asked.withLock { $0 }.last == "child")
+        // An operation whose attempt follows may be asked again after it.
+        #expect(asked.withLock { $0.contains("child") })
         if temporary == "local-1" { #expect(asked.withLock { $0 } == ["child"]) }
         cache.close()
     }
