@@ -88,8 +88,10 @@ struct TransportTests {
         #expect(try await transport.send(TransportRequest(url: url)).status == .ok)
         #expect(await backend.activity() == [])
         await backend.stop()
+        // Without a kept connection, over which the request might have arrived.
         let gone = TransportRequest(url: url)
-        #expect(await code { () async throws(TransportError) in _ = try await transport.send(gone) } == .unreachable)
+        let fresh = makeTransport()
+        #expect(await code { () async throws(TransportError) in _ = try await fresh.send(gone) } == .unreachable)
         for bad in ["", "nonsense", "ftp://h/", "http://", "/v1/feed", "http:feed"] {
             let request = TransportRequest(url: bad)
             #expect(
