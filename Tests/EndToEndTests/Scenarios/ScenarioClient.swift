@@ -172,7 +172,10 @@ struct ScenarioClient: Sendable {
         client.live.start()
         for await state in client.live.states { if case .live = state { break } }
         try await report(try await posts())
-        try await clock.sleep(until: clock.uptime + .seconds(Double(self["LARDER_SECONDS"]) ?? 0))
+        // The report has caused two edits. Nothing but the channel and the change feed brings them to the screen.
+        try await insist {
+            try await client.feed.timeline.snapshot().items.contains { $0.text == "second edit" } ? true : nil
+        }
         try await report(try await posts())
     }
 }
