@@ -224,10 +224,7 @@ extension Outbox {
             // The server's value is stored first: otherwise neither would be shown in between.
             acknowledge(&update)
             if update.steps.count == known { update.steps += shown(by: entry)?.accepted ?? [] }
-            if entry.isInDoubt {
-                // The reply may be the stored one to an earlier attempt, and older than what the change feed has covered since.
-                for case .put(let draft, _, _, _) in update.steps[known...] { update.invalidate(draft.key) }
-            }
+            if entry.isInDoubt { Self.markStale(&update.steps, from: known) }
             removal(of: entry, in: &update)
         case .rejected(let error, let rejection):
             if error.isUnreadableAcceptance {
@@ -248,6 +245,18 @@ extension Outbox {
             if operation.isThrough { return failure(of: entry, in: &update) }
             try store(entry, as: .pending, result.wait, now, in: &update)
         case .retry: try store(entry, as: .inDoubt, result.wait, now, in: &update)
+        }
+    }
+
+    /// The reply may be the stored one to an earlier attempt, and older than what the change feed has covered since: what it stores is
+    /// stale, and what it removes may have been created again.
+    private static func markStale(_ steps: inout [CacheUpdate.Step], from first: Int) {
+        for index in first..<steps.count {
+            switch steps[index] {
+            case .put(let draft, _, _, _): steps.append(.invalidate(draft.key))
+            case .remove(let key, nil): steps[index] = .invalidate(key)
+            default: break
+            }
         }
     }
 

@@ -73,8 +73,8 @@ public struct WriteBehind<Input: Codable & Sendable, Receipt: Sendable>: CacheCo
     /// Stores the server's answer, before the operation is removed. It may be called more than once for one receipt. If it changes
     /// nothing, as by default, the stored entities keep the local changes, and they and the changed lists are invalidated. If the answer
     /// cannot be stored, the operation ends nevertheless, and the values that it would change are invalidated.
-    /// After an attempt with an unknown outcome, the entities that it puts are stored as stale: the reply may be the stored one to that
-    /// attempt, and older than later changes.
+    /// After an attempt with an unknown outcome, the entities that it puts, or removes without a version, become stale: the reply may be
+    /// the stored one to that attempt, and older than later changes.
     public var acknowledge: @Sendable (Input, Receipt, inout CacheUpdate) -> Void = { _, _, _ in }
     /// Maps temporary client IDs to server IDs, so that queued operations can be rewritten.
     public var serverIDs: @Sendable (Input, Receipt) -> [String: String] = { _, _ in [:] }
@@ -125,8 +125,8 @@ public struct WriteThrough<Input: Codable & Sendable, Receipt: Sendable>: CacheC
     public var send: @Sendable (Outbox.Attempt<Input>) async throws -> Outbox.Outcome<Receipt>
     /// Stores the server's answer, before the operation is removed. It may be called more than once for one receipt. If the answer
     /// cannot be stored, the operation ends nevertheless, and the values that it would change are invalidated.
-    /// After an attempt with an unknown outcome, the entities that it puts are stored as stale: the reply may be the stored one to that
-    /// attempt, and older than later changes.
+    /// After an attempt with an unknown outcome, the entities that it puts, or removes without a version, become stale: the reply may be
+    /// the stored one to that attempt, and older than later changes.
     public var acknowledge: @Sendable (Input, Receipt, inout CacheUpdate) -> Void = { _, _, _ in }
 
     /// Creates an operation that is awaited.

@@ -249,6 +249,34 @@ struct WriteDoubtTests {
         #expect(try await cache.refresh(list).value?.items.first == server.post("1"))
     }
 
+    /// The reply may be the stored one to the lost attempt: somebody may have created the entity again since.
+    @Test(arguments: [false, true])
+    func `a removal that is accepted after a lost reply makes the entity stale, and does not remove it`(
+        _ isAcknowledged: Bool
+    ) async throws {
+        var configuration = scene.configuration()
+        configuration.random = { 0 }
+        let cache = try LarderCache(configuration)
+        let list = server.list(["1", "2"])
+        _ = try await cache.value(list)
+        let again = Liked(id: "1", likes: 0, isMine: false, revision: 7)
+        var operation = server.operation
+        operation.changes = { tap, changes in changes.remove(Liked.self, tap.post) }
+        operation.acknowledge = { tap, _, update in if isAcknowledged { update.remove(Liked.self, tap.post) } }
+        operation.send = { [server] attempts in
+            if attempts[0].isInDoubt { try await cache.update { $0.put(again) } }
+            return try server.send(attempts)
+        }
+        server.behave { $0 == 1 ? .losesReply : .answers }
+        try cache.enqueue(Tap(post: "1", isLike: true), operation)
+        cache.outbox.resume()
+        try await cache.outbox.drained()
+        let post = try await cache.snapshot(server.post(resource: "1"), .cacheOnly)
+        #expect(post.value == again && post.freshness == .stale(.invalidated))
+        let all = try await cache.snapshot(list, .cacheOnly)
+        #expect(all.value?.items.map(\.id) == ["1", "2"] && all.freshness == .stale(.invalidated))
+    }
+
     // MARK: Start and pause
 
     @Test func `an awaited write on an outbox that was never resumed ends, and nothing is stored`() async throws {
