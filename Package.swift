@@ -228,7 +228,10 @@ let package = Package(
         tests("LarderMemoryTests", ["LarderTime", "LarderMemory", "LarderStorage", "TestSupport"]),
         tests(
             "LarderStorageTests",
-            ["LarderTime", "LarderTLS", "LarderStorage", "LarderTesting", "TestSupport", "SDKTestSupport"]
+            [
+                "LarderTime", "LarderCoding", "LarderTLS", "LarderStorage", "LarderTesting", "TestSupport",
+                "SDKTestSupport",
+            ]
         ),
         tests(
             "LarderTransportTests",

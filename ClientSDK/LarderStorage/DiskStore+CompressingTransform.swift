@@ -1,7 +1,8 @@
-import LarderCoding
+package import LarderCoding
 
 extension DiskStore {
-    /// Compresses each payload with DEFLATE if that saves an eighth of it or more, and stores it as it is otherwise.
+    /// Compresses each payload with DEFLATE if that saves an eighth of it or more, and stores it as it is otherwise, and without the
+    /// system's zlib.
     ///
     ///     configuration.transform = DiskStore.CompressingTransform()
     ///     configuration.transform = DiskStore.CompressingTransform(then: encryption)
@@ -28,17 +29,23 @@ extension DiskStore {
         private static let ratioMaximum = 1_033
 
         private let next: (any PayloadTransform)?
+        private let zlib: Result<Zlib, InflateError>
 
         /// - Parameter next: encodes what is compressed, for example an encryption. Encrypted bytes cannot be compressed, so this is the
         ///   only order.
-        public init(then next: (any PayloadTransform)? = nil) { self.next = next }
+        public init(then next: (any PayloadTransform)? = nil) { self.init(then: next, zlib: Zlib.system) }
+
+        package init(then next: (any PayloadTransform)?, zlib: Result<Zlib, InflateError>) {
+            self.next = next
+            self.zlib = zlib
+        }
 
         /// "deflate", and the name of the next transform.
         public var identifier: String { next.map { "deflate+\($0.identifier)" } ?? "deflate" }
 
         /// Compresses a payload if it becomes smaller, and passes it on.
         public func encode(_ payload: [UInt8]) throws -> [UInt8] {
-            let stored = Self.compressed(payload) ?? [Self.plain] + payload
+            let stored = compressed(payload) ?? [Self.plain] + payload
             return try next?.encode(stored) ?? stored
         }
 
@@ -47,47 +54,42 @@ extension DiskStore {
             let stored = try next?.decode(stored) ?? stored
             switch stored.first {
             case Self.plain: return Array(stored.dropFirst())
-            case Self.deflated where stored.count > Self.headLength: return try Self.restored(stored)
+            case Self.deflated where stored.count > Self.headLength: return try restored(stored)
             default: throw Damage(description: "the payload was not written by the compressing transform")
             }
         }
 
-        private static func compressed(_ payload: [UInt8]) -> [UInt8]? {
-            guard payload.count >= bytesMinimum, let length = UInt32(exactly: payload.count) else { return nil }
-            if payload.count > sampledFrom {
+        private func compressed(_ payload: [UInt8]) -> [UInt8]? {
+            guard case .success(let zlib) = zlib, payload.count >= Self.bytesMinimum,
+                let length = UInt32(exactly: payload.count)
+            else { return nil }
+            if payload.count > Self.sampledFrom {
                 // From the middle: the beginning of a picture is metadata.
                 let start = payload.count / 2
-                let sample = Array(payload[start..<(start + sampleLength)])
-                guard isWorthwhile(deflate(sample, after: []).count, of: sampleLength) else { return nil }
+                let sample = Array(payload[start..<(start + Self.sampleLength)])
+                guard let coded = zlib.deflated(sample, .deflate, .fast),
+                    Self.isWorthwhile(coded.count, of: Self.sampleLength)
+                else { return nil }
             }
-            let head = [deflated] + (0..<4).map { UInt8(truncatingIfNeeded: length >> (8 * UInt32($0))) }
-            let stored = deflate(payload, after: head)
-            return isWorthwhile(stored.count, of: payload.count) ? stored : nil
+            let head = [Self.deflated] + (0..<4).map { UInt8(truncatingIfNeeded: length >> (8 * UInt32($0))) }
+            guard let stored = zlib.deflated(payload, .deflate, .fast, after: head) else { return nil }
+            return Self.isWorthwhile(stored.count, of: payload.count) ? stored : nil
         }
 
         private static func isWorthwhile(_ count: Int, of original: Int) -> Bool { count <= original - original / 8 }
 
-        private static func deflate(_ bytes: [UInt8], after head: [UInt8]) -> [UInt8] {
-            var deflater = Deflater(.deflate, .fast, expected: bytes.count)
-            var output = head
-            output.reserveCapacity(head.count + bytes.count / 2)
-            deflater.write(bytes.span, to: &output)
-            deflater.finish(to: &output)
-            return output
-        }
-
-        private static func restored(_ stored: [UInt8]) throws -> [UInt8] {
-            let length = stored[1..<headLength].reversed().reduce(0) { $0 << 8 | Int($1) }
-            guard length / ratioMaximum <= stored.count else {
+        private func restored(_ stored: [UInt8]) throws -> [UInt8] {
+            let length = stored[1..<Self.headLength].reversed().reduce(0) { $0 << 8 | Int($1) }
+            guard length / Self.ratioMaximum <= stored.count else {
                 throw Damage(description: "\(stored.count) bytes cannot be a payload of \(length) bytes")
             }
-            var inflater = Inflater(.deflate, expected: length)
+            var inflater = Inflater(.deflate, zlib: zlib)
             var payload = [UInt8](repeating: 0, count: length)
-            var consumed = headLength
-            let count = try inflater.read(length, into: &payload, from: stored.span, consumed: &consumed)
-            guard count == length, try inflater.readEnd(from: stored.span, consumed: &consumed) else {
-                throw Damage(description: "the compressed payload does not have \(length) bytes")
-            }
+            var consumed = Self.headLength
+            var additional: [UInt8] = [0]
+            guard try inflater.read(length, into: &payload, from: stored.span, consumed: &consumed) == length,
+                try inflater.read(1, into: &additional, from: stored.span, consumed: &consumed) == 0, inflater.hasEnded
+            else { throw Damage(description: "the compressed payload does not have \(length) bytes") }
             return payload
         }
     }

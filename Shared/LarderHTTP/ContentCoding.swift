@@ -15,13 +15,11 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Compresses content of known length.
-    package func encode(_ content: [UInt8]) -> [UInt8] {
-        var deflater = Deflater(format, .good, expected: content.count)
-        var coded: [UInt8] = []
-        deflater.write(content.span, to: &coded)
-        deflater.finish(to: &coded)
-        return coded
+    /// Compresses content.
+    ///
+    /// - Returns: nil without the system's zlib, or if there is no memory for it.
+    package func encode(_ content: [UInt8]) -> [UInt8]? {
+        try? Zlib.system.get().deflated(content, format, .good)
     }
 
     /// Decompresses what `encode` has made.

@@ -1,5 +1,6 @@
 import LarderCoding
 import LarderTime
+import Testing
 
 /// Decompresses a whole stream that is given in pieces, and reads it in pieces.
 ///
@@ -10,10 +11,11 @@ func inflate(
     _ stream: [UInt8],
     _ format: CompressionFormat,
     limits: Inflater.Limits = Inflater.Limits(),
+    zlib: Result<Zlib, InflateError> = Zlib.system,
     pieceBytes: () -> Int = { .max },
     readBytes: () -> Int = { 65_536 }
 ) throws(InflateError) -> [UInt8] {
-    var inflater = Inflater(format, limits: limits)
+    var inflater = Inflater(format, limits: limits, zlib: zlib)
     var result: [UInt8] = []
     var start = 0
     repeat {
@@ -31,26 +33,7 @@ func inflate(
     return result
 }
 
-/// Compresses bytes that are given in pieces.
-///
-/// - Parameters:
-///   - expected: the length that the deflater is told.
-///   - pieceBytes: the size of the next piece of input.
-func deflate(
-    _ content: [UInt8],
-    _ format: CompressionFormat,
-    _ level: Deflater.Level = .good,
-    expected: Int = .max,
-    pieceBytes: () -> Int = { .max }
-) -> [UInt8] {
-    var deflater = Deflater(format, level, expected: expected)
-    var output: [UInt8] = []
-    var start = 0
-    while start < content.count {
-        let piece = Array(content[start..<min(content.count, start + min(content.count, pieceBytes()))])
-        start += piece.count
-        deflater.write(piece.span, to: &output)
-    }
-    deflater.finish(to: &output)
-    return output
+/// Compresses bytes with the system's zlib.
+func deflate(_ content: [UInt8], _ format: CompressionFormat, _ level: Zlib.Level = .good) throws -> [UInt8] {
+    try #require(try Zlib.system.get().deflated(content, format, level))
 }

@@ -14,13 +14,17 @@ enum PNGBuilder {
         return Chunk(type: "IHDR", content: integer(width) + integer(height) + rest)
     }
 
+    private static func crc(_ bytes: [UInt8], _ range: Range<Int>) -> UInt32 {
+        (try? Zlib.system.get().crc32(bytes, range)) ?? 0
+    }
+
     static func file(_ chunks: [Chunk]) -> [UInt8] {
         var bytes = PNGChunks.signature
         for chunk in chunks {
             bytes += integer(chunk.content.count)
             let start = bytes.count
             bytes += Array(chunk.type.utf8) + chunk.content
-            bytes += integer(Int(CRC32.checksum(bytes, start..<bytes.count)))
+            bytes += integer(Int(crc(bytes, start..<bytes.count)))
         }
         return bytes
     }
@@ -49,7 +53,7 @@ enum PNGBuilder {
             let length = PNGChunks.integer(file[...], at: position)
             guard position + 12 + length <= file.count else { return }
             let end = position + 8 + length
-            file.replaceSubrange(end..<(end + 4), with: integer(Int(CRC32.checksum(file, (position + 4)..<end))))
+            file.replaceSubrange(end..<(end + 4), with: integer(Int(crc(file, (position + 4)..<end))))
             position = end + 4
         }
     }
@@ -64,9 +68,12 @@ enum PNGBuilder {
             stream += [UInt8(length & 255), UInt8(length >> 8), UInt8(~length & 255), UInt8(~length >> 8)]
             stream += part
         }
-        var sum = Adler32()
-        sum.add(bytes, 0..<bytes.count)
-        return stream + integer(Int(sum.value))
+        // Adler-32 (RFC 1950 §8.2).
+        let (a, b) = bytes.reduce((1, 0)) { sums, byte in
+            let a = (sums.0 + Int(byte)) % 65_521
+            return (a, (sums.1 + a) % 65_521)
+        }
+        return stream + integer(b << 16 | a)
     }
 
     /// An RGB picture, uncompressed.

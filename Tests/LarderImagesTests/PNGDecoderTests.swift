@@ -1,3 +1,4 @@
+import LarderCoding
 import LarderTime
 import TestSupport
 import Testing
@@ -178,6 +179,18 @@ struct PNGDecoderTests {
         ])
         let image = try decode(file)
         #expect(image.pixels == (0..<100).flatMap { _ in [0, 0, 0, 255] as [UInt8] })
+    }
+
+    @Test func `without zlib a PNG is an error that says what to install`() throws {
+        let file = PNGBuilder.picture(width: 2, height: 2) { _, _ in (1, 2, 3) }
+        let decoder = PNGDecoder(zlib: Zlib.load("libz.so.0.none"))
+        for attempt in [
+            { try decoder.verify(file) }, { _ = try decoder.decode(file, into: nil, limits: DecodedImage.Limits()) },
+        ] as [() throws -> Void] {
+            let error = #expect(throws: ImageDecodingError.self) { try attempt() }
+            #expect(error?.code == .unsupportedFormat && error?.description.contains("zlib1g") == true)
+        }
+        #expect(decoder.canDecode(file))
     }
 
     @Test func `a wrong checksum of the decompressed data is found`() throws {

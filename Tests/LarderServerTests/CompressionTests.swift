@@ -93,6 +93,12 @@ struct CompressionTests {
         await scene.backend.stop()
     }
 
+    @Test func `nothing is compressed without zlib`() throws {
+        let request = try Request(.get, Self.feed, [("Host", "h"), ("Accept-Encoding", "gzip")])
+        #expect(Negotiation.coding(request) == .gzip)
+        #expect(Negotiation.coding(request, zlib: Zlib.load("libz.so.0.none")) == nil)
+    }
+
     private func representation(_ body: [UInt8]) -> Representation {
         Representation(body: body, cacheControl: CachePolicy.feed, dependencies: [])
     }

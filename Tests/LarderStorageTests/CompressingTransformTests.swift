@@ -1,3 +1,4 @@
+import LarderCoding
 import LarderStorage
 import LarderTime
 import SDKTestSupport
@@ -44,6 +45,18 @@ struct CompressingTransformTests {
         // A picture has metadata in front that could be compressed.
         let picture = [UInt8](repeating: 0, count: 9_000) + noise(20_000, 2)
         #expect(try transform.encode(picture).count == picture.count + 1)
+    }
+
+    @Test
+    func `without zlib payloads are stored as they are, and compressed ones are an error that says what is missing`()
+        throws
+    {
+        let without = Compression(then: nil, zlib: Zlib.load("libz.so.0.none"))
+        #expect(try without.encode(text) == [0] + text)
+        #expect(try without.decode(without.encode(text)) == text)
+        let stored = try Compression().encode(text)
+        let error = #expect(throws: InflateError.self) { try without.decode(stored) }
+        #expect(error?.description.contains("zlib1g") == true)
     }
 
     @Test func `what is decoded is what was encoded, for random payloads`() throws {

@@ -7,6 +7,7 @@ struct ContentDecoder: Sendable {
 
     private let coding: ContentCoding
     private let limits: Inflater.Limits
+    private let zlib: Result<Zlib, InflateError>
     /// nil until the framing is known.
     private var inflater: Inflater?
     private var input: [UInt8] = []
@@ -15,8 +16,14 @@ struct ContentDecoder: Sendable {
     /// - Parameters:
     ///   - bytesMaximum: the most bytes of decoded content.
     ///   - ratioMaximum: the most decoded bytes for each received byte, judged beyond a mebibyte.
-    init(_ coding: ContentCoding, bytesMaximum: Int, ratioMaximum: Int) {
+    init(
+        _ coding: ContentCoding,
+        bytesMaximum: Int,
+        ratioMaximum: Int,
+        zlib: Result<Zlib, InflateError> = Zlib.system
+    ) {
         self.coding = coding
+        self.zlib = zlib
         limits = Inflater.Limits(outputBytesMaximum: max(0, bytesMaximum), ratioMaximum: max(1, ratioMaximum))
     }
 
@@ -45,7 +52,7 @@ struct ContentDecoder: Sendable {
         } catch {
             throw self.error(error)
         }
-        let excess = input.count - consumed + inflater.excessBytes
+        let excess = input.count - consumed
         guard !inflater.hasEnded || excess == 0 else { throw self.error(.damaged("\(excess) bytes follow its end.")) }
         return piece.isEmpty ? nil : piece
     }
@@ -61,16 +68,18 @@ struct ContentDecoder: Sendable {
 
     /// Decides about the framing of `deflate` by its first two bytes: many servers leave out zlib's.
     private mutating func begin() -> Inflater? {
-        guard coding == .deflate else { return input.isEmpty ? nil : Inflater(.gzip, limits: limits) }
+        guard coding == .deflate else { return input.isEmpty ? nil : Inflater(.gzip, limits: limits, zlib: zlib) }
         guard input.count >= 2 else { return nil }
         let isZlib = input[0] & 15 == 8 && (Int(input[0]) << 8 | Int(input[1])) % 31 == 0
-        return Inflater(isZlib ? .zlib : .deflate, limits: limits)
+        return Inflater(isZlib ? .zlib : .deflate, limits: limits, zlib: zlib)
     }
 
     private func error(_ error: InflateError) -> TransportError {
         switch error {
         case .tooLarge:
             TransportError(.tooLarge, "The content in the coding '\(coding.rawValue)' is too large. \(error)")
+        case .unavailable:
+            TransportError(.unsupportedCoding, "The content has the coding '\(coding.rawValue)'. \(error)")
         case .damaged, .truncated:
             TransportError(.interrupted, "The content in the coding '\(coding.rawValue)' is not complete. \(error)")
         }

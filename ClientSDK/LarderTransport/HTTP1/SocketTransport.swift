@@ -1,3 +1,4 @@
+import LarderCoding
 import LarderHTTP
 public import LarderTLS
 public import LarderTime
@@ -16,7 +17,7 @@ import Synchronization
 /// certificates and resumed sessions (`TLSSettings`). A certificate that is not accepted fails with `.untrusted`, and any other failure of the
 /// handshake, which counts towards `connectTimeout`, with `.unreachable`: nothing of the request was sent.
 ///
-/// A request without `Accept-Encoding` and `Range` offers `gzip` and `deflate`. The response is decoded while it is read, and has
+/// A request without `Accept-Encoding` and `Range` offers `gzip` and `deflate`, if the system has zlib. The response is decoded while it is read, and has
 /// neither `Content-Encoding` nor `Content-Length` then. Coded content that is truncated or damaged is `.interrupted`, one that
 /// expands beyond the limits `.tooLarge`, and a coding that was not offered `.unsupportedCoding`. If the request has
 /// `Accept-Encoding`, content is returned as received.
@@ -131,7 +132,7 @@ public final class SocketTransport: Transport {
         _ bufferMaximum: Int
     ) async throws(TransportError) -> TransportStream {
         let url = try HTTPURL(requested: request.url)
-        let offers = configuration.acceptsCompression && SocketRequest.offersCodings(request)
+        let offers = configuration.acceptsCompression && Zlib.isAvailable && SocketRequest.offersCodings(request)
         let uploadLength = try await request.upload?.length()
         let bytes = try SocketRequest.bytes(request, url, uploadLength: uploadLength, offersCodings: offers)
         let exchange = SocketExchange(

@@ -1,11 +1,12 @@
+import LarderCoding
 import LarderEngine
 import LarderHTTP
 
 /// Content negotiation (RFC 9110 §12.5.1, §12.5.3).
 enum Negotiation {
-    /// The content coding that the client prefers; nil for none.
-    static func coding(_ request: Request) -> ContentCoding? {
-        guard request.fields.range(of: "accept-encoding") != nil,
+    /// The content coding that the client prefers; nil for none, and without the system's zlib.
+    static func coding(_ request: Request, zlib: Result<Zlib, InflateError> = Zlib.system) -> ContentCoding? {
+        guard case .success = zlib, request.fields.range(of: "accept-encoding") != nil,
             let value = request.fields.combined(.acceptEncoding)
         else { return nil }
         return ContentCoding.negotiated(value)

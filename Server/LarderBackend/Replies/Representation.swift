@@ -143,8 +143,7 @@ final class Representation: Sendable {
     }
 
     private func coded(by coding: ContentCoding) -> PreparedResponse? {
-        let body = coding.encode(full.body)
-        guard body.count < full.body.count else { return nil }
+        guard let body = coding.encode(full.body), body.count < full.body.count else { return nil }
         var head: [UInt8] = []
         head.reserveCapacity(full.head.count + 40)
         head.append("HTTP/1.1 200 OK\r\nContent-Type: ")

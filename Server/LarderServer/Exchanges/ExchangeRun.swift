@@ -362,7 +362,10 @@ final class ExchangeRun: @unchecked Sendable {
         // In a string the quotes would be escaped: no text of a person matches.
         let changed = plain.inserting(Array(world.basePath.utf8), before: "/v1/images/", after: "\"url\":\"")
         guard changed.count > plain.count else { return }
-        let body = coding?.encode(changed) ?? changed
+        let body = coding.map { $0.encode(changed) } ?? changed
+        guard let body else {
+            preconditionFailure("The backend has compressed the reply with the zlib that is now missing.")
+        }
         if coding != nil { note.bytesSavedByCoding = max(0, changed.count - body.count) }
         mutator.replaceBody(body)
     }

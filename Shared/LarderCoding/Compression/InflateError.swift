@@ -6,10 +6,12 @@ package enum InflateError: Error, Sendable, Hashable, CustomStringConvertible {
     case truncated
     /// The decompressed data exceeds a limit; the text names it.
     case tooLarge(String)
+    /// The system's zlib is missing or has no memory. The text says what to install.
+    case unavailable(String)
 
     package var description: String {
         switch self {
-        case .damaged(let reason): reason
+        case .damaged(let reason), .unavailable(let reason): reason
         case .truncated: "The compressed data ends in the middle."
         case .tooLarge(let limit): "The decompressed data exceeds \(limit)."
         }

@@ -13,11 +13,7 @@ struct ContentDecodingTests {
     private static let text = Array((0..<500).map { "Line \($0 * $0 % 1_009) of the page.\n" }.joined().utf8)
 
     private static func coded(_ content: [UInt8], _ format: CompressionFormat = .gzip) -> [UInt8] {
-        var deflater = Deflater(format)
-        var bytes: [UInt8] = []
-        deflater.write(content.span, to: &bytes)
-        deflater.finish(to: &bytes)
-        return bytes
+        (try? Zlib.system.get().deflated(content, format, .good)) ?? []
     }
 
     private static func head(_ coding: String, _ count: Int) -> String {
@@ -131,6 +127,14 @@ struct ContentDecodingTests {
         let long = Self.coded(Self.text, .zlib) + [0]
         let tail = try await exchange(reply: [Array(Self.head("deflate", long.count).utf8), long])
         #expect(failure(tail)?.description.contains("1 bytes follow its end") == true)
+    }
+
+    @Test func `content in a coding is an error without zlib, and the text says what to install`() throws {
+        let missing = Zlib.load("libz.so.0.none")
+        var decoder = ContentDecoder(.gzip, bytesMaximum: .max, ratioMaximum: 250, zlib: missing)
+        decoder.receive(Self.coded(Self.text))
+        let error = #expect(throws: TransportError.self) { try decoder.next() }
+        #expect(error?.code == .unsupportedCoding && error?.description.contains("zlib1g") == true)
     }
 
     @Test func `content that expands beyond the limits is too large`() async throws {

@@ -14,7 +14,12 @@ struct PNGChunks: Sendable {
 
     /// - Parameter isPart: whether the end may be missing, during a download. Complete chunks are verified, and an incomplete last
     ///   chunk is ignored.
-    init(_ bytes: [UInt8], limits: DecodedImage.Limits, isPart: Bool = false) throws(ImageDecodingError) {
+    init(
+        _ bytes: [UInt8],
+        limits: DecodedImage.Limits,
+        zlib: Zlib,
+        isPart: Bool = false
+    ) throws(ImageDecodingError) {
         guard bytes.starts(with: Self.signature) else {
             throw ImageDecodingError(bytes.count < 8 ? .truncated : .damaged, "This does not begin as a PNG does.")
         }
@@ -35,7 +40,7 @@ struct PNGChunks: Sendable {
             guard bytes.count - start >= length + 4 else { break }
             let end = start + length
             // Checked for all chunks, also unused ones: a wrong one means that these are not the bytes that were sent.
-            guard CRC32.checksum(bytes, (start - 4)..<end) == UInt32(Self.integer(bytes[...], at: end)) else {
+            guard zlib.crc32(bytes, (start - 4)..<end) == UInt32(Self.integer(bytes[...], at: end)) else {
                 throw ImageDecodingError(.damaged, "The checksum of the PNG's chunk at \(position) is wrong.")
             }
             guard header != nil || type == Self.ihdr else {

@@ -10,12 +10,11 @@ struct PNGDataStream {
 
     /// - Parameters:
     ///   - pieces: the ranges of the stream in `bytes`, in order.
-    ///   - expected: the number of bytes that will be read; a small number saves memory.
-    init(_ bytes: [UInt8], _ pieces: [Range<Int>], expected: Int) {
+    init(_ bytes: [UInt8], _ pieces: [Range<Int>], _ zlib: Zlib) {
         self.bytes = bytes
         self.pieces = pieces
         position = pieces.first?.lowerBound ?? 0
-        inflater = Inflater(.zlib, expected: expected)
+        inflater = Inflater(.zlib, zlib: .success(zlib))
     }
 
     /// Reads the next bytes.
@@ -43,14 +42,15 @@ struct PNGDataStream {
     /// Reads to the end and compares the checksum. Additional data is ignored, as by other decoders.
     mutating func finish() throws(ImageDecodingError) {
         let bytes = bytes
+        var additional: [UInt8] = [0]
         while true {
             do throws(InflateError) {
                 let input = bytes.span.extracting(first: end)
-                if try inflater.readEnd(from: input, consumed: &position) { return }
+                let count = try inflater.read(1, into: &additional, from: input, consumed: &position)
+                if count > 0 || inflater.hasEnded { return }
             } catch {
                 throw ImageDecodingError(error)
             }
-            guard !inflater.hasUnreadOutput else { return }
             guard nextPiece() else { throw ImageDecodingError(InflateError.truncated) }
         }
     }
@@ -66,10 +66,11 @@ struct PNGDataStream {
 }
 
 extension ImageDecodingError {
-    fileprivate init(_ error: InflateError) {
+    init(_ error: InflateError) {
         switch error {
         case .truncated: self.init(.truncated, error.description)
         case .damaged, .tooLarge: self.init(.damaged, error.description)
+        case .unavailable: self.init(.unsupportedFormat, error.description)
         }
     }
 }

@@ -1,7 +1,10 @@
-/// Decodes PNG (ISO/IEC 15948): every colour type and depth, transparency, interlacing. Pure Swift.
+import LarderCoding
+
+/// Decodes PNG (ISO/IEC 15948): every colour type and depth, transparency, interlacing. Needs the system's zlib; without it
+/// decoding fails with `.unsupportedFormat`.
 ///
-/// Rows are downsampled while they are decompressed: besides the file and the result it uses two rows, two rows of sums and a
-/// window of 96 KiB (some hundred kilobytes for a 12-megapixel picture). Downsampling an interlaced picture uses 32 more bytes for
+/// Rows are downsampled while they are decompressed: besides the file and the result it uses two rows, two rows of sums and
+/// 40 KiB for zlib (some hundred kilobytes for a 12-megapixel picture). Downsampling an interlaced picture uses 32 more bytes for
 /// each pixel of the result.
 ///
 /// All checksums are verified, also of unused chunks: a picture with a flipped bit is `.damaged` and never shown. Gamma, colour
@@ -9,7 +12,15 @@
 /// decoded. About as fast as libpng; cancellation is checked every 64 rows.
 public struct PNGDecoder: ImageDecoder {
     /// Creates a decoder; it has no settings.
-    public init() {}
+    public init() { zlib = Zlib.system }
+
+    init(zlib: Result<Zlib, InflateError>) { self.zlib = zlib }
+
+    private let zlib: Result<Zlib, InflateError>
+
+    private func library() throws(ImageDecodingError) -> Zlib {
+        do throws(InflateError) { return try zlib.get() } catch { throw ImageDecodingError(error) }
+    }
 
     public var name: String { "PNG" }
 
@@ -18,7 +29,8 @@ public struct PNGDecoder: ImageDecoder {
 
     /// Verifies every chunk and its checksum.
     public func verify(_ bytes: [UInt8]) throws(ImageDecodingError) {
-        _ = try PNGChunks(bytes, limits: DecodedImage.Limits(sourcePixelsMaximum: .max, resultPixelsMaximum: .max))
+        let limits = DecodedImage.Limits(sourcePixelsMaximum: .max, resultPixelsMaximum: .max)
+        _ = try PNGChunks(bytes, limits: limits, zlib: library())
     }
 
     /// Decodes the picture.
@@ -27,7 +39,7 @@ public struct PNGDecoder: ImageDecoder {
         into target: ImageTarget?,
         limits: DecodedImage.Limits
     ) throws(ImageDecodingError) -> DecodedImage {
-        let chunks = try PNGChunks(bytes, limits: limits)
+        let chunks = try PNGChunks(bytes, limits: limits, zlib: library())
         return chunks.header.isInterlaced
             ? try interlaced(bytes, chunks, target, limits, factor: 1) : try rows(bytes, chunks, target, limits)
     }
@@ -42,7 +54,7 @@ public struct PNGDecoder: ImageDecoder {
         guard detail < 3 else { return nil }
         for finer in (max(1, detail + 1)...3).reversed() {
             do {
-                let chunks = try PNGChunks(start, limits: limits, isPart: true)
+                let chunks = try PNGChunks(start, limits: limits, zlib: library(), isPart: true)
                 guard chunks.header.isInterlaced else { return nil }
                 let image = try interlaced(start, chunks, target, limits, factor: 16 >> finer)
                 return DecodedImage.Preview(image, detail: finer)
@@ -65,8 +77,7 @@ public struct PNGDecoder: ImageDecoder {
         let plan = ImageTarget.plan(width: header.width, height: header.height, target: target)
         try Self.check(plan, limits)
         let expander = PNGRowExpander(chunks)
-        let rowBytes = header.rowBytes(header.width)
-        var stream = PNGDataStream(bytes, chunks.data, expected: (rowBytes + 1) * header.height)
+        var stream = PNGDataStream(bytes, chunks.data, try library())
         var reader = PNGRowReader(header, width: header.width)
         let start = PNGUnfilter.padding
         var expanded: [UInt8] = []
@@ -107,12 +118,7 @@ public struct PNGDecoder: ImageDecoder {
         )
         try Self.check(plan, limits)
         let expander = PNGRowExpander(chunks)
-        var expected = 0
-        for pass in passes {
-            let width = pass.width(of: header.width)
-            if width > 0 { expected += (header.rowBytes(width) + 1) * pass.height(of: header.height) }
-        }
-        var stream = PNGDataStream(bytes, chunks.data, expected: expected)
+        var stream = PNGDataStream(bytes, chunks.data, try library())
         var gatherer = InterlaceGatherer(plan, channels: expander.channels)
         let start = PNGUnfilter.padding
         var expanded: [UInt8] = []
