@@ -33,9 +33,6 @@ package struct Backend: Sendable {
                 return rejection
             }
         }
-        if conditions.allowsCache, world.cache.isEnabled, let reply = repeated(request, world, extra, conditions) {
-            return reply
-        }
         let trace = CallTrace()
         var result: Reply
         do {
@@ -48,50 +45,7 @@ package struct Backend: Sendable {
         result.note.owner = world
         result.note.subject = trace.viewer
         result.note.effect = trace.commit
-        // The reply to a write is sent after its commit.
-        guard let batch = trace.batch else { return result }
-        switch world.holdUntilCommitted(result, exchange, batch: batch) {
-        case .held: return nil
-        case .free: return result
-        case .lost(let rejection): return rejection.adding(extra)
-        }
-    }
-
-    /// The cached reply to a read that is still valid.
-    private func repeated(
-        _ request: Request,
-        _ world: World,
-        _ extra: [UInt8],
-        _ conditions: Conditions
-    ) -> Reply? {
-        guard request.method == .get || request.method == .head, Negotiation.acceptsJSON(request) else { return nil }
-        // Both are taken before the cache lookup that they validate.
-        let (stamps, endings) = (StampSnapshot(world.stamp), world.authenticator.endings)
-        let session: SessionRow?
-        // Invalid credentials are reported by the regular path.
-        do { session = try self.session(request, world) } catch { return nil }
-        let viewer = session?.user ?? 0
-        guard let known = world.cache.find(key(request, viewer: viewer)) else { return nil }
-        var reply = reply(known, request, extra, world)
-        reply.note.owner = world
-        reply.note.subject = viewer
-        // The result of a condition with a date can change with time.
-        if case .prepared(let prepared, let extra) = reply.content, conditions.mayRepeat, request.method == .get,
-            world.limiter == nil,
-            !request.hasConditions || prepared.status == .notModified && request.hasTagAlone
-        {
-            reply.repeatable = RepeatableRead(
-                world,
-                request,
-                session,
-                known.dependencies,
-                prepared,
-                extra: extra,
-                stamps: stamps,
-                sessionEndings: endings
-            )
-        }
-        return reply
+        return result
     }
 
     private func answer(
@@ -135,6 +89,14 @@ package struct Backend: Sendable {
                 fields: Authenticator.challenge(nil)
             )
         }
+        let isCached =
+            (request.method == .get || request.method == .head) && conditions.allowsCache && world.cache.isEnabled
+            && Negotiation.acceptsJSON(request)
+        // Taken before the state is read: an entry with an older stamp is only rebuilt once more.
+        let stamp = world.stamp
+        if isCached, let known = world.cache.find(key(request, viewer: trace.viewer), stamp: stamp) {
+            return .representation(known)
+        }
         guard let query = CallQuery(request) else {
             throw ProblemType.invalidParameter("The query is not valid percent-encoded UTF-8.")
         }
@@ -148,25 +110,14 @@ package struct Backend: Sendable {
             conditions: conditions,
             trace: trace
         )
-        // Taken before the state is read: an entry with an older stamp is only rebuilt once more.
-        let answer: Answer
-        if request.method == .get || request.method == .head {
-            let stamps = StampSnapshot(world.stamp)
-            answer = try route.answer(&call)
-            if case .representation(let representation) = answer {
-                guard Negotiation.acceptsJSON(request) else {
-                    throw ProblemType.notAcceptable("The resource is application/json.")
-                }
-                if representation.isReusable, conditions.allowsCache, world.cache.isEnabled {
-                    world.cache.store(
-                        representation,
-                        for: key(request, viewer: session?.user ?? 0),
-                        stamp: stamps.value(of: representation.dependencies)
-                    )
-                }
+        let answer = try route.answer(&call)
+        if case .representation(let representation) = answer {
+            guard Negotiation.acceptsJSON(request) else {
+                throw ProblemType.notAcceptable("The resource is application/json.")
             }
-        } else {
-            answer = try route.answer(&call)
+            if isCached, representation.isReusable {
+                world.cache.store(representation, for: key(request, viewer: trace.viewer), stamp: stamp)
+            }
         }
         return answer
     }
@@ -240,12 +191,12 @@ package struct Backend: Sendable {
     /// in the query there (RFC 6750 §2.3).
     package func session(_ request: Request, _ world: World) throws(Problem) -> SessionRow? {
         if let range = request.fields.range(of: "authorization") {
-            return try world.authenticator.session(bearing: request.head.span.extracting(range), in: world)
+            return try Authenticator.session(bearing: request.head.span.extracting(range), in: world)
         }
         guard request.path.starts(with: "/v1/live".utf8), let query = QueryString(parsing: Array(request.query ?? [])),
             let token = query.first("access_token")
         else { return nil }
-        return try world.authenticator.session(token: Array(token.utf8), in: world)
+        return try Authenticator.session(token: Array(token.utf8), in: world)
     }
 
     private func caller(_ request: Request, _ world: World) -> String {

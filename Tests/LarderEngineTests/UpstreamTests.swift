@@ -60,7 +60,7 @@ struct UpstreamTests {
             _ = try await peer?.read(until: "\r\n\r\n")
             try peer?.send(Self.reply)
             #expect(try await client.reply().status == 200)
-            // In one turn the request is held for the connection, and the connection ends.
+            // In one turn the request arrives, and the idle connection ends.
             try server.holdingLoop {
                 try client.send("POST /second HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi")
                 _ = peer.take()

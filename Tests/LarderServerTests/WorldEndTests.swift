@@ -145,7 +145,7 @@ struct WorldEndTests {
         await stage.backend.stop()
     }
 
-    @Test func `a scripted actor acts after a commit, also after a shared one`() async throws {
+    @Test func `a scripted actor acts after a commit to a database file`() async throws {
         let folder = try ScratchDirectory()
         let stage = try Stage { $0.databasePath = folder.path + "/w" }
         let act = ScriptedAction("POST", "/v1/posts", as: "person2", body: #"{"text":"theirs"}"#)
@@ -156,69 +156,37 @@ struct WorldEndTests {
         await stage.backend.stop()
     }
 
-    /// A world whose writes share commits, as on a database file.
-    private func sharing(_ database: sending Database) throws -> World {
+    @Test func `a write that cannot be committed is not acknowledged`() async throws {
+        let plan = FaultPlan()
+        let database = try Database(.memory, faults: plan)
         try WorldSchema.migrations.run(on: database)
         let clock = ManualClock()
-        return try World(
+        let world = try World(
             id: World.mainID,
             database: database,
             images: .empty,
             clock: WorldClock(wall: clock, monotonic: clock),
             seed: 1,
             settings: WorldSettings(),
-            hooks: WorldControl(seed: 1, journalCapacity: 0, headFaults: HeadFaultCount()),
-            outlivesProcess: true
+            hooks: WorldControl(seed: 1, journalCapacity: 0, headFaults: HeadFaultCount())
         )
-    }
-
-    @Test func `a rejection is sent after the commits whose state it saw`() throws {
-        let world = try sharing(Database(.memory))
-        let (row, commit, _) = try world.writeForReply { store, commit in
-            try store.profiles.add(1, handle: "ana", members: JSONObject(), at: commit.now)
-            return try FeedEndpoints.add(text: "first", image: nil, author: 1, to: store, &commit)
-        }
-        #expect((row, commit) == (1, 1) && world.commitCount == 0)
-        #expect(throws: Problem.self) {
-            try world.writeForReply { store, _ in
-                #expect(try store.posts.contains(1))
-                throw ProblemType.forbidden("seen and rejected")
-            }
-        }
-        #expect(world.commitCount == 1)
-    }
-
-    @Test func `a write that another loop could not commit is not acknowledged`() async throws {
-        let stage = try Stage()
-        let loop = try #require(stage.backend.plane.firstLoop)
-        let plan = FaultPlan()
-        let world = try sharing(Database(.memory, faults: plan))
         try world.write { store, commit in
             try store.profiles.add(1, handle: "ana", members: JSONObject(), at: commit.now)
         }
-        let exchange = Exchange(detachedOn: loop) { _ in }
-        let reply = Reply.response(Response(status: .created))
         for isLost in [false, true, false] {
-            let (_, _, batch) = try world.writeForReply { store, commit in
-                _ = try FeedEndpoints.add(text: "one more", image: nil, author: 1, to: store, &commit)
-            }
             if isLost { plan.arm(.fail(.full), atStep: 1) }
-            // Between the write and its reply another loop commits the batch.
-            world.settle()
-            plan.heal()
-            switch world.holdUntilCommitted(reply, exchange, batch: try #require(batch)) {
-            case .held: Issue.record("nothing is left to wait for")
-            case .free: #expect(!isLost)
-            case .lost(let rejection):
-                #expect(isLost)
-                guard case .response(let response) = rejection.content else {
-                    preconditionFailure("a problem is a response")
+            let stamp = world.stamp
+            do throws(Problem) {
+                try world.write { store, commit in
+                    _ = try FeedEndpoints.add(text: "one more", image: nil, author: 1, to: store, &commit)
                 }
-                #expect(response.status.code == 503)
+                #expect(!isLost && world.stamp != stamp)
+            } catch {
+                #expect(isLost && error.status.code == 503 && world.stamp == stamp)
             }
+            plan.heal()
         }
         #expect(world.commitCount == 3)
-        await stage.backend.stop()
     }
 
     @Test func `heartbeats continue after a world's clock stops following the system`() async throws {

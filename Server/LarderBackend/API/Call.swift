@@ -8,8 +8,6 @@ final class CallTrace {
     var viewer: Int64 = 0
     /// The number of the commit that the request made; 0 for none.
     var commit: Int64 = 0
-    /// The batch in which that commit waits; nil when it does not wait.
-    var batch: Int?
 }
 
 /// One request to one world, as an operation sees it.
@@ -35,14 +33,8 @@ struct Call {
 
     /// Changes the state in a transaction; the reply is sent after the commit.
     func write<Result: Sendable>(_ body: (Store, inout Commit) throws -> Result) throws(Problem) -> Result {
-        if conditions.isDetached {
-            let result = try world.write(body)
-            trace.commit = world.commitCount
-            return result
-        }
-        let (result, commit, batch) = try world.writeForReply(body)
-        trace.commit = commit
-        trace.batch = batch
+        let (result, number) = try world.commit(body)
+        trace.commit = number
         return result
     }
 

@@ -4,14 +4,12 @@ package struct Conditions: Sendable {
     package var past: StateHistory.Limit?
     /// The filter for the frames of a live channel.
     package var live: (any LiveFilter)?
-    /// Whether the request did not arrive over a connection, so that there is no turn of a loop in which to share a commit.
+    /// Whether the request did not arrive over a connection, so that faults of the change feed do not apply to it.
     package var isDetached = false
     /// Whether the request already holds its idempotency key.
     package var holdsKey = false
-    /// Whether the engine may repeat the reply to byte-identical requests by itself.
-    package var mayRepeat = false
 
-    package init(mayRepeat: Bool = false) { self.mayRepeat = mayRepeat }
+    package init() {}
 
     /// Whether cached replies may be used.
     var allowsCache: Bool { past == nil }

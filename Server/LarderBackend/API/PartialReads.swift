@@ -43,7 +43,6 @@ enum BatchReply {
     static func representation(
         _ rows: [Int64],
         _ kind: EntityKind,
-        _ dependencies: Dependencies,
         append: (Int64, inout [UInt8]) throws -> Bool
     ) throws -> Representation {
         var body: [UInt8] = []
@@ -65,6 +64,6 @@ enum BatchReply {
             body.append(identifier: EntityID(kind, row))
         }
         body.append("]}")
-        return Representation(body: body, cacheControl: CachePolicy.revalidate, dependencies: dependencies)
+        return Representation(body: body, cacheControl: CachePolicy.revalidate)
     }
 }

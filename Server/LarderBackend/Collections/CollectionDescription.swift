@@ -32,8 +32,7 @@ enum CollectionDescription {
         ])
         return Representation(
             body: DocumentJSON.encode(root),
-            cacheControl: CachePolicy.revalidate,
-            dependencies: .documents
+            cacheControl: CachePolicy.revalidate
         )
     }
 

@@ -47,7 +47,7 @@ enum CollectionEndpoints {
         let members = names.map { JSONObject.Member(name: $0, value: .string("/\($0)")) }
         let body = DocumentJSON.encode(.object(JSONObject(members)))
         return .representation(
-            Representation(body: body, cacheControl: CachePolicy.revalidate, dependencies: .documents)
+            Representation(body: body, cacheControl: CachePolicy.revalidate)
         )
     }
 
@@ -62,7 +62,6 @@ enum CollectionEndpoints {
                     body: page.body,
                     cacheControl: CachePolicy.revalidate,
                     vary: "Origin",
-                    dependencies: .documents,
                     lines: page.lines
                 )
             }
@@ -81,8 +80,7 @@ enum CollectionEndpoints {
             body: row.json,
             cacheControl: CachePolicy.revalidate,
             vary: "Origin",
-            modified: call.modification(row.updated),
-            dependencies: .documents
+            modified: call.modification(row.updated)
         )
     }
 

@@ -27,7 +27,7 @@ enum BankEndpoints {
                     account.append(to: &body)
                 }
                 ListPage.close(&body, next: nil, previous: nil)
-                return Representation(body: body, cacheControl: CachePolicy.revalidate, dependencies: .bank)
+                return Representation(body: body, cacheControl: CachePolicy.revalidate)
             }
         )
     }
@@ -43,8 +43,7 @@ enum BankEndpoints {
                 return Representation(
                     body: body,
                     cacheControl: CachePolicy.revalidate,
-                    modified: current.modification(account.updated),
-                    dependencies: .bank
+                    modified: current.modification(account.updated)
                 )
             }
         )
@@ -71,7 +70,7 @@ enum BankEndpoints {
                 body.append(ListPage.opening)
                 body.append(items: items.map(\.json))
                 ListPage.close(&body, next: cursors.next, previous: cursors.previous)
-                return Representation(body: body, cacheControl: CachePolicy.revalidate, dependencies: .bank)
+                return Representation(body: body, cacheControl: CachePolicy.revalidate)
             }
         )
     }
@@ -212,7 +211,6 @@ enum BankEndpoints {
             try commit.record(.account, account.row, audience: .user(owner), version: account.version, in: store)
             try commit.record(.transaction, entry, audience: .user(owner), version: 1, in: store)
         }
-        commit.touch(.bank)
         return rows.transfer
     }
 

@@ -32,7 +32,7 @@ enum ChatEndpoints {
                 let page = try store.conversations.appendPage(of: viewer, after: first, limit: limit, to: &body)
                 let next = page.hasMore ? page.rows.last.map { Cursor(.conversations, owner: viewer, row: $0) } : nil
                 ListPage.close(&body, next: next, previous: nil)
-                return Representation(body: body, cacheControl: CachePolicy.revalidate, dependencies: .chat)
+                return Representation(body: body, cacheControl: CachePolicy.revalidate)
             }
         )
     }
@@ -50,8 +50,7 @@ enum ChatEndpoints {
                 return Representation(
                     body: body,
                     cacheControl: CachePolicy.revalidate,
-                    modified: current.modification(version.updated),
-                    dependencies: .chat
+                    modified: current.modification(version.updated)
                 )
             }
         )
@@ -82,7 +81,7 @@ enum ChatEndpoints {
                 body.append(ListPage.opening)
                 body.append(items: items.map(\.json))
                 ListPage.close(&body, next: cursors.next, previous: cursors.previous)
-                return Representation(body: body, cacheControl: CachePolicy.revalidate, dependencies: .chat)
+                return Representation(body: body, cacheControl: CachePolicy.revalidate)
             }
         )
     }
@@ -139,8 +138,7 @@ enum ChatEndpoints {
         return Representation(
             body: body,
             cacheControl: CachePolicy.revalidate,
-            modified: call.modification(version.updated),
-            dependencies: .chat
+            modified: call.modification(version.updated)
         )
     }
 

@@ -50,8 +50,7 @@ enum DocumentationEndpoints {
             body: body,
             mediaType: mediaType,
             cacheControl: CachePolicy.documentation,
-            vary: "Accept, Origin",
-            dependencies: []
+            vary: "Accept, Origin"
         )
     }
 

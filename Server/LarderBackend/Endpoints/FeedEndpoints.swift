@@ -67,8 +67,7 @@ enum FeedEndpoints {
                 if includesProfiles { try appendProfiles(page.authors, from: store, to: &body) }
                 return Representation(
                     body: body,
-                    cacheControl: CachePolicy.feed,
-                    dependencies: includesProfiles ? [.posts, .profiles] : .posts
+                    cacheControl: CachePolicy.feed
                 )
             }
         )
@@ -79,7 +78,7 @@ enum FeedEndpoints {
         let viewer = call.viewer
         return .representation(
             try call.read { store in
-                try BatchReply.representation(rows, .post, .posts) { row, body in
+                try BatchReply.representation(rows, .post) { row, body in
                     try store.posts.append(row, viewer: viewer, to: &body) != nil
                 }
             }
@@ -116,7 +115,7 @@ enum FeedEndpoints {
                     body.append("null")
                 }
                 body.append(UInt8(ascii: "}"))
-                return Representation(body: body, cacheControl: CachePolicy.feed, dependencies: .posts)
+                return Representation(body: body, cacheControl: CachePolicy.feed)
             }
         )
     }
@@ -136,8 +135,7 @@ enum FeedEndpoints {
                 return Representation(
                     body: body,
                     cacheControl: CachePolicy.feed,
-                    modified: includesProfiles ? nil : modification(post.version.updated),
-                    dependencies: includesProfiles ? [.posts, .profiles] : .posts
+                    modified: includesProfiles ? nil : modification(post.version.updated)
                 )
             }
         )
@@ -266,8 +264,7 @@ enum FeedEndpoints {
         return Representation(
             body: body,
             cacheControl: CachePolicy.feed,
-            modified: call.modification(post.version.updated),
-            dependencies: .posts
+            modified: call.modification(post.version.updated)
         )
     }
 

@@ -37,8 +37,7 @@ enum ProfileEndpoints {
                 return Representation(
                     body: body,
                     cacheControl: CachePolicy.profile,
-                    vary: "Origin",
-                    dependencies: .profiles
+                    vary: "Origin"
                 )
             }
         )
@@ -58,8 +57,7 @@ enum ProfileEndpoints {
             cacheControl: CachePolicy.profile,
             // `/v1/me` depends on the caller; `/v1/profiles/{id}` does not.
             vary: call.parameters.isEmpty ? "Authorization, Origin" : "Origin",
-            modified: call.modification(version.updated),
-            dependencies: .profiles
+            modified: call.modification(version.updated)
         )
     }
 

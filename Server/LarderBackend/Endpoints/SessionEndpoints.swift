@@ -51,12 +51,10 @@ enum SessionEndpoints {
             if held.isReuse(at: commit.now, grace: world.settings.refreshTokenGrace) {
                 // One of two holders of the token is an attacker, and the server cannot tell which (RFC 9700 §4.14.2).
                 try store.sessions.delete(held.session)
-                world.authenticator.forgetAll()
                 return (nil, held.session)
             }
             if let expires = held.expires, commit.now >= expires { return (nil, nil) }
             try store.sessions.exchange(held, for: tokens.grant, at: commit.now)
-            world.authenticator.forgetAll()
             return (try tokens.json(user: held.user, store), nil)
         }
         if let ended { world.live.end(session: ended) }
@@ -76,10 +74,7 @@ enum SessionEndpoints {
         let world = call.world
         // Developer tokens are shared and are not revoked: only their channels are closed.
         if !session.isDeveloper {
-            try call.write { store, _ in
-                try store.sessions.delete(session.row)
-                world.authenticator.forgetAll()
-            }
+            try call.write { store, _ in try store.sessions.delete(session.row) }
         }
         world.live.end(session: session.row)
         return .noContent

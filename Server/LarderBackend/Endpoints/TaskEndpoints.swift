@@ -64,7 +64,7 @@ enum TaskEndpoints {
                     next: cursor(start.isBackward ? other : more),
                     previous: cursor(start.isBackward ? more : other)
                 )
-                return Representation(body: body, cacheControl: CachePolicy.revalidate, dependencies: .tasks)
+                return Representation(body: body, cacheControl: CachePolicy.revalidate)
             }
         )
     }
@@ -73,7 +73,7 @@ enum TaskEndpoints {
     private static func batch(_ rows: [Int64], _ call: Call) throws(Problem) -> Answer {
         .representation(
             try call.read { store in
-                try BatchReply.representation(rows, .task, .tasks) { try store.tasks.append($0, to: &$1) != nil }
+                try BatchReply.representation(rows, .task) { try store.tasks.append($0, to: &$1) != nil }
             }
         )
     }
@@ -130,8 +130,7 @@ enum TaskEndpoints {
         return Representation(
             body: body,
             cacheControl: CachePolicy.revalidate,
-            modified: call.modification(version.updated),
-            dependencies: .tasks
+            modified: call.modification(version.updated)
         )
     }
 

@@ -37,7 +37,6 @@ final class Representation: Sendable {
     let full: PreparedResponse
     let entityTag: EntityTag
     let lastModified: WallTime?
-    let dependencies: Dependencies
     /// Whether the representation may be cached: not while its `Last-Modified` is pending.
     let isReusable: Bool
     private let mediaType: StaticString
@@ -61,7 +60,6 @@ final class Representation: Sendable {
     /// - Parameters:
     ///   - modified: when the resource last changed; nil if that does not identify its state (the removal of a list item does
     ///     not update it).
-    ///   - dependencies: the parts of the state that invalidate this representation when they change.
     ///   - lines: further field lines; the entity tag covers them.
     init(
         body: [UInt8],
@@ -69,7 +67,6 @@ final class Representation: Sendable {
         cacheControl: StaticString,
         vary: StaticString = "Authorization, Origin",
         modified: Modification? = nil,
-        dependencies: Dependencies,
         lines: [UInt8] = []
     ) {
         let tagged = lines.isEmpty ? body : body + lines
@@ -77,7 +74,6 @@ final class Representation: Sendable {
         self.lines = lines
         isReusable = modified?.isSettled ?? true
         lastModified = modified?.date
-        self.dependencies = dependencies
         self.mediaType = mediaType
         self.cacheControl = cacheControl
         self.vary = vary

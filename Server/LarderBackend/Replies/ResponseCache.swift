@@ -1,10 +1,10 @@
 import LarderCoding
 import Synchronization
 
-/// Cached replies to reads; each is valid until one of its dependencies changes.
+/// Cached replies to reads; each is valid until the next commit.
 ///
-/// An entry carries the stamp of the state that it was built from, taken while that state was locked. It is served only while
-/// the stamp is current, so a reply older than the last acknowledged write cannot be served (`CommitStamp`). Bounded by bytes;
+/// An entry carries the stamp of the state that it was built from, taken before that state was read. It is served only while
+/// the stamp is current, so a reply older than the last acknowledged write cannot be served (`World.stamp`). Bounded by bytes;
 /// evicts with the CLOCK algorithm. Safe from any thread; no callback runs under the lock.
 final class ResponseCache: Sendable {
     /// The identity of a read: the viewer and the target.
@@ -47,25 +47,22 @@ final class ResponseCache: Sendable {
     }
 
     private let state = Mutex(State())
-    private let stamp: CommitStamp
     /// The maximum size of all entries in bytes of heads and bodies. 0 disables the cache.
     let bytesMaximum: Int
 
-    init(stamp: CommitStamp, bytesMaximum: Int) {
-        self.stamp = stamp
-        self.bytesMaximum = bytesMaximum
-    }
+    init(bytesMaximum: Int) { self.bytesMaximum = bytesMaximum }
 
     var isEnabled: Bool { bytesMaximum > 0 }
 
-    func find(_ key: Key) -> Representation? {
+    /// The reply that was built from the state with this stamp.
+    func find(_ key: Key, stamp: UInt64) -> Representation? {
         state.withLock { state in
             guard let slot = state.index[key] else {
                 state.misses &+= 1
                 return nil
             }
             let representation = state.entries[slot].representation
-            guard state.entries[slot].stamp == stamp.value(of: representation.dependencies) else {
+            guard state.entries[slot].stamp == stamp else {
                 state.misses &+= 1
                 return nil
             }
@@ -81,7 +78,7 @@ final class ResponseCache: Sendable {
         }
     }
 
-    /// Stores a reply that was built while the state with this stamp was locked.
+    /// Stores a reply that was built after the stamp was taken.
     func store(_ representation: Representation, for key: Key, stamp: UInt64) {
         let cost = representation.byteCount
         guard cost <= bytesMaximum / 4 else { return }

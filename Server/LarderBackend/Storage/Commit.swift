@@ -6,7 +6,6 @@ struct Commit {
     /// The timestamp of everything that the transaction writes.
     let now: WallTime
     private(set) var changes: [ChangeRow] = []
-    private(set) var touched: Dependencies = []
 
     init(now: WallTime) { self.now = now }
 
@@ -38,9 +37,5 @@ struct Commit {
                 version: version
             )
         )
-        touched.formUnion(Dependencies(kind))
     }
-
-    /// Marks a part of the state as changed that is not in the change feed.
-    mutating func touch(_ dependencies: Dependencies) { touched.formUnion(dependencies) }
 }

@@ -10,7 +10,6 @@ extension World {
     package func rememberHistory() throws(Problem) {
         do {
             try store.withLock { confined in
-                settle(&confined)
                 if confined.history == nil {
                     confined.history = try StateHistory(confined.store.database, from: commitCount, at: clock.now)
                 }
@@ -25,7 +24,6 @@ extension World {
     ) throws(Problem) -> Result {
         do {
             return try store.withLock { confined in
-                settle(&confined)
                 guard let history = confined.history else { return try body(confined.store) }
                 let store = confined.store
                 return try history.asItWas(limit, now: clock.now, newest: commitCount) { try body(store) }
@@ -44,8 +42,7 @@ extension World {
     package func image() throws(Problem) -> DatabaseImage {
         do {
             return try store.withLock { confined in
-                settle(&confined)
-                return try confined.store.database.image()
+                try confined.store.database.image()
             }
         } catch { throw Self.problem(error) }
     }
@@ -63,7 +60,6 @@ extension World {
             try store.branch(newInstance())
             let confined = Confined(store: store)
             try self.store.withLock { current in
-                settle(&current)
                 var next = confined
                 next.origins = current.origins
                 // The lagging replica now lags behind the new state.
@@ -79,10 +75,8 @@ extension World {
                 let collections = try current.store.documents.collections()
                 names.withLock { $0 = collections }
                 isCollections.store(!collections.isEmpty, ordering: .releasing)
-                stamp.raise(.all)
+                invalidateReplies()
                 cache.removeAll()
-                authenticator.forgetAll()
-                authenticator.forgetHandles()
             }
             live.endAll()
         } catch { throw Self.problem(error) }
@@ -99,7 +93,6 @@ extension World {
         let instance = newInstance()
         do {
             return try store.withLock { confined in
-                settle(&confined)
                 let ended = try confined.store.beginAnew(instance)
                 // Live channels stay open; the next event has a token of the new history.
                 live.continueHistory(as: instance)

@@ -18,10 +18,8 @@ package final class World: Sendable {
     package let clock: WorldClock
     package let seed: UInt64
     package let images: ImageCatalogue
-    package let stamp = CommitStamp()
     let cache: ResponseCache
     package let live = LiveHub()
-    package let authenticator = Authenticator()
     package let keysInFlight = KeysInFlight()
     let limiter: RateLimiter?
     package let hooks: any WorldHooks
@@ -30,9 +28,8 @@ package final class World: Sendable {
     let names: Mutex<[String]>
     let isCollections: Atomic<Bool>
     private let commits = Atomic<Int64>(0)
+    private let stamps = Atomic<UInt64>(0)
     let heartbeat = Mutex<TimerID?>(nil)
-    /// Whether commits wait for a disk, so that sharing commits pays.
-    private let groupsCommits: Bool
 
     /// `@unchecked Sendable`: a store is made in `init` or `replace`, put behind the mutex there, and from then on only ever
     /// reached by the closures that the methods here and in `World+States.swift` run under it. Nothing of it leaves them, because
@@ -41,13 +38,6 @@ package final class World: Sendable {
         var store: Store
         /// The histories that continued the world's origin, which a reset returns to.
         var origins: [UInt64] = []
-        /// Executed writes that wait for their common commit.
-        var batch: [Commit] = []
-        /// Numbers the batches, from 1.
-        var batchNumber = 0
-        /// The last batches whose commit failed, for replies that arrive late.
-        var lost: [(batch: Int, problem: Problem)] = []
-        var replies: [(Exchange, Reply)] = []
         var history: StateHistory?
     }
 
@@ -70,8 +60,7 @@ package final class World: Sendable {
         self.clock = clock
         self.images = images
         self.seed = seed
-        groupsCommits = outlivesProcess
-        cache = ResponseCache(stamp: stamp, bytesMaximum: settings.responseCacheBytesMaximum)
+        cache = ResponseCache(bytesMaximum: settings.responseCacheBytesMaximum)
         limiter = settings.rateLimit.map { RateLimiter(quota: $0, window: settings.rateWindow) }
         self.hooks = hooks
         var source = outlivesProcess ? InstanceSource.system : .seeded(SeededGenerator(seed: seed))
@@ -126,10 +115,7 @@ package final class World: Sendable {
     /// - Throws: the problem that `body` throws, or `storage-unavailable` if the database fails.
     func read<Result: Sendable>(_ body: (Store) throws -> Result) throws(Problem) -> Result {
         do {
-            return try store.withLock { confined in
-                settle(&confined)
-                return try body(confined.store)
-            }
+            return try store.withLock { try body($0.store) }
         } catch {
             throw Self.problem(error)
         }
@@ -139,129 +125,37 @@ package final class World: Sendable {
     ///
     /// - Throws: the problem that `body` throws, or `storage-unavailable` if the database fails.
     func write<Result: Sendable>(_ body: (Store, inout Commit) throws -> Result) throws(Problem) -> Result {
+        try commit(body).result
+    }
+
+    /// As `write`; returns also the number of the commit.
+    func commit<Result: Sendable>(
+        _ body: (Store, inout Commit) throws -> Result
+    ) throws(Problem) -> (result: Result, number: Int64) {
         do {
             return try store.withLock { confined in
-                settle(&confined)
                 let store = confined.store
                 var commit = Commit(now: clock.now)
                 let result = try store.database.transaction { try body(store, &commit) }
-                announce(commit, &confined)
-                return result
+                return (result, announce(commit, &confined))
             }
         } catch {
             throw Self.problem(error)
         }
-    }
-
-    /// As `write`, for a request: its commit may be shared with other requests of the same turn of the loop. The reply must be
-    /// passed to `holdUntilCommitted`.
-    ///
-    /// - Returns: the result of `body`, the number that the commit has or will have, and the batch in which it waits.
-    func writeForReply<Result: Sendable>(
-        _ body: (Store, inout Commit) throws -> Result
-    ) throws(Problem) -> (Result, commit: Int64, batch: Int?) {
-        // A live event shows the state at its own commit, so the commit cannot be shared.
-        guard groupsCommits, live.readerCount == 0 else {
-            let result = try write(body)
-            return (result, commitCount, nil)
-        }
-        do {
-            return try store.withLock { confined in
-                let store = confined.store
-                if confined.batch.isEmpty {
-                    try store.database.begin()
-                    confined.batchNumber += 1
-                }
-                var commit = Commit(now: clock.now)
-                do {
-                    let result = try store.database.transaction { try body(store, &commit) }
-                    confined.batch.append(commit)
-                    return (result, commitCount + Int64(confined.batch.count), confined.batchNumber)
-                } catch {
-                    if confined.batch.isEmpty {
-                        // The batch is empty: there is nothing to commit.
-                        store.database.rollBack()
-                    } else {
-                        // A rejection is sent at once and describes the state that it saw, so that state is committed first. If
-                        // the disk ended the whole transaction, the waiting replies fail now.
-                        settle(&confined)
-                    }
-                    throw error
-                }
-            }
-        } catch {
-            throw Self.problem(error)
-        }
-    }
-
-    /// How the reply to a write is sent.
-    enum ReplyDisposition {
-        /// It is sent after the batch is committed.
-        case held
-        /// The batch is committed: it can be sent.
-        case free
-        /// The commit failed: this reply is sent instead.
-        case lost(Reply)
-    }
-
-    /// Holds a reply until its batch is committed. Another loop may already have committed it.
-    func holdUntilCommitted(_ reply: Reply, _ exchange: Exchange, batch: Int) -> ReplyDisposition {
-        store.withLock { confined in
-            if confined.batchNumber == batch, !confined.batch.isEmpty {
-                if confined.replies.isEmpty { exchange.loop.atEndOfTurn { [self] in settle() } }
-                confined.replies.append((exchange, reply))
-                return .held
-            }
-            guard let lost = confined.lost.first(where: { $0.batch == batch }) else { return .free }
-            return .lost(rejection(lost.problem, insteadOf: reply))
-        }
-    }
-
-    private func rejection(_ problem: Problem, insteadOf reply: Reply) -> Reply {
-        var rejection = problem.reply
-        rejection.note.owner = self
-        rejection.note.subject = reply.note.subject
-        return rejection
-    }
-
-    /// Commits the pending batch.
-    package func settle() { store.withLock { settle(&$0) } }
-
-    func settle(_ confined: inout Confined) {
-        guard !confined.batch.isEmpty else { return }
-        let (batch, replies) = (confined.batch, confined.replies)
-        confined.batch.removeAll(keepingCapacity: true)
-        confined.replies.removeAll(keepingCapacity: true)
-        do {
-            try confined.store.database.commit()
-            for commit in batch { announce(commit, &confined) }
-            for (exchange, reply) in replies { Self.complete(exchange, reply) }
-        } catch {
-            let problem = Self.problem(error)
-            // As many batches as other loops can lag behind.
-            confined.lost = confined.lost.suffix(255) + [(confined.batchNumber, problem)]
-            for (exchange, reply) in replies { Self.complete(exchange, rejection(problem, insteadOf: reply)) }
-        }
-    }
-
-    /// Sends a reply that waited for its commit. If the exchange has an interceptor, through the loop's mailbox, because the
-    /// interceptor may need the store, which is locked here.
-    private static func complete(_ exchange: Exchange, _ reply: Reply) {
-        guard exchange.interceptor != nil else { return exchange.complete(reply) }
-        exchange.loop.execute { exchange.complete(reply) }
     }
 
     /// Runs while the store is still locked, so that announcements are in commit order, and a client that has the reply cannot
     /// be served an older state.
-    private func announce(_ commit: Commit, _ confined: inout Confined) {
+    private func announce(_ commit: Commit, _ confined: inout Confined) -> Int64 {
         let number = commits.add(1, ordering: .relaxed).newValue
         if let history = confined.history {
             history.committed(number, at: commit.now)
             if !hooks.readsPast { forget(history, &confined) }
         }
-        stamp.raise(commit.touched)
+        invalidateReplies()
         live.publish(commit.changes, from: confined.store)
         hooks.committed(number)
+        return number
     }
 
     /// No fault reads the past any more, so writes stop recording it.
@@ -273,6 +167,15 @@ package final class World: Sendable {
             // Recording continues, which only costs time; the next commit tries again.
         }
     }
+
+    /// The stamp of the state: a cached reply is valid while it is that of the state from which the reply was made.
+    ///
+    /// It is raised after a commit and before the commit's reply is sent, while the store is still locked: a client whose write was
+    /// acknowledged cannot be served a reply from before it.
+    var stamp: UInt64 { stamps.load(ordering: .acquiring) }
+
+    /// Invalidates all cached replies.
+    package func invalidateReplies() { stamps.add(1, ordering: .releasing) }
 
     /// The number of committed transactions since the world was made.
     package var commitCount: Int64 { commits.load(ordering: .relaxed) }

@@ -1,5 +1,4 @@
 package import LarderEngine
-package import LarderTime
 
 /// The connection of a world to its control plane.
 ///
@@ -25,21 +24,6 @@ package protocol WorldHooks: AnyObject, Sendable {
 
     /// A filter that only records the frames of a live channel; nil when frames are not recorded.
     func frameRecorder(for world: World, opening: Request, viewer: Int64) -> (any LiveFilter)?
-
-    /// A recorder for byte-identical repeats of an exchange; nil when exchanges are not recorded.
-    ///
-    /// - Parameter extra: field lines that the reply has in addition to those of `reply`.
-    func repeatRecorder(
-        of request: Request,
-        _ reply: PreparedResponse,
-        extra: [UInt8],
-        viewer: Int64
-    ) -> (any RepeatRecorder)?
-}
-
-/// Records exchanges that repeat an earlier one byte for byte.
-package protocol RepeatRecorder: AnyObject, Sendable {
-    func record(_ exchange: RepeatedExchange, at time: WallTime)
 }
 
 /// How a page of the change feed is answered.

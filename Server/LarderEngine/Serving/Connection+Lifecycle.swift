@@ -90,9 +90,7 @@ extension Connection {
         case .tunnel: closeAfterOutput()
         case .http:
             // Requests that have begun to arrive or are being answered get their reply; other connections are idle.
-            if held != nil {
-                closesAfterOutput = true
-            } else if pendingReply == nil, output.isEmpty, !reader.isInside, !mustResume {
+            if pendingReply == nil, output.isEmpty, !reader.isInside, !mustResume {
                 close()
             }
         }

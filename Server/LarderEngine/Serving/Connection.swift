@@ -48,8 +48,6 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     /// Whether the loop will process pending requests in its next turn.
     var isResuming = false
     var output = Output()
-    /// Replies that are written with those of the turn's other connections (`EventLoop.holdsWrites`).
-    var held: WriteBuffer?
     var pendingReply: PendingReply?
     var exchangeCount = 0
     /// Whether the current request already has its number, because its head was passed to the handler.
@@ -120,7 +118,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     /// Takes bytes that are not encrypted.
     func take(_ bytes: Span<UInt8>) {
         switch mode {
-        case .http: if !repeatReply(to: bytes) { received(bytes) }
+        case .http: received(bytes)
         case .webSocket(let channel): channel.received(bytes)
         case .eventStream: return
         case .tunnel(let upstream): pass(bytes, to: upstream)
@@ -136,8 +134,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         loop.scratch.removeAll()
         process(bytes, &consumed)
         if consumed < bytes.count, !isClosed { unread.append(bytes.extracting(consumed..<bytes.count)) }
-        // Reading is the last event of a connection in a turn: nothing can be written before the held output.
-        afterProcessing(mayHold: true)
+        afterProcessing()
     }
 
     /// Continues with pending input.
@@ -174,20 +171,12 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     }
 
     /// Writes the collected bytes.
-    ///
-    /// - Parameter mayHold: whether they may be held until the turn's other requests are answered.
-    func afterProcessing(mayHold: Bool = false) {
+    func afterProcessing() {
         guard !isClosed else { return }
         if !loop.scratch.isEmpty {
             // Taken out and put back, so that the buffer always has one owner and is never copied.
             var fresh = WriteBuffer()
             swap(&fresh, &loop.scratch)
-            if mayHold, isHoldable(fresh) {
-                held = consume fresh
-                loop.scratch = loop.takeBuffer()
-                loop.hold(self)
-                return
-            }
             noteWriting()
             let outcome = output.write(fresh, to: descriptor)
             fresh.removeAll()
@@ -210,7 +199,8 @@ final class Connection: DescriptorUser, @unchecked Sendable {
 
     // MARK: Replies
 
-    private func answer(_ request: consuming Request) {
+    private func answer(_ request: Request) {
+        var request = request
         if !isAnnounced { exchangeCount += 1 }
         request.wasAnnounced = isAnnounced
         isAnnounced = false
@@ -221,16 +211,10 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         request.isSecure = output.tls != nil
         // The loop's own time is updated once per turn: sufficient for deadlines, too coarse for records.
         let started = loop.handler.wantsRecords ? loop.configuration.monotonic.uptime : loop.now
-        pendingReply = PendingReply(request: copy request, started: started)
+        pendingReply = PendingReply(request: request, started: started)
         let exchange = Exchange(loop: loop, connection: self, index: exchangeCount)
         guard let reply = loop.handler.handle(request, exchange) else { return }
         write(reply)
-        if let repeatable = reply.repeatable, case .prepared(let prepared, let extra) = reply.content,
-            reply.date == nil,
-            !closesAfterOutput
-        {
-            loop.repeatableReplies.keep(prepared, extra: extra, to: request, repeatable, loop.date)
-        }
     }
 
     /// Answers a kept exchange. Has no effect on other exchanges or on one that is already answered.
@@ -238,9 +222,8 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         guard pendingReply != nil, index == exchangeCount, !isClosed else { return }
         loop.scratch.removeAll()
         write(reply)
-        // Requests that were read already are answered directly: their replies must not be written before a held one.
-        afterProcessing(mayHold: unread.isEmpty)
-        if held == nil { process() }
+        afterProcessing()
+        process()
     }
 
     private func write(_ reply: Reply) {
@@ -330,27 +313,6 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     }
 
     // MARK: Writing
-
-    /// Whether other connections have requests in this turn too, and the output is small.
-    private func isHoldable(_ fresh: borrowing WriteBuffer) -> Bool {
-        guard loop.holdsWrites, output.isEmpty, !closesAfterOutput, case .http = mode else { return false }
-        return fresh.count <= Output.copiedBytesMaximum
-    }
-
-    /// Writes the held output.
-    ///
-    /// - Returns: the buffer, for reuse.
-    func writeHeld() -> WriteBuffer? {
-        guard var fresh = held.take() else { return nil }
-        guard !isClosed else { return nil }
-        noteWriting()
-        let outcome = output.write(fresh, to: descriptor)
-        fresh.removeAll()
-        afterWriting(outcome)
-        updateDeadline()
-        setInterest()
-        return fresh
-    }
 
     func flush() {
         isDirty = false

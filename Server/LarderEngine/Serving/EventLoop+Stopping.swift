@@ -15,7 +15,6 @@ extension EventLoop {
     func end() {
         registration = nil
         listener = nil
-        repeatableReplies = RepeatableReplyCache()
         for pool in pools { pool.end() }
         pools = []
         poller.forget(wakeUp.descriptor)

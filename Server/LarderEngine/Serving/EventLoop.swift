@@ -50,7 +50,6 @@ package final class EventLoop: @unchecked Sendable {
     private var resuming: [Connection] = []
     /// Jobs from the mailbox that have not run, the next one last.
     var jobs: [Job] = []
-    private var endOfTurn: [@Sendable () -> Void] = []
     var registration: ManualClock.Registration?
     var nextSweep = MonotonicTime(nanoseconds: 0)
     var isListening = false
@@ -64,22 +63,13 @@ package final class EventLoop: @unchecked Sendable {
     private(set) var date = DateField()
     /// Used by the connection that is being read.
     let readBuffer = ReadBuffer(byteCount: 64 << 10)
-    var repeatableReplies = RepeatableReplyCache()
     /// The maximum idle time between exchanges, in nanoseconds.
     let idleNanoseconds: Int64
     /// Used by the connection that is being written, so that idle connections hold no buffer.
     var scratch = WriteBuffer()
-    /// Whether replies, and requests to other servers, are held until the turn's other events or jobs are processed and are then
-    /// written together: a peer that waits for many is woken once, and each wake-up costs as much as building a page.
-    private(set) var holdsWrites = false
-    private var held: [Connection] = []
-    private var heldUpstream: [UpstreamConnection] = []
     /// Used by the connection to another server that is being read.
     var responseEvents: [ResponseReader.Event] = []
-    private var spareBuffers: [WriteBuffer] = []
 
-    /// The maximum number of replies that are written together, of up to 64 KiB each.
-    private static let heldMaximum = 64
     /// The maximum number of jobs in a turn, so that connections are served in between.
     private static let jobsMaximum = 64
 
@@ -181,14 +171,8 @@ package final class EventLoop: @unchecked Sendable {
     @discardableResult private func serveOnce(timeout: Int32) -> Int {
         let count = poller.wait(timeout: timeout)
         turn()
-        holdsWrites = count > 1
         for index in 0..<count { serve(poller.event(index)) }
-        // Written before jobs that may wait for a disk. The replies that these complete are written together after the last of them.
-        writeHeld()
-        finishTurn()
         runJobs()
-        holdsWrites = false
-        writeHeld()
         resumeConnections()
         for job in timers.takeDue(now) { job() }
         if now >= nextSweep { sweep() }
@@ -239,7 +223,7 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     func timeout() -> Int32 {
-        if !endOfTurn.isEmpty || !resuming.isEmpty || !jobs.isEmpty { return 0 }
+        if !resuming.isEmpty || !jobs.isEmpty { return 0 }
         if mailbox.withLock({ !$0.jobs.isEmpty }) { return 0 }
         var next = userCount == 0 ? nil : Optional(nextSweep)
         if let timer = timers.next { next = min(next ?? timer, timer) }
@@ -249,19 +233,6 @@ package final class EventLoop: @unchecked Sendable {
         }
         guard left < .max else { return -1 }
         return Int32(clamping: max(0, left / 1_000_000 + 1))
-    }
-
-    /// Runs a job when all events of the current turn are processed. On the loop's thread only.
-    package func atEndOfTurn(_ job: @escaping @Sendable () -> Void) {
-        precondition(isCurrent, "atEndOfTurn must be called on the loop's thread.")
-        endOfTurn.append(job)
-    }
-
-    private func finishTurn() {
-        guard !endOfTurn.isEmpty else { return }
-        let jobs = endOfTurn
-        endOfTurn.removeAll(keepingCapacity: true)
-        for job in jobs { job() }
     }
 
     private func runJobs() {
@@ -275,10 +246,7 @@ package final class EventLoop: @unchecked Sendable {
         while left > 0, let job = jobs.popLast() {
             left -= 1
             switch job {
-            case .run(let body, _):
-                // It may take long: the replies of the jobs before it do not wait for it.
-                writeHeld()
-                body()
+            case .run(let body, _): body()
             case .reply(let reply, let connection, let index): connection.complete(index, reply)
             }
         }
@@ -331,33 +299,6 @@ package final class EventLoop: @unchecked Sendable {
         users[Int(descriptor)] = nil
         userCount -= 1
         poller.forget(descriptor)
-    }
-
-    /// Holds a connection's output until the end of the turn's events.
-    func hold(_ connection: Connection) {
-        held.append(connection)
-        if held.count == Self.heldMaximum { writeHeld() }
-    }
-
-    /// An empty buffer; `writeHeld` returns one for each held connection.
-    func takeBuffer() -> WriteBuffer { spareBuffers.popLast() ?? WriteBuffer() }
-
-    /// Holds the request of a connection to another server until the end of the turn's events.
-    func hold(_ connection: UpstreamConnection) { heldUpstream.append(connection) }
-
-    private func writeHeld() {
-        // A connection that fails starts the next waiting request, which may be held too.
-        var index = 0
-        while index < heldUpstream.count {
-            heldUpstream[index].writeHeld()
-            index += 1
-        }
-        heldUpstream.removeAll(keepingCapacity: true)
-        guard !held.isEmpty else { return }
-        for connection in held {
-            if let buffer = connection.writeHeld() { spareBuffers.append(buffer) }
-        }
-        held.removeAll(keepingCapacity: true)
     }
 
     /// Processes a connection's pending requests in the next turn, after other connections.

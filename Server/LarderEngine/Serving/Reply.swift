@@ -19,9 +19,6 @@ package struct Reply: Sendable {
     package var date: [UInt8]?
     /// Data of the handler that is returned with the record of the exchange.
     package var note = ExchangeNote()
-    /// Set if the reply is also valid for byte-identical requests. Only used for prepared replies that the handler returns
-    /// directly.
-    package var repeatable: (any RepeatableReply)?
 
     package init(_ content: Content) { self.content = content }
 

@@ -120,7 +120,12 @@ final class UpstreamConnection {
         hasResponse = false
         output = ByteQueue()
         output.append(exchange.request.bytes)
-        if loop.holdsWrites { loop.hold(self) } else { flush() }
+        if isReused, !exchange.request.isIdempotent {
+            // A connection that the server has closed meanwhile must not take a request that cannot be sent again.
+            read()
+            guard !isClosed, self.exchange != nil else { return }
+        }
+        flush()
     }
 
     // MARK: Writing
@@ -176,9 +181,6 @@ final class UpstreamConnection {
         if let client, client.output.waitingBytes < Self.tunnelBytesMaximum { wanted.insert(.read) }
         watch(wanted)
     }
-
-    /// Writes a request that was held.
-    func writeHeld() { if !isClosed { flush() } }
 
     private func flush() {
         switch tls?.flush({ SystemCall.send(descriptor, $0, from: $1) }) {

@@ -145,13 +145,7 @@ final class ControlPlane: ExchangeHandler {
 
     private func handle(_ request: Request, _ exchange: Exchange, _ world: World, isAddressedByPath: Bool) -> Reply? {
         if !isAddressedByPath, world.isUntouched(request.path) {
-            // A log needs a line for every exchange, and another world the time of its last use.
-            return answer(
-                request,
-                exchange,
-                world,
-                Conditions(mayRepeat: log == nil && world.id == worlds.main.id)
-            )
+            return answer(request, exchange, world, Conditions())
         }
         let facts = facts(request, in: world)
         let decisions = world.control.faults.decide(
@@ -244,7 +238,7 @@ final class ControlPlane: ExchangeHandler {
 
     func handle(of user: Int64, in world: World) -> String? {
         guard user > 0 else { return nil }
-        return world.authenticator.handle(of: user, in: world)
+        return Authenticator.handle(of: user, in: world)
     }
 
     // MARK: Replies

@@ -46,48 +46,7 @@ final class Journal: Sendable {
 
     var isEnabled: Bool { capacity > 0 }
 
-    /// The part of an entry that is the same for all repeats of a request.
-    struct Template: Sendable {
-        fileprivate let slot: JournalSlot
-        fileprivate let requestHead: [UInt8]
-        fileprivate let replyHead: [UInt8]
-
-        /// - Parameter extra: field lines that the reply has besides the prepared ones.
-        init(_ request: Request, _ prepared: PreparedResponse, extra: [UInt8], user: Int64) {
-            requestHead = request.head
-            replyHead = extra.isEmpty ? prepared.head : prepared.head + extra
-            var slot = JournalSlot(
-                at: WallTime(seconds: 0),
-                started: MonotonicTime(nanoseconds: 0),
-                ended: MonotonicTime(nanoseconds: 0),
-                startedInWorld: MonotonicTime(nanoseconds: 0),
-                endedInWorld: MonotonicTime(nanoseconds: 0)
-            )
-            slot.headCount = Int32(requestHead.count)
-            slot.status = Int32(prepared.status.code)
-            slot.peer = request.peer.host
-            slot.user = user
-            slot.bodyBytes = prepared.body.count
-            slot.bytesSavedByCoding = prepared.bytesSavedByCoding
-            self.slot = slot
-        }
-    }
-
     // MARK: Writing
-
-    /// Adds an exchange that repeats an earlier one. The world's clock follows the server's.
-    func append(_ exchange: RepeatedExchange, like template: Template, at: WallTime, connection: Int) {
-        var slot = template.slot
-        slot.at = at
-        slot.started = exchange.started
-        slot.ended = exchange.ended
-        slot.startedInWorld = exchange.started
-        slot.endedInWorld = exchange.ended
-        slot.exchangeIndex = Int32(truncatingIfNeeded: exchange.index)
-        slot.connection = Int32(truncatingIfNeeded: connection)
-        slot.bytesSent = exchange.bytesSent
-        write(slot, template.replyHead, exchange.ended) { state, _ in Self.put(template.requestHead, &state) }
-    }
 
     /// Adds an exchange and calls the observers, which may read the journal but must not block.
     ///

@@ -115,17 +115,6 @@ package final class WorldControl: WorldHooks {
         return FrameFilter(LiveFault(), nil, world: world, opening: opening, subject: viewer)
     }
 
-    package func repeatRecorder(
-        of request: Request,
-        _ reply: PreparedResponse,
-        extra: [UInt8],
-        viewer: Int64
-    ) -> (any RepeatRecorder)? {
-        guard journal.isEnabled else { return nil }
-        let template = Journal.Template(request, reply, extra: extra, user: viewer)
-        return JournalRepeatRecorder(journal, connections, template)
-    }
-
     // MARK: Commits
 
     /// Called while the store is locked: observers must only hand the number on.
@@ -141,24 +130,6 @@ package final class WorldControl: WorldHooks {
     }
 
     func stopObservingCommits(_ id: UInt64) { _ = commitObservers.withLock { $0.removeValue(forKey: id) } }
-}
-
-/// Writes the byte-identical repeats of one exchange to a journal.
-private final class JournalRepeatRecorder: RepeatRecorder {
-    private let journal: Journal
-    private let connections: ConnectionTable
-    private let template: Journal.Template
-
-    init(_ journal: Journal, _ connections: ConnectionTable, _ template: Journal.Template) {
-        self.journal = journal
-        self.connections = connections
-        self.template = template
-    }
-
-    func record(_ exchange: RepeatedExchange, at time: WallTime) {
-        let connection = connections.index(of: exchange.connection, now: exchange.ended)
-        journal.append(exchange, like: template, at: time, connection: connection)
-    }
 }
 
 extension World {

@@ -285,7 +285,7 @@ final class WorldRegistry: Sendable {
         world.live.endAll()
         world.clock.end()
         // Afterwards: repeatable replies of the world become invalid, and further requests are told that it does not exist.
-        world.stamp.raise(.all)
+        world.invalidateReplies()
     }
 
     // MARK: Names

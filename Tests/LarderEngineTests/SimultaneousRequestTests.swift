@@ -49,8 +49,8 @@ private final class Notebook: ExchangeHandler {
     }
 }
 
-@Suite("Held writes", .oneMinute)
-struct HeldWriteTests {
+@Suite("Simultaneous requests", .oneMinute)
+struct SimultaneousRequestTests {
     @Test(arguments: EngineTests.pollers)
     func `simultaneous requests are answered on their own connections and in order`(poller: PollerChoice)
         async throws
@@ -58,7 +58,6 @@ struct HeldWriteTests {
         let notebook = Notebook()
         try await EchoHandler.serve(notebook, { $0.poller = poller }) { server in
             let port = server.address.port
-            // More than the maximum that is held, of each kind.
             let clients = try (0..<150).map { _ in try RawClient(port: port) }
             for client in clients { try client.send("GET /hello HTTP/1.1\r\nHost: h\r\n\r\n") }
             for client in clients { #expect(try await client.reply().status == 200) }
@@ -130,7 +129,7 @@ struct HeldWriteTests {
         }
     }
 
-    @Test func `a closed connection does not affect held replies, and each delivered reply has a record`() async throws
+    @Test func `a closed connection does not affect other replies, and each delivered reply has a record`() async throws
     {
         let notebook = Notebook()
         try await EchoHandler.serve(notebook) { server in
@@ -165,7 +164,6 @@ struct HeldWriteTests {
             let isReceived = Signal()
             defer { isReceived.set() }
             try server.holdingLoop {
-                // With another event the turn holds writes.
                 try other.send("GET /other HTTP/1.1\r\nHost: h\r\n\r\n")
                 exchange.complete(.response(Response(status: .noContent)))
                 server.loops[0].execute { isReceived.wait() }

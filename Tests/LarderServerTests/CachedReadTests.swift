@@ -6,8 +6,8 @@ import LarderTime
 import TestSupport
 import Testing
 
-@Suite("Repeated reads", .oneMinute)
-struct RepeatableReadTests {
+@Suite("Cached reads", .oneMinute)
+struct CachedReadTests {
     /// The requests that are repeated byte for byte.
     private static let reads: [(target: String, handle: String?)] = [
         ("/v1/feed?limit=5", nil), ("/v1/feed?limit=5", "ana"), ("/v1/feed?limit=5", "person2"),
@@ -17,10 +17,10 @@ struct RepeatableReadTests {
     ]
 
     @Test(arguments: 1...6)
-    func `runs with and without repeatable replies have equal bytes and journals`(seed: UInt64)
+    func `runs with and without the response cache have equal bytes and journals`(seed: UInt64)
         async throws
     {
-        // Two equal worlds; one of them never repeats replies.
+        // Two equal worlds; one of them caches no replies.
         let kept = try Scene()
         let anew = try Scene { $0.settings.responseCacheBytesMaximum = 0 }
         var generator = SeededGenerator(seed: seed)
