@@ -58,7 +58,6 @@ let dashboard = [
 
 let package = Package(
     name: "larder",
-    platforms: [.macOS(.v15)],
     products: [
         .executable(name: "larder-server", targets: ["larder-server"]),
         .executable(name: "larder", targets: ["LarderCommand"]),

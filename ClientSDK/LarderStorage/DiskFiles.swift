@@ -1,11 +1,6 @@
+import Glibc
 package import LarderSQLite
 import LarderTime
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// File operations of the store. Each change is a step of the fault plan, if there is one.
 package struct DiskFiles: Sendable {
@@ -113,17 +108,13 @@ package struct DiskFiles: Sendable {
         defer { close(descriptor) }
         do throws(SQLiteError) {
             try takeRoom(bytes)
-            #if canImport(Darwin)
+            let result = posix_fallocate(descriptor, 0, off_t(bytes))
+            if result == EOPNOTSUPP || result == EINVAL {
                 try writeZeros(bytes, to: descriptor, path)
-            #else
-                let result = posix_fallocate(descriptor, 0, off_t(bytes))
-                if result == EOPNOTSUPP || result == EINVAL {
-                    try writeZeros(bytes, to: descriptor, path)
-                } else if result != 0 {
-                    errno = result
-                    throw Self.error(path)
-                }
-            #endif
+            } else if result != 0 {
+                errno = result
+                throw Self.error(path)
+            }
         } catch {
             unsafe unlink(path)
             throw error
@@ -170,11 +161,7 @@ package struct DiskFiles: Sendable {
     func rename(_ path: String, to other: String) throws(SQLiteError) {
         try step()
         let replaced = faults == nil ? 0 : size(other) ?? 0
-        #if canImport(Darwin)
-            let result = unsafe Darwin.rename(path, other)
-        #else
-            let result = unsafe Glibc.rename(path, other)
-        #endif
+        let result = unsafe Glibc.rename(path, other)
         guard result == 0 else { throw Self.error(path) }
         faults?.giveRoom(replaced)
     }

@@ -1,11 +1,6 @@
+import Glibc
 import LarderTime
 import Synchronization
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// A process lock on a file (`flock`), which the kernel releases when the process ends, also by a crash.
 ///

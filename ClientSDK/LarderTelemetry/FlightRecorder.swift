@@ -1,12 +1,7 @@
+import Glibc
 import LarderCoding
 import LarderTime
 import Synchronization
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// Stores the last events in a file of fixed size, so that they can be read after the process was killed.
 ///

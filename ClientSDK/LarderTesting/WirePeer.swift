@@ -1,12 +1,7 @@
+import Glibc
 package import LarderTLS
 import LarderWebSocket
 import Synchronization
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// A TCP server that sends arbitrary bytes, for tests of failures below HTTP.
 package final class WireServer: Sendable {
@@ -22,11 +17,7 @@ package final class WireServer: Sendable {
     /// - Parameter receiveBufferBytes: the fixed size of the receive buffer of each connection; nil: the system's default, which may
     ///   grow to many megabytes.
     package init(receiveBufferBytes: Int32? = nil) throws {
-        #if canImport(Darwin)
-            let descriptor = socket(AF_INET, SOCK_STREAM, 0)
-        #else
-            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        #endif
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         self.descriptor = descriptor
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -60,11 +51,7 @@ package final class WireServer: Sendable {
     /// Waits for the next connection.
     package func accept() async throws -> WirePeer {
         guard await wait(descriptor, for: POLLIN) else { throw Failure(reason: "no connection was accepted") }
-        #if canImport(Darwin)
-            let peer = Darwin.accept(descriptor, nil, nil)
-        #else
-            let peer = Glibc.accept(descriptor, nil, nil)
-        #endif
+        let peer = Glibc.accept(descriptor, nil, nil)
         guard peer >= 0 else { throw Failure(reason: "accept failed") }
         return WirePeer(peer)
     }
@@ -146,11 +133,7 @@ package final class WirePeer: Sendable {
     package func sendNow(_ bytes: [UInt8]) -> Int { unsafe max(0, bytes.withUnsafeBytes { unsafe trySend($0) }) }
 
     private func trySend(_ bytes: UnsafeRawBufferPointer) -> Int {
-        #if canImport(Darwin)
-            unsafe Darwin.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_DONTWAIT))
-        #else
-            unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
-        #endif
+        unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
     }
 
     /// Reads exactly `count` bytes.

@@ -44,7 +44,6 @@ struct Arguments {
     var tombstoneRetention: Int?
     var isDurable = true
     var usesResponseCache = true
-    var usesPoll = false
     var profile: String?
     var script: String?
     var clock: ClockSetting?
@@ -159,7 +158,6 @@ struct Arguments {
                 tombstoneRetention = try FlagParser.number(name, inline, &rest, 1...31_536_000)
             case "--no-power-loss-safety": isDurable = false
             case "--no-response-cache": usesResponseCache = false
-            case "--poll": usesPoll = true
             case "--profile":
                 let journey = try FlagParser.value(name, inline, &rest)
                 guard Journey(rawValue: journey) != nil else {

@@ -1,11 +1,6 @@
+import Glibc
 import LarderArguments
 import LarderSQLite
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// `larder-server init DIR`: an example of the user's own data.
 enum CollectionExample {

@@ -1,12 +1,7 @@
+import Glibc
 import LarderArguments
 import LarderHTTP
 import LarderHTTPWire
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// A minimal HTTP client for the control plane: one request per connection.
 struct ControlClient {
@@ -61,11 +56,7 @@ struct ControlClient {
 
     private func connected() throws(Failure) -> Int32 {
         var hints = unsafe addrinfo()
-        #if canImport(Darwin)
-            unsafe hints.ai_socktype = SOCK_STREAM
-        #else
-            unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        #endif
+        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         var list: UnsafeMutablePointer<addrinfo>?
         let code = unsafe getaddrinfo(host, String(port), &hints, &list)
         guard code == 0 else {
@@ -75,10 +66,6 @@ struct ControlClient {
         var next = unsafe list
         while let info = unsafe next?.pointee {
             let descriptor = unsafe socket(info.ai_family, info.ai_socktype, 0)
-            #if canImport(Darwin)
-                var on: Int32 = 1
-                unsafe setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &on, socklen_t(MemoryLayout<Int32>.size))
-            #endif
             var limit = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
             for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
                 unsafe setsockopt(descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -92,11 +79,7 @@ struct ControlClient {
 
     /// Returns false if the peer does not take everything.
     private static func send(_ bytes: [UInt8], _ descriptor: Int32) -> Bool {
-        #if canImport(Darwin)
-            let flags: Int32 = 0
-        #else
-            let flags = Int32(MSG_NOSIGNAL)
-        #endif
+        let flags = Int32(MSG_NOSIGNAL)
         var sent = 0
         while sent < bytes.count {
             let count = unsafe bytes.withUnsafeBytes { raw in

@@ -1,12 +1,7 @@
+import Glibc
 import LarderArguments
 import LarderCoding
 import LarderServer
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// A command to a running server: `larder-server clock advance 30`, `larder-server faults add '{…}'`.
 struct ControlCommand {

@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// The limit on open files and sockets (setrlimit(2)).
 enum DescriptorLimit {
@@ -13,11 +9,7 @@ enum DescriptorLimit {
     ///
     /// - Returns: the number of connections that fit.
     static func lift(forConnections count: Int) -> Int {
-        #if canImport(Darwin)
-            let resource = RLIMIT_NOFILE
-        #else
-            let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        #endif
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()
         guard unsafe getrlimit(resource, &limit) == 0 else { return count }
         let wanted = min(UInt64(count) + others, UInt64(limit.rlim_max))

@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// Finds the fixtures of an installed or a built server, from any working directory.
 enum FixtureDirectory {
@@ -28,13 +24,9 @@ enum FixtureDirectory {
 
     /// The path of this executable, with symbolic links resolved; nil if the system does not tell.
     static var executable: String? {
-        #if canImport(Darwin)
-            return CommandLine.arguments.first
-        #else
-            guard let path = unsafe realpath("/proc/self/exe", nil) else { return nil }
-            defer { unsafe free(path) }
-            return unsafe String(cString: path)
-        #endif
+        guard let path = unsafe realpath("/proc/self/exe", nil) else { return nil }
+        defer { unsafe free(path) }
+        return unsafe String(cString: path)
     }
 }
 

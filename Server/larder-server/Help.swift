@@ -97,7 +97,6 @@ enum Help {
         OTHER
           --check-health URL      exit code 0 if the server at URL answers (for containers)
           --no-response-cache     disable the response cache (for measurements)
-          --poll                  use poll(2) instead of epoll
           --version, --help
 
         ENVIRONMENT

@@ -1,3 +1,4 @@
+import Glibc
 import LarderArguments
 import LarderCoding
 import LarderEngine
@@ -6,12 +7,6 @@ import LarderSQLite
 import LarderServer
 import LarderTLS
 import LarderTime
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// The command: parses the arguments, serves until a signal arrives, and stops gracefully.
 @main
@@ -138,7 +133,6 @@ enum Main {
         configuration.server.host = arguments.host
         configuration.server.port = arguments.port
         configuration.server.loops = arguments.loops
-        if arguments.usesPoll { configuration.server.poller = .poll }
         if let limit = arguments.headLimit { configuration.server.headBytesMaximum = limit }
         if let limit = arguments.bodyLimit { configuration.server.bodyBytesMaximum = limit }
         if let limit = arguments.connectionLimit { configuration.server.connectionsMaximum = limit }

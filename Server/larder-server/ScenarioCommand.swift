@@ -1,11 +1,6 @@
+import Glibc
 import LarderArguments
 import LarderServer
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// `larder-server scenarios`: lists the scenarios, or runs a command in them.
 struct ScenarioCommand {

@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// SIGTERM and SIGINT. The handler writes one byte into a pipe, which is async-signal-safe; a separate thread waits for that
 /// byte.
@@ -42,24 +38,16 @@ struct StopSignals: Sendable {
         await withCheckedContinuation { continuation in
             // A separate thread, because the read blocks and the cooperative pool must not be blocked.
             let box = unsafe Unmanaged.passRetained(Box { continuation.resume() }).toOpaque()
-            #if canImport(Darwin)
-                var thread: pthread_t?
-            #else
-                var thread = pthread_t()
-            #endif
+            var thread = pthread_t()
             let result = unsafe pthread_create(
                 &thread,
                 nil,
                 { argument in
                     var byte: UInt8 = 0
                     while unsafe read(StopSignals.pipe.reader, &byte, 1) != 1 {}
-                    #if canImport(Darwin)
+                    if let argument = unsafe argument {
                         unsafe Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body()
-                    #else
-                        if let argument = unsafe argument {
-                            unsafe Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body()
-                        }
-                    #endif
+                    }
                     return nil
                 },
                 box

@@ -1,10 +1,5 @@
 import CSQLite
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// A connection to a SQLite database.
 ///

@@ -1,10 +1,5 @@
 import CSQLite
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// A whole database in an unnamed file, from which any number of in-memory databases can start.
 ///
@@ -100,11 +95,7 @@ package final class DatabaseImage: Sendable {
         // Reserved address space costs nothing until it is written. If it is scarce, a smaller reservation is tried.
         for room in [1 << 30, 64 << 20] {
             let length = (byteCount + room + 0xFFFF) & ~0xFFFF
-            #if canImport(Darwin)
-                let flags = MAP_PRIVATE | MAP_ANON | MAP_NORESERVE
-            #else
-                let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
-            #endif
+            let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
             guard let start = unsafe mmap(nil, length, PROT_READ | PROT_WRITE, flags, -1, 0), unsafe start != MAP_FAILED
             else { continue }
             let protection = PROT_READ | PROT_WRITE
@@ -131,17 +122,9 @@ package final class DatabaseImage: Sendable {
     }
 
     private static func anonymousFile() throws(SQLiteError) -> Int32 {
-        #if os(Linux)
-            let descriptor = unsafe memfd_create("larder-image", UInt32(LARDER_MFD_CLOEXEC))
-            guard descriptor >= 0 else { throw error("a copy of the database") }
-            return descriptor
-        #else
-            var template = Array("/tmp/larder-image-XXXXXX".utf8CString)
-            let descriptor = unsafe mkstemp(&template)
-            guard descriptor >= 0 else { throw error("a copy of the database") }
-            unsafe unlink(template)
-            return descriptor
-        #endif
+        let descriptor = unsafe memfd_create("larder-image", UInt32(LARDER_MFD_CLOEXEC))
+        guard descriptor >= 0 else { throw error("a copy of the database") }
+        return descriptor
     }
 
     private static func error(_ what: String) -> SQLiteError {

@@ -1,11 +1,6 @@
 import CSQLite
+import Glibc
 import Synchronization
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// A SQLite VFS that consults a fault plan before each step and forwards to the system's VFS.
 ///

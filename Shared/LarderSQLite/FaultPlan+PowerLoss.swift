@@ -1,10 +1,5 @@
 import CSQLite
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// Power loss of the machine: everything that was not synced may be lost.
 ///

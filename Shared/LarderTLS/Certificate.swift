@@ -1,10 +1,5 @@
+import Glibc
 package import LarderTime
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// An X.509 certificate (RFC 5280).
 ///

@@ -1,10 +1,5 @@
+import Glibc
 import Synchronization
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// The functions of the system's OpenSSL (1.1.1 or 3), resolved once for the process.
 ///

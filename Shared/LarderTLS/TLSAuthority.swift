@@ -1,10 +1,5 @@
+import Glibc
 package import LarderTime
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// A certificate authority for development and tests. A holder of its key can impersonate any host to clients that trust it.
 package final class TLSAuthority: Sendable {

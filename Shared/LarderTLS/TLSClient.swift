@@ -1,11 +1,6 @@
+import Glibc
 package import LarderTime
 import Synchronization
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// Makes the client's sessions of one `TLSSettings`, and keeps what is needed to resume them.
 ///

@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// Locks of open files (flock(2)): the kernel releases them when the process ends.
 package enum FileLock {

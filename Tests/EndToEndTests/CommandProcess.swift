@@ -1,14 +1,9 @@
 import Foundation
+import Glibc
 import Larder
 import Synchronization
 
 @testable import LarderDemo
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// A child process and its output. It is killed when this object is released, when a task that waits for it is cancelled, and when
 /// the test process ends, also by a signal.
@@ -152,13 +147,8 @@ private enum Spawn {
         errors: Int32? = nil,
         isLeader: Bool = false
     ) throws -> pid_t {
-        #if canImport(Darwin)
-            var actions: posix_spawn_file_actions_t?
-            var attributes: posix_spawnattr_t?
-        #else
-            var actions = unsafe posix_spawn_file_actions_t()
-            var attributes = posix_spawnattr_t()
-        #endif
+        var actions = unsafe posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
         unsafe posix_spawn_file_actions_init(&actions)
         unsafe posix_spawnattr_init(&attributes)
         defer {
@@ -174,14 +164,10 @@ private enum Spawn {
         }
         var flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
         if isLeader { flags |= POSIX_SPAWN_SETPGROUP }
-        #if canImport(Darwin)
-            flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
-        #else
-            // An inherited pipe or listener would keep its peer waiting.
-            for descriptor in openDescriptors where descriptor > STDERR_FILENO {
-                unsafe posix_spawn_file_actions_addclose(&actions, descriptor)
-            }
-        #endif
+        // An inherited pipe or listener would keep its peer waiting.
+        for descriptor in openDescriptors where descriptor > STDERR_FILENO {
+            unsafe posix_spawn_file_actions_addclose(&actions, descriptor)
+        }
         // The child would inherit ignored signals such as SIGPIPE.
         var (all, none) = (sigset_t(), sigset_t())
         unsafe sigfillset(&all)

@@ -1,16 +1,11 @@
 import Foundation
+import Glibc
 import Larder
 import LarderServer
 import TestSupport
 import Testing
 
 @testable import LarderDemo
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// The built `larder-server`: its errors, its output and its end.
 @Suite("larder-server", .oneMinute)

@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// The parsers of foreign bytes, by the names that `make fuzz TARGET=...` takes.
 ///

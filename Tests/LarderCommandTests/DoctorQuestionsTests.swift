@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import LarderEvents
 import LarderTelemetry
 import LarderTime
@@ -6,12 +7,6 @@ import TestSupport
 import Testing
 
 @testable import LarderCommand
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 @Suite("Command: the doctor's five questions", .oneMinute)
 struct DoctorQuestionsTests {

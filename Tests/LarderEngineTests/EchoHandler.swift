@@ -1,15 +1,10 @@
+import Glibc
 import LarderHTTP
 import LarderTime
 import LarderWebSocket
 import Synchronization
 
 @testable import LarderEngine
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// Echoes requests as method, target and body, and WebSocket messages unchanged.
 final class EchoHandler: ExchangeHandler {

@@ -54,7 +54,7 @@ struct EngineTests {
         )
     }
 
-    static let pollers: [PollerChoice] = [.automatic, .poll]
+    static let pollers: [PollerChoice] = [.epoll, .poll]
 
     @Test(arguments: pollers)
     func `pipelined requests in any pieces are answered in order`(poller: PollerChoice) async throws {
@@ -205,7 +205,7 @@ struct EngineTests {
             configuration.monotonic = clock
             configuration.headReadTimeout = .seconds(10)
         }
-        try await serve(.automatic, use) { port, _, server in
+        try await serve(.epoll, use) { port, _, server in
             let client = try RawClient(port: port)
             try client.send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n")
             for piece in 1...3 {
@@ -256,7 +256,7 @@ struct EngineTests {
     }
 
     @Test func `an upgrade with another WebSocket version gets the supported version`() async throws {
-        try await serve(.automatic) { port, _, _ in
+        try await serve(.epoll) { port, _, _ in
             let client = try RawClient(port: port)
             try client.send(
                 """
@@ -300,7 +300,7 @@ struct EngineTests {
     }
 
     @Test func `a connection beyond the limit gets an error reply`() async throws {
-        try await serve(.automatic, { $0.connectionsMaximum = 1 }) { port, _, _ in
+        try await serve(.epoll, { $0.connectionsMaximum = 1 }) { port, _, _ in
             let first = try RawClient(port: port)
             try first.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(try await first.reply().status == 200)
@@ -309,7 +309,7 @@ struct EngineTests {
     }
 
     @Test func `every exchange is recorded once, after its last byte was written`() async throws {
-        try await serve(.automatic) { port, mirror, _ in
+        try await serve(.epoll) { port, mirror, _ in
             let client = try RawClient(port: port)
             for _ in 0..<3 {
                 try client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")

@@ -1,3 +1,4 @@
+import Glibc
 import LarderHTTP
 import LarderTime
 import Synchronization
@@ -5,12 +6,6 @@ import TestSupport
 import Testing
 
 @testable import LarderEngine
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// Counts jobs, and stores the count at which a request was handled.
 private final class JobCount: ExchangeHandler {

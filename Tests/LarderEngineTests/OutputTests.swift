@@ -1,23 +1,14 @@
+import Glibc
 import TestSupport
 import Testing
 
 @testable import LarderEngine
 
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
-
 @Suite("Output", .oneMinute)
 struct OutputTests {
     @Test func `sent bytes are released although the output is never empty`() throws {
         var ends: [Int32] = [0, 0]
-        #if canImport(Darwin)
-            let kind = SOCK_STREAM
-        #else
-            let kind = Int32(SOCK_STREAM.rawValue)
-        #endif
+        let kind = Int32(SOCK_STREAM.rawValue)
         try #require(unsafe socketpair(AF_UNIX, kind, 0, &ends) == 0)
         defer { for end in ends { close(end) } }
         for end in ends { SystemCall.configure(end) }

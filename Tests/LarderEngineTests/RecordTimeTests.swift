@@ -1,3 +1,4 @@
+import Glibc
 import LarderHTTP
 import LarderTime
 import Synchronization
@@ -5,12 +6,6 @@ import TestSupport
 import Testing
 
 @testable import LarderEngine
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 @Suite("The times of a record", .oneMinute)
 struct RecordTimeTests {

@@ -1,13 +1,8 @@
+import Glibc
 import TestSupport
 import Testing
 
 @testable import LarderSQLite
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 @Suite("SQLite", .oneMinute)
 struct DatabaseTests {

@@ -1,13 +1,8 @@
+import Glibc
 import TestSupport
 import Testing
 
 @testable import LarderSQLite
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 @Suite("SQLite: planned faults", .oneMinute)
 struct FaultPlanTests {
@@ -76,25 +71,23 @@ struct FaultPlanTests {
         #expect(try database.integer("SELECT count(*) FROM t") == 1)
     }
 
-    #if os(Linux)
-        @Test func `a second connection to a file does not release the locks of the first`() throws {
-            let directory = try ScratchDirectory()
-            let first = try Database(.file(directory.path + "/db"))
-            try first.execute("CREATE TABLE t (x)")
-            #expect(try first.integer("SELECT count(*) FROM t") == 0)
-            let second = try Database(.file(directory.path + "/db"))
-            let descriptor = unsafe open(directory.path + "/db", O_RDWR)
-            defer { close(descriptor) }
-            // A lock of an open file description conflicts with those of any process, this one too (fcntl(2)).
-            var lock = flock()
-            lock.l_type = Int16(F_WRLCK)
-            lock.l_whence = Int16(SEEK_SET)
-            let getLock: Int32 = 36
-            #expect(unsafe fcntl(descriptor, getLock, &lock) == 0)
-            #expect(lock.l_type != Int16(F_UNLCK))
-            #expect(try second.integer("SELECT count(*) FROM t") == 0)
-        }
-    #endif
+    @Test func `a second connection to a file does not release the locks of the first`() throws {
+        let directory = try ScratchDirectory()
+        let first = try Database(.file(directory.path + "/db"))
+        try first.execute("CREATE TABLE t (x)")
+        #expect(try first.integer("SELECT count(*) FROM t") == 0)
+        let second = try Database(.file(directory.path + "/db"))
+        let descriptor = unsafe open(directory.path + "/db", O_RDWR)
+        defer { close(descriptor) }
+        // A lock of an open file description conflicts with those of any process, this one too (fcntl(2)).
+        var lock = flock()
+        lock.l_type = Int16(F_WRLCK)
+        lock.l_whence = Int16(SEEK_SET)
+        let getLock: Int32 = 36
+        #expect(unsafe fcntl(descriptor, getLock, &lock) == 0)
+        #expect(lock.l_type != Int16(F_UNLCK))
+        #expect(try second.integer("SELECT count(*) FROM t") == 0)
+    }
 
     @Test func `a renamed file counts as moved, and a missing file is not created without the option`() throws {
         let directory = try ScratchDirectory()

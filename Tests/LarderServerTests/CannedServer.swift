@@ -1,11 +1,6 @@
+import Glibc
 import Synchronization
 import TestSupport
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// A server on a free port that reads one request of its only connection, sends chosen bytes, and closes.
 ///
@@ -49,32 +44,20 @@ final class CannedServer: Sendable {
 
     private static func start(_ exchange: Exchange) {
         let argument = unsafe Unmanaged.passRetained(exchange).toOpaque()
-        #if canImport(Darwin)
-            var thread: pthread_t?
-        #else
-            var thread = pthread_t()
-        #endif
+        var thread = pthread_t()
         let result = unsafe pthread_create(
             &thread,
             nil,
             { argument in
-                #if canImport(Darwin)
-                    let exchange = unsafe Unmanaged<Exchange>.fromOpaque(argument).takeRetainedValue()
-                #else
-                    guard let argument = unsafe argument else { return nil }
-                    let exchange = unsafe Unmanaged<Exchange>.fromOpaque(argument).takeRetainedValue()
-                #endif
+                guard let argument = unsafe argument else { return nil }
+                let exchange = unsafe Unmanaged<Exchange>.fromOpaque(argument).takeRetainedValue()
                 CannedServer.serve(exchange)
                 return nil
             },
             argument
         )
         precondition(result == 0, "Starting a thread failed: \(result)")
-        #if canImport(Darwin)
-            if let thread { pthread_detach(thread) }
-        #else
-            pthread_detach(thread)
-        #endif
+        pthread_detach(thread)
     }
 
     private static func serve(_ exchange: Exchange) {

@@ -1,13 +1,8 @@
+import Glibc
 import LarderCoding
 import LarderServer
 import TestSupport
 import Testing
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// A backend that serves collections from files, and requests to it.
 struct CollectionShop {

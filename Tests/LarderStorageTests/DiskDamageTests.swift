@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import LarderTesting
 import LarderTime
 import SDKTestSupport
@@ -6,12 +7,6 @@ import TestSupport
 import Testing
 
 @testable import LarderStorage
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// Files are overwritten, truncated and removed. No call traps, and no read returns a value that was not stored.
 @Suite("Disk store: damage", .oneMinute)
@@ -340,24 +335,22 @@ struct DiskDamageTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: inside) == [])
     }
 
-    #if os(Linux)
-        @Test func `a read-only directory is a typed error, empty or with a store`() throws {
-            let fixture = DiskFixture()
-            do { try fixture.store().put(fixture.entity("1")) }
-            // The superuser may write everywhere, so this thread acts as the user `nobody` meanwhile.
-            guard let symbol = unsafe dlsym(nil, "setfsuid") else { return }
-            let setfsuid = unsafe unsafeBitCast(symbol, to: (@convention(c) (UInt32) -> Int32).self)
-            let isSuperuser = geteuid() == 0
-            unsafe chmod(fixture.directory.path, 0o755)
-            if isSuperuser { _ = setfsuid(65_534) } else { unsafe chmod(fixture.directory.path, 0o500) }
-            defer { if isSuperuser { _ = setfsuid(0) } else { unsafe chmod(fixture.directory.path, 0o700) } }
-            for name in ["", "/inside"] {
-                var configuration = fixture.configuration()
-                configuration.directory += name
-                let error = try #require(throws: DiskError.self) { try DiskStore(configuration) }
-                #expect(error.code == .readOnly, "\(error)")
-                #expect(error.description.contains("needs write access, also to read"), "\(error)")
-            }
+    @Test func `a read-only directory is a typed error, empty or with a store`() throws {
+        let fixture = DiskFixture()
+        do { try fixture.store().put(fixture.entity("1")) }
+        // The superuser may write everywhere, so this thread acts as the user `nobody` meanwhile.
+        guard let symbol = unsafe dlsym(nil, "setfsuid") else { return }
+        let setfsuid = unsafe unsafeBitCast(symbol, to: (@convention(c) (UInt32) -> Int32).self)
+        let isSuperuser = geteuid() == 0
+        unsafe chmod(fixture.directory.path, 0o755)
+        if isSuperuser { _ = setfsuid(65_534) } else { unsafe chmod(fixture.directory.path, 0o500) }
+        defer { if isSuperuser { _ = setfsuid(0) } else { unsafe chmod(fixture.directory.path, 0o700) } }
+        for name in ["", "/inside"] {
+            var configuration = fixture.configuration()
+            configuration.directory += name
+            let error = try #require(throws: DiskError.self) { try DiskStore(configuration) }
+            #expect(error.code == .readOnly, "\(error)")
+            #expect(error.description.contains("needs write access, also to read"), "\(error)")
         }
-    #endif
+    }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Larder
 import LarderTelemetry
 import LarderTime
@@ -7,12 +8,6 @@ import TestSupport
 import Testing
 
 @testable import LarderEvents
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 @Suite("Flight recorder", .oneMinute)
 struct FlightRecorderTests {

@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// A local port that refuses connections and stays reserved while this exists.
 package final class ClosedPort {

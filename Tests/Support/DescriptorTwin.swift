@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// Duplicates of the descriptors of an open file, as a child process has them between fork(2) and exec(2).
 package final class DescriptorTwin {

@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// IPv4 sockets of this machine's loopback address. The caller closes them.
 package enum LoopbackSocket {
@@ -48,11 +44,7 @@ package enum LoopbackSocket {
     }
 
     private static func make() -> Int32 {
-        #if canImport(Darwin)
-            socket(AF_INET, SOCK_STREAM, 0)
-        #else
-            socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        #endif
+        socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     }
 
     private static func loopback(_ port: Int) -> sockaddr_in {

@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// A raw reply.
 package struct RawReply: Sendable {
@@ -55,11 +51,7 @@ package final class RawClient {
     package func send(_ bytes: [UInt8]) throws {
         var sent = 0
         while sent < bytes.count {
-            #if canImport(Darwin)
-                let flags = Int32(MSG_DONTWAIT)
-            #else
-                let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
-            #endif
+            let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
             let count = unsafe bytes.withUnsafeBytes { raw in
                 unsafe Self.send(descriptor, UnsafeRawBufferPointer(rebasing: raw[sent...]), flags)
             }
@@ -88,11 +80,7 @@ package final class RawClient {
     }
 
     private static func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ flags: Int32) -> Int {
-        #if canImport(Darwin)
-            unsafe Darwin.send(descriptor, bytes.baseAddress, bytes.count, flags)
-        #else
-            unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, flags)
-        #endif
+        unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, flags)
     }
 
     /// Resets the connection (RST) when this client is released.

@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// A TCP server whose connections a test reads and writes itself.
 package final class RawServer {

@@ -1,11 +1,6 @@
 import Foundation
+import Glibc
 import LarderArguments
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// The directory of the command: the stores of all accounts, and the last user of each server.
 struct StateDirectory: Sendable {

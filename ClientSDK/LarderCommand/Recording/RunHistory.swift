@@ -1,10 +1,5 @@
+import Glibc
 import Larder
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// The recorded runs of an account: how each ended, its last events, and the totals of all.
 ///

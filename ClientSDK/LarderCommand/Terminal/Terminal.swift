@@ -1,12 +1,7 @@
 import Foundation
+import Glibc
 import Larder
 import LarderCoding
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// The output of the command: results on standard output, notes and errors on standard error.
 struct Terminal: Sendable {

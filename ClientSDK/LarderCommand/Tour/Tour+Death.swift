@@ -1,11 +1,6 @@
 import Foundation
+import Glibc
 import Larder
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// The values of the chapter about a killed process. A child process of the tour stores them.
 enum TourDeath {

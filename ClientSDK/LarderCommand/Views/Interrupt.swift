@@ -1,10 +1,5 @@
 import Dispatch
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// Handles SIGINT and SIGTERM while a view follows changes, so that the command ends normally.
 final class Interrupt {

@@ -40,21 +40,13 @@ extension MemoryGuard {
 extension MemoryGuard {
     /// The system's source: pressure-stall information and control groups on Linux; elsewhere one that is set by hand.
     public static func systemSource() -> any Source {
-        #if os(Linux)
-            LinuxMemorySource()
-        #else
-            ManualSource()
-        #endif
+        LinuxMemorySource()
     }
 
     /// The pressure that the system reports now, and where it was read; nil if the system has no signal. Cost: some reads of files of the
     /// kernel.
     package static func systemPressure() -> (signal: Signal?, explanation: String) {
-        #if os(Linux)
-            let source = LinuxMemorySource()
-            return (source.isWatching ? source.read() : nil, source.explanation)
-        #else
-            return (nil, "This system has no signal.")
-        #endif
+        let source = LinuxMemorySource()
+        return (source.isWatching ? source.read() : nil, source.explanation)
     }
 }

@@ -47,14 +47,10 @@ extension NetworkMonitor {
     /// The system's source and a description of it: netlink on Linux. Without one, a source that always reports a connection, so
     /// that only requests show the state of the network.
     public static func systemSource() -> (source: any Source, explanation: String) {
-        #if os(Linux)
-            do {
-                return (try NetlinkSource(), "Interfaces and addresses come from netlink.")
-            } catch {
-                return (ManualSource(), "A network is assumed. \(error)")
-            }
-        #else
-            return (ManualSource(), "A network is assumed: there is no source for this system.")
-        #endif
+        do {
+            return (try NetlinkSource(), "Interfaces and addresses come from netlink.")
+        } catch {
+            return (ManualSource(), "A network is assumed. \(error)")
+        }
     }
 }

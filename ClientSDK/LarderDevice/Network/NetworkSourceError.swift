@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// The reason why the system's network state cannot be observed.
 struct NetworkSourceError: Error, Sendable, CustomStringConvertible {

@@ -1,10 +1,5 @@
 import Foundation
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// A thread that waits for descriptors in poll(2), for sources that the system reports through files and sockets.
 ///

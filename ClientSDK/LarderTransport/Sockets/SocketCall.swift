@@ -1,10 +1,5 @@
+import Glibc
 import LarderTime
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// System calls on sockets. Each reads `errno` immediately and repeats a call that a signal interrupted.
 enum SocketCall {
@@ -35,11 +30,7 @@ enum SocketCall {
     /// - Parameter isNumeric: accepts only an address as the host, and does not block.
     static func resolve(_ host: String, port: Int, isNumeric: Bool = false) -> Result<[Address], Failure> {
         var hints = unsafe addrinfo()
-        #if canImport(Darwin)
-            unsafe hints.ai_socktype = SOCK_STREAM
-        #else
-            unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        #endif
+        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         unsafe hints.ai_flags = isNumeric ? AI_NUMERICSERV | AI_NUMERICHOST : AI_NUMERICSERV
         var list: UnsafeMutablePointer<addrinfo>?
         let code = unsafe getaddrinfo(host, String(port), &hints, &list)
@@ -63,17 +54,10 @@ enum SocketCall {
 
     /// Creates a non-blocking socket and begins to connect.
     static func connect(_ address: Address) -> Result<Int32, Failure> {
-        #if canImport(Darwin)
-            let descriptor = socket(address.family, SOCK_STREAM, 0)
-        #else
-            let descriptor = socket(address.family, Int32(SOCK_STREAM.rawValue), 0)
-        #endif
+        let descriptor = socket(address.family, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { return .failure(unreachable(errno)) }
         configure(descriptor)
         setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
-        #if canImport(Darwin)
-            setOption(descriptor, SOL_SOCKET, SO_NOSIGPIPE, 1)
-        #endif
         let result = unsafe address.bytes.withUnsafeBytes { raw in
             unsafe systemConnect(descriptor, raw)
         }
@@ -87,11 +71,7 @@ enum SocketCall {
 
     private static func systemConnect(_ descriptor: Int32, _ raw: UnsafeRawBufferPointer) -> Int32 {
         let address = unsafe raw.baseAddress?.assumingMemoryBound(to: sockaddr.self)
-        #if canImport(Darwin)
-            return unsafe Darwin.connect(descriptor, address, socklen_t(raw.count))
-        #else
-            return unsafe Glibc.connect(descriptor, address, socklen_t(raw.count))
-        #endif
+        return unsafe Glibc.connect(descriptor, address, socklen_t(raw.count))
     }
 
     /// Returns why connecting failed, after the socket became writable; nil if it is connected.
@@ -144,11 +124,7 @@ enum SocketCall {
 
     /// Never raises SIGPIPE.
     private static func sendQuietly(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-        #if canImport(Darwin)
-            unsafe Darwin.send(descriptor, bytes.baseAddress, bytes.count, 0)
-        #else
-            unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
-        #endif
+        unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
     }
 
     static func shut(_ descriptor: Int32) { close(descriptor) }
@@ -160,11 +136,7 @@ enum SocketCall {
 
     static func pipe() -> (read: Int32, write: Int32)? {
         var ends: [Int32] = [-1, -1]
-        #if canImport(Darwin)
-            let result = unsafe Darwin.pipe(&ends)
-        #else
-            let result = unsafe Glibc.pipe(&ends)
-        #endif
+        let result = unsafe Glibc.pipe(&ends)
         guard result == 0 else { return nil }
         ends.forEach(configure)
         return (ends[0], ends[1])

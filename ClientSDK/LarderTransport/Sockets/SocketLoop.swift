@@ -1,12 +1,7 @@
 import Foundation
+import Glibc
 import LarderTime
 import Synchronization
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// What a handler waits for.
 package struct SocketInterest {

@@ -1,11 +1,6 @@
+import Glibc
 import LarderCoding
 import LarderTime
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// A file of collections that cannot be used: one sentence with the file, the index and the member.
 package struct CollectionError: Error, Sendable, CustomStringConvertible {

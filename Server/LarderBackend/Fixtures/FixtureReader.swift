@@ -1,12 +1,7 @@
+import Glibc
 import LarderCoding
 import LarderHTTP
 import LarderTime
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// Reads a directory of fixtures (see `Fixtures/README.md`).
 package enum FixtureReader {

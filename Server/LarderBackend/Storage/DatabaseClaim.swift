@@ -1,11 +1,6 @@
+import Glibc
 import LarderTime
 import Synchronization
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// A database that another process serves.
 package struct DatabaseInUse: Error, CustomStringConvertible {

@@ -27,7 +27,7 @@ package struct ServerConfiguration: Sendable {
     package var upstreamWaitingMaximum = 1_024
     /// What serves https and wss on the same port, besides http and ws, asked for each connection; nil: they are not served.
     package var tls: (@Sendable () -> TLSServer)?
-    package var poller = PollerChoice.automatic
+    package var poller = PollerChoice.epoll
     package var monotonic: any MonotonicClock = SystemMonotonicClock()
     package var wall: any WallClock = SystemWallClock()
     /// Whether the loops have no threads: the caller calls `EventLoop.step`. For a simulation on one thread.

@@ -33,9 +33,8 @@ protocol Poller: AnyObject {
 
 /// Which system call a loop waits with.
 package enum PollerChoice: Sendable, Hashable {
-    /// The best one of the system.
-    case automatic
     case epoll
+    /// poll(2), which needs no state of the system: for the simulator.
     case poll
 }
 

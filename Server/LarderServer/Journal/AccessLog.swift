@@ -1,14 +1,9 @@
+import Glibc
 import LarderBackend
 import LarderCoding
 package import LarderEngine
 import LarderHTTP
 package import LarderTime
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// Receives a record of every exchange.
 package protocol AccessLog: Sendable {

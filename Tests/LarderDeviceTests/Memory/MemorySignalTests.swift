@@ -63,90 +63,88 @@ struct MemorySignalTests {
         #expect(PressureStall("some avg10=80\nfull avg10=10").map { rules.level($0) } == .critical)
     }
 
-    #if os(Linux)
-        /// Files in the kernel's format.
-        private final class Kernel: Sendable {
-            let directory = StoreDirectory()
+    /// Files in the kernel's format.
+    private final class Kernel: Sendable {
+        let directory = StoreDirectory()
 
-            func write(_ name: String, _ text: String) throws {
-                let path = "\(directory.path)/\(name)"
-                let parent = (path as NSString).deletingLastPathComponent
-                try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
-                // In place, as the kernel's files change.
-                if !FileManager.default.fileExists(atPath: path) {
-                    _ = FileManager.default.createFile(atPath: path, contents: nil)
-                }
-                let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
-                try handle.write(contentsOf: Data(text.utf8))
-                try handle.truncate(atOffset: UInt64(text.utf8.count))
-                try handle.close()
+        func write(_ name: String, _ text: String) throws {
+            let path = "\(directory.path)/\(name)"
+            let parent = (path as NSString).deletingLastPathComponent
+            try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
+            // In place, as the kernel's files change.
+            if !FileManager.default.fileExists(atPath: path) {
+                _ = FileManager.default.createFile(atPath: path, contents: nil)
             }
-
-            var configuration: LinuxMemorySource.Configuration {
-                var configuration = LinuxMemorySource.Configuration()
-                configuration.proc = "\(directory.path)/proc"
-                configuration.cgroups = "\(directory.path)/cgroup"
-                configuration.interval = .milliseconds(100)
-                return configuration
-            }
+            let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+            try handle.write(contentsOf: Data(text.utf8))
+            try handle.truncate(atOffset: UInt64(text.utf8.count))
+            try handle.close()
         }
 
-        /// The reports of a source.
-        private func listen(_ source: LinuxMemorySource) -> (AsyncStream<MemoryGuard.Signal>, EventRegistration) {
-            let (stream, continuation) = AsyncStream.makeStream(of: MemoryGuard.Signal.self)
-            return (stream, source.observe { continuation.yield($0) })
+        var configuration: LinuxMemorySource.Configuration {
+            var configuration = LinuxMemorySource.Configuration()
+            configuration.proc = "\(directory.path)/proc"
+            configuration.cgroups = "\(directory.path)/cgroup"
+            configuration.interval = .milliseconds(100)
+            return configuration
         }
+    }
 
-        @Test(.oneMinute)
-        func `a container near its limit gets a warning while the machine has plenty`() async throws {
-            let kernel = Kernel()
-            try kernel.write("proc/self/cgroup", "0::/app.slice\n")
-            try kernel.write("cgroup/app.slice/memory.current", "990\n")
-            try kernel.write("cgroup/app.slice/memory.max", "1000\n")
-            try kernel.write("proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n")
-            let source = LinuxMemorySource(kernel.configuration)
-            #expect(source.isWatching && source.explanation.contains("with a limit, whose use is read"))
-            #expect(source.explanation.contains("app.slice"))
-            #expect(
-                source.explanation.contains("refused"),
-                "An ordinary file takes no triggers: \(source.explanation)"
-            )
-            let (signals, registration) = listen(source)
-            var iterator = signals.makeAsyncIterator()
-            #expect(await iterator.next()?.level == .critical)
-            try kernel.write("cgroup/app.slice/memory.current", "100\n")
-            var level = MemoryLevel.critical
-            while level == .critical { level = await iterator.next()?.level ?? .warning }
-            #expect(level == .normal, "The end is told of too.")
-            _ = registration
-        }
+    /// The reports of a source.
+    private func listen(_ source: LinuxMemorySource) -> (AsyncStream<MemoryGuard.Signal>, EventRegistration) {
+        let (stream, continuation) = AsyncStream.makeStream(of: MemoryGuard.Signal.self)
+        return (stream, source.observe { continuation.yield($0) })
+    }
 
-        @Test(.oneMinute)
-        func `without groups and triggers the average is read, and the explanation tells why`() async throws {
-            let kernel = Kernel()
-            try kernel.write("proc/self/cgroup", "4:cpu:/x\n")
-            try kernel.write("proc/pressure/memory", "some avg10=25.00 avg60=0.00 avg300=0.00 total=0\n")
-            var configuration = kernel.configuration
-            configuration.usesTriggers = false
-            let source = LinuxMemorySource(configuration)
-            #expect(source.explanation.contains("No control group has a limit"))
-            #expect(source.explanation.contains("triggers are turned off"))
-            let (signals, registration) = listen(source)
-            var iterator = signals.makeAsyncIterator()
-            let signal = await iterator.next()
-            #expect(signal?.level == .warning && signal?.cause.contains("25.0 %") == true)
-            _ = registration
-        }
+    @Test(.oneMinute)
+    func `a container near its limit gets a warning while the machine has plenty`() async throws {
+        let kernel = Kernel()
+        try kernel.write("proc/self/cgroup", "0::/app.slice\n")
+        try kernel.write("cgroup/app.slice/memory.current", "990\n")
+        try kernel.write("cgroup/app.slice/memory.max", "1000\n")
+        try kernel.write("proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n")
+        let source = LinuxMemorySource(kernel.configuration)
+        #expect(source.isWatching && source.explanation.contains("with a limit, whose use is read"))
+        #expect(source.explanation.contains("app.slice"))
+        #expect(
+            source.explanation.contains("refused"),
+            "An ordinary file takes no triggers: \(source.explanation)"
+        )
+        let (signals, registration) = listen(source)
+        var iterator = signals.makeAsyncIterator()
+        #expect(await iterator.next()?.level == .critical)
+        try kernel.write("cgroup/app.slice/memory.current", "100\n")
+        var level = MemoryLevel.critical
+        while level == .critical { level = await iterator.next()?.level ?? .warning }
+        #expect(level == .normal, "The end is told of too.")
+        _ = registration
+    }
 
-        @Test func `without any signal the explanation says so, and no thread runs`() {
-            let source = LinuxMemorySource(Kernel().configuration)
-            #expect(!source.isWatching && source.explanation.contains("MemoryGuard.ManualSource"))
-        }
+    @Test(.oneMinute)
+    func `without groups and triggers the average is read, and the explanation tells why`() async throws {
+        let kernel = Kernel()
+        try kernel.write("proc/self/cgroup", "4:cpu:/x\n")
+        try kernel.write("proc/pressure/memory", "some avg10=25.00 avg60=0.00 avg300=0.00 total=0\n")
+        var configuration = kernel.configuration
+        configuration.usesTriggers = false
+        let source = LinuxMemorySource(configuration)
+        #expect(source.explanation.contains("No control group has a limit"))
+        #expect(source.explanation.contains("triggers are turned off"))
+        let (signals, registration) = listen(source)
+        var iterator = signals.makeAsyncIterator()
+        let signal = await iterator.next()
+        #expect(signal?.level == .warning && signal?.cause.contains("25.0 %") == true)
+        _ = registration
+    }
 
-        @Test func `the sources of this machine start and stop`() {
-            for _ in 0..<20 { _ = LinuxMemorySource() }
-            let source = LinuxMemorySource()
-            #expect(!source.explanation.isEmpty)
-        }
-    #endif
+    @Test func `without any signal the explanation says so, and no thread runs`() {
+        let source = LinuxMemorySource(Kernel().configuration)
+        #expect(!source.isWatching && source.explanation.contains("MemoryGuard.ManualSource"))
+    }
+
+    @Test func `the sources of this machine start and stop`() {
+        for _ in 0..<20 { _ = LinuxMemorySource() }
+        let source = LinuxMemorySource()
+        #expect(!source.explanation.isEmpty)
+    }
 }

@@ -160,34 +160,32 @@ struct NetlinkTests {
         #expect((1..<500).contains(damaged), "\(damaged) of 500 inputs lost a message.")
     }
 
-    #if os(Linux)
-        @Test func `this machine's loopback is found by the real socket`() throws {
-            let source = try NetlinkSource()
-            let loopback = source.status.interfaces.first { $0.isLoopback }
-            #expect(loopback?.name == "lo" && loopback?.isUsable == false)
-            let registration = source.observe { _ in }
-            _ = registration
-        }
+    @Test func `this machine's loopback is found by the real socket`() throws {
+        let source = try NetlinkSource()
+        let loopback = source.status.interfaces.first { $0.isLoopback }
+        #expect(loopback?.name == "lo" && loopback?.isUsable == false)
+        let registration = source.observe { _ in }
+        _ = registration
+    }
 
-        /// The number of netlink sockets of this process.
-        private func openSockets() throws -> Int {
-            let table = try String(contentsOfFile: "/proc/self/net/netlink", encoding: .utf8)
-            let inodes = Set(table.split(separator: "\n").compactMap { $0.split(separator: " ").last })
-            return try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { name in
-                // The descriptor of the listing itself is gone by now.
-                let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)
-                guard let target, target.hasPrefix("socket:[") else { return false }
-                return inodes.contains(target.dropFirst(8).dropLast())
-            }
+    /// The number of netlink sockets of this process.
+    private func openSockets() throws -> Int {
+        let table = try String(contentsOfFile: "/proc/self/net/netlink", encoding: .utf8)
+        let inodes = Set(table.split(separator: "\n").compactMap { $0.split(separator: " ").last })
+        return try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { name in
+            // The descriptor of the listing itself is gone by now.
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)
+            guard let target, target.hasPrefix("socket:[") else { return false }
+            return inodes.contains(target.dropFirst(8).dropLast())
         }
+    }
 
-        @Test func `sources leave no descriptors behind`() async throws {
-            for _ in 0..<50 { _ = try NetlinkSource() }
-            // A source's thread closes its socket. Other tests have one or two at a time.
-            while try openSockets() >= 50, !Task.isCancelled { await Task.yield() }
-            #expect(try openSockets() < 50)
-            let (source, explanation) = NetworkMonitor.systemSource()
-            #expect(!explanation.isEmpty && !source.status.interfaces.isEmpty)
-        }
-    #endif
+    @Test func `sources leave no descriptors behind`() async throws {
+        for _ in 0..<50 { _ = try NetlinkSource() }
+        // A source's thread closes its socket. Other tests have one or two at a time.
+        while try openSockets() >= 50, !Task.isCancelled { await Task.yield() }
+        #expect(try openSockets() < 50)
+        let (source, explanation) = NetworkMonitor.systemSource()
+        #expect(!explanation.isEmpty && !source.status.interfaces.isEmpty)
+    }
 }
