@@ -4,36 +4,28 @@ import LarderHTTP
 import LarderTime
 import Synchronization
 
-/// The journal of a world: the latest exchanges and frames, up to its capacity. Safe from any thread.
+/// The journal of a world: a ring of the latest exchanges and frames, up to its capacity. Safe from any thread.
 ///
-/// Entries are stored as bytes in a ring and decoded on request: writing one costs a lock and a copy of two heads, and
-/// allocates nothing once the ring is full.
+/// Its entries share the storage of requests and of cached replies. Bounded by entries, and by a KiB of heads and bodies for each.
 final class Journal: Sendable {
     private struct State {
-        /// Slots by number modulo capacity.
-        var slots: [JournalSlot] = []
-        /// The replies' heads, by number modulo capacity: most share storage with cached replies.
-        var replies: [[UInt8]] = []
-        var arena: [UInt8] = []
-        /// The offset for the next bytes.
-        var position = 0
+        /// Entries by number modulo capacity; nil once dropped.
+        var entries: [JournalEntry?] = []
         var oldest = 1
         var count = 0
+        /// The bytes of the stored heads and bodies.
+        var bytes = 0
         /// How many times the journal was cleared.
         var clearCount = 0
-        /// Data that few entries have, by number.
-        var traces: [Int: ExchangeTrace] = [:]
-        var frames: [Int: JournalEntry.Frame] = [:]
         var observers: [UInt64: @Sendable (JournalEntry) -> Void] = [:]
         var lastObserver: UInt64 = 0
         var lastActivity = MonotonicTime(nanoseconds: 0)
     }
 
     private let state = Mutex(State())
-    private let observerCount = Atomic<Int>(0)
     /// The maximum number of entries. 0 disables the journal.
     let capacity: Int
-    private let arenaMaximum: Int
+    private let bytesMaximum: Int
 
     /// Longer bodies are counted and not stored.
     static let keptBodyBytesMaximum = 8 << 10
@@ -41,7 +33,7 @@ final class Journal: Sendable {
     init(capacity: Int) {
         self.capacity = capacity
         // Enough for `capacity` typical entries; larger ones evict older ones sooner.
-        arenaMaximum = max(128 << 10, capacity << 10)
+        bytesMaximum = max(128 << 10, capacity << 10)
     }
 
     var isEnabled: Bool { capacity > 0 }
@@ -63,53 +55,40 @@ final class Journal: Sendable {
         connection: Int,
         prefix: Int
     ) {
-        let request = record.request
-        let keepsBody = request.body.count <= Self.keptBodyBytesMaximum
-        var slot = JournalSlot(
-            at: at,
-            started: record.started,
-            ended: record.ended,
-            startedInWorld: arrived,
-            endedInWorld: uptime
-        )
-        slot.headCount = Int32(request.head.count)
-        slot.bodyCount = keepsBody ? Int32(request.body.count) : 0
-        slot.droppedPrefixCount = Int32(prefix)
-        slot.exchangeIndex = Int32(truncatingIfNeeded: request.exchangeIndex)
-        slot.connection = Int32(truncatingIfNeeded: connection)
-        slot.status = record.status == .noReply ? 0 : Int32(record.status.code)
-        slot.isComplete = record.isComplete
-        slot.peer = request.peer.host
-        slot.user = user
-        slot.commit = record.note.effect
-        slot.requestBodyBytes = request.body.count
-        slot.bodyBytes = record.bodyBytes
-        slot.bytesSent = record.bytesSent
-        slot.bytesSavedByCoding = record.note.bytesSavedByCoding
-        let trace = record.note.detail.flatMap { $0 as? ExchangeTrace }
-        write(slot, record.head, uptime) { state, number in
-            Self.put(request.head, &state)
-            if keepsBody, !request.body.isEmpty { Self.put(request.body, &state) }
-            if let trace { state.traces[number] = trace }
-        }
+        var request = record.request.droppingPathPrefix(prefix)
+        let bodyCount = request.body.count
+        if bodyCount > Self.keptBodyBytesMaximum { request.body = [] }
+        append([
+            JournalEntry(
+                kind: .exchange,
+                at: at,
+                request: request,
+                connection: connection,
+                status: record.status == .noReply ? 0 : record.status.code,
+                head: record.head,
+                bodyBytes: record.bodyBytes,
+                bytesSent: record.bytesSent,
+                bytesSavedByCoding: record.note.bytesSavedByCoding,
+                requestBodyBytes: bodyCount,
+                started: record.started,
+                ended: record.ended,
+                startedInWorld: arrived,
+                endedInWorld: uptime,
+                isComplete: record.isComplete,
+                peer: request.peer.host,
+                user: user,
+                commit: record.note.effect,
+                trace: record.note.detail.flatMap { $0 as? ExchangeTrace }
+            )
+        ])
     }
 
     /// The receiver of a frame.
     struct FrameReader {
-        let openingHead: [UInt8]
-        let droppedPrefixCount: Int32
-        let exchangeIndex: Int32
-        let connection: Int32
+        /// The request that opened the channel.
+        let opening: Request
+        let connection: Int
         let user: Int64
-
-        /// - Parameter opening: the request that opened the channel.
-        init(opening: Request, connection: Int, user: Int64) {
-            openingHead = opening.head
-            droppedPrefixCount = Int32(opening.droppedPrefixCount)
-            exchangeIndex = Int32(truncatingIfNeeded: opening.exchangeIndex)
-            self.connection = Int32(truncatingIfNeeded: connection)
-            self.user = user
-        }
     }
 
     /// Adds a frame of a live channel, with one entry for each receiver.
@@ -120,129 +99,56 @@ final class Journal: Sendable {
         at: WallTime,
         uptime: MonotonicTime
     ) {
-        // Observers must see each entry before the next one can evict it.
-        if readers.count > 1, observerCount.load(ordering: .relaxed) > 0 {
-            for reader in readers { append(frame, bytes: bytes, to: [reader], at: at, uptime: uptime) }
-            return
-        }
-        let last = state.withLock { state in
-            for reader in readers {
-                var slot = JournalSlot(
+        append(
+            readers.map { reader in
+                JournalEntry(
+                    kind: .frame(frame),
                     at: at,
+                    request: reader.opening,
+                    connection: reader.connection,
+                    bytesSent: bytes,
                     started: uptime,
                     ended: uptime,
                     startedInWorld: uptime,
-                    endedInWorld: uptime
+                    endedInWorld: uptime,
+                    user: reader.user
                 )
-                slot.headCount = Int32(reader.openingHead.count)
-                slot.droppedPrefixCount = reader.droppedPrefixCount
-                slot.exchangeIndex = reader.exchangeIndex
-                slot.connection = reader.connection
-                slot.user = reader.user
-                slot.bytesSent = bytes
-                guard add(slot, [], uptime, &state) else { continue }
-                Self.put(reader.openingHead, &state)
-                state.frames[state.count] = frame
             }
-            return state.count
-        }
-        if readers.count == 1 { tellObservers(last) }
+        )
     }
 
-    private func write(
-        _ slot: JournalSlot,
-        _ reply: [UInt8],
-        _ uptime: MonotonicTime,
-        _ fill: (inout State, Int) -> Void
-    ) {
-        let number = state.withLock { state -> Int? in
-            guard add(slot, reply, uptime, &state) else { return nil }
-            fill(&state, state.count)
-            return state.count
+    private func append(_ entries: [JournalEntry]) {
+        guard isEnabled, !entries.isEmpty else { return }
+        let (first, observers) = state.withLock { state -> (Int, [@Sendable (JournalEntry) -> Void]) in
+            for entry in entries { add(entry, &state) }
+            return (state.count - entries.count + 1, state.observers.sorted { $0.key < $1.key }.map { $0.value })
         }
-        if let number { tellObservers(number) }
+        guard !observers.isEmpty else { return }
+        for (index, entry) in entries.enumerated() {
+            var entry = entry
+            entry.number = first + index
+            for observer in observers { observer(entry) }
+        }
     }
 
-    /// Assigns a number and a place in the arena, whose bytes must then be written; false if the entry does not fit.
-    private func add(_ slot: JournalSlot, _ reply: [UInt8], _ uptime: MonotonicTime, _ state: inout State) -> Bool {
-        guard capacity > 0, slot.byteCount <= arenaMaximum else { return false }
+    private func add(_ entry: JournalEntry, _ state: inout State) {
         state.count += 1
-        state.lastActivity = uptime
-        var slot = slot
-        slot.number = state.count
-        slot.start = makeRoom(slot.byteCount, &state)
-        if state.count - state.oldest >= capacity { Self.dropOldest(&state) }
-        let index = (state.count - 1) % capacity
-        if index < state.slots.count {
-            state.slots[index] = slot
-            state.replies[index] = reply
-        } else {
-            state.slots.append(slot)
-            state.replies.append(reply)
+        state.lastActivity = entry.endedInWorld
+        state.bytes += entry.byteCount
+        while state.oldest < state.count, state.bytes > bytesMaximum || state.count - state.oldest >= capacity {
+            dropOldest(&state)
         }
-        return true
+        var entry = entry
+        entry.number = state.count
+        let place = (state.count - 1) % capacity
+        if place < state.entries.count { state.entries[place] = entry } else { state.entries.append(entry) }
     }
 
-    private func tellObservers(_ number: Int) {
-        guard observerCount.load(ordering: .relaxed) > 0 else { return }
-        let (written, observers) = state.withLock {
-            state -> (StoredJournalEntry?, [@Sendable (JournalEntry) -> Void]) in
-            (copy(number, state), state.observers.sorted { $0.key < $1.key }.map { $0.value })
-        }
-        guard let entry = written?.decoded else { return }
-        for observer in observers { observer(entry) }
-    }
-
-    /// Finds a place in the arena, evicting the oldest entries.
-    private func makeRoom(_ count: Int, _ state: inout State) -> Int {
-        if state.position == state.arena.count, state.arena.count + count <= arenaMaximum {
-            // The arena only grows as needed: a small one stays in the processor's caches.
-            let isFrontFree =
-                state.count > capacity && state.oldest < state.count && slot(state.oldest, state).start > count
-            if !isFrontFree { return state.position }
-        }
-        if state.position + count > state.arena.count {
-            // The bytes from here to the end belong to the oldest entries and are skipped.
-            while state.oldest < state.count, slot(state.oldest, state).start >= state.position {
-                Self.dropOldest(&state)
-            }
-            state.position = 0
-        }
-        let end = state.position + count
-        while state.oldest < state.count {
-            let oldest = slot(state.oldest, state)
-            guard oldest.start < end, oldest.start + max(1, oldest.byteCount) > state.position else { break }
-            Self.dropOldest(&state)
-        }
-        return state.position
-    }
-
-    private func slot(_ number: Int, _ state: State) -> JournalSlot { state.slots[(number - 1) % capacity] }
-
-    private static func dropOldest(_ state: inout State) {
-        if !state.traces.isEmpty { state.traces[state.oldest] = nil }
-        if !state.frames.isEmpty { state.frames[state.oldest] = nil }
+    private func dropOldest(_ state: inout State) {
+        let place = (state.oldest - 1) % capacity
+        state.bytes -= state.entries[place]?.byteCount ?? 0
+        state.entries[place] = nil
         state.oldest += 1
-    }
-
-    private static func put(_ bytes: [UInt8], _ state: inout State) {
-        let end = state.position + bytes.count
-        if state.position == state.arena.count {
-            state.arena.append(contentsOf: bytes)
-        } else {
-            // There is room: the bytes lie inside, or the arena still grows.
-            let inside = min(bytes.count, state.arena.count - state.position)
-            unsafe state.arena.withUnsafeMutableBufferPointer { arena in
-                unsafe bytes.withUnsafeBufferPointer { source in
-                    let place = unsafe UnsafeMutableBufferPointer(
-                        rebasing: arena[state.position..<(state.position + inside)]
-                    )
-                    _ = unsafe place.update(fromContentsOf: UnsafeBufferPointer(rebasing: source[..<inside]))
-                }
-            }
-            if inside < bytes.count { state.arena.append(contentsOf: bytes[inside...]) }
-        }
-        state.position = end
     }
 
     // MARK: Reading
@@ -250,15 +156,15 @@ final class Journal: Sendable {
     /// The stored entries, oldest first.
     var entries: [JournalEntry] { entries(after: 0) }
 
-    /// The stored entries with greater numbers, oldest first. Only these are copied and decoded, and the journal is locked only
-    /// while they are copied.
-    func entries(after number: Int) -> [JournalEntry] {
-        state.withLock { copies(after: number, $0) }.compactMap { $0.decoded }
-    }
+    /// The stored entries with greater numbers, oldest first.
+    func entries(after number: Int) -> [JournalEntry] { state.withLock { entries(after: number, $0) } }
 
     /// The entry with that number; nil if it is not stored, or not any more.
     func entry(_ number: Int) -> JournalEntry? {
-        state.withLock { copy(number, $0) }?.decoded
+        state.withLock { state in
+            guard number >= state.oldest, number <= state.count else { return nil }
+            return state.entries[(number - 1) % capacity]
+        }
     }
 
     /// The read position of a reader.
@@ -271,31 +177,16 @@ final class Journal: Sendable {
     ///
     /// - Returns: also whether the journal was cleared since.
     func entries(after position: inout Position) -> (entries: [JournalEntry], wasCleared: Bool) {
-        let (copied, wasCleared) = state.withLock { state -> ([StoredJournalEntry], Bool) in
+        state.withLock { state in
             let last = position
             position = Position(number: state.count, clearCount: state.clearCount)
-            return (copies(after: last.number, state), state.clearCount != last.clearCount)
+            return (entries(after: last.number, state), state.clearCount != last.clearCount)
         }
-        return (copied.compactMap { $0.decoded }, wasCleared)
     }
 
-    private func copies(after number: Int, _ state: State) -> [StoredJournalEntry] {
+    private func entries(after number: Int, _ state: State) -> [JournalEntry] {
         guard number < state.count else { return [] }
-        return (max(state.oldest, number + 1)..<(state.count + 1)).compactMap { copy($0, state) }
-    }
-
-    private func copy(_ number: Int, _ state: State) -> StoredJournalEntry? {
-        guard number >= state.oldest, number <= state.count else { return nil }
-        let slot = slot(number, state)
-        let bodyStart = slot.start + Int(slot.headCount)
-        return StoredJournalEntry(
-            slot: slot,
-            requestHead: Array(state.arena[slot.start..<bodyStart]),
-            requestBody: Array(state.arena[bodyStart..<(bodyStart + Int(slot.bodyCount))]),
-            replyHead: state.replies[(number - 1) % capacity],
-            frame: state.frames[number],
-            trace: state.traces[number]
-        )
+        return (max(state.oldest, number + 1)..<(state.count + 1)).compactMap { state.entries[($0 - 1) % capacity] }
     }
 
     /// The number of entries ever written.
@@ -307,10 +198,8 @@ final class Journal: Sendable {
     /// Removes all entries; numbers continue.
     func clear() {
         state.withLock { state in
-            state.oldest = state.count + 1
+            while state.oldest <= state.count { dropOldest(&state) }
             state.clearCount += 1
-            state.traces.removeAll()
-            state.frames.removeAll()
         }
     }
 
@@ -321,17 +210,13 @@ final class Journal: Sendable {
         state.withLock { state in
             state.lastObserver += 1
             state.observers[state.lastObserver] = body
-            observerCount.store(state.observers.count, ordering: .relaxed)
             return state.lastObserver
         }
     }
 
     func stopObserving(_ id: UInt64) {
         // Released after the lock: the observer's deinitialisation may call this journal.
-        let removed = state.withLock { state in
-            defer { observerCount.store(state.observers.count, ordering: .relaxed) }
-            return state.observers.removeValue(forKey: id)
-        }
+        let removed = state.withLock { $0.observers.removeValue(forKey: id) }
         _ = consume removed
     }
 }

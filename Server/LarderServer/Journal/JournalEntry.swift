@@ -69,33 +69,36 @@ struct JournalEntry: Sendable {
         case frame(Frame)
     }
 
-    /// The 1-based number of the entry in its world.
-    let number: Int
+    /// The 1-based number of the entry in its world, which the journal assigns.
+    var number = 0
     let kind: Kind
     /// The world's time at the end.
     let at: WallTime
     let request: Request
     let connection: Int
-    let status: Int
-    let head: [UInt8]
-    let bodyBytes: Int
+    var status = 0
+    var head: [UInt8] = []
+    var bodyBytes = 0
     let bytesSent: Int
     /// The bytes that a content coding has taken off the body.
-    let bytesSavedByCoding: Int
-    let requestBodyBytes: Int
+    var bytesSavedByCoding = 0
+    var requestBodyBytes = 0
     /// On the server's clock.
     let started: MonotonicTime
     let ended: MonotonicTime
     /// On the world's clock, on which waits and lifetimes pass.
     let startedInWorld: MonotonicTime
     let endedInWorld: MonotonicTime
-    let isComplete: Bool
+    var isComplete = true
     /// The address of the client; empty for a frame.
-    let peer: String
+    var peer = ""
     let user: Int64
     /// The commit that the exchange made; 0 for none.
-    let commit: Int64
-    let trace: ExchangeTrace?
+    var commit: Int64 = 0
+    var trace: ExchangeTrace?
+
+    /// The bytes that count towards the bound of the journal.
+    var byteCount: Int { request.head.count + request.body.count + head.count }
 
     var isExchange: Bool { if case .exchange = kind { true } else { false } }
 
