@@ -208,7 +208,7 @@ public struct MockWorld: Sendable {
     public var conduct: ConductReport {
         get async {
             await plane.barrier()
-            return ConductInspector.inspect(world.control.journal.entries)
+            return world.control.conduct
         }
     }
 

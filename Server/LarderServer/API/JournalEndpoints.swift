@@ -109,7 +109,7 @@ enum JournalEndpoints {
     static func conduct(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         guard method == .get else { throw ControlEndpoints.wrongMethod("GET") }
         let newest = try call.integer("findings", in: 0...10_000)
-        let report = ConductInspector.inspect(call.world.control.journal.entries)
+        let report = call.world.control.conduct
         let wantsText = call.request.fields.combined(.accept).map { $0.hasPrefix("text/plain") } ?? false
         return wantsText
             ? ControlEndpoints.text(report.description + "\n") : ControlEndpoints.json(report.json(newest: newest))

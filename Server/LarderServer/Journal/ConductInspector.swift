@@ -5,20 +5,26 @@ import LarderTime
 
 /// Analyses a journal for the behaviour of its clients.
 struct ConductInspector {
-    let entries: [JournalEntry]
+    private let entries: [JournalEntry]
+    private let judgements: [Int: ExchangeJudge.Judgement]
     private var findings: [ConductReport.Finding] = []
 
-    init(_ entries: [JournalEntry]) { self.entries = entries }
-
+    /// Reports on entries that are in no journal any more, such as those of a scenario. Judges them all.
     static func inspect(_ entries: [JournalEntry]) -> ConductReport {
-        var inspector = ConductInspector(entries)
+        // All entries are compared, also those of a recording whose numbers have gaps.
+        var judge = ExchangeJudge(capacity: (entries.last?.number ?? 0) - (entries.first?.number ?? 0) + 1)
+        var judgements: [Int: ExchangeJudge.Judgement] = [:]
+        for entry in entries where entry.isExchange { judgements[entry.number] = judge.judge(entry) }
+        return inspect(entries, judgements)
+    }
+
+    /// Reports on entries with their judgements, by number.
+    static func inspect(_ entries: [JournalEntry], _ judgements: [Int: ExchangeJudge.Judgement]) -> ConductReport {
+        var inspector = ConductInspector(entries: entries, judgements: judgements)
         return inspector.run()
     }
 
     private mutating func run() -> ConductReport {
-        // All entries are compared, also those of a recording whose numbers have gaps.
-        let span = (entries.last?.number ?? 0) - (entries.first?.number ?? 0) + 1
-        var judge = ExchangeJudge(capacity: span)
         var retryGaps: [(number: Int, gap: Duration)] = []
         var waste: [Int: (bytes: Int, time: Duration)] = [:]
         var (sent, saved, savedByCoding) = (0, 0, 0)
@@ -30,7 +36,7 @@ struct ConductInspector {
         for entry in exchanges {
             sent += entry.bytesSent
             savedByCoding += entry.bytesSavedByCoding
-            let judgement = judge.judge(entry)
+            guard let judgement = judgements[entry.number] else { continue }
             if let gap = judgement.retryGap { retryGaps.append((entry.number, gap)) }
             saved += judgement.verdicts.first { $0.verdict.savedBytes > 0 }?.verdict.savedBytes ?? 0
             for (number, verdict) in judgement.verdicts {

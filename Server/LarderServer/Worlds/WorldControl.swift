@@ -47,6 +47,9 @@ package final class WorldControl: WorldHooks {
     /// What a perfect cache would have made of the stored exchanges, by number.
     var verdicts: [Int: [ExchangeVerdict]] { verdictBook.verdicts(of: journal) }
 
+    /// The conduct report on the entries of the journal.
+    var conduct: ConductReport { verdictBook.conduct(in: journal) }
+
     /// The script that was started last.
     var script: ScriptProgress {
         get { lastScript.withLock { $0 } }
