@@ -149,8 +149,6 @@ import Synchronization
     let controlContext: @convention(c) (Handle, Int32, Int, Raw) -> Int = unsafe symbol("SSL_CTX_ctrl")
     let setOptions: @convention(c) (Handle, UInt64) -> UInt64 = unsafe symbol("SSL_CTX_set_options")
     let setVerify: @convention(c) (Handle, Int32, Verify?) -> Void = unsafe symbol("SSL_CTX_set_verify")
-    let setDefaultRoots: @convention(c) (Handle) -> Int32 = unsafe symbol("SSL_CTX_set_default_verify_paths")
-    let loadRoots: @convention(c) (Handle, Text, Text) -> Int32 = unsafe symbol("SSL_CTX_load_verify_locations")
     let rootsOfContext: @convention(c) (Handle) -> Handle = unsafe symbol("SSL_CTX_get_cert_store")
     let offerProtocols: @convention(c) (Handle, Bytes, UInt32) -> Int32 = unsafe symbol("SSL_CTX_set_alpn_protos")
     let setProtocolChoice: @convention(c) (Handle, ChooseProtocol?, Raw) -> Void = unsafe symbol(
@@ -192,6 +190,7 @@ import Synchronization
     let useCertificate: @convention(c) (Handle, Handle) -> Int32 = unsafe symbol("SSL_use_certificate")
     let useKey: @convention(c) (Handle, Handle) -> Int32 = unsafe symbol("SSL_use_PrivateKey")
     let setSession: @convention(c) (Handle, Handle) -> Int32 = unsafe symbol("SSL_set_session")
+    let copySession: @convention(c) (Handle) -> Handle = unsafe symbol("SSL_SESSION_dup")
     let freeSession: @convention(c) (Handle) -> Void = unsafe symbol("SSL_SESSION_free")
     let isResumable: @convention(c) (Handle) -> Int32 = unsafe symbol("SSL_SESSION_is_resumable")
     let wasResumed: @convention(c) (Handle) -> Int32 = unsafe symbol("SSL_session_reused")

@@ -7,7 +7,7 @@ package final class TLSAuthority: Sendable {
     package let certificate: Certificate
     private let key: PrivateKey
 
-    private init(_ certificate: Certificate, _ key: PrivateKey) {
+    init(_ certificate: Certificate, _ key: PrivateKey) {
         self.certificate = certificate
         self.key = key
     }
@@ -99,10 +99,7 @@ package final class TLSAuthority: Sendable {
 
     /// A host as OpenSSL's configuration writes it; nil if it is neither a name nor an address, so that it cannot contain more settings.
     static func alternativeName(_ host: String) -> String? {
-        var address = in6_addr()
-        if unsafe inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1 {
-            return "IP:\(host)"
-        }
+        if isAddress(host) { return "IP:\(host)" }
         let name = host.hasPrefix("*.") ? host.dropFirst(2) : host[...]
         let labels = name.split(separator: ".", omittingEmptySubsequences: false)
         let areValid = labels.allSatisfy { label in
@@ -119,7 +116,8 @@ package final class TLSAuthority: Sendable {
         return areValid && host.utf8.count <= 253 ? "DNS:\(host)" : nil
     }
 
-    private static func make(
+    /// Makes a certificate; `issuer` nil: signed by its own key.
+    static func make(
         _ name: String,
         key: PrivateKey,
         issuer: TLSAuthority?,

@@ -10,7 +10,8 @@ package final class TLSClient: Sendable {
     let context: TLSContext
     private let tickets = Mutex(TicketStore())
 
-    /// Reads roots, pins and the identity. It reads files, and takes about a millisecond.
+    /// Reads roots, pins and the identity. Files and the system's roots are read before it returns, which takes up to 100 milliseconds;
+    /// sessions read none.
     ///
     /// - Throws: `.unavailable`, `.invalidSettings`.
     package convenience init(_ settings: TLSSettings) throws(TLSError) { try self.init(settings, maximumVersion: nil) }
@@ -35,7 +36,7 @@ package final class TLSClient: Sendable {
             unsafe library.setVerify(context.handle, TLSContext.Verification.none, nil)
         } else {
             unsafe library.setVerify(context.handle, TLSContext.Verification.peer, judgeCertificate)
-            if settings.roots.isSystemTrusted { Self.trustSystem(context) }
+            if settings.roots.isSystemTrusted { context.trust(SystemRoots.certificates) }
             for source in settings.roots.sources { context.trust(try Self.certificates(source)) }
         }
         let offered: [UInt8] = [8] + Array("http/1.1".utf8)
@@ -68,35 +69,6 @@ package final class TLSClient: Sendable {
         case .file(let path): try Certificate.read(readFile(path), from: "'\(path)'")
         }
     }
-
-    /// Trusts the system's authorities: where OpenSSL looks for them, otherwise the first bundle that other systems have.
-    private static func trustSystem(_ context: TLSContext) {
-        let library = context.library
-        _ = unsafe library.setDefaultRoots(context.handle)
-        let isConfigured = unsafe getenv("SSL_CERT_FILE") != nil || getenv("SSL_CERT_DIR") != nil
-        let file = unsafe library.defaultRootsFile().map { unsafe String(cString: $0) } ?? ""
-        let folder = unsafe library.defaultRootsFolder().map { unsafe String(cString: $0) } ?? ""
-        if unsafe isConfigured || access(file, R_OK) == 0 || hasEntries(folder) { return }
-        for bundle in systemBundles where unsafe access(bundle, R_OK) == 0 {
-            _ = unsafe library.loadRoots(context.handle, bundle, nil)
-            return
-        }
-    }
-
-    private static let systemBundles = [
-        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
-        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
-    ]
-
-    private static func hasEntries(_ folder: String) -> Bool {
-        guard let stream = unsafe opendir(folder) else { return false }
-        defer { _ = unsafe closedir(stream) }
-        while let entry = unsafe readdir(stream) {
-            // Not '.' and '..'.
-            if unsafe entry.pointee.d_name.0 != CChar(bitPattern: UInt8(ascii: ".")) { return true }
-        }
-        return false
-    }
 }
 
 extension TLSClient: Hashable {
@@ -108,7 +80,7 @@ extension TLSClient: Hashable {
 
 /// What a session is resumed with (a session ticket or a session ID of TLS 1.2).
 ///
-/// `@unchecked Sendable`: the session is not changed after it was made, and OpenSSL counts its references atomically.
+/// `@unchecked Sendable`: it is a copy that no connection has, is given to one connection, and is not used by anything else then.
 /// `@safe`: the handle is valid from `init` to `deinit` and never leaves this module.
 @safe final class TLSTicket: @unchecked Sendable {
     let handle: OpaquePointer
@@ -142,20 +114,9 @@ private struct TicketStore {
     mutating func take(_ peer: String) -> TLSTicket? { tickets[peer]?.popLast() }
 }
 
-/// Keeps a ticket that the server has issued. Returns 1 to take the reference over.
+/// Hands over a ticket that the server has issued. Returns 0: the reference stays with OpenSSL.
 private let keepTicket: OpenSSL.NewSession = { ssl, ticket in
-    guard let session = unsafe TLSSession.of(ssl), let ticket = unsafe ticket else { return 0 }
-    unsafe session.took(ticket)
-    return 1
-}
-
-/// Records why a certificate is not accepted; called by OpenSSL for each certificate of a chain.
-private let judgeCertificate: OpenSSL.Verify = { isAccepted, store in
-    guard isAccepted != 1, let library = try? OpenSSL.required() else { return isAccepted }
-    let ssl = unsafe library.verificationData(store, library.verificationDataIndex()).map { OpaquePointer($0) }
-    let code = unsafe library.verificationError(store)
-    let certificate = unsafe library.verificationCertificate(store).map { unsafe Certificate(sharing: $0, library) }
-    unsafe TLSSession.of(ssl)?.rejected(certificate, code)
+    if let ticket = unsafe ticket { unsafe TLSSession.of(ssl)?.received(ticket) }
     return 0
 }
 

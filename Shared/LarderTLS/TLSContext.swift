@@ -1,3 +1,9 @@
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
 /// A context of OpenSSL: the settings that sessions share.
 ///
 /// `@unchecked Sendable`: the context is not changed once its owner's `init` has returned, and OpenSSL may make sessions from it on any
@@ -90,5 +96,22 @@
         static let requiresCertificate: Int32 = 2
         static let trustsPartialChains: UInt = 0x80000
         static let noPartialWildcards: UInt32 = 4
+        static let ignoresSubject: UInt32 = 0x20
     }
+}
+
+/// Records why the peer's certificate is not accepted; called by OpenSSL for each certificate of a chain.
+let judgeCertificate: OpenSSL.Verify = { isAccepted, store in
+    guard isAccepted != 1, let library = try? OpenSSL.required() else { return isAccepted }
+    let ssl = unsafe library.verificationData(store, library.verificationDataIndex()).map { OpaquePointer($0) }
+    let code = unsafe library.verificationError(store)
+    let certificate = unsafe library.verificationCertificate(store).map { unsafe Certificate(sharing: $0, library) }
+    unsafe TLSSession.of(ssl)?.rejected(certificate, code)
+    return 0
+}
+
+/// Whether a host is an IPv4 or IPv6 address.
+func isAddress(_ host: String) -> Bool {
+    var address = in6_addr()
+    return unsafe inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1
 }

@@ -47,7 +47,7 @@ package final class TLSServer: Sendable {
         guard !clientRoots.isEmpty else { return }
         context.trust(clientRoots)
         let mode = TLSContext.Verification.peer | TLSContext.Verification.requiresCertificate
-        unsafe library.setVerify(context.handle, mode, judgeClient)
+        unsafe library.setVerify(context.handle, mode, judgeCertificate)
     }
 
     /// Begins a session with a client that has connected.
@@ -78,14 +78,4 @@ private let chooseProtocol: OpenSSL.ChooseProtocol = { _, chosen, chosenCount, o
     }
     // SSL_TLSEXT_ERR_ALERT_FATAL
     return 2
-}
-
-/// Records why a client's certificate is not accepted.
-private let judgeClient: OpenSSL.Verify = { isAccepted, store in
-    guard isAccepted != 1, let library = try? OpenSSL.required() else { return isAccepted }
-    let ssl = unsafe library.verificationData(store, library.verificationDataIndex()).map { OpaquePointer($0) }
-    let code = unsafe library.verificationError(store)
-    let certificate = unsafe library.verificationCertificate(store).map { unsafe Certificate(sharing: $0, library) }
-    unsafe TLSSession.of(ssl)?.rejected(certificate, code)
-    return 0
 }

@@ -21,6 +21,8 @@ import LarderTime
     private var hasReceived = false
     private var failure: TLSError?
     private var rejection: TLSError?
+    /// The tickets of a handshake that is not complete: it may still fail.
+    private var heldTickets: [TLSTicket] = []
 
     /// Whether the handshake is complete, so that plain bytes may be sent.
     package private(set) var isEstablished = false
@@ -130,6 +132,8 @@ import LarderTime
             }
             try checkPins()
             isEstablished = true
+            for ticket in heldTickets { client?.keep(ticket, for: peer) }
+            heldTickets = []
         }
         try decrypt(&plain)
     }
@@ -218,10 +222,15 @@ import LarderTime
         let parameters = unsafe library.verification(handle)
         unsafe library.setVerificationTime(parameters, Int(now.seconds))
         _ = unsafe library.setVerificationFlags(parameters, TLSContext.Verification.trustsPartialChains)
-        // An address is no name (RFC 6066 §3): it is not sent.
-        if unsafe library.setExpectedAddress(parameters, host) == 1 { return }
-        library.clearErrors()
-        unsafe library.setHostFlags(parameters, TLSContext.Verification.noPartialWildcards)
+        // An address is no name (RFC 6066 §3): it is not sent. OpenSSL 1.1.1 takes names that begin like one for addresses.
+        if isAddress(host) {
+            _ = unsafe library.setExpectedAddress(parameters, host)
+            return
+        }
+        unsafe library.setHostFlags(
+            parameters,
+            TLSContext.Verification.noPartialWildcards | TLSContext.Verification.ignoresSubject
+        )
         // The DNS does not distinguish a trailing dot here, and certificates have none.
         let name = host.hasSuffix(".") ? String(host.dropLast()) : host
         var isSet = unsafe !name.isEmpty && library.setExpectedHost(parameters, name, name.utf8.count) == 1
@@ -239,10 +248,11 @@ import LarderTime
 
     func resume(_ ticket: TLSTicket) { _ = unsafe library.setSession(handle, ticket.handle) }
 
-    /// Takes over a reference to a ticket.
-    func took(_ ticket: OpaquePointer) {
-        let ticket = unsafe TLSTicket(owning: ticket, library)
-        if unsafe library.isResumable(ticket.handle) == 1 { client?.keep(ticket, for: peer) }
+    /// Copies a ticket. It is kept once the session is established, because pins are checked last.
+    func received(_ ticket: OpaquePointer) {
+        guard unsafe library.isResumable(ticket) == 1, let copy = unsafe library.copySession(ticket) else { return }
+        let ticket = unsafe TLSTicket(owning: copy, library)
+        if isEstablished { client?.keep(ticket, for: peer) } else { heldTickets.append(ticket) }
     }
 
     func showIdentity() -> Bool {
@@ -264,8 +274,10 @@ import LarderTime
     private func checkPins() throws(TLSError) {
         guard let client, !client.settings.pinnedKeyHashes.isEmpty, !isResumed else { return }
         let pins = client.settings.pinnedKeyHashes
-        let verified = unsafe certificates(library.verifiedChain(handle))
-        let chain = verified.isEmpty ? peerCertificates : verified
+        // Without verification anybody can add a certificate of somebody else to the chain.
+        let chain =
+            unsafe client.settings.insecurelyAcceptsAnyCertificate
+            ? Array(peerCertificates.prefix(1)) : certificates(library.verifiedChain(handle))
         guard !chain.contains(where: { pins.contains($0.publicKeyHash) }) else { return }
         let shown = chain.map { "'\($0.subject)'" }.joined(separator: ", ")
         throw fail(

@@ -10,7 +10,8 @@ public struct TLSSettings: Sendable, Hashable {
             case file(String)
         }
 
-        /// The system's authorities. The variables `SSL_CERT_FILE` and `SSL_CERT_DIR` of the environment replace them.
+        /// The system's authorities. The variables `SSL_CERT_FILE` and `SSL_CERT_DIR` of the environment replace them. They are read once
+        /// for the process, when the first connection is made.
         public static let system = Roots(isSystemTrusted: true, sources: [])
 
         /// Only these certificates, in PEM or one in DER. A certificate that is not an authority's is trusted by itself.
@@ -60,9 +61,15 @@ public struct TLSSettings: Sendable, Hashable {
     /// Whether sessions are resumed, which saves the exchange of certificates on further connections.
     public var resumesSessions = true
     /// Accepts every certificate of every server: anybody on the way can read and change everything. For tests of one's own servers only;
-    /// prefer `roots = .only(…)`.
+    /// prefer `roots = .only(…)`. Pins are compared with the server's own certificate then.
     public var insecurelyAcceptsAnyCertificate = false
 
     /// The system's roots, no pins, no certificate of one's own.
     public init() {}
+
+    /// Whether making a client from them reads files.
+    package var readFiles: Bool {
+        !insecurelyAcceptsAnyCertificate
+            && (roots.isSystemTrusted || roots.sources.contains { if case .file = $0 { true } else { false } })
+    }
 }

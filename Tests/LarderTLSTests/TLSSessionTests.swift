@@ -262,6 +262,100 @@ struct WrongCertificateTests {
         #expect(throws: TLSError.self) { try TLSClient(settings) }
     }
 
+    /// A chain whose first certificate has only the given extensions beside those of every certificate.
+    private func chain(
+        _ name: String,
+        signedBy issuer: TLSAuthority,
+        _ rest: [Certificate] = [],
+        extensions: [(id: Int32, value: String)] = []
+    ) throws -> TLSIdentity {
+        let key = try PrivateKey.make()
+        let leaf = try TLSAuthority.make(
+            name,
+            key: key,
+            issuer: issuer,
+            validity: (noon - .seconds(60), noon + .seconds(60)),
+            extensions: [(ExtensionID.basicConstraints, "critical,CA:FALSE")] + extensions
+        )
+        return TLSIdentity(chain: [leaf] + rest, key: key)
+    }
+
+    @Test func `without verification a pin is of the server's own certificate, whatever else it shows`() throws {
+        let pinned = try TLSAuthority(name: "Pinned Authority", now: noon)
+        let foreign = try TLSAuthority(name: "Pinned Authority", now: noon)
+        let shown = try chain("localhost", signedBy: foreign, [pinned.certificate])
+        var settings = TLSSettings()
+        settings.insecurelyAcceptsAnyCertificate = true
+        settings.pinnedKeyHashes = [pinned.certificate.publicKeyHash]
+        var pair = try SessionPair(TLSClient(settings), TLSServer { _ in shown })
+        try pair.shakeHands()
+        #expect(pair.clientError?.code == .certificateNotPinned)
+        settings.pinnedKeyHashes = [shown.certificate.publicKeyHash]
+        pair = try SessionPair(TLSClient(settings), TLSServer { _ in shown })
+        try pair.shakeHands()
+        #expect(pair.client.isEstablished)
+    }
+
+    @Test func `the name in the subject does not count`() throws {
+        let authority = try TLSAuthority(name: "Test Authority", now: noon)
+        let shown = try chain(
+            "localhost",
+            signedBy: authority,
+            extensions: [(ExtensionID.extendedKeyUsage, "serverAuth")]
+        )
+        var settings = TLSSettings()
+        settings.roots = .only(authority.certificate.der)
+        var pair = try SessionPair(TLSClient(settings), TLSServer { _ in shown })
+        try pair.shakeHands()
+        #expect(pair.clientError?.code == .certificateForAnotherHost)
+    }
+
+    @Test func `a host name that begins like an address is a name`() throws {
+        var address = try SessionPair(hosts: ["127.0.0.1"], host: "127.0.0.1.example.test")
+        try address.shakeHands()
+        #expect(address.clientError?.code == .certificateForAnotherHost)
+        var name = try SessionPair(hosts: ["127.0.0.1.example.test"], host: "127.0.0.1.example.test")
+        try name.shakeHands()
+        #expect(name.client.isEstablished)
+        #expect(name.server.requestedHost == "127.0.0.1.example.test")
+    }
+
+    @Test(arguments: [TLSContext.Version.tls12, TLSContext.Version.tls13])
+    func `a session whose pins were not found is not resumed`(_ version: Int) throws {
+        let authority = try TLSAuthority(name: "Test Authority", now: noon)
+        let identity = try authority.issue(hosts: ["localhost"], now: noon)
+        let server = try TLSServer(maximumVersion: version) { _ in identity }
+        var settings = TLSSettings()
+        settings.roots = .only(authority.certificate.der)
+        settings.pinnedKeyHashes = [[UInt8](repeating: 7, count: 32)]
+        let client = try TLSClient(settings)
+        // Both are alive: the ticket of a released connection could not be used anyway.
+        var pairs = try (0..<2).map { _ in try SessionPair(client, server) }
+        try pairs[0].shakeHands()
+        pairs[1] = try SessionPair(client, server)
+        try pairs[1].shakeHands()
+        for pair in pairs {
+            #expect(pair.clientError?.code == .certificateNotPinned)
+            #expect(!pair.client.isEstablished && !pair.client.isResumed)
+        }
+    }
+
+    @Test(arguments: [TLSContext.Version.tls12, TLSContext.Version.tls13])
+    func `the session of a connection that was cut is resumed`(_ version: Int) throws {
+        let authority = try TLSAuthority(name: "Test Authority", now: noon)
+        let identity = try authority.issue(hosts: ["localhost"], now: noon)
+        let server = try TLSServer(maximumVersion: version) { _ in identity }
+        var settings = TLSSettings()
+        settings.roots = .only(authority.certificate.der)
+        let client = try TLSClient(settings)
+        for isResumed in [false, true] {
+            // Released at the end of each turn, without an orderly end.
+            var pair = try SessionPair(client, server)
+            try pair.shakeHands()
+            #expect(pair.client.isEstablished && pair.client.isResumed == isResumed)
+        }
+    }
+
     @Test func `a self-signed certificate is refused, and trusted by itself`() throws {
         // An authority that shows its own certificate has no name for a host, so the name is checked without it.
         let authority = try TLSAuthority(name: "Test Authority", now: noon)
