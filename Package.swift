@@ -221,7 +221,7 @@ let package = Package(
             "LarderServerTests",
             [
                 "LarderArguments", "LarderTime", "LarderCoding", "LarderHTTP", "LarderWebSocket", "LarderSQLite",
-                "LarderEngine", "LarderBackend", "LarderServer", "larder-server", "TestSupport",
+                "LarderTLS", "LarderEngine", "LarderBackend", "LarderServer", "larder-server", "TestSupport",
             ]
         ),
         tests("LarderMemoryTests", ["LarderTime", "LarderMemory", "LarderStorage", "TestSupport"]),

@@ -21,13 +21,17 @@ package struct AuthorityDirectory {
 
     /// The authority. It is made if the directory has none; concurrent calls, also of other processes, get the same one.
     ///
-    /// - Throws: `.invalidSettings` if the directory cannot be used, or its files are damaged: they are left as they are.
+    /// - Throws: `.invalidSettings` if the directory cannot be used, if others can read the key or change the files, or if the files are
+    ///   damaged: they are left as they are.
     package func authority(now: WallTime) throws(TLSError) -> TLSAuthority {
         try makeDirectory()
-        let lock = unsafe open(path + "/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        try check(path, allows: 0o755)
+        let lock = unsafe open(path + "/lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard lock >= 0, FileLock.take(lock, waits: true) else { throw unusable("cannot be locked") }
         defer { FileLock.giveBack(lock) }
         if unsafe access(certificatePath, F_OK) == 0 {
+            try check(certificatePath, allows: 0o755)
+            try check(keyPath, allows: 0o700)
             return try TLSAuthority(
                 certificate: readFile(certificatePath),
                 key: readFile(keyPath),
@@ -49,9 +53,35 @@ package struct AuthorityDirectory {
         }
     }
 
+    /// Refuses what belongs to somebody else, or has a mode that allows more.
+    private func check(_ file: String, allows mode: mode_t) throws(TLSError) {
+        var status = stat()
+        // A missing file is reported when it is read.
+        guard unsafe lstat(file, &status) == 0 else { return }
+        guard status.st_uid == geteuid() else {
+            throw TLSError(
+                .invalidSettings,
+                "'\(file)' belongs to the user \(status.st_uid), who could read or replace the key of the development authority. Remove it, "
+                    + "or set XDG_DATA_HOME to a directory of your own."
+            )
+        }
+        guard status.st_mode & 0o777 & ~mode == 0 else {
+            let remedy =
+                status.st_mode & S_IFMT == S_IFLNK
+                ? "Remove it" : "Run 'chmod go-\(mode == 0o700 ? "rwx" : "w") \(file)'"
+            throw TLSError(
+                .invalidSettings,
+                "Others can \(mode == 0o700 ? "read" : "change") '\(file)' of the development authority. \(remedy), or remove the directory "
+                    + "if somebody may have done so: a new authority is made then."
+            )
+        }
+    }
+
     private func write(_ text: String, to file: String, mode: mode_t) throws(TLSError) {
         let temporary = file + ".new"
-        let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode)
+        // Of a process that was killed. An existing file could have another mode, or be one of somebody else.
+        unsafe unlink(temporary)
+        let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
         guard descriptor >= 0 else { throw unusable("cannot be written to") }
         let bytes = Array(text.utf8)
         let count = unsafe Glibc.write(descriptor, bytes, bytes.count)
