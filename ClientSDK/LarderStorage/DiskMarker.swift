@@ -30,8 +30,10 @@ package struct DiskMarker: Sendable {
 
     package func remove() throws(DiskError) {
         do {
+            guard files.exists(path) || files.exists(temporaryPath) else { return }
             try files.remove(path)
             try files.remove(temporaryPath)
+            try files.syncDirectory(directory)
         } catch {
             throw DiskError(error)
         }

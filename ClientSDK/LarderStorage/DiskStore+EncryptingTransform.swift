@@ -3,7 +3,7 @@ public import LarderTLS
 extension DiskStore {
     /// Encrypts each payload with AES-256-GCM of the system's OpenSSL, which also detects every change.
     ///
-    ///     let key = try await DiskStore.EncryptingTransform.key(in: keychain)
+    ///     let key = try await DiskStore.EncryptingTransform.key(in: keychain, forDataIn: directory)
     ///     configuration.transform = try DiskStore.EncryptingTransform(keys: [key])
     ///
     /// A stored payload has 32 bytes more than the original: an identifier of the key, a nonce and a tag. To change the key, pass the new

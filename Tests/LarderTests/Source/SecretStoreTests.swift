@@ -66,15 +66,47 @@ struct SecretStoreTests {
     private var file: String { scene.outboxPath + "/store.secret-session" }
 
     @Test func `the key of the storage is made once, kept in the store, and never replaced`() async throws {
-        let made = try await DiskStore.EncryptingTransform.key(in: keychain)
+        let made = try await DiskStore.EncryptingTransform.key(in: keychain, forDataIn: scene.path)
         #expect(made.count == 32)
         #expect(keychain.values.withLock { $0["storage-key"] } == made)
-        #expect(try await DiskStore.EncryptingTransform.key(in: keychain) == made)
+        #expect(try await DiskStore.EncryptingTransform.key(in: keychain, forDataIn: scene.path) == made)
         keychain.values.withLock { $0["storage-key"] = [1] }
-        await #expect(throws: LarderError.self) { try await DiskStore.EncryptingTransform.key(in: keychain) }
+        await #expect(throws: LarderError.self) {
+            try await DiskStore.EncryptingTransform.key(in: keychain, forDataIn: scene.path)
+        }
         #expect(keychain.values.withLock { $0["storage-key"] } == [1])
         keychain.isLocked.withLock { $0 = true }
-        await #expect(throws: LarderError.self) { try await DiskStore.EncryptingTransform.key(in: keychain) }
+        await #expect(throws: LarderError.self) {
+            try await DiskStore.EncryptingTransform.key(in: keychain, forDataIn: scene.path)
+        }
+    }
+
+    /// A keychain whose first two callers find nothing, because they have asked at the same time.
+    private actor SlowKeychain: SecretStore {
+        private var value: [UInt8]?
+        private(set) var savedCount = 0
+
+        func load(_ name: String) async throws(LarderError) -> [UInt8]? {
+            let found = value
+            for _ in 0..<100 { await Task.yield() }
+            return found
+        }
+
+        func save(_ secret: [UInt8], as name: String) async throws(LarderError) {
+            value = secret
+            savedCount += 1
+        }
+
+        func delete(_ name: String) async throws(LarderError) { value = nil }
+    }
+
+    @Test func `two first starts at the same time get the same key`() async throws {
+        let slow = SlowKeychain()
+        async let first = DiskStore.EncryptingTransform.key(in: slow, forDataIn: scene.path)
+        async let second = DiskStore.EncryptingTransform.key(in: slow, forDataIn: scene.path)
+        let keys = try await [first, second]
+        #expect(keys[0] == keys[1])
+        #expect(await slow.savedCount == 1)
     }
 
     @Test func `tokens are in a file that its owner alone can read, in no other file, and leave with the sign-out`()
