@@ -102,7 +102,7 @@ package final class WirePeer: Sendable {
     }
 
     /// Performs the server's side of a TLS handshake.
-    func secure(_ server: TLSServer) async throws {
+    package func secure(_ server: TLSServer) async throws {
         try state.withLock { $0.tls = try server.session() }
         while !state.withLock({ $0.tls?.isEstablished == true }) {
             let isOpen = await fill()

@@ -94,7 +94,7 @@ struct SecureBackendTests {
     @Test func `live changes arrive over wss and over an encrypted event stream`() async throws {
         let backend = try start()
         let secure = try #require(backend.secureURL)
-        let sockets = WebSocketClient(tls: settings(backend), clock: ManualClock())
+        let sockets = transport(backend).webSockets()
         let socket = try await sockets.connect(
             "wss" + secure.dropFirst(5) + "/v1/live",
             subprotocols: ["larder.live.v1"]
@@ -193,7 +193,7 @@ struct SecureBackendTests {
         let redirect = try await transport.send(request)
         #expect(redirect.fields[.location] == proxy.secureURL.map { $0 + "/v1/feed?limit=1" })
 
-        let sockets = WebSocketClient(tls: settings(proxy), clock: ManualClock())
+        let sockets = transport.webSockets()
         let socket = try await sockets.connect("wss" + (try #require(proxy.secureURL)).dropFirst(5) + "/v1/live")
         guard case .text(let hello)? = try await socket.receive() else {
             Issue.record("no text arrived")

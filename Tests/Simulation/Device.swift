@@ -108,7 +108,8 @@ final class Device: @unchecked Sendable {
     private func configuration() -> LarderClient.Configuration {
         var socket = SocketTransport.Configuration()
         socket.timeout = .seconds(30)
-        let named = NamedTransport(device: name, base: SocketTransport(socket, clock: clock, loop: loop)) {
+        let sockets = SocketTransport(socket, clock: clock, loop: loop)
+        let named = NamedTransport(device: name, base: sockets) {
             [weak self, generation] request, status, sentAt in
             guard let self, generation == self.generation else { return }
             self.noteReply(to: request, status: status, sentAt: sentAt)
@@ -117,8 +118,7 @@ final class Device: @unchecked Sendable {
             return clock.uptime
         }
         var settings = LarderClient.Configuration(transport: named)
-        let connector = SocketWebSocketConnector(clock: clock, loop: loop)
-        settings.webSockets = WebSocketClient(connector: connector)
+        settings.webSockets = sockets.webSockets()
         settings.cache.wallClock = clock
         settings.cache.monotonicClock = clock
         settings.cache.random = { [random] in random.next() }

@@ -35,8 +35,11 @@ public final class APIClient: Sendable {
         /// The maximum size of the HTTP cache of `APIClient.http` on disk, in bytes; 0 turns it off. It has a store of its own beside
         /// that of the resources.
         public var httpCacheBytesMaximum = 50 << 20
-        /// Opens the WebSockets of the client.
-        public var webSockets = WebSocketClient()
+        /// Opens the WebSockets of the client; nil: with the TLS settings and the proxies of `transport` if that is a `SocketTransport`,
+        /// otherwise with the standard ones. Set it if a transport of your own encloses one with pins or private roots.
+        public var webSockets: WebSocketClient?
+        /// Whether cookies of the backend are kept and sent (RFC 6265), by requests and WebSockets; see `APIClient.cookies`.
+        public var keepsCookies = false
         /// How the backend says what has changed, by a live channel and by push notifications; nil: it does not.
         public var events: Events?
         /// How the backend renews and revokes tokens.
@@ -75,6 +78,8 @@ public final class APIClient: Sendable {
     public let http: HTTPClient
     /// The image pipeline, with its own store.
     public let images: ImagePipeline
+    /// The cookies of the account, in memory; nil unless `Configuration.keepsCookies`. A sign-out removes them.
+    public let cookies: CookieJar?
     /// Applies the events of `Configuration.events`; nil without a live channel. It runs while a user is signed in if the events need a
     /// session, and otherwise as long as the client; see `LiveSync.start` and `stop`.
     public let live: LiveSync?
@@ -135,11 +140,16 @@ public final class APIClient: Sendable {
         cache = try LarderCache(settings)
         services = RunningServices(configuration.services, telemetry, cache, server: server)
         reference.set(services.network)
+        let cookies = configuration.keepsCookies ? CookieJar(clock: settings.wallClock) : nil
+        self.cookies = cookies
+        let base = cookies?.attached(to: configuration.transport) ?? configuration.transport
+        let webSockets =
+            configuration.webSockets ?? (configuration.transport as? SocketTransport)?.webSockets() ?? WebSocketClient()
         /// - Parameter rejectsOffline: false for sign-in, which is always tried because the user asked for it.
         func transport(rejectsOffline: Bool) -> any Transport {
             let feature = configuration.feature
             return MonitoredTransport(
-                configuration.transport,
+                base,
                 monitor: reference.monitor,
                 rejectsOffline: rejectsOffline,
                 clock: opened.monotonicClock,
@@ -157,7 +167,8 @@ public final class APIClient: Sendable {
             cache,
             signIn,
             configuration.session,
-            secrets: secrets
+            secrets: secrets,
+            cookies: cookies
         )
         var source = HTTPSource(
             server,
@@ -181,7 +192,7 @@ public final class APIClient: Sendable {
         let account = AccountTransport(base: sending, session: session, source: source)
         channels = LiveChannelOpener(
             account: account,
-            webSockets: gate.guarding(configuration.webSockets),
+            webSockets: gate.guarding(cookies?.attached(to: webSockets) ?? webSockets),
             gate: gate,
             clock: settings.monotonicClock
         )

@@ -34,8 +34,8 @@ extension BearerSession {
         cache.networkReturned()
     }
 
-    /// Deletes the tokens from memory and from their place, and then revokes them at the server if it can be reached. Stored values and
-    /// unsent changes stay, so that only the same user can sign in afterwards: `APIClient.signOut` erases them too.
+    /// Deletes the tokens from memory and from their place, removes the cookies, and then revokes the tokens at the server if it can be
+    /// reached. Stored values and unsent changes stay, so that only the same user can sign in afterwards: `APIClient.signOut` erases them too.
     ///
     /// A failed revocation is reported as `CacheEvent.failed` and ends nothing: the tokens expire on the server. A failed deletion is
     /// reported as `CacheEvent.storageFailed`. It is carried out also if the calling task is cancelled.
@@ -43,7 +43,7 @@ extension BearerSession {
         if let token = await forget().token { await revoke(token) }
     }
 
-    /// Deletes the tokens from memory and from their place.
+    /// Deletes the tokens from memory and from their place, and removes the cookies.
     ///
     /// - Returns: the access token, which is still valid at the server, and the error if the tokens are still in their place.
     func forget() async -> (token: String?, failure: LarderError?) {
@@ -53,6 +53,7 @@ extension BearerSession {
             current.unstored = nil
             return token
         }
+        cookies?.removeAll()
         announce()
         // In a task of its own, so that a cancelled caller does not leave the tokens behind.
         return (token, await Task { await deleteStored() }.value)

@@ -3,7 +3,7 @@ import LarderHTTP
 public import LarderResources
 import LarderStorage
 import LarderTime
-import LarderTransport
+public import LarderTransport
 import Synchronization
 
 /// Stores the bearer tokens of one account (RFC 6750), adds them to requests, and renews them. All requests that need new tokens share
@@ -58,6 +58,7 @@ public final class BearerSession: HTTPSource.Authorizer {
     let secrets: (any SecretStore)?
     let source: HTTPSource
     let endpoints: Endpoints
+    let cookies: CookieJar?
     let clock: any WallClock
     let current: Mutex<Current>
     private let hub = EventHub<State>()
@@ -70,16 +71,19 @@ public final class BearerSession: HTTPSource.Authorizer {
     ///     (`TransportRequest.isUserInitiated`), and so is a renewal that a person's refresh needs.
     ///   - endpoints: the endpoints for renewal and revocation.
     ///   - secrets: the place of the tokens; nil: a file beside the outbox, or memory if the cache has none.
+    ///   - cookies: emptied by a sign-out.
     /// - Throws: `.storage` if the tokens cannot be read.
     public init(
         _ cache: LarderCache,
         _ source: HTTPSource,
         _ endpoints: Endpoints,
-        secrets: (any SecretStore)? = nil
+        secrets: (any SecretStore)? = nil,
+        cookies: CookieJar? = nil
     ) async throws(LarderError) {
         self.cache = cache
         self.source = source
         self.endpoints = endpoints
+        self.cookies = cookies
         self.secrets = secrets ?? cache.outboxDisk.map { FileSecretStore(disk: $0) }
         clock = cache.configuration.wallClock
         let directory = cache.outboxDisk?.configuration.directory

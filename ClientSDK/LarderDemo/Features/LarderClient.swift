@@ -10,8 +10,8 @@ public final class LarderClient: Sendable {
     public struct Configuration: Sendable {
         /// The transport of all requests.
         public var transport: any Transport
-        /// The client of the live WebSocket.
-        public var webSockets: WebSocketClient
+        /// The client of the live WebSocket; see `APIClient.Configuration`.
+        public var webSockets: WebSocketClient?
         /// The settings of the cache. The account's directory replaces `directory`.
         public var cache: CacheConfiguration
         /// The kinds of live channel to try, the best first; none: no live updates.
@@ -32,7 +32,6 @@ public final class LarderClient: Sendable {
         /// - Parameter transport: sends the requests; `SocketTransport.Configuration.tls` has the settings of https.
         public init(transport: any Transport = SocketTransport()) {
             self.transport = transport
-            webSockets = WebSocketClient()
             cache = CacheConfiguration()
             liveKinds = LiveSync.Kind.allCases
         }

@@ -22,8 +22,10 @@ package enum Redirection {
             } catch {
                 // The first server has received the request, so a failure of a later hop does not mean that it had no
                 // effect.
-                let isUnsent = [.unreachable, .untrusted, .invalidURL, .invalidRequest].contains(error.code)
-                let isSeen = count > 0 && isUnsent
+                let unsent: [TransportError.Code] = [
+                    .unreachable, .untrusted, .proxyRejected, .invalidURL, .invalidRequest,
+                ]
+                let isSeen = count > 0 && unsent.contains(error.code)
                 throw isSeen ? TransportError(.interrupted, error.description) : error
             }
             guard let next = next(after: request, reply.status, reply.fields) else {

@@ -9,6 +9,11 @@ package protocol ReplyExchange: AnyObject, Sendable {
 
     /// Called when the response is no longer needed.
     func stop()
+
+    /// Called when a timeout has passed. Prevents that anything is sent from then on.
+    ///
+    /// - Returns: whether nothing was sent.
+    func preventSending() -> Bool
 }
 
 extension ReplyExchange {
@@ -41,6 +46,14 @@ extension ReplyExchange {
             let woken = await waiter.value(ifCancelled: .failure(cancelled)) { self.abandon(cancelled) }
             if case .failure(let error) = woken { return .failure(error) }
         }
+    }
+
+    /// Ends the exchange because of a timeout.
+    package func timeOut(_ reason: String) {
+        guard preventSending() else { return abandon(TransportError(.timedOut, reason)) }
+        abandon(
+            TransportError(.unreachable, "There was no connection for the request in time: nothing was sent. \(reason)")
+        )
     }
 
     /// Ends the exchange with an error. Only the first end has an effect.

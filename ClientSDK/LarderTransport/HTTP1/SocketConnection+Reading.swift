@@ -20,17 +20,33 @@ extension SocketConnection {
             case .wouldBlock: return .nothing
             case .count(0): return ended(&state)
             case .failed(let reason):
-                let place = state.phase == .securing ? " in the TLS handshake" : ""
+                let place = state.tls != nil && state.phase == .securing ? " in the TLS handshake" : ""
                 return broke(&state, TransportError(.interrupted, "The connection broke\(place): \(reason)."))
             case .count(let count):
                 let received = buffer.span.extracting(0..<count)
-                let deferredEffect = state.tls == nil ? take(&state, received) : decrypt(&state, received)
+                let deferredEffect =
+                    if state.tunnel != nil {
+                        openTunnel(&state, received)
+                    } else if state.tls != nil {
+                        decrypt(&state, received)
+                    } else {
+                        take(&state, received)
+                    }
                 guard case .nothing = deferredEffect else { return deferredEffect }
                 // A short read means that the socket is empty.
                 if count < buffer.count { return .nothing }
             }
         }
         return .nothing
+    }
+
+    /// Takes the answer of a proxy. The TLS handshake begins once the tunnel is open.
+    private func openTunnel(_ state: inout State, _ bytes: Span<UInt8>) -> DeferredEffect {
+        do throws(TransportError) {
+            guard try state.tunnel?.receive(bytes) == true else { return .nothing }
+        } catch { return fail(&state, error) }
+        state.tunnel = nil
+        return begin(&state)
     }
 
     /// Takes encrypted bytes. The request is sent once they complete the handshake.
@@ -42,7 +58,8 @@ extension SocketConnection {
             flush(&state)
             if let failure { return broke(&state, TransportError(unsent: failure)) }
             guard state.tls?.isEstablished == true else { return .nothing }
-            secured(&state)
+            let deferredEffect = serve(&state)
+            guard case .nothing = deferredEffect else { return deferredEffect }
         } else {
             flush(&state)
         }
@@ -69,6 +86,7 @@ extension SocketConnection {
     /// Handles the regular end by the peer.
     private func ended(_ state: inout State) -> DeferredEffect {
         guard let exchange = state.exchange else { return close(&state) }
+        if let tunnel = state.tunnel { return fail(&state, tunnel.failure("it closed the connection.")) }
         let cut = state.tls?.errorAtEnd
         if state.phase == .securing, let cut { return fail(&state, TransportError(unsent: cut)) }
         if let again = again(exchange, &state) { return again }
@@ -83,6 +101,7 @@ extension SocketConnection {
 
     private func broke(_ state: inout State, _ error: TransportError) -> DeferredEffect {
         guard let exchange = state.exchange else { return close(&state) }
+        if let tunnel = state.tunnel { return fail(&state, tunnel.failure(error.description)) }
         if state.phase == .securing {
             // Nothing of the request was sent.
             let isJudged = error.code == .untrusted

@@ -62,7 +62,7 @@ extension SocketConnection {
             state.outputFailure = reason
             state.outputStart = state.output.count
         }
-        guard state.phase == .busy else { return }
+        guard state.phase == .busy || state.tunnel != nil else { return }
         while state.pendingOutput > 0 {
             let sent =
                 state.tls?.send(state.output, from: state.outputStart) { SocketCall.send(descriptor, $0, from: $1) }

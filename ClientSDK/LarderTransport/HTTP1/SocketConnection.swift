@@ -12,7 +12,7 @@ import Synchronization
 final class SocketConnection: SocketHandler {
     enum Phase {
         case connecting
-        /// The TLS handshake is under way. Nothing of the request was sent.
+        /// The tunnel through a proxy and the TLS handshake are under way. Nothing of the request was sent.
         case securing
         case busy
         case idle
@@ -33,9 +33,11 @@ final class SocketConnection: SocketHandler {
         var descriptor: Int32?
         /// Set while it is connecting.
         var connector: SocketConnector?
-        /// Set for https, once it is connected.
+        /// Set while a proxy opens a tunnel, whose request is in `output`.
+        var tunnel: ProxyTunnel?
+        /// Set for https, once there is a connection to the server.
         var tls: TLSFilter?
-        /// The deadline of the TLS handshake or of an idle connection.
+        /// The deadline of the tunnel, of the TLS handshake or of an idle connection.
         var deadline: MonotonicTime?
         var exchange: SocketExchange?
         var reader = ResponseReader()
@@ -119,7 +121,7 @@ final class SocketConnection: SocketHandler {
         guard let exchange = state.withLock({ $0.exchange }), exchange.board(self) else { return false }
         let connector = SocketConnector(
             addresses,
-            host: endpoint.host,
+            host: endpoint.peer.host,
             deadline: connectDeadline,
             clock: clock,
             loop: loop
@@ -174,6 +176,7 @@ final class SocketConnection: SocketHandler {
             state.withLock { state in
                 guard let deadline = state.deadline, clock.uptime >= deadline else { return .nothing }
                 guard state.phase == .securing else { return close(&state) }
+                if let tunnel = state.tunnel { return fail(&state, tunnel.failure("no answer in time.")) }
                 let late = "'\(endpoint.host)' did not complete the TLS handshake in time."
                 return fail(&state, TransportError(.unreachable, late))
             }
@@ -214,17 +217,21 @@ final class SocketConnection: SocketHandler {
                     return .nothing
                 }
                 switch outcome {
-                case .failure(let failure): return fail(&state, TransportError(.unreachable, failure.description))
+                case .failure(let failure):
+                    return fail(&state, TransportError(.unreachable, endpoint.explained(failure)))
                 case .success(let descriptor):
                     state.descriptor = descriptor
-                    if let tls = exchange.tls {
-                        do throws(TLSError) { try secure(tls, &state) } catch {
-                            return fail(&state, TransportError(unsent: error))
-                        }
+                    if exchange.tls != nil, let proxy = endpoint.proxy {
+                        let tunnel = ProxyTunnel(proxy, to: endpoint)
+                        state.tunnel = tunnel
+                        state.output = tunnel.request
+                        state.phase = .securing
+                        state.deadline = connectDeadline
+                        flush(&state)
                     } else {
-                        serve(exchange, &state)
+                        let deferredEffect = begin(&state)
+                        guard case .nothing = deferredEffect else { return deferredEffect }
                     }
-                    flush(&state)
                     // The loop has its own descriptors, because it has served the connector.
                     _ = loop.add(self)
                     return .nothing
@@ -233,19 +240,24 @@ final class SocketConnection: SocketHandler {
         )
     }
 
-    /// Begins the TLS handshake, which counts towards the time for connecting.
-    private func secure(_ client: TLSClient, _ state: inout State) throws(TLSError) {
+    /// Begins the TLS handshake, which counts towards the time for connecting; without TLS, sends the request.
+    func begin(_ state: inout State) -> DeferredEffect {
+        guard let client = state.exchange?.tls else { return serve(&state) }
         let now = wallClock.now
-        state.tls = try TLSFilter(client.session(host: endpoint.host, port: endpoint.port, now: now))
+        do throws(TLSError) {
+            state.tls = try TLSFilter(client.session(host: endpoint.host, port: endpoint.port, now: now))
+        } catch { return fail(&state, TransportError(unsent: error)) }
         state.phase = .securing
         state.deadline = connectDeadline
+        flush(&state)
+        return .nothing
     }
 
-    /// Sends the request after the TLS handshake.
-    func secured(_ state: inout State) {
-        guard let exchange = state.exchange else { return }
-        serve(exchange, &state)
+    /// Sends the request over a new connection.
+    func serve(_ state: inout State) -> DeferredEffect {
+        guard let exchange = state.exchange, serve(exchange, &state) else { return close(&state) }
         flush(&state)
+        return .nothing
     }
 
     // MARK: Serving
@@ -254,10 +266,9 @@ final class SocketConnection: SocketHandler {
     func begin(_ exchange: SocketExchange) -> Begin {
         let (begin, isLeft): (Begin, Bool) = state.withLock { state in
             guard state.phase == .idle, state.descriptor != nil else { return (.gone, false) }
-            guard exchange.board(self) else { return (.notWanted, false) }
+            guard exchange.board(self), serve(exchange, &state) else { return (.notWanted, false) }
             state.isKept = true
             state.exchange = exchange
-            serve(exchange, &state)
             flush(&state)
             return (.begun, state.hasOutput)
         }
@@ -266,16 +277,20 @@ final class SocketConnection: SocketHandler {
         return begin
     }
 
-    private func serve(_ exchange: SocketExchange, _ state: inout State) {
+    /// - Returns: false if nothing may be sent.
+    private func serve(_ exchange: SocketExchange, _ state: inout State) -> Bool {
+        guard exchange.beginSending() else { return false }
         state.phase = .busy
         state.deadline = nil
         state.reader = ResponseReader(isHead: exchange.isHead)
         state.output = exchange.bytes
         state.outputStart = 0
         state.isPaused = false
-        guard exchange.upload != nil else { return }
-        state.upload = .running
-        exchange.startUpload(over: self)
+        if exchange.upload != nil {
+            state.upload = .running
+            exchange.startUpload(over: self)
+        }
+        return true
     }
 
     /// Resumes reading for an exchange whose reader has made room.
@@ -329,6 +344,7 @@ final class SocketConnection: SocketHandler {
         }
         state.descriptor = nil
         state.tls = nil
+        state.tunnel = nil
         state.connector.take()?.cancel()
         state.output = []
         state.outputStart = 0

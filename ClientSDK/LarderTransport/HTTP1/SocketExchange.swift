@@ -12,8 +12,10 @@ final class SocketExchange: ReplyExchange {
         var ticket: UInt64?
         /// Whether it requires a new connection.
         var needsFresh: Bool
-        /// Whether it was sent over a connection that has ended: the server may have received it.
-        var isResent = false
+        /// Whether a connection has begun to send it: the server may have received it.
+        var isSent = false
+        /// Whether it must not be sent, because the caller was told that it was not.
+        var isSendingPrevented = false
         var isOver = false
         /// Reads and sends the body over the current connection.
         var upload: Task<Void, Never>?
@@ -39,14 +41,14 @@ final class SocketExchange: ReplyExchange {
 
     init(
         _ request: TransportRequest,
-        _ url: HTTPURL,
+        _ endpoint: Endpoint,
         _ bytes: [UInt8],
         uploadLength: Int? = nil,
         tls: TLSClient? = nil,
         bufferMaximum: Int,
         pool: SocketPool
     ) {
-        endpoint = Endpoint(url)
+        self.endpoint = endpoint
         self.tls = tls
         self.bytes = bytes
         upload = request.upload
@@ -78,12 +80,28 @@ final class SocketExchange: ReplyExchange {
         }
     }
 
+    /// Called before the first byte is sent; false if nothing may be sent.
+    func beginSending() -> Bool {
+        state.withLock { state in
+            guard !state.isSendingPrevented else { return false }
+            state.isSent = true
+            return true
+        }
+    }
+
+    func preventSending() -> Bool {
+        state.withLock { state in
+            guard !state.isSent else { return false }
+            state.isSendingPrevented = true
+            return true
+        }
+    }
+
     /// Removes a dead connection. The next one must be new.
     func detachForResend() {
         let upload = state.withLock { state in
             state.connection = nil
             state.needsFresh = true
-            state.isResent = true
             return state.upload.take()
         }
         Self.cancel(upload)
@@ -153,7 +171,7 @@ final class SocketExchange: ReplyExchange {
     func end(_ end: Result<Void, TransportError>) {
         _ = conclude()
         var end = end
-        if case .failure(let error) = end, error.kind == .unsent, state.withLock({ $0.isResent }) {
+        if case .failure(let error) = end, error.kind == .unsent, state.withLock({ $0.isSent }) {
             let text = "The connection was closed without a reply, and the request could not be sent again: "
             end = .failure(TransportError(.interrupted, text + error.description, cause: error.cause))
         }

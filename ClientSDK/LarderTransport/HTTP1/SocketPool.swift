@@ -42,8 +42,8 @@ final class SocketPool: Sendable {
     let wallClock: any WallClock
     /// How long an idle connection is kept.
     let keepAlive: Duration
-    private let resolver: HostResolver
-    private let loop: SocketLoop
+    let resolver: HostResolver
+    let loop: SocketLoop
     private let connectionsPerHost: Int
     private let connectTimeout: Duration
     private let state = Mutex(State())
@@ -131,10 +131,10 @@ final class SocketPool: Sendable {
     private func make(_ exchange: SocketExchange) {
         let endpoint = exchange.endpoint
         // A slow lookup does not retain the pool.
-        resolver.addresses(of: endpoint) { [weak self] found in
+        resolver.addresses(of: endpoint.peer) { [weak self] found in
             switch found {
             case .failure(let error):
-                exchange.end(.failure(TransportError(.unreachable, error.description)))
+                exchange.end(.failure(TransportError(.unreachable, endpoint.explained(error))))
                 self?.ended(nil, endpoint)
             case .success(let addresses):
                 guard let self else {

@@ -4,13 +4,16 @@ import LarderHTTP
 enum SocketRequest {
     /// The head of a request, and its content if that is in memory.
     ///
-    /// - Parameter uploadLength: the length of the request's `upload`; nil: unknown, so that it is sent in chunks.
+    /// - Parameters:
+    ///   - uploadLength: the length of the request's `upload`; nil: unknown, so that it is sent in chunks.
+    ///   - proxy: the proxy that gets the request; nil: the server does.
     /// - Throws: `.invalidRequest` for `CONNECT`, for a method that is not a token, and for two contents.
     static func bytes(
         _ request: TransportRequest,
         _ url: HTTPURL,
         uploadLength: Int? = nil,
-        offersCodings: Bool
+        offersCodings: Bool,
+        proxy: Proxy? = nil
     ) throws(TransportError) -> [UInt8] {
         let method = request.method.rawValue
         guard FieldName(method) != nil, method != "CONNECT" else {
@@ -19,7 +22,8 @@ enum SocketRequest {
         guard request.body.isEmpty || request.upload == nil else {
             throw TransportError(.invalidRequest, "The request has both 'body' and 'upload'. Set one of them.")
         }
-        var head = "\(method) \(url.target) HTTP/1.1\r\nHost: \(url.authority)\r\n"
+        var head = "\(method) \(proxy == nil ? url.target : url.text) HTTP/1.1\r\nHost: \(url.authority)\r\n"
+        if let proxy { head += proxy.authorizationLine }
         for field in request.fieldsWithContentType where !isOurs(field.name) {
             head += "\(field.name): \(field.value)\r\n"
         }
@@ -49,8 +53,8 @@ enum SocketRequest {
     /// Fields that the transport sets itself: target, framing and connection.
     private static func isOurs(_ name: FieldName) -> Bool {
         switch name.canonical {
-        case "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "te",
-            "trailer", "upgrade", "expect":
+        case "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection",
+            "proxy-authorization", "te", "trailer", "upgrade", "expect":
             true
         default: false
         }

@@ -14,16 +14,19 @@ import Synchronization
 /// without a length or chunks ends with its connection, so its truncation is detected only with TLS. Cancelling closes the connection.
 ///
 /// https uses the system's OpenSSL, which is loaded at the first such request: TLS 1.2 and 1.3, the system's or private roots, pins, client
-/// certificates and resumed sessions (`TLSSettings`). A certificate that is not accepted fails with `.untrusted`, and any other failure of the
-/// handshake, which counts towards `connectTimeout`, with `.unreachable`: nothing of the request was sent.
+/// certificates and resumed sessions (`TLSSettings`). A certificate that is not accepted fails with `.untrusted`. Any other failure of
+/// the handshake, which counts towards `connectTimeout`, fails with `.unreachable`: nothing of the request was sent.
 ///
 /// A request without `Accept-Encoding` and `Range` offers `gzip` and `deflate`, if the system has zlib. The response is decoded while it is read, and has
 /// neither `Content-Encoding` nor `Content-Length` then. Coded content that is truncated or damaged is `.interrupted`, one that
 /// expands beyond the limits `.tooLarge`, and a coding that was not offered `.unsupportedCoding`. If the request has
 /// `Accept-Encoding`, content is returned as received.
 ///
-/// `Host`, `Content-Length` and connection fields are set by the transport. There is no proxy and no cookie support. Safe from any task.
-/// One thread of the process serves all transports.
+/// Requests are sent through a proxy if the environment or `Configuration.proxies` has one for their URL. A proxy that is not reached or
+/// cannot connect is `.unreachable`, and one that rejects the request `.proxyRejected`: the server got nothing of it.
+///
+/// `Host`, `Content-Length` and connection fields are set by the transport. Safe from any task. One thread of the process serves all
+/// transports.
 ///
 /// ```swift
 /// let response = try await SocketTransport().send(TransportRequest(url: "https://example.com/v1/feed"))
@@ -35,7 +38,8 @@ public final class SocketTransport: Transport {
         /// The timeout for the response's head, connecting included, and then for each further piece, unless the
         /// request has one. While a body is sent in pieces, the timeout begins anew with each piece of 64 KiB.
         public var timeout: Duration = .seconds(30)
-        /// The timeout for connecting to any of the host's addresses. Its failure is `.unreachable`, because nothing was sent. The lookup of the host counts towards `timeout` only.
+        /// The timeout for connecting to any of the host's addresses, for the tunnel of a proxy and for the TLS handshake, together. Its
+        /// failure is `.unreachable`, because nothing was sent. The lookup of the host counts towards `timeout` only.
         public var connectTimeout: Duration = .seconds(10)
         /// The timeout for the complete response; nil: none. It is enforced while a caller waits.
         public var totalTimeout: Duration?
@@ -50,16 +54,19 @@ public final class SocketTransport: Transport {
         /// How many times larger than the received bytes decoded content may be, judged beyond a mebibyte. More fails with
         /// `.tooLarge`: it would fill memory at little cost for the sender.
         public var expansionMaximum = 250
-        /// How servers are checked, and what is shown to them, over https.
+        /// How servers are checked, and what is shown to them, over https and wss.
         public var tls = TLSSettings()
+        /// The proxies, by default those of the environment: `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`.
+        public var proxies = ProxySettings.environment
 
         /// The defaults.
         public init() {}
     }
 
-    private let configuration: Configuration
+    let configuration: Configuration
     private let keeper: TimeoutKeeper
-    private let tls: LazyTLSClient
+    let tls: LazyTLSClient
+    let clock: any MonotonicClock & Sleeper
     let pool: SocketPool
 
     /// Creates a transport.
@@ -100,6 +107,7 @@ public final class SocketTransport: Transport {
         loop: SocketLoop = .shared
     ) {
         self.configuration = configuration
+        self.clock = clock
         keeper = TimeoutKeeper(clock)
         tls = LazyTLSClient(configuration.tls)
         pool = SocketPool(configuration, clock: clock, wallClock: wallClock, resolver: resolver, loop: loop)
@@ -134,13 +142,21 @@ public final class SocketTransport: Transport {
         let url = try HTTPURL(requested: request.url)
         let offers = configuration.acceptsCompression && Zlib.isAvailable && SocketRequest.offersCodings(request)
         let uploadLength = try await request.upload?.length()
-        let bytes = try SocketRequest.bytes(request, url, uploadLength: uploadLength, offersCodings: offers)
-        let exchange = SocketExchange(
+        let proxy = try configuration.proxies.proxy(for: url)
+        let bytes = try SocketRequest.bytes(
             request,
             url,
+            uploadLength: uploadLength,
+            offersCodings: offers,
+            // A tunnel has no fields of the proxy in it.
+            proxy: url.scheme.isSecure ? nil : proxy
+        )
+        let exchange = SocketExchange(
+            request,
+            Endpoint(url, proxy: proxy),
             bytes,
             uploadLength: uploadLength,
-            tls: try secureClient(for: url),
+            tls: try await secureClient(for: url),
             bufferMaximum: bufferMaximum,
             pool: pool
         )
@@ -161,6 +177,7 @@ public final class SocketTransport: Transport {
         let head = await exchange.head()
         timer.stop()
         let (status, fields) = try head.get()
+        if status.code == 407, let proxy, !url.scheme.isSecure { throw proxy.rejection(status, of: url.authority) }
         let stream = TransportStream(
             status: status,
             fields: fields,
@@ -178,9 +195,9 @@ public final class SocketTransport: Transport {
         return try DecodedContent.decoding(stream, of: request, ratioMaximum: configuration.expansionMaximum)
     }
 
-    private func secureClient(for url: HTTPURL) throws(TransportError) -> TLSClient? {
+    private func secureClient(for url: HTTPURL) async throws(TransportError) -> TLSClient? {
         guard url.scheme.isSecure else { return nil }
-        do throws(TLSError) { return try tls.get() } catch { throw TransportError(unsent: error) }
+        do throws(TLSError) { return try await tls.get() } catch { throw TransportError(unsent: error) }
     }
 }
 
@@ -234,12 +251,8 @@ private struct SocketTimeouts: Sendable {
     func begin(_ exchange: any ReplyExchange) -> UInt64 {
         let step = keeper.clock.uptime + timeout
         guard let end, let total, end < step else {
-            return keeper.set(step) { [timeout] in
-                exchange.abandon(TransportError(.timedOut, "No data was received for \(timeout)."))
-            }
+            return keeper.set(step) { [timeout] in exchange.timeOut("No data was received for \(timeout).") }
         }
-        return keeper.set(end) {
-            exchange.abandon(TransportError(.timedOut, "The response was not complete after \(total)."))
-        }
+        return keeper.set(end) { exchange.timeOut("The response was not complete after \(total).") }
     }
 }

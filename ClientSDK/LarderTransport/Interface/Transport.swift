@@ -123,7 +123,7 @@ extension ErrorCode where Scope == TransportError {
     public static var unreachable: Self { Self(rawValue: "unreachable") }
     /// The connection broke after the first byte of the request was sent: its effect is unknown.
     public static var interrupted: Self { Self(rawValue: "interrupted") }
-    /// The response did not arrive in time: the effect of the request is unknown.
+    /// The response did not arrive in time: the effect of the request is unknown. If nothing was sent in time, it is `unreachable`.
     public static var timedOut: Self { Self(rawValue: "timedOut") }
     /// The calling task was cancelled.
     public static var cancelled: Self { Self(rawValue: "cancelled") }
@@ -133,6 +133,8 @@ extension ErrorCode where Scope == TransportError {
     public static var unsupportedCoding: Self { Self(rawValue: "unsupportedCoding") }
     /// The server's certificate is not trusted, or cannot be checked: see `cause`. The request was not sent.
     public static var untrusted: Self { Self(rawValue: "untrusted") }
+    /// The proxy rejects the request, such as with 407 for missing credentials, or its setting cannot be used. The server got nothing.
+    public static var proxyRejected: Self { Self(rawValue: "proxyRejected") }
     /// The request cannot be encoded. It was not sent.
     public static var invalidRequest: Self { Self(rawValue: "invalidRequest") }
     /// The request would have to be sent again, and its body can be read only once. What was sent before has failed, was redirected or

@@ -8,7 +8,7 @@ extension TransportError: RequestFailure {
         case .timedOut: .timedOut
         case .invalidURL, .invalidRequest, .bodyNotReplayable, .bodyFailed: .invalidRequest
         case .tooLarge, .unsupportedCoding: .unusable
-        case .unreachable, .untrusted: .unsent
+        case .unreachable, .untrusted, .proxyRejected: .unsent
         default: .noReply
         }
     }

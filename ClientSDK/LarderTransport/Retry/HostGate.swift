@@ -4,11 +4,10 @@ import Synchronization
 
 /// Decides for each host whether a request may be sent now.
 ///
-/// After a 429 or 503 nothing is sent to the host for the time of its `Retry-After` (RFC 9110 section 10.2.3), at most an hour, or, if it
-/// states none, for a back-off with full jitter that grows with each further overload until another reply arrives. Requests of a person
-/// (`TransportRequest.isUserInitiated`) are sent. All others fail as `.unreachable`, and `TransportError.retryAfter` has the remaining
-/// time. A success of a request that was sent after the last overload opens the gate at once. One gate is shared by everything that sends: reads, outbox, images, sessions, WebSockets and event streams. It remembers 256
-/// hosts. Safe from any thread.
+/// After a 429 or 503 nothing is sent to the host for the time of its `Retry-After` (RFC 9110 §10.2.3), at most an hour, or, if it states
+/// none, for a back-off with full jitter. The next success opens the gate. Other requests fail as `.unreachable` with
+/// `TransportError.retryAfter`; those of a person (`TransportRequest.isUserInitiated`) are sent. One gate is shared by everything that
+/// sends. It remembers 256 hosts. Safe from any thread.
 public final class HostGate: Sendable {
     private struct Host {
         /// Nothing is sent before this time.

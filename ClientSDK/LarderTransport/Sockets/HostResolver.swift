@@ -2,20 +2,32 @@ import Foundation
 import LarderHTTP
 import Synchronization
 
-/// A host and a port to connect to, and whether the connection is encrypted.
+/// A server, whether the connection to it is encrypted, and the proxy between.
 struct Endpoint: Sendable, Hashable {
     /// In lower case; an IPv6 address without brackets.
     let host: String
     let port: Int
     let isSecure: Bool
+    let proxy: Proxy?
 
-    init(host: String, port: Int, isSecure: Bool = false) {
+    init(host: String, port: Int, isSecure: Bool = false, proxy: Proxy? = nil) {
         self.host = host
         self.port = port
         self.isSecure = isSecure
+        self.proxy = proxy
     }
 
-    init(_ url: HTTPURL) { self.init(host: url.host, port: url.port, isSecure: url.scheme.isSecure) }
+    init(_ url: HTTPURL, proxy: Proxy? = nil) {
+        self.init(host: url.host, port: url.port, isSecure: url.scheme.isSecure, proxy: proxy)
+    }
+
+    /// Why it was not found or not connected to.
+    func explained(_ failure: SocketCall.Failure) -> String {
+        proxy.map { "The proxy \($0) was not reached. \(failure)" } ?? failure.description
+    }
+
+    /// What the socket connects to.
+    var peer: Endpoint { proxy.map { Endpoint(host: $0.host, port: $0.port) } ?? self }
 }
 
 /// Looks up hosts on its own threads, because the system's resolver blocks and cannot be interrupted.

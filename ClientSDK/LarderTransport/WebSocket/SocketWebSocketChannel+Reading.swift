@@ -15,11 +15,29 @@ extension SocketWebSocketChannel {
             case .failed(let reason): return ended(&state, "The connection broke: \(reason).")
             case .count(let count):
                 let received = buffer.span.extracting(0..<count)
-                if state.tls == nil { take(&state, received) } else { decrypt(&state, received) }
+                if state.tunnel != nil {
+                    openTunnel(&state, received)
+                } else if state.tls != nil {
+                    decrypt(&state, received)
+                } else {
+                    take(&state, received)
+                }
                 // A short read means that the socket is empty.
                 if count < buffer.count { return }
             }
         }
+    }
+
+    /// Takes the answer of a proxy.
+    private func openTunnel(_ state: inout State, _ bytes: Span<UInt8>) {
+        do throws(TransportError) {
+            guard try state.tunnel?.receive(bytes) == true else { return }
+        } catch { return end(&state, WebSocketError(unopened: error)) }
+        state.tunnel = nil
+        state.output = state.request
+        state.outputStart = 0
+        state.request = []
+        beginHandshake(&state)
     }
 
     private func decrypt(_ state: inout State, _ bytes: Span<UInt8>) {
@@ -134,6 +152,7 @@ extension SocketWebSocketChannel {
     private func ended(_ state: inout State, _ reason: String) {
         switch state.phase {
         case .opening:
+            if let tunnel = state.tunnel { return end(&state, WebSocketError(unopened: tunnel.failure(reason))) }
             if let tls = state.tls, !tls.isEstablished, let cut = tls.errorAtEnd {
                 return end(&state, WebSocketError(unopened: cut))
             }

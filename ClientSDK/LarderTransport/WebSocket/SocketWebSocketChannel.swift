@@ -25,8 +25,14 @@ final class SocketWebSocketChannel: SocketHandler {
     struct State {
         var phase = Phase.opening
         var descriptor: Int32?
-        /// Set for `wss`. Its handshake is a part of opening.
+        /// Set while a proxy opens a tunnel, which is a part of opening.
+        var tunnel: ProxyTunnel?
+        /// Set for `wss`, once there is a connection to the server. Its handshake is a part of opening.
         var tls: TLSFilter?
+        /// Makes the TLS session; nil for `ws`.
+        var makeSession: (@Sendable () throws(TLSError) -> TLSSession)?
+        /// The opening request while the tunnel is not open.
+        var request: [UInt8] = []
         var output: [UInt8] = []
         var outputStart = 0
         var upgrade: WebSocketUpgrade
@@ -150,23 +156,36 @@ final class SocketWebSocketChannel: SocketHandler {
 
     /// Performs the handshakes over a connected socket, which is closed at the end.
     ///
-    /// - Parameter session: makes the TLS session; nil for `ws`.
+    /// - Parameters:
+    ///   - tunnel: what a proxy must open before; nil: the descriptor is connected to the server.
+    ///   - session: makes the TLS session; nil for `ws`.
     func open(
         _ descriptor: Int32,
+        _ tunnel: ProxyTunnel?,
         _ session: (@Sendable () throws(TLSError) -> TLSSession)?
     ) async throws(WebSocketError) {
         let opening = Pending<Sent>()
         state.withLock { state in
             state.descriptor = descriptor
             state.opening = opening
-            do throws(TLSError) {
-                if let session { state.tls = try TLSFilter(session()) }
-            } catch { return end(&state, WebSocketError(unopened: error)) }
+            state.makeSession = session
+            guard let tunnel else { return beginHandshake(&state) }
+            state.tunnel = tunnel
+            state.request = state.output
+            state.output = tunnel.request
             flush(&state)
         }
         if !loop.add(self) { cut(WebSocketError(.unreachable, "No file descriptor is left.")) }
         let cancelled = WebSocketError(.cancelled, "The task that connects was cancelled.")
         try await opening.value(ifCancelled: .failure(cancelled)) { self.cut(cancelled) }.get()
+    }
+
+    /// Begins the TLS handshake; without TLS, sends the opening request.
+    func beginHandshake(_ state: inout State) {
+        do throws(TLSError) {
+            if let session = state.makeSession.take() { state.tls = try TLSFilter(session()) }
+        } catch { return end(&state, WebSocketError(unopened: error)) }
+        flush(&state)
     }
 
     // MARK: Using

@@ -1,46 +1,33 @@
 import LarderEvents
 import LarderHTTP
-package import LarderTLS
-package import LarderTime
+import LarderTLS
+import LarderTime
 import LarderWebSocket
 import Synchronization
 
 /// Opens `ws` and `wss` WebSockets over POSIX sockets. One thread of the process serves all of them.
 ///
 /// The addresses of a host are tried as in RFC 8305. Safe from any task.
-package struct SocketWebSocketConnector: WebSocketConnector {
+struct SocketWebSocketConnector: WebSocketConnector {
     private let clock: any MonotonicClock & Sleeper
     private let random: SharedRandom
     private let resolver: HostResolver
     private let tls: LazyTLSClient
+    private let proxies: ProxySettings
     private let wallClock: any WallClock
     private let loop: SocketLoop
-
-    /// - Parameters:
-    ///   - clock: used for timeouts and pings.
-    ///   - random: the source of masks and keys. Must be unpredictable (RFC 6455 §10.3).
-    ///   - tls: how servers of `wss` URLs are checked.
-    ///   - wallClock: the time at which certificates must be valid.
-    ///   - loop: serves the sockets.
-    package init(
-        clock: any MonotonicClock & Sleeper = SystemMonotonicClock(),
-        random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator(),
-        tls: TLSSettings = TLSSettings(),
-        wallClock: any WallClock = SystemWallClock(),
-        loop: SocketLoop = .shared
-    ) {
-        self.init(clock: clock, random: random, tls: tls, wallClock: wallClock, resolver: .shared, loop: loop)
-    }
 
     init(
         clock: any MonotonicClock & Sleeper,
         random: any RandomNumberGenerator & Sendable,
-        tls: TLSSettings = TLSSettings(),
-        wallClock: any WallClock = SystemWallClock(),
+        tls: LazyTLSClient,
+        proxies: ProxySettings,
+        wallClock: any WallClock,
         resolver: HostResolver,
-        loop: SocketLoop = .shared
+        loop: SocketLoop
     ) {
-        self.tls = LazyTLSClient(tls)
+        self.tls = tls
+        self.proxies = proxies
         self.wallClock = wallClock
         self.clock = clock
         self.random = SharedRandom(random)
@@ -49,16 +36,20 @@ package struct SocketWebSocketConnector: WebSocketConnector {
     }
 
     /// Connects and performs the handshake.
-    package func connect(
+    func connect(
         _ request: WebSocketClient.Request,
         _ configuration: WebSocketClient.Configuration
     ) async throws(WebSocketError) -> any WebSocketConnection {
         let url = try request.checkedURL()
-        let session = try session(for: url)
+        let endpoint: Endpoint
+        do throws(TransportError) { endpoint = Endpoint(url, proxy: try proxies.proxy(for: url)) } catch {
+            throw WebSocketError(unopened: error)
+        }
+        let session = try await session(for: url)
         if Task.isCancelled { throw WebSocketError(.cancelled, "The task that connects was cancelled.") }
         let deadline = clock.uptime + configuration.openTimeout
-        let addresses = try await addresses(of: Endpoint(url), deadline, configuration)
-        let descriptor = try await descriptor(of: url.host, addresses, deadline)
+        let addresses = try await addresses(of: endpoint, deadline, configuration)
+        let descriptor = try await descriptor(of: endpoint, addresses, deadline)
         let upgrade = WebSocketUpgrade(key: random.bytes(16), subprotocols: request.subprotocols)
         let channel = SocketWebSocketChannel(
             configuration,
@@ -69,17 +60,18 @@ package struct SocketWebSocketConnector: WebSocketConnector {
             random: random,
             loop: loop
         )
-        try await channel.open(descriptor, session)
+        try await channel.open(descriptor, endpoint.proxy.map { ProxyTunnel($0, to: endpoint) }, session)
         return SocketWebSocket(channel)
     }
 
     /// What makes the TLS session; nil for `ws`.
     private func session(
         for url: HTTPURL
-    ) throws(WebSocketError) -> (@Sendable () throws(TLSError) -> TLSSession)? {
+    ) async throws(WebSocketError) -> (@Sendable () throws(TLSError) -> TLSSession)? {
         guard url.scheme.isSecure else { return nil }
-        let client: TLSClient
-        do throws(TLSError) { client = try tls.get() } catch { throw WebSocketError(unopened: error) }
+        let made: TLSClient?
+        do throws(TLSError) { made = try await tls.get() } catch { throw WebSocketError(unopened: error) }
+        guard let client = made else { throw WebSocketError(.cancelled, "The task that connects was cancelled.") }
         let now = wallClock.now
         return { () throws(TLSError) in try client.session(host: url.host, port: url.port, now: now) }
     }
@@ -90,7 +82,7 @@ package struct SocketWebSocketConnector: WebSocketConnector {
         _ configuration: WebSocketClient.Configuration
     ) async throws(WebSocketError) -> [SocketCall.Address] {
         let pending = Pending<HostResolver.Found?>()
-        resolver.addresses(of: endpoint) { pending.finish($0) }
+        resolver.addresses(of: endpoint.peer) { pending.finish($0) }
         // A lookup cannot be interrupted: after the deadline its result is ignored.
         let found = await until(deadline, by: clock) { await pending.value(ifCancelled: nil) }
         guard let found else {
@@ -98,18 +90,19 @@ package struct SocketWebSocketConnector: WebSocketConnector {
         }
         switch found {
         case .success(let addresses)?: return addresses
-        case .failure(let failure)?: throw WebSocketError(.unreachable, failure.description)
+        case .failure(let failure)?: throw WebSocketError(.unreachable, endpoint.explained(failure))
         case nil: throw WebSocketError(.cancelled, "The task that connects was cancelled.")
         }
     }
 
     /// Connects to one of the addresses.
     private func descriptor(
-        of host: String,
+        of endpoint: Endpoint,
         _ addresses: [SocketCall.Address],
         _ deadline: MonotonicTime
     ) async throws(WebSocketError) -> Int32 {
         let pending = Pending<SocketConnector.Outcome?>()
+        let host = endpoint.peer.host
         let connector = SocketConnector(addresses, host: host, deadline: deadline, clock: clock, loop: loop) {
             // A cancelled task does not take it.
             if !pending.finish($0), case .success(let descriptor) = $0 { SocketCall.shut(descriptor) }
@@ -118,7 +111,7 @@ package struct SocketWebSocketConnector: WebSocketConnector {
         switch await pending.value(ifCancelled: nil, cleanUp: { connector.cancel() }) {
         case .success(let descriptor)?: return descriptor
         case .failure(let failure)?:
-            throw WebSocketError(clock.uptime < deadline ? .unreachable : .timedOut, failure.description)
+            throw WebSocketError(clock.uptime < deadline ? .unreachable : .timedOut, endpoint.explained(failure))
         case nil: throw WebSocketError(.cancelled, "The task that connects was cancelled.")
         }
     }

@@ -1,10 +1,10 @@
 public import LarderHTTP
-public import LarderTLS
 public import LarderTime
 
 /// Opens WebSockets (RFC 6455) over POSIX sockets: `ws`, and `wss` by the system's OpenSSL.
 ///
-///     let socket = try await client.connect("ws://127.0.0.1:8080/v1/live", subprotocols: ["larder.live.v1"])
+///     let client = SocketTransport(configuration).webSockets()
+///     let socket = try await client.connect("wss://example.com/v1/live", subprotocols: ["larder.live.v1"])
 ///     for try await message in socket.messages { … }
 ///
 /// The client does not reconnect. Safe from any task.
@@ -12,20 +12,29 @@ public struct WebSocketClient: Sendable {
     private let configuration: WebSocketClient.Configuration
     private let connector: any WebSocketConnector
 
-    /// Creates a client.
+    /// Creates a client with the standard TLS settings and the proxies of the environment. `SocketTransport.webSockets` makes one with the
+    /// settings of a transport.
     ///
     /// - Parameters:
     ///   - configuration: limits and timeouts.
-    ///   - tls: how the servers of `wss` URLs are checked.
     ///   - clock: used for timeouts and pings.
     ///   - random: the source of masks and keys. Must be unpredictable (RFC 6455 §10.3).
     public init(
         _ configuration: WebSocketClient.Configuration = WebSocketClient.Configuration(),
-        tls: TLSSettings = TLSSettings(),
         clock: any MonotonicClock & Sleeper = SystemMonotonicClock(),
         random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
     ) {
-        self.init(configuration, connector: SocketWebSocketConnector(clock: clock, random: random, tls: tls))
+        let settings = SocketTransport.Configuration()
+        let connector = SocketWebSocketConnector(
+            clock: clock,
+            random: random,
+            tls: LazyTLSClient(settings.tls),
+            proxies: settings.proxies,
+            wallClock: SystemWallClock(),
+            resolver: .shared,
+            loop: .shared
+        )
+        self.init(configuration, connector: connector)
     }
 
     /// Creates a client that uses a connector.

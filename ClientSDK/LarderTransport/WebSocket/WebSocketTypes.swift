@@ -112,6 +112,11 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible {
         self.retryAfter = retryAfter
     }
 
+    /// The error of a WebSocket that was not opened, because the proxy did not connect to its server.
+    init(unopened cause: TransportError) {
+        self.init(cause.code == .proxyRejected ? .proxyRejected : .unreachable, cause.description)
+    }
+
     /// The error of a WebSocket that was not opened, because there was no TLS connection for it.
     init(unopened cause: TLSError) {
         let isLocal = cause.code == .unavailable || cause.code == .invalidSettings
@@ -124,6 +129,8 @@ extension ErrorCode where Scope == WebSocketError {
     public static var invalidRequest: Self { Self(rawValue: "invalidRequest") }
     /// The server was not reached.
     public static var unreachable: Self { Self(rawValue: "unreachable") }
+    /// The proxy rejects the connection, such as with 407 for missing credentials, or its setting cannot be used.
+    public static var proxyRejected: Self { Self(rawValue: "proxyRejected") }
     /// The server's certificate is not trusted, or cannot be checked.
     public static var untrusted: Self { Self(rawValue: "untrusted") }
     /// The response is not 101: see `status`, `fields` and `body`.

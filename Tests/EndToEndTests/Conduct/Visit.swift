@@ -87,7 +87,8 @@ final class Visit: Sendable {
     /// The person's client. A second one is the app after a restart.
     func client(live kinds: [LiveSync.Kind]) async throws -> LarderClient {
         var configuration = LarderClient.Configuration(transport: transport)
-        configuration.webSockets = WebSocketClient(connector: SocketWebSocketConnector(clock: world.clock, loop: loop))
+        let sockets = SocketTransport(SocketTransport.Configuration(), clock: world.clock, loop: loop)
+        configuration.webSockets = sockets.webSockets()
         configuration.cache.wallClock = world.clock
         configuration.cache.monotonicClock = world.clock
         configuration.cache.random = { [weak self] in self?.random.withLock { $0.unit() } ?? 0 }

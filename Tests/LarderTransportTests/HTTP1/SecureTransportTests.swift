@@ -14,12 +14,18 @@ struct SecureServer {
     let wire: WireServer
     let tls: TLSServer
     let authority: TLSAuthority
-    let clock = ManualClock(WallTime(seconds: 1_780_315_200))
+    let clock: ManualClock
 
-    init(fault: CertificateFault? = nil) throws {
-        wire = try WireServer()
+    init(
+        hosts: [String] = ["localhost", "127.0.0.1"],
+        fault: CertificateFault? = nil,
+        receiveBufferBytes: Int32? = nil,
+        clock: ManualClock = ManualClock(WallTime(seconds: 1_780_315_200))
+    ) throws {
+        self.clock = clock
+        wire = try WireServer(receiveBufferBytes: receiveBufferBytes)
         let authority = try TLSAuthority(name: "Test Authority", now: clock.now)
-        let identity = try authority.issue(hosts: ["localhost", "127.0.0.1"], now: clock.now, fault: fault)
+        let identity = try authority.issue(hosts: hosts, now: clock.now, fault: fault)
         self.authority = authority
         tls = try TLSServer { _ in identity }
     }
@@ -157,6 +163,29 @@ struct SecureTransportTests {
         #expect(await peer.isEnded())
     }
 
+    @Test func `a request whose time passes in the handshake was not sent, and one that was sent is in doubt`()
+        async throws
+    {
+        for isServed in [false, true] {
+            let server = try SecureServer()
+            let request = TransportRequest(method: .post, url: server.url(), body: [1], timeout: .seconds(2))
+            let sent = sending(request, server.transport())
+            let peer: WirePeer
+            if isServed {
+                peer = try await server.wire.accept(server.tls)
+                _ = try await peer.readHead()
+            } else {
+                peer = try await server.wire.accept()
+                _ = try await peer.read(count: 5)
+            }
+            server.clock.advance(by: .seconds(2))
+            let error = try #require(error(await sent.value))
+            #expect(error.code == (isServed ? .timedOut : .unreachable))
+            #expect(error.kind == (isServed ? .timedOut : .unsent))
+            #expect(await peer.isEnded())
+        }
+    }
+
     @Test func `cancelling in the handshake closes the connection`() async throws {
         let server = try SecureServer()
         let sent = sending(TransportRequest(url: server.url()), server.transport())
@@ -215,8 +244,7 @@ struct SecureTransportTests {
 
     @Test func `a wss WebSocket exchanges messages and closes in order`() async throws {
         let server = try SecureServer()
-        let connector = SocketWebSocketConnector(clock: server.clock, tls: server.settings, wallClock: server.clock)
-        let client = WebSocketClient(connector: connector)
+        let client = server.transport().webSockets()
         async let connecting = client.connect(server.url("wss", host: "localhost"))
         let peer = try await server.wire.accept(server.tls)
         try await peer.acceptWebSocket(rest: WirePeer.frame(1, Array("hello".utf8)))
@@ -238,8 +266,7 @@ struct SecureTransportTests {
     @Test func `a wss WebSocket reports certificates, other protocols and cuts`() async throws {
         for fault in [CertificateFault.expired, nil] {
             let server = try SecureServer(fault: fault)
-            let connector = SocketWebSocketConnector(clock: server.clock, tls: server.settings, wallClock: server.clock)
-            let client = WebSocketClient(connector: connector)
+            let client = server.transport().webSockets()
             let url = server.url("wss")
             let connecting = Task {
                 await failure { () async throws(WebSocketError) in _ = try await client.connect(url) }
@@ -255,8 +282,7 @@ struct SecureTransportTests {
             }
         }
         let server = try SecureServer()
-        let connector = SocketWebSocketConnector(clock: server.clock, tls: server.settings, wallClock: server.clock)
-        async let connecting = WebSocketClient(connector: connector).connect(server.url("wss"))
+        async let connecting = server.transport().webSockets().connect(server.url("wss"))
         let peer = try await server.wire.accept(server.tls)
         try await peer.acceptWebSocket()
         let socket = try await connecting

@@ -9,6 +9,13 @@ import Testing
 @Suite("Socket transport", .oneMinute) struct SocketTransportTests {
     private let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
+    /// Whatever the environment says.
+    private var direct: SocketTransport.Configuration {
+        var configuration = SocketTransport.Configuration()
+        configuration.proxies = .none
+        return configuration
+    }
+
     private func url(_ server: WireServer) -> String { "http://127.0.0.1:\(server.port)/x" }
 
     private func transport(
@@ -386,7 +393,7 @@ import Testing
             asked.finish(true)
             return .failure(SocketCall.Failure(description: "no such host"))
         }
-        let transport = SocketTransport(SocketTransport.Configuration(), clock: clock, resolver: resolver)
+        let transport = SocketTransport(direct, clock: clock, resolver: resolver)
         let sending = send(transport, TransportRequest(url: "http://no-such-host.test/"))
         #expect(await asked.value(ifCancelled: false))
         #expect(code(await sending.value) == .unreachable)
@@ -416,7 +423,7 @@ import Testing
         let clock = ManualClock()
         let loop = SocketLoop(isStepped: true)
         let transport = SocketTransport(
-            SocketTransport.Configuration(),
+            direct,
             clock: clock,
             resolver: HostResolver { _, _ in .success(addresses) },
             loop: loop
@@ -451,7 +458,7 @@ import Testing
             }
             return .success(addresses.flatMap { $0 })
         }
-        let transport = SocketTransport(SocketTransport.Configuration(), clock: ManualClock(), resolver: resolver)
+        let transport = SocketTransport(direct, clock: ManualClock(), resolver: resolver)
         let sending = send(transport, TransportRequest(url: "http://larder.test:\(port)/"))
         let peer = try await server.accept()
         #expect(try await peer.readHead().contains("\r\nHost: larder.test:\(port)\r\n"))

@@ -14,18 +14,11 @@ struct WebSocketBoundsTests {
         let addresses = [silent.address, try SilentAddress.address(of: server)]
         let clock = ManualClock()
         let loop = SocketLoop(isStepped: true)
-        let connector = SocketWebSocketConnector(
-            clock: clock,
-            random: SeededGenerator(seed: 1),
-            resolver: HostResolver { _, _ in .success(addresses) },
-            loop: loop
-        )
-        let connecting = Task {
-            try await connector.connect(
-                WebSocketClient.Request(url: "ws://larder.test/"),
-                WebSocketClient.Configuration()
-            )
-        }
+        var configuration = SocketTransport.Configuration()
+        configuration.proxies = .none
+        let resolver = HostResolver { _, _ in .success(addresses) }
+        let client = SocketTransport(configuration, clock: clock, resolver: resolver, loop: loop).webSockets()
+        let connecting = Task { try await client.connect("ws://larder.test/") }
         while !loop.step().isActive, !Task.isCancelled { await Task.yield() }
         try #require(loop.step().timeLeft == .milliseconds(250))
         clock.advance(by: .milliseconds(250))
