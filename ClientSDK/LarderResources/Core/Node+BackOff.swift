@@ -29,16 +29,19 @@ extension Node {
     }
 
     /// The times for the next read after a request has ended, to be set together with the number of failures.
+    ///
+    /// - Parameter held: until when the server has asked to wait before; a person's attempt that fails does not shorten that.
     func retryTimes(
         after error: LarderError?,
-        failures: Int
+        failures: Int,
+        held: MonotonicTime?
     ) -> (retryAt: MonotonicTime?, heldUntil: MonotonicTime?) {
         guard let error, !error.isLocal else { return (nil, nil) }
         let configuration = core.configuration
         let attempt = error.failures(after: failures)
         let wait = configuration.readRetry.backoffMaximum(attempt: attempt) * configuration.random()
         let now = configuration.monotonicClock.uptime
-        let held = error.retryAfter.map { now + $0 }
+        let held = [held, error.retryAfter.map { now + $0 }].compactMap { $0 }.filter { $0 > now }.max()
         return ((held ?? now) + wait, held)
     }
 

@@ -301,7 +301,8 @@ extension Node {
 
     /// Ends a request and shows observers the result.
     private func complete(_ flight: Flight, _ error: LarderError?) {
-        let times = retryTimes(after: error, failures: state.withLock { $0.failures })
+        let (failures, held) = state.withLock { ($0.failures, $0.heldUntil) }
+        let times = retryTimes(after: error, failures: failures, held: held)
         let isRepeated = error?.isTransient ?? false && isObserved
         let isMissing = isRepeated && content().value == nil
         let hasFailed = state.withLock { state in

@@ -37,8 +37,9 @@ extension TimelineEngine {
     /// Delays the next request of a place. A request that the app has not allowed delays nothing.
     func delay(_ place: TimelinePlace, after error: LarderError) {
         guard core.configuration.mayUseNetwork() else { return }
-        let failures = state.withLock { $0.delays[place]?.failures ?? 0 }
-        let times = node.retryTimes(after: error, failures: failures)
+        let earlier = state.withLock { $0.delays[place] }
+        let failures = earlier?.failures ?? 0
+        let times = node.retryTimes(after: error, failures: failures, held: earlier?.heldUntil)
         state.withLock { state in
             state.delays[place] = PageDelay(
                 failures: error.failures(after: failures),

@@ -119,6 +119,23 @@ struct ReadBackOffTests {
         #expect(try await cache.value(word(source)) == "a")
     }
 
+    @Test func `a person's attempt that fails does not shorten the wait that the server has asked for`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        source.prepare(failure: Self.busy(.seconds(30)))
+        _ = await #expect(throws: LarderError.self) { try await cache.value(word(source)) }
+        scene.clock.advance(by: .seconds(1))
+        source.prepare(failure: Self.busy)
+        _ = await #expect(throws: LarderError.self) { try await cache.refresh(word(source)) }
+        #expect(source.requests.count == 2)
+        scene.clock.advance(by: .seconds(20))
+        let held = await #expect(throws: LarderError.self) { try await cache.value(word(source)) }
+        #expect(source.requests.count == 2 && (held?.retryAfter ?? .zero) >= .seconds(9))
+        scene.clock.advance(by: .seconds(11))
+        source.prepare(.value("a"))
+        #expect(try await cache.value(word(source)) == "a")
+    }
+
     @Test func `a read without permission to use the network does not wait when it has it`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()

@@ -65,6 +65,18 @@ struct TimelineBackOffTests {
         #expect(try await timeline.loadOlder(isUserInitiated: true) == .more)
     }
 
+    @Test func `a person's attempt that fails does not shorten the wait that the server has asked for`() async throws {
+        let (cache, timeline) = try await loaded()
+        defer { cache.close() }
+        source.script.prepare(failure: busy(.seconds(30)))
+        _ = await #expect(throws: LarderError.self) { try await timeline.loadOlder() }
+        source.script.prepare(failure: busy())
+        _ = await #expect(throws: LarderError.self) { try await timeline.loadOlder(isUserInitiated: true) }
+        scene.clock.advance(by: .seconds(29))
+        let held = await #expect(throws: LarderError.self) { try await timeline.loadOlder() }
+        #expect((held?.retryAfter ?? .zero) >= .seconds(1) && source.requests.count == 3)
+    }
+
     @Test func `a page that was cancelled is requested again at once`() async throws {
         let (cache, timeline) = try await loaded()
         defer { cache.close() }
