@@ -75,9 +75,9 @@ storm: prepare ## kill servers and clients and fill their disks (MINUTES=5 SEED=
 sanitize: prepare ## run the suites with a sanitizer (SANITIZER=address, thread or all; FILTER=regex)
 	@Scripts/sanitize.sh $(or $(SANITIZER),all) $(FILTER)
 
-simulate: prepare ## run the simulation (SEEDS=1000 SEED=n MINUTES=m)
+simulate: prepare ## run the simulation (SEEDS=1000 SEED=n PLANS=file MINUTES=m)
 	@swift build -c release --product simulate
-	@.build/release/simulate $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),1000) --jobs $$(nproc)) $(if $(MINUTES),--minutes $(MINUTES)) --reduce
+	@.build/release/simulate $(if $(PLANS),--plans $(PLANS),$(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),1000) --jobs $$(nproc))) $(if $(MINUTES),--minutes $(MINUTES)) --reduce
 
 clean: ## remove the build directory
 	@rm -rf .build

@@ -309,7 +309,7 @@ let package = Package(
                 "LarderImages", "LarderDevice", "Larder", "LarderDemo", "LarderTesting",
             ],
             path: "Tests/Simulation",
-            exclude: ["seeds.txt", "FINDINGS.md"],
+            exclude: ["plans.jsonl", "FINDINGS.md"],
             swiftSettings: strict
         ),
         // The client process that `Tests/Storm/storm.py` starts, kills and checks.

@@ -480,45 +480,45 @@ MUTANTS = {
         )
     ],
 }
-# The themes of the simulation (`Theme.swift`) whose runs use a mechanism most, by number: with --themed only their seeds are run.
+# The themes of the simulation (`Theme.swift`) whose runs use a mechanism most: with --themed only their seeds are run.
 THEMES = {
-    "tombstones": (1, 9),
-    "overlay until the acknowledged version": (7, 1),
-    "a value that only memory has is written with the token": (8,),
-    "rows that lack a change which only memory has are not read": (8,),
-    "clock guard": (6,),
-    "clock guard across starts": (6,),
-    "send lock": (3,),
-    "mark before the first byte is sent": (7, 4),
-    "decisions of the other process about rejected operations": (3,),
-    "order of the replies": (1,),
-    "changes of a list while it is fetched": (1, 3),
-    "invalidation while a value is fetched": (1, 9),
-    "salvage of a damaged store": (2,),
-    "coalescing only of what was never sent": (7,),
-    "opposite taps cancel out only over a known value": (7,),
-    "one key for all attempts of a tap": (1, 0, 7),
-    "order within a scope": (3, 4),
-    "later operations wait behind a rejected one": (4, 3),
-    "server IDs in waiting operations": (4, 2),
-    "the acknowledgement is stored with the removal": (4, 3),
-    "fsync of awaited writes": (5,),
-    "content lost with the power is stale": (5,),
-    "retry budget of reads": (10,),
-    "back-off of reads": (10,),
-    "back-off of operations": (10,),
-    "single flight of reads": (10,),
-    "gaps in timelines": (9,),
-    "no validator while an item of the newest page is unconfirmed": (9,),
-    "no validator for a list whose items have changed": (9, 1),
-    "a confirmed value that was evicted is fetched whole": (8,),
-    "invalidations on disk": (9,),
-    "cross-process check": (3,),
-    "second attempt of a lost renewal": (11,),
-    "connections per host": (11,),
-    "a dead process's operations in flight are in doubt": (7, 4),
-    "gap detection in the live channel": (0,),
-    "tokens renewed by the other process": (3, 0),
+    "tombstones": "unevenNetwork,history",
+    "overlay until the acknowledged version": "taps,unevenNetwork",
+    "a value that only memory has is written with the token": "disk",
+    "rows that lack a change which only memory has are not read": "disk",
+    "clock guard": "clocks",
+    "clock guard across starts": "clocks",
+    "send lock": "twoProcesses",
+    "mark before the first byte is sent": "taps,rejections",
+    "decisions of the other process about rejected operations": "twoProcesses",
+    "order of the replies": "unevenNetwork",
+    "changes of a list while it is fetched": "unevenNetwork,twoProcesses",
+    "invalidation while a value is fetched": "unevenNetwork,history",
+    "salvage of a damaged store": "damage",
+    "coalescing only of what was never sent": "taps",
+    "opposite taps cancel out only over a known value": "taps",
+    "one key for all attempts of a tap": "unevenNetwork,everything,taps",
+    "order within a scope": "twoProcesses,rejections",
+    "later operations wait behind a rejected one": "rejections,twoProcesses",
+    "server IDs in waiting operations": "rejections,damage",
+    "the acknowledgement is stored with the removal": "rejections,twoProcesses",
+    "fsync of awaited writes": "power",
+    "content lost with the power is stale": "power",
+    "retry budget of reads": "manners",
+    "back-off of reads": "manners",
+    "back-off of operations": "manners",
+    "single flight of reads": "manners",
+    "gaps in timelines": "history",
+    "no validator while an item of the newest page is unconfirmed": "history",
+    "no validator for a list whose items have changed": "history,unevenNetwork",
+    "a confirmed value that was evicted is fetched whole": "disk",
+    "invalidations on disk": "history",
+    "cross-process check": "twoProcesses",
+    "second attempt of a lost renewal": "sessions",
+    "connections per host": "sessions",
+    "a dead process's operations in flight are in doubt": "taps,rejections",
+    "gap detection in the live channel": "everything",
+    "tokens renewed by the other process": "twoProcesses,everything",
 }
 # Why a mutant is not noticed: what else does its work, or the unit test that holds it.
 UNNOTICED = {
@@ -656,12 +656,10 @@ class Campaign:
             row = results.get(name, {}).get(str(self.first))
         return row is not None and ("needed" in row or row.get("survived", 0) >= self.seeds)
 
-    def simulate(self, seeds, environment, seconds):
-        with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
-            file.write("\n".join(map(str, seeds)))
-            file.flush()
-            command = ["timeout", str(seconds), self.simulator, "--seeds-file", file.name, "--until-failure"]
-            result = subprocess.run(command, env=dict(os.environ, **environment), capture_output=True, text=True, check=False)
+    def simulate(self, first, count, options, environment, seconds):
+        command = ["timeout", str(seconds), self.simulator, "--first", str(first), "--seeds", str(count), "--until-failure", *options]
+        with tempfile.TemporaryDirectory() as directory:
+            result = subprocess.run(command, env=dict(os.environ, **environment), cwd=directory, capture_output=True, text=True, check=False)
         if result.returncode not in (0, 1, 124):
             raise SystemExit(f"the simulator ended with {result.returncode}\n{result.stderr}")
         found = re.search(r"^seed (\d+) fails, status (\d+).*\n((?:    \w+:.*\n)*)", result.stdout, re.MULTILINE)
@@ -671,7 +669,7 @@ class Campaign:
         with kept(self.plain) as plain:
             known = plain.get(str(seed))
         if known is None:
-            _, found = self.simulate([seed], {}, 300)
+            _, found = self.simulate(seed, 1, [], {}, 300)
             known = found is not None
             with kept(self.plain) as plain:
                 plain[str(seed)] = known
@@ -679,34 +677,30 @@ class Campaign:
 
     def run(self, number, name):
         """The seeds that a mutant needs: how many ran, in how many of them the place was reached, and the rules that the last one breaks."""
-        wanted = range(self.first, self.first + self.seeds)
-        if self.is_themed:
-            # As `Theme.init` has it: two themes were added with seed 20,000. The seeds from 60,000 on have other themes.
-            count = 12 if self.first < 20_000 else 14
-            themes = THEMES.get(name, range(count))
-            wanted = [seed for seed in wanted if seed % count in themes]
-        left, excluded, row = list(wanted), 0, {"isThemed": self.is_themed}
+        options = ["--themes", THEMES[name]] if self.is_themed and name in THEMES else []
+        next_seed, end = self.first, self.first + self.seeds
+        excluded, row = 0, {"isThemed": self.is_themed}
         with tempfile.TemporaryDirectory() as directory:
             reached = pathlib.Path(directory, "reached")
             environment = {"LARDER_MUTANT": str(number), "LARDER_MUTANT_REACHED": str(reached)}
-            while left:
-                is_late, found = self.simulate(left, environment, self.seconds)
+            while next_seed < end:
+                is_late, found = self.simulate(next_seed, end - next_seed, options, environment, self.seconds)
                 if is_late:
                     row["seconds"] = self.seconds
                     break
                 if not found:
-                    row["survived"] = len(wanted)
+                    row["survived"] = self.seeds
                     break
                 seed = int(found.group(1))
                 if self.fails_anyway(seed):
                     excluded += 1
-                    left = [other for other in left if other > seed]
+                    next_seed = seed + 1
                     continue
                 rules = sorted(set(re.findall(r"^    (\w+(?:: \w+(?=:))?)", found.group(3), re.MULTILINE)))
                 row.update(needed=seed - self.first + 1, noticed=", ".join(rules) or f"status {found.group(2)}")
                 break
             else:
-                row["survived"] = len(wanted)
+                row["survived"] = self.seeds
             row["reached"] = len(set(reached.read_text(encoding="utf-8").split())) if reached.exists() else 0
         row["excluded"] = excluded
         with kept(self.results) as results:
@@ -735,7 +729,7 @@ def table(results):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--work", default=os.path.join(tempfile.gettempdir(), "larder-mutants"))
-    parser.add_argument("--first", type=int, default=3000)
+    parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=500)
     parser.add_argument("--seconds", type=int, default=3600, help="the limit for one mutant")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())

@@ -4,7 +4,7 @@ import LarderModels
 import LarderResources
 import LarderStorage
 
-/// Oracles of the runs from `Plan.newestSeeds` on: limits that devices reach, and changes of the account.
+/// Oracles: limits that devices reach, and changes of the account.
 extension Device {
     /// Nothing exceeds its limit: memory, the content on the disk, and what waits to be sent.
     func judgeLimits() {
@@ -29,7 +29,7 @@ extension Device {
 
     /// What belongs to one person is never held for another.
     func judgeAccount() {
-        guard simulation.plan.seed >= Plan.newestSeeds, let client else { return }
+        guard let client else { return }
         let held = client.cache.stored(client.bank.accounts)?.value?.items.map(\.id) ?? []
         let known = simulation.accountsByHandle[handle] ?? accountsOnServer()
         let foreign = held.filter { !known.contains($0) }

@@ -9,7 +9,7 @@ extension ConductReport.Rule {
         // A client that has not received a reply, or that has lost its memory or its disk, cannot know of it.
         case .retriedTooSoon, .retriedWithoutJitter, .downloadedTwice, .refetchedFresh, .duplicateInFlight,
             .polledBesideLive, .repeatedInLoop:
-            simulation.plan.swarm.isCalm
+            simulation.plan.settings.isCalm
         }
     }
 }
@@ -113,8 +113,8 @@ extension Act {
     /// The acts after which a reply that the server has sent may not arrive.
     private static let cutting: Set<Act> = [
         .linkSlow, .linkLossy, .linkCut, .linkHalfOpen, .linkBlackHole, .linkChanged, .loseReplies, .resets, .silence,
-        .truncates, .malformed, .background, .journey, .sourceOffline, .linkUneven, .postVanishes,
-        .openMuch,
+        .truncates, .malformed, .background, .journey, .sourceOffline, .linkUneven, .postVanishes, .changeWhileReading,
+        .payWhileReading, .openMuch,
     ]
     /// The acts after which a value that was received may not be used.
     private static let forgetting: Set<Act> = [

@@ -145,14 +145,14 @@ final class Device: @unchecked Sendable {
             disk.sharesFaults = true
         }
         settings.cache.storage = .disk(disk)
-        settings.httpCacheBytesMaximum = simulation.plan.swarm.hasHTTPCache ? 1 << 20 : 0
+        settings.httpCacheBytesMaximum = simulation.plan.settings.hasHTTPCache ? 1 << 20 : 0
         settings.services = .none
-        if simulation.plan.swarm.hasMonitor {
+        if simulation.plan.settings.hasMonitor {
             settings.services.network = .own
             settings.services.networkSource = sources
         }
-        if simulation.plan.swarm.hasMaintenance { settings.services.maintenance = .init() }
-        settings.liveKinds = simulation.plan.swarm.liveKinds
+        if simulation.plan.settings.hasMaintenance { settings.services.maintenance = .init() }
+        settings.liveKinds = simulation.plan.settings.liveKinds
         return settings
     }
 
@@ -346,9 +346,9 @@ final class Machine: @unchecked Sendable {
     private(set) var powerLosses = 0
     private var plan: FaultPlan?
 
-    init(_ index: Int, _ setting: Plan.Machine, directory: String, booted: MonotonicTime) {
+    init(_ index: Int, _ setting: Plan.Machine, handle: String, directory: String, booted: MonotonicTime) {
         self.index = index
-        handle = setting.handle
+        self.handle = handle
         processes = setting.processes
         recordsSyncs = setting.losesPower
         self.directory = directory

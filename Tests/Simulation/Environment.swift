@@ -64,7 +64,6 @@ extension Simulation {
         machine.booted = clock.uptime
         do { try machine.losePower(&random) } catch {
             // A fault that was planned for the machine's files has met the loss of power.
-            guard machine.hadDiskTrouble || plan.isStrict else { return find(.disk, "power loss: \(error)") }
             note("power loss: \(error)")
         }
     }

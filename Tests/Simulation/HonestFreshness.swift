@@ -77,7 +77,7 @@ extension Device {
         // After these some replies cannot be read.
         let cutting: [Act] = [.schemaDrift, .journey, .malformed, .truncates]
         let isExcused =
-            simulation.plan.seed < Plan.rareSeeds || !simulation.lags.isEmpty || machine.hadDiskTrouble
+            !simulation.lags.isEmpty || machine.hadDiskTrouble
             || cutting.contains { simulation.coverage.counts[$0.rawValue] != nil }
         guard simulation.judges(.tasks, unless: isExcused) else { return }
         let shown = Set(items.map(\.id))

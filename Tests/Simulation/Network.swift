@@ -220,9 +220,10 @@ struct Network {
         guard !connection.isDead, !connection.isClosed, !links[connection.device].isBlackHole else { return false }
         guard let end = direction == .up ? connection.server : connection.client else { return false }
         if connection.isOrphan, direction == .down {
-            // Nobody reads it.
+            // Nobody reads it, and nobody else answers the server's end.
             connections[index].down.pieces = []
-            return false
+            if connection.down.isOver { shut(index, resets: true) }
+            return connections[index].isClosed
         }
         var pipe = direction == .up ? connection.up : connection.down
         var isActive = false

@@ -8,8 +8,6 @@ enum Oracle: String, CaseIterable {
     case changes
     /// The server has the last tap on a post.
     case taps
-    /// Messages are in the order in which they were written.
-    case order
     /// What a process has written is shown until it was sent, and then in fresh lists.
     case shownWritings
     /// The last tap on a post is shown.
@@ -26,20 +24,16 @@ enum Oracle: String, CaseIterable {
     case convergence
     /// A refresh token is not exchanged again.
     case renewals
-    /// The number of requests in a minute is bounded.
-    case requests
     /// A rule of the conduct report holds.
     case conduct
     /// The least share of judgements in a dealt run of some hundred seeds.
     var floor: Double {
         switch self {
-        case .order, .requests: 0.7
         case .shownWritings, .writings: 0.6
         case .convergence, .taps: 0.5
         case .changes, .gaps, .shownTaps: 0.4
         case .freshness, .renewals: 0.3
         case .balances, .conduct: 0.2
-        // The acts that are needed came last, in one of four runs.
         case .tasks: 0.1
         }
     }

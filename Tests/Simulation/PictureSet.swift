@@ -1,6 +1,6 @@
 import Foundation
 
-/// The pictures of the runs from `Plan.pictureSeeds` on: PNG files, each pixel of which tells the picture and the rendition.
+/// The pictures of the runs with pictures: PNG files, each pixel of which tells the picture and the rendition.
 struct PictureSet: Sendable {
     /// One rendition of a picture.
     struct Rendition: Sendable, Hashable {

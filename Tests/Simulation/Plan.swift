@@ -1,10 +1,14 @@
+import Foundation
 import LarderResources
 import LarderTime
 
-/// What happens in a run, decided from its seed before it begins, so that parts of it can be left out.
-struct Plan {
-    struct Machine: Sendable {
-        var handle: String
+/// What happens in a run, decided before it begins.
+///
+/// A plan is drawn from a seed, or read from a file: plans that have failed are kept in `plans.jsonl`, and mean the same after a change of how plans are drawn.
+struct Plan: Codable, Sendable {
+    struct Machine: Codable, Sendable {
+        /// Whose it is: the index of one of the world's people.
+        var person: Int
         /// The number of processes that share its store.
         var processes: Int
         var losesPower: Bool
@@ -21,106 +25,90 @@ struct Plan {
         var description: String { "\(at) ms, device \(device): \(act.rawValue) \(choice % 1_000)" }
     }
 
-    let seed: UInt64
-    var swarm: Swarm
-    var machines: [Machine]
-    var steps: [Step]
-    /// The indices of the steps that are taken; nil: all.
-    var kept: Set<Int>?
-    /// The length of the part with faults.
-    var duration: Duration
-    /// What the run is about; nil: an earlier seed, whose acts are drawn from all.
-    let theme: Theme?
-    /// The first seed of the runs with the acts and themes that were added last.
-    static let newestSeeds: UInt64 = 20_000
-    /// The first seed of the runs with pictures.
-    static let pictureSeeds: UInt64 = 40_000
-    /// The first seed of the runs that bring about what the others seldom meet.
-    static let rareSeeds: UInt64 = 60_000
-    /// The first seeds of all kinds of runs, each as often as its share among twelve runs.
-    private static let kinds: [UInt64] = [
-        3_000, newestSeeds, rareSeeds, pictureSeeds, newestSeeds, 3_000, rareSeeds, newestSeeds, pictureSeeds, 2_000,
-        rareSeeds, 1,
-    ]
+    /// What the devices have and do besides the steps.
+    struct Settings: Codable, Sendable {
+        var shufflesJobs: Bool
+        var hasHTTPCache: Bool
+        var hasMonitor: Bool
+        var hasMaintenance: Bool
+        var restartsAtEnd: Bool
+        /// The kinds of live channels, as raw values.
+        var live: [String]
+        /// Whether nothing disturbs the clients' manners, so that the rules of the conduct report hold.
+        var isCalm: Bool
 
-    /// Seeds of all kinds in turn.
-    static func dealtSeeds(_ count: Int) -> [UInt64] {
-        var next: [UInt64: UInt64] = [:]
-        return (0..<count).map { index in
-            let first = kinds[index % kinds.count]
-            defer { next[first, default: first] += 1 }
-            return next[first, default: first]
-        }
+        var liveKinds: [LiveSync.Kind] { live.compactMap(LiveSync.Kind.init) }
     }
 
+    /// What the plan has found, for a plan that is kept.
+    var reason: String?
+    /// Decides what the plan leaves open: delays, losses, the order of jobs.
+    var seed: UInt64
+    var theme: Theme
+    /// The length of the part with faults, in milliseconds.
+    var milliseconds: Int
+    var settings: Settings
     /// The limits of the devices; nil: those that no run reaches.
-    let limits: Limits?
+    var limits: Limits?
     /// The limits of the pictures; nil: the run has none.
-    let pictureLimits: PictureLimits?
-    /// Whether the run has the later oracles: earlier seeds keep their meaning.
-    var isStrict: Bool { theme != nil }
+    var pictureLimits: PictureLimits?
+    var machines: [Machine]
+    var steps: [Step]
+
+    var duration: Duration { .milliseconds(milliseconds) }
     /// Whether what a process has sent arrives also after its end.
     var deliversAfterDeath: Bool { theme == .late }
 
-    /// - Parameters:
-    ///   - minutes: the length of the part with faults; nil: from the seed, some minutes.
-    ///   - people: the handles of those who may have a device.
-    init(seed: UInt64, minutes: Int?, people: [String]) {
-        self.seed = seed
-        var random = SeededGenerator(seed: seed)
-        theme = Theme(seed: seed)
-        let isCalm = theme.map { $0 == .manners } ?? (seed % 10 == 0)
-        swarm = Swarm(
-            &random,
-            isCalm: isCalm,
-            hasLaterActs: seed >= 2_000,
-            hasNewestActs: seed >= Self.newestSeeds,
-            hasPictures: (Self.pictureSeeds..<Self.rareSeeds).contains(seed),
-            isRare: seed >= Self.rareSeeds,
-            theme: theme
-        )
-        limits = theme == .limits ? Limits(&random) : nil
-        pictureLimits = theme == .pictures ? PictureLimits(&random) : nil
-        machines = []
-        var devices = 0
-        var wanted = random.uniform(in: 2..<5)
-        // The first machine has two processes in half of the runs; people may have two machines.
-        var sharesStore = random.unit() < 0.5
-        if let theme, theme != .everything {
-            wanted = 2
-            sharesStore = theme == .twoProcesses || theme == .overlaps && random.unit() < 0.5
+    /// What the run is called in reports.
+    var name: String { reason.map { "plan \(seed) (\($0))" } ?? "seed \(seed)" }
+
+    /// The plans in a file, one a line.
+    static func read(_ path: String) throws(Options.Failure) -> [Plan] {
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+            throw Options.Failure(description: "The file '\(path)' cannot be read.")
         }
-        let handles = [people[0], people[1], random.unit() < 0.5 ? people[0] : people[2], people[1]]
-        while devices < wanted {
-            let processes = machines.isEmpty && sharesStore ? 2 : 1
-            let losesPower = processes == 1 && random.unit() < (theme == .power ? 1 : 0.3)
-            machines.append(Machine(handle: handles[machines.count], processes: processes, losesPower: losesPower))
-            devices += processes
+        var plans: [Plan] = []
+        for (index, line) in text.split(separator: "\n").enumerated() {
+            do { plans.append(try JSONDecoder().decode(Plan.self, from: Data(line.utf8))) } catch {
+                throw Options.Failure(description: "Line \(index + 1) of '\(path)' is no plan: \(error)")
+            }
         }
-        let length = minutes.map { $0 * 60_000 } ?? random.uniform(in: 60_000..<360_000)
-        duration = .milliseconds(length)
-        let count = minutes.map { $0 * 12 } ?? random.uniform(in: 10..<60)
-        steps = []
-        for _ in 0..<count {
-            steps.append(
-                Step(
-                    at: random.uniform(in: 0..<length),
-                    device: random.uniform(in: 0..<devices),
-                    act: swarm.draw(&random),
-                    choice: random.next() >> 1
-                )
-            )
+        return plans
+    }
+
+    /// The plan as a line of such a file.
+    func line() throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(self), as: UTF8.self)
+    }
+}
+
+extension Plan.Step: Codable {
+    /// A step is one string, so that a plan can be read: `12034 0 like 8812`.
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        let parts = text.split(separator: " ").map(String.init)
+        guard parts.count == 4, let at = Int(parts[0]), let device = Int(parts[1]), let act = Act(rawValue: parts[2]),
+            let choice = UInt64(parts[3])
+        else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "'\(text)' is no step")
         }
-        // Stable: steps at one time stay in order.
-        steps = steps.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }.map(\.element)
+        self.init(at: at, device: device, act: act, choice: choice)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode("\(at) \(device) \(act.rawValue) \(choice)")
     }
 }
 
 /// Small limits that devices reach.
-struct Limits: Sendable {
+struct Limits: Codable, Sendable {
     /// The least that a cache accepts.
-    let memoryBytes = 64 << 10
-    let memoryEntries = 64
+    var memoryBytes: Int { 64 << 10 }
+    var memoryEntries: Int { 64 }
     let diskBytes: Int64
     let operations: Int
     let operationBytes: Int
@@ -133,7 +121,7 @@ struct Limits: Sendable {
 }
 
 /// What people, networks, disks, clocks and the server do.
-enum Act: String, Sendable, CaseIterable {
+enum Act: String, Codable, Sendable, CaseIterable {
     // People.
     case openFeed, scroll, pull, openProfile, openConversation, openBank, openTasks
     case like, likeTwice, writePost, editPost, deletePost, sendMessage, editMessage, deleteMessage
@@ -157,21 +145,7 @@ enum Act: String, Sendable, CaseIterable {
     // Pictures.
     case showPictures, prefetchPictures, cancelPictures, pressPictures, trimPictures, damagePictures
 
-    /// The acts that were added later: earlier seeds keep their plans.
-    static let later: Set<Act> = [.limited, .schemaDrift, .dateSkew, .clockDrift]
-
-    /// The acts that runs with a theme have.
-    static let latest = sequencesByPerson.union([
-        .othersWriteMuch, .postVanishes, .expireAndDie, .clockBackBriefly, .damageStore, .linkUneven, .rejects, .outage,
-    ])
-
-    /// The acts that runs from `Plan.newestSeeds` on have.
-    static let newest: Set<Act> = [.changeAccount]
-
-    /// The acts that runs from `Plan.rareSeeds` on have.
-    static let rare: Set<Act> = [.dieWhileSending, .clockBackSlightly, .changeWhileReading, .payWhileReading]
-
-    /// The acts that runs from `Plan.pictureSeeds` on have.
+    /// The acts that need pictures on the server.
     static let withPictures = picturesByPerson.union([.damagePictures])
 
     private static let picturesByPerson: Set<Act> = [
@@ -190,59 +164,5 @@ enum Act: String, Sendable, CaseIterable {
             return false
         }
         return index <= last
-    }
-}
-
-/// Which acts a run has, and how often: runs differ in kind (Groce et al., "Swarm testing", 2012).
-struct Swarm {
-    private let weights: [(act: Act, upTo: Int)]
-    let shufflesJobs: Bool
-    let hasHTTPCache: Bool
-    let hasMonitor: Bool
-    let hasMaintenance: Bool
-    let restartsAtEnd: Bool
-    let liveKinds: [LiveSync.Kind]
-
-    /// Whether nothing disturbs the clients' manners, so that the rules of the conduct report hold.
-    let isCalm: Bool
-
-    init(
-        _ random: inout SeededGenerator,
-        isCalm: Bool,
-        hasLaterActs: Bool,
-        hasNewestActs: Bool,
-        hasPictures: Bool,
-        isRare: Bool,
-        theme: Theme?
-    ) {
-        self.isCalm = isCalm
-        let excluded = isCalm ? Act.disturbing : []
-        var (weights, sum): ([(Act, Int)], Int) = ([], 0)
-        for act in Act.allCases where hasLaterActs || !Act.later.contains(act) {
-            guard theme != nil || !Act.latest.contains(act), hasNewestActs || !Act.newest.contains(act),
-                hasPictures || !Act.withPictures.contains(act), isRare || !Act.rare.contains(act)
-            else {
-                continue
-            }
-            let usual = theme?.weights(of: act) ?? (act.isByPerson ? [0, 2, 6] : [0, 0, 1, 3])
-            let weight =
-                act == .signOut ? [0, 0, 0, 1][random.uniform(in: 0..<4)] : usual[random.uniform(in: 0..<usual.count)]
-            guard weight > 0, !excluded.contains(act) else { continue }
-            sum += weight
-            weights.append((act, sum))
-        }
-        self.weights = weights
-        shufflesJobs = random.unit() < 0.5
-        hasHTTPCache = random.unit() < 0.2
-        hasMonitor = random.unit() < 0.5
-        hasMaintenance = random.unit() < 0.3
-        restartsAtEnd = random.unit() < 0.3
-        let kinds: [[LiveSync.Kind]] = [LiveSync.Kind.allCases, [.longPoll], [.webSocket, .longPoll], [.eventStream]]
-        liveKinds = kinds[random.uniform(in: 0..<kinds.count)]
-    }
-
-    func draw(_ random: inout SeededGenerator) -> Act {
-        let number = random.uniform(in: 0..<max(1, weights.last?.upTo ?? 1))
-        return weights.first { number < $0.upTo }?.act ?? .openFeed
     }
 }

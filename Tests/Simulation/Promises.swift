@@ -39,7 +39,7 @@ extension Device {
                 writing.generation == generation, now - writing.at > .seconds(1),
                 simulation.judges(
                     .shownWritings,
-                    unless: !simulation.plan.isStrict || writing.mayBeLost || writing.mayBeDeleted
+                    unless: writing.mayBeLost || writing.mayBeDeleted
                 )
             else { continue }
             guard !texts.contains(where: { $0.hasPrefix(writing.key) }) else { continue }
@@ -59,9 +59,9 @@ extension Device {
     /// The last tap of a person with one machine stays visible.
     func judgeTaps(_ posts: [Post]) {
         let isExcused =
-            !simulation.plan.isStrict || rejections > 0 || machine.processes > 1
+            rejections > 0 || machine.processes > 1
             || simulation.ledger.unreliable.contains(machine.index)
-            || simulation.plan.machines.count(where: { $0.handle == handle }) > 1
+            || simulation.owners.count(where: { $0 == handle }) > 1
         let now = simulation.clock.uptime
         for (post, tap) in lastTaps where now - tap.at > .seconds(1) {
             let isUncertain = simulation.ledger.uncertainTaps.contains(Ledger.Tap(handle: handle, post: post))
@@ -96,7 +96,7 @@ extension Device {
         // New tokens are lost with their reply, their process or on a failing disk.
         let cutting: [Act] = [.malformed, .truncates, .journey]
         let isExcused =
-            !simulation.plan.isStrict || machine.hadDiskTrouble
+            machine.hadDiskTrouble
             || cutting.contains { simulation.coverage.counts[$0.rawValue] != nil }
         guard simulation.judges(.renewals, unless: isExcused) else { return }
         let ends = simulation.devices.lazy.filter { $0.machine === self.machine }.reduce(0) { $0 + $1.generation }
@@ -108,7 +108,6 @@ extension Device {
 
     /// The number of requests in a minute has a bound, also while all fail.
     func noteRequest(at time: MonotonicTime) {
-        guard simulation.judges(.requests, unless: !simulation.plan.isStrict) else { return }
         requests.append(time)
         while let first = requests.first, time - first > .seconds(60) { requests.removeFirst() }
         mostRequests = max(mostRequests, requests.count)
@@ -125,7 +124,7 @@ extension Simulation {
         for writing in ledger.writings {
             guard let last = writing.changes.last else { continue }
             let isExcused =
-                !plan.isStrict || writing.mayBeLost || Set(writing.changes.map(\.machine)).count > 1
+                writing.mayBeLost || Set(writing.changes.map(\.machine)).count > 1
                 || ledger.unreliable.contains(last.machine) || ledger.unreliable.contains(writing.machine)
             guard judges(.changes, unless: isExcused) else { continue }
             let found = (texts["\(writing.kind.rawValue) \(writing.place)"] ?? []).first { $0.hasPrefix(writing.key) }

@@ -1,8 +1,11 @@
 import Foundation
 import SimulationRuntime
 
-/// Runs seeds, each in a copy of this process, and reports.
+/// Runs plans, each in a copy of this process, and reports.
 struct Runner {
+    /// A plan and its number among all that are run.
+    typealias Entry = (number: Int, plan: Plan)
+
     private let options: Options
     private let stage: Stage
 
@@ -11,7 +14,7 @@ struct Runner {
         self.stage = stage
     }
 
-    /// What a run reports through its pipe, as lines `name value`.
+    /// What a run reports through a file, as lines `name value`.
     struct Report {
         var hash = ""
         var findings: [String] = []
@@ -20,30 +23,30 @@ struct Runner {
         var status: Int32 = 0
     }
 
-    func run() -> Outcome {
+    func run(_ entries: [Entry]) -> Outcome {
         var outcome = Outcome()
-        for seed in options.seeds {
-            let isTwice = options.twice.contains(seed)
-            let report = run(seed, keepsLines: options.isTraced || isTwice, kept: options.kept)
+        for (number, plan) in entries {
+            let isTwice = number < options.twice
+            let report = run(plan, keepsLines: options.isTraced || isTwice)
             if options.isTraced { for line in report.lines { print(line) } }
             outcome.coverage.add(report.counts)
-            outcome.hashes[seed] = report.hash
-            if isTwice, !isRepeatable(seed, report) { outcome.failed.append(seed) }
+            outcome.hashes[number] = report.hash
+            if isTwice, !isRepeatable(plan, report) { outcome.failed.append(number) }
             guard !report.findings.isEmpty || report.status != 0 else { continue }
-            outcome.failed.append(seed)
-            print("seed \(seed) fails, status \(report.status); repeat with: make simulate SEED=\(seed)")
+            outcome.failed.append(number)
+            print("\(plan.name) fails, status \(report.status)")
             for finding in report.findings.prefix(5) { print("    \(finding)") }
-            if options.reduces { reduce(seed, report) }
+            keep(options.reduces ? reduced(plan, report) : plan)
             if options.endsAtFailure { break }
         }
         return outcome
     }
 
-    /// Whether a second run of a seed is the same.
-    private func isRepeatable(_ seed: UInt64, _ report: Report) -> Bool {
-        let second = run(seed, keepsLines: true, kept: options.kept)
+    /// Whether a second run of a plan is the same.
+    private func isRepeatable(_ plan: Plan, _ report: Report) -> Bool {
+        let second = run(plan, keepsLines: true)
         if second.hash == report.hash { return true }
-        print("seed \(seed): two runs differ: \(report.hash) and \(second.hash)")
+        print("\(plan.name): two runs differ: \(report.hash) and \(second.hash)")
         let index = zip(report.lines, second.lines).enumerated().first { $1.0 != $1.1 }?.offset ?? 0
         for lines in [report.lines, second.lines] {
             print("  --")
@@ -52,47 +55,55 @@ struct Runner {
         return false
     }
 
-    /// Leaves out steps of the plan as long as the run breaks the same promise, and writes the recording of the rest.
-    private func reduce(_ seed: UInt64, _ report: Report) {
+    /// Leaves out steps of a plan as long as the run breaks the same promise.
+    private func reduced(_ plan: Plan, _ report: Report) -> Plan {
         func rule(_ report: Report) -> Substring {
             report.findings.first?.prefix { $0 != ":" } ?? "status \(report.status)"
         }
         let wanted = rule(report)
-        let plan = Plan(seed: seed, minutes: options.minutes, people: stage.people)
-        var kept = options.kept ?? Set(plan.steps.indices)
+        var best = plan
         // Halves, quarters and so on down to single steps (Zeller and Hildebrandt, "ddmin", 2002), without the complements.
-        var size = max(1, kept.count / 2)
+        var size = max(1, best.steps.count / 2)
         while true {
-            let steps = kept.sorted()
-            for start in stride(from: 0, to: steps.count, by: size) {
-                let without = kept.subtracting(steps[start..<min(start + size, steps.count)])
-                if rule(run(seed, keepsLines: false, kept: without)) == wanted { kept = without }
+            var start = 0
+            while start < best.steps.count {
+                var without = best
+                without.steps.removeSubrange(start..<min(start + size, best.steps.count))
+                if rule(run(without, keepsLines: false)) == wanted { best = without } else { start += size }
             }
             if size == 1 { break }
             size = max(1, size / 2)
         }
-        let list = kept.sorted().map(String.init).joined(separator: ",")
-        let path = "simulation-\(seed).txt"
-        let lines = run(seed, keepsLines: true, kept: kept).lines
-        try? lines.joined(separator: "\n").write(toFile: path, atomically: true, encoding: .utf8)
-        print(
-            "    reduced to \(kept.count) of \(plan.steps.count) steps: simulate --seed \(seed) --keep '\(list)'; see \(path)"
-        )
-        for step in kept.sorted() { print("        \(plan.steps[step].description)") }
+        print("    reduced to \(best.steps.count) of \(plan.steps.count) steps")
+        for step in best.steps { print("        \(step.description)") }
+        return best
+    }
+
+    /// Writes a failed plan and the recording of its run beside this process.
+    private func keep(_ plan: Plan) {
+        let path = "simulation-\(plan.seed)"
+        let lines = run(plan, keepsLines: true).lines
+        do {
+            try (plan.line() + "\n").write(toFile: "\(path).json", atomically: true, encoding: .utf8)
+            try lines.joined(separator: "\n").write(toFile: "\(path).txt", atomically: true, encoding: .utf8)
+            print("    repeat with: simulate --plans \(path).json; its recording is \(path).txt")
+        } catch {
+            print("    the plan cannot be written: \(error)")
+        }
     }
 
     /// In memory if there is such a directory: elsewhere runs are the same, and take longer.
     static let directory =
         FileManager.default.isWritableFile(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
 
-    /// Runs a seed in a copy of this process.
-    func run(_ seed: UInt64, keepsLines: Bool, kept: Set<Int>?) -> Report {
+    /// Runs a plan in a copy of this process.
+    private func run(_ plan: Plan, keepsLines: Bool) -> Report {
         let path = "\(Self.directory)/larder-simulation-\(getpid())"
         let result = "\(path).report"
         try? FileManager.default.removeItem(atPath: path)
         try? FileManager.default.removeItem(atPath: result)
         let process = sim_fork()
-        if process == 0 { runHere(seed, keepsLines, kept, path, result) }
+        if process == 0 { runHere(plan, keepsLines, path, result) }
         var report = Report()
         report.status = sim_wait(process)
         let text = (try? String(contentsOfFile: result, encoding: .utf8)) ?? ""
@@ -112,12 +123,8 @@ struct Runner {
         return report
     }
 
-    private func runHere(_ seed: UInt64, _ keepsLines: Bool, _ kept: Set<Int>?, _ path: String, _ result: String)
-        -> Never
-    {
-        sim_seed(seed)
-        var plan = Plan(seed: seed, minutes: options.minutes, people: stage.people)
-        plan.kept = kept
+    private func runHere(_ plan: Plan, _ keepsLines: Bool, _ path: String, _ result: String) -> Never {
+        sim_seed(plan.seed)
         let simulation = Simulation(plan, stage, recordsLines: true)
         simulation.run(in: path)
         simulation.coverage.count("virtual seconds", Int(simulation.elapsed.components.seconds))

@@ -13,12 +13,11 @@ import SimulationRuntime
         var outcome = Outcome()
         // Two worlds: one of them has pictures. A process has one server.
         for hasPictures in [false, true] where !options.endsAtFailure || outcome.failed.isEmpty {
-            let seeds = options.seeds.filter { (Theme(seed: $0) == .pictures) == hasPictures }
-            let jobs = min(options.jobs, seeds.count)
+            let entries = options.plans.enumerated().map { (number: $0.offset, plan: $0.element) }
+                .filter { ($0.plan.theme == .pictures) == hasPictures }
+            let jobs = min(options.jobs, entries.count)
             let workers = (0..<jobs).map { worker in
-                var part = options
-                part.seeds = stride(from: worker, to: seeds.count, by: jobs).map { seeds[$0] }
-                return start(part)
+                start(options, stride(from: worker, to: entries.count, by: jobs).map { entries[$0] })
             }
             for worker in workers {
                 let status = sim_wait(worker.process)
@@ -28,21 +27,21 @@ import SimulationRuntime
             }
         }
         let seconds = Double(sim_real_clock() - began) / 1e9
-        exit(outcome.summarize(options.seeds, seconds: seconds) ? 0 : 1)
+        exit(outcome.summarize(options.plans, seconds: seconds) ? 0 : 1)
     }
 
-    /// Starts a process that runs seeds, all with pictures or all without.
-    private static func start(_ options: Options) -> (process: Int32, path: String) {
-        let path = "\(Runner.directory)/larder-simulation-\(getpid())-\(options.seeds[0]).outcome"
+    /// Starts a process that runs plans, all with pictures or all without.
+    private static func start(_ options: Options, _ entries: [Runner.Entry]) -> (process: Int32, path: String) {
+        let path = "\(Runner.directory)/larder-simulation-\(getpid())-\(entries[0].number).outcome"
         let process = sim_fork()
         if process != 0 { return (process, path) }
         sim_seed(1)
         var pictures: PictureSet?
         do {
-            if Theme(seed: options.seeds[0]) == .pictures {
+            if entries[0].plan.theme == .pictures {
                 pictures = try PictureSet(directory: "\(Runner.directory)/larder-simulation-\(getpid())-pictures")
             }
-            try Runner(options, try Stage(pictures: pictures)).run().write(to: path)
+            try Runner(options, try Stage(pictures: pictures)).run(entries).write(to: path)
         } catch {
             print("simulate: the backend does not start, or its report cannot be written: \(error)")
             sim_exit(2)

@@ -40,7 +40,9 @@ final class Simulation: @unchecked Sendable {
     /// When replicas have lagged, by the true date; a period that goes on has no end.
     var lags: [(from: WallTime, to: WallTime?)] = []
     /// The people of the run.
-    var handles: [String] { Set(plan.machines.map(\.handle)).sorted() }
+    var handles: [String] { Set(owners).sorted() }
+    /// The handle of the person whom each machine belongs to at first.
+    var owners: [String] { plan.machines.map { people[$0.person] } }
     /// Jobs of the executor since the clock has moved; a run that never gets quiet does not end by itself.
     private var turns = 0
     private var moves = 0
@@ -130,7 +132,7 @@ final class Simulation: @unchecked Sendable {
             isActive = false
             while sim_job_count() > 0 {
                 let count = Int(sim_job_count())
-                let index = plan.swarm.shufflesJobs && count > 1 ? random.uniform(in: 0..<min(count, 16)) : 0
+                let index = plan.settings.shufflesJobs && count > 1 ? random.uniform(in: 0..<min(count, 16)) : 0
                 sim_run_job(Int32(index))
                 turns += 1
                 isActive = true

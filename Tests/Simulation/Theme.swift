@@ -1,27 +1,17 @@
-/// What a run from seed 3000 on is about: it has few acts, of which each comes often, because a rare situation needs several of them.
-enum Theme: Int, CaseIterable, Sendable {
+/// What a run is about: it has few acts, of which each comes often, because a rare situation needs several of them.
+enum Theme: String, Codable, CaseIterable, Sendable {
     case everything, unevenNetwork, damage, twoProcesses, rejections, power, clocks, taps, disk, history, manners,
         sessions, limits, accounts, pictures, overlaps, late, clockSteps, refreshes
 
-    init?(seed: UInt64) {
-        guard seed >= 3_000 else { return nil }
-        // The last themes were added later: earlier seeds keep theirs.
-        guard seed < Plan.rareSeeds else {
-            let themes: [Self] = [.overlaps, .late, .clockSteps, .refreshes]
-            self = themes[Int(seed % 4)]
-            return
-        }
-        guard seed < Plan.pictureSeeds else {
-            self = .pictures
-            return
-        }
-        let count = UInt64(seed < Plan.newestSeeds ? Self.limits.rawValue : Self.pictures.rawValue)
-        self = Self(rawValue: Int(seed % count)) ?? .everything
+    /// Seeds in a row have all themes in turn, some of them twice.
+    init(seed: UInt64) {
+        let dealt = Self.allCases + [.everything, .pictures, .manners, .everything, .pictures]
+        self = dealt[Int(seed % UInt64(dealt.count))]
     }
 
-    /// The weights of which a run draws one; nil: the usual ones.
-    func weights(of act: Act) -> [Int]? {
-        guard self != .everything else { return nil }
+    /// The weights of which a run draws one.
+    func weights(of act: Act) -> [Int] {
+        guard self != .everything else { return act.isByPerson ? [0, 2, 6] : [0, 0, 1, 3] }
         return acts.contains(act) ? [3, 6] : [0, 0, 0, 0, 0, 1]
     }
 

@@ -6,7 +6,7 @@ import LarderStorage
 import LarderTime
 
 /// The limits of the pictures of a device, which it reaches.
-struct PictureLimits: Sendable {
+struct PictureLimits: Codable, Sendable {
     let memoryBytes: Int
     let diskBytes: Int64
 
