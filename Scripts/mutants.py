@@ -60,13 +60,6 @@ MUTANTS = {
             "queryOverlays.withLock { $0.isEmpty || MUTANT ? [] : $0[key] ?? [] }",
         )
     ],
-    "overlay until the acknowledged version": [
-        (
-            RESOURCES + "Entities/EntityTable.swift",
-            "overlay.endsAtVersion.map { $0 <= version } ?? false",
-            "overlay.endsAtVersion.map { MUTANT || $0 <= version } ?? false",
-        )
-    ],
     "token stored after what it covers": [
         (
             RESOURCES + "Sync/ChangeSync.swift",
@@ -198,21 +191,14 @@ MUTANTS = {
     "coalescing only of what was never sent": [
         (
             RESOURCES + "Outbox/Outbox+Enqueuing.swift",
-            "                entry.state == .pending, entry.attempts == 0\n            else",
-            "                entry.state == .pending && entry.attempts == 0 || entry.state != .rejected && MUTANT\n            else",
+            "old.state == .pending, old.attempts == 0\n",
+            "old.state == .pending && old.attempts == 0 || old.state != .rejected && MUTANT\n",
         ),
         (
             RESOURCES + "Outbox/Outbox+Sharing.swift",
             "require(entry, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }",
             "require(entry, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 || MUTANT }",
         ),
-    ],
-    "opposite taps cancel out only over a known value": [
-        (
-            RESOURCES + "Outbox/Outbox+Enqueuing.swift",
-            "        let isAlone = state.withLock { state in",
-            "        if MUTANT { return [:] }\n        let isAlone = state.withLock { state in",
-        )
     ],
     "order within a scope": [
         (
@@ -257,8 +243,8 @@ MUTANTS = {
     "the acknowledgement is stored with the removal": [
         (
             RESOURCES + "Outbox/Outbox+Results.swift",
-            "            acknowledge(&update)\n            if entry.isInDoubt {",
-            "            if !MUTANT { acknowledge(&update) }\n            if entry.isInDoubt {",
+            "            acknowledge(&update)\n            if update.steps.count == known",
+            "            if !MUTANT { acknowledge(&update) }\n            if update.steps.count == known",
         )
     ],
     "fsync of awaited writes": [
@@ -308,9 +294,9 @@ MUTANTS = {
             "let held = MUTANT ? nil : error.retryAfter.map { now + $0 }",
         ),
         (
-            RESOURCES + "Outbox/Outbox+Results.swift",
-            "let least = max(asked ?? .zero, error.retryAfter ?? .zero)",
-            "let least = MUTANT ? .zero : max(asked ?? .zero, error.retryAfter ?? .zero)",
+            RESOURCES + "Outbox/OutboxOperation.swift",
+            "case .retry(let error, let after): max(after ?? .zero, error.retryAfter ?? .zero, .zero)",
+            "case .retry(let error, let after): MUTANT ? .zero : max(after ?? .zero, error.retryAfter ?? .zero, .zero)",
         ),
     ],
     "single flight of reads": [
@@ -483,7 +469,6 @@ MUTANTS = {
 # The themes of the simulation (`Theme.swift`) whose runs use a mechanism most: with --themed only their seeds are run.
 THEMES = {
     "tombstones": "unevenNetwork,history",
-    "overlay until the acknowledged version": "taps,unevenNetwork",
     "a value that only memory has is written with the token": "disk",
     "rows that lack a change which only memory has are not read": "disk",
     "clock guard": "clocks",
@@ -496,7 +481,6 @@ THEMES = {
     "invalidation while a value is fetched": "unevenNetwork,history",
     "salvage of a damaged store": "damage",
     "coalescing only of what was never sent": "taps",
-    "opposite taps cancel out only over a known value": "taps",
     "one key for all attempts of a tap": "unevenNetwork,everything,taps",
     "order within a scope": "twoProcesses,rejections",
     "later operations wait behind a rejected one": "rejections,twoProcesses",
@@ -525,8 +509,6 @@ UNNOTICED = {
     "send lock": "unit test: one process sends and the other waits: no operation is doubled or lost",
     "invalidation by the other process while a value is fetched": "unit test: a reply does not end an invalidation that another process has made "
     "since the request began",
-    "overlay until the acknowledged version": "nobody: the acknowledgements of the demo store the server's value with the removal; "
-    "unit test: an acknowledgement that cannot be stored does not affect others, and is not requested again",
     "a value that only memory has is written with the token": "nobody: the next commit that the disk takes writes everything that only memory has",
     "clock guard": "nobody: the age by the monotonic clock, and times in the future count as unknown",
     "content lost with the power is stale": "nobody: the change token is lost with the content, and brings the changes again",
@@ -536,7 +518,6 @@ UNNOTICED = {
     "order of the replies": "unit test: records that no request needs are dropped while an old request hangs",
     "changes of a list while it is fetched": "unit test: a list has the server's order with later changes, and nothing deleted or doubled",
     "tombstones": "unit test: a removed entity leaves every list, and no older reply restores it",
-    "opposite taps cancel out only over a known value": "unit test: taps do not cancel out against a stale value",
     "retry budget of reads": "unit test: reads after failures share a budget",
     "back-off of reads": "unit test: the time limit of a read covers its attempts and the waits between them",
     "one key for all attempts of a tap": "unit test: an attempt of a tap that is carried out after the opposite tap changes nothing",

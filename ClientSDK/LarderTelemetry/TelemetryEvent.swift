@@ -74,7 +74,7 @@ public struct TelemetryEvent: Sendable, Hashable {
         case rejected
         /// Unknown outcome.
         case inDoubt
-        /// Cancelled together with a waiting operation that was its opposite.
+        /// Removed together with a waiting operation, of which neither was sent.
         case cancelled
     }
 

@@ -198,14 +198,13 @@ struct ClientServicesImageTests {
         let posts = try await client.cache.value(client.feed.newest).items
         let post = try #require(posts.first { !$0.likedByMe })
         client.cache.outbox.pause()
-        try client.likes.set(true, post.id)
-        try client.likes.set(true, post.id)
-        try client.likes.set(false, post.id)
-        try client.likes.set(true, post.id)
+        for isLike in [true, false, true] { try client.likes.set(isLike, post.id) }
+        // Its creation was not sent.
+        try client.feed.delete(try client.feed.create("withdrawn"))
         client.cache.outbox.resume()
         try await client.cache.outbox.drained()
         let totals = client.telemetry.totals
-        #expect(totals.outbox[.enqueued] == 2 && totals.outbox[.coalesced] == 1 && totals.outbox[.cancelled] == 1)
+        #expect(totals.outbox[.enqueued] == 2 && totals.outbox[.coalesced] == 2 && totals.outbox[.cancelled] == 1)
         #expect(totals.outbox[.sent] == 1 && totals.outbox[.accepted] == 1 && totals.outboxDepth == 0)
         #expect(kinds(events).contains("outbox"))
         client.close()

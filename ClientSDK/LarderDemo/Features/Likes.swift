@@ -23,9 +23,9 @@ public struct Likes: Sendable {
         cache.outbox.register(operation)
     }
 
-    /// Likes or unlikes a post. An unsent tap on the same post is replaced, or cancelled if it was the opposite.
+    /// Likes or unlikes a post. An unsent tap on the same post is replaced.
     ///
-    /// - Returns: the queued operation; nil if nothing needs to be sent.
+    /// - Returns: the queued operation.
     /// - Throws: `.storage` if it could not be stored. Then nothing has changed.
     @discardableResult
     public func set(_ isLike: Bool, _ postID: String) throws(LarderError) -> OperationID? {
@@ -106,7 +106,7 @@ public struct Likes: Sendable {
             }
         )
         operation.coalescingKey = { $0.postID }
-        operation.coalesce = { old, new in old.isLike == new.isLike ? .replace(new) : .cancelOut }
+        operation.coalesce = { _, new in .replace(new) }
         operation.codec = Tap.codec
         operation.batchMaximum = 100
         operation.batchUsual = 50

@@ -26,6 +26,28 @@ extension CacheCore {
         }
     }
 
+    /// Stores a new row, and shows its changes.
+    ///
+    /// - Parameter changes: the pending changes of the row with a number.
+    /// - Returns: the number, which counts up without a disk too.
+    func commitRow(
+        _ row: DiskOutboxRow,
+        _ changes: (Int64) -> [CacheUpdate.Step]
+    ) throws -> (number: Int64, Commit) {
+        let start = Commit(core: self, order: order.now(), moment: now(), isAnswer: false)
+        return try outboxCommits.withLock { lastInMemory in
+            outboxOwner.begin()
+            defer { outboxOwner.end() }
+            guard !isClosed else { throw Self.isClosedError }
+            let number = try outboxDisk?.write { transaction in try transaction.append(row) } ?? lastInMemory + 1
+            lastInMemory = number
+            var commit = start
+            try commit.performLocally(changes(number))
+            commit.affected = apply(commit)
+            return (number, commit)
+        }
+    }
+
     /// Stores the rows that belong to content which was just stored, and then changes memory. If the rows cannot be stored, the content
     /// is shown and the operations stay as they are.
     func settleRows(

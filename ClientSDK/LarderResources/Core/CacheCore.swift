@@ -38,8 +38,8 @@ package final class CacheCore: Sendable {
     /// Held during a commit. The value is the latest known time that is stored.
     let commits: Mutex<WallTime>
     /// Held while rows of the outbox are stored and the pending changes that they show are put into memory. Never while content is
-    /// stored.
-    let outboxCommits = Mutex(())
+    /// stored. The value is the number of the row that was stored last.
+    let outboxCommits = Mutex<Int64>(0)
     /// The thread that holds `outboxCommits`.
     let outboxOwner: ChangeOwner
     /// The number of commits; locked while memory is changed.
@@ -69,7 +69,9 @@ package final class CacheCore: Sendable {
         self.configuration = configuration
         readRetryBudget = Mutex(configuration.readRetryBudget)
         let onEvent = configuration.onEvent
-        let (owner, gateOwner, outboxOwner, delayed) = (ChangeOwner(), ChangeOwner(), ChangeOwner(), DelayedEvents())
+        let (owner, gateOwner, outboxOwner, delayed) = (
+            ChangeOwner(), ChangeOwner(.operation), ChangeOwner(), DelayedEvents()
+        )
         (self.owner, self.gateOwner, self.outboxOwner, self.delayed) = (owner, gateOwner, outboxOwner, delayed)
         switch configuration.storage {
         case .memory: disk = nil

@@ -14,6 +14,7 @@ final class ChangeOwner: Sendable {
         case comparison = "the == of a value that is being stored"
         case merge = "a function that merges values or puts items into a timeline"
         case codec = "a codec or a payload transform"
+        case operation = "a function of an operation (changes, replacingIDs, coalesce)"
     }
 
     private struct State {
@@ -22,9 +23,13 @@ final class ChangeOwner: Sendable {
     }
 
     private let state = Mutex(State())
+    private let usual: Function?
+
+    /// - Parameter usual: the user function that a change calls if no other one is recorded.
+    init(_ usual: Function? = nil) { self.usual = usual }
 
     /// Records the calling thread as the one that carries out a change.
-    func begin() { state.withLock { $0 = State(thread: pthread_self(), function: nil) } }
+    func begin() { state.withLock { $0 = State(thread: pthread_self(), function: usual) } }
 
     /// Records that no thread carries out a change.
     func end() { state.withLock { $0 = State() } }

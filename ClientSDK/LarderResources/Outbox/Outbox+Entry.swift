@@ -48,8 +48,6 @@ extension Outbox {
         var hold: Hold?
         /// How many batches with this operation failed as a whole, perhaps because of one operation.
         var failureCount = 0
-        /// Whether a newer operation is about to replace it.
-        var isReserved = false
         /// Whether its caller was told that the outcome is unknown.
         var isReportedInDoubt = false
         /// The number of accepting replies that could not be decoded.

@@ -10,21 +10,6 @@ extension Outbox {
         /// What becomes of the stored values if the server has accepted the changes and has returned no value: they keep the changes, and are
         /// stale.
         var accepted: [CacheUpdate.Step] = []
-        /// For each change of an entity: whether a value has it already.
-        var checks: [Check] = []
-
-        struct Check: Sendable {
-            let key: EntityKey
-            let decode: @Sendable ([UInt8]) throws -> any Sendable
-            let isMet: @Sendable ((any Sendable)?) -> Bool
-
-            init<E: CacheEntity>(_ key: EntityKey, _ isMet: @escaping @Sendable (E?) -> Bool) {
-                self.key = key
-                decode = { try E.codec.decode($0) }
-                self.isMet = { isMet($0 as? E) }
-            }
-        }
-
         init() {}
 
         /// Changes an entity if it is stored.
@@ -44,29 +29,18 @@ extension Outbox {
                 )
             )
             accepted += [.modify(E.key(id), StoredEntityModifier(E.self, change)), .invalidate(E.key(id))]
-            checks.append(
-                Check(E.key(id)) { (value: E?) in
-                    guard let value else { return false }
-                    var changed = value
-                    change(&changed)
-                    return changed == value
-                }
-            )
         }
 
         /// Shows an entity that the server does not have.
         public mutating func create<E: CacheEntity>(_ entity: E) {
             entities.append((entity.entityKey, { value in value ?? entity }))
             accepted.append(.invalidate(entity.entityKey))
-            checks.append(Check(entity.entityKey) { (value: E?) in value != nil })
         }
 
         /// Hides an entity.
         public mutating func remove<E: CacheEntity>(_ type: E.Type, _ id: E.ID) {
             entities.append((E.key(id), { _ in nil }))
             accepted.append(.remove(E.key(id), version: nil))
-            // An entity that is not stored may exist on the server.
-            checks.append(Check(E.key(id)) { (_: E?) in false })
         }
 
         /// Changes the keys of a list and their order.

@@ -51,11 +51,11 @@ extension Outbox {
     func requireUntouched(_ entry: Outbox.Entry, in update: inout CacheUpdate) {
         require(entry, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }
         let (seen, own) = state.withLock { state -> (Int64, Set<Int64>) in
-            // Operations that a function of this operation has enqueued meanwhile. Usually there are none, and nothing
-            // is searched.
-            let isSeen = state.newestOwn <= state.lastSeen
+            // Usually the rows of this process follow one another, and nothing is searched.
             let last = state.lastSeen
-            return (last, isSeen ? [] : Set(state.queue.values.map(\.id.rawValue).filter { $0 > last }))
+            return (
+                last, state.newestOwn <= last ? [] : Set(state.queue.values.map(\.id.rawValue).filter { $0 > last })
+            )
         }
         update.rows.append { transaction in
             let rows = try transaction.read { reading in try reading.outbox(after: seen, limit: own.count + 1) }
@@ -244,7 +244,10 @@ extension Outbox {
     /// - Returns: the operations to send. The others were sent or decided about by another process, or the server has asked another
     ///   process to wait.
     func mark(_ batch: [Outbox.Entry], _ operation: OutboxOperation) throws -> [Outbox.Entry] {
-        guard core.outboxDisk != nil else { return batch }
+        guard core.outboxDisk != nil else {
+            // Under the gate: an operation that was being enqueued may have replaced or removed one of them.
+            return gate.withLock { _ in state.withLock { state in batch.compactMap { state.queue[$0.id.rawValue] } } }
+        }
         let found = FoundRows()
         var update = CacheUpdate()
         update.mayUseReserve = true
@@ -367,6 +370,13 @@ extension Outbox {
 }
 
 extension Outbox.State {
+    /// This process has stored a row.
+    mutating func noteOwn(_ number: Int64) {
+        newestOwn = max(newestOwn, number)
+        // No other process has stored a row in between.
+        if lastSeen == number - 1 { lastSeen = number }
+    }
+
     /// All rows were read. Called with the gate held: this process has enqueued nothing in between, and rows with smaller numbers
     /// existed before its own.
     mutating func noteSeen(upTo number: Int64?) {

@@ -27,7 +27,6 @@ public final class Outbox: Sendable {
         /// Whether no operation is taken any more.
         var isEnding = false
         var isClosed = false
-        var lastInMemory: Int64 = 0
         /// The number up to which rows were read from the store: later operations are not sent before rows of other processes in
         /// between were read.
         var lastSeen: Int64 = 0
@@ -51,7 +50,7 @@ public final class Outbox: Sendable {
 
     let core: CacheCore
     let state = Mutex(State())
-    /// Held while an operation is enqueued or edited, so that operations that may coalesce do not overtake each other.
+    /// Held while operations are enqueued, coalesced, edited or removed.
     let gate: OutboxGate
     let signal = Mailbox<Void>()
     let turn: SendLock
@@ -141,22 +140,22 @@ public final class Outbox: Sendable {
     func show(_ changes: Outbox.LocalChanges, of id: Int64, in update: inout CacheUpdate) {
         for (key, apply) in changes.entities {
             let overlay = Overlay(operation: id, apply: apply)
-            update.steps.append(.overlay(key) { Self.insert(overlay, into: &$0) })
+            update.steps.append(.overlay(key) { Self.insert(overlay, into: &$0, \.operation) })
         }
         for (key, apply) in changes.queries {
             let overlay = QueryOverlay(operation: id, apply: apply)
-            update.steps.append(
-                .queryOverlay(key) { list in
-                    list.append(overlay)
-                    list.sort { $0.operation < $1.operation }
-                }
-            )
+            update.steps.append(.queryOverlay(key) { Self.insert(overlay, into: &$0, \.operation) })
         }
     }
 
-    static func insert(_ overlay: Overlay, into list: inout [Overlay]) {
-        list.append(overlay)
-        list.sort { $0.operation < $1.operation }
+    /// Inserts an overlay in the order of the operations; usually it is the last.
+    private static func insert<Element>(
+        _ overlay: Element,
+        into list: inout [Element],
+        _ number: (Element) -> Int64
+    ) {
+        let index = list.lastIndex { number($0) <= number(overlay) }.map { $0 + 1 } ?? 0
+        list.insert(overlay, at: index)
     }
 
     /// The local changes of an operation; nil if it is not registered, or if its input cannot be decoded, which was reported before.

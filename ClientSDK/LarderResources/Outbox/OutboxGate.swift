@@ -2,7 +2,7 @@ import Synchronization
 
 /// A lock that stops the process with a message if its holder enters it again, instead of a deadlock.
 ///
-/// User functions may run while it is held (`changes`, `replacingIDs`). A call from the thread that holds it comes from
+/// User functions may run while it is held (`changes`, `replacingIDs`, `coalesce`). A call from the thread that holds it comes from
 /// such a function, because nothing suspends while it is held.
 struct OutboxGate: ~Copyable, Sendable {
     private let mutex = Mutex(())
@@ -21,7 +21,7 @@ struct OutboxGate: ~Copyable, Sendable {
     ) throws(Failure) -> sending Result {
         precondition(
             !owner.isCaller,
-            "A function of an operation (changes, replacingIDs) must not call the outbox of its own cache. Call it outside of that function."
+            "A function of an operation (changes, replacingIDs, coalesce) must not call the outbox of its own cache. Call it outside of that function."
         )
         // Delivers the events that the store has reported meanwhile, also after an error; within a commit they are delivered after it.
         defer { if !commitOwner.isCaller { delayed.deliver() } }

@@ -32,8 +32,6 @@ struct OutboxQueue: Sendable {
         case idle
         /// A decision about a rejected operation.
         case blocked
-        /// A decision about it and a newer one with its coalescing key.
-        case reserved
         case delayed(Int64, MonotonicTime)
         case ready(Int64, Company)
     }
@@ -50,7 +48,6 @@ struct OutboxQueue: Sendable {
     private var ready: [Company: IndexedHeap<String, UInt64>] = [:]
     private var delayed = IndexedHeap<String, Due>()
     private var lastTicket: UInt64 = 0
-    private var reservedLanes = 0
     /// The number of operations in flight by scope, where there are any. It is not always the first one of its lane: an older rejected
     /// one may be sent again meanwhile.
     private var inFlightByScope: [String: Int] = [:]
@@ -112,14 +109,13 @@ struct OutboxQueue: Sendable {
         }
     }
 
-    /// Whether an operation can be sent, is in flight or is being decided about, or becomes ready until `time`.
+    /// Whether an operation can be sent, is in flight, or becomes ready until `time`.
     func canMove(until time: MonotonicTime) -> Bool {
         counts.inFlight > 0 || !ready.isEmpty || (delayed.first.map { $0.priority.time <= time } ?? false)
-            || reservedLanes > 0
     }
 
     /// Whether no lane can move before the app registers or decides something.
-    var isAtStandstill: Bool { counts.inFlight == 0 && ready.isEmpty && delayed.isEmpty && reservedLanes == 0 }
+    var isAtStandstill: Bool { counts.inFlight == 0 && ready.isEmpty && delayed.isEmpty }
 
     // MARK: Changing
 
@@ -254,15 +250,8 @@ struct OutboxQueue: Sendable {
             var taken: [Int64] = []
             var unseen: [(id: String, priority: UInt64)] = []
             while taken.count < size, let next = ready[company]?.popFirst() {
-                guard let id = lanes[next.id]?.ids.first, let entry = entriesByID[id] else { continue }
-                if entry.isReserved {
-                    lanes[next.id]?.standing = .reserved
-                    reservedLanes += 1
-                } else if id > seen {
-                    unseen.append(next)
-                } else {
-                    taken.append(id)
-                }
+                guard let id = lanes[next.id]?.ids.first else { continue }
+                if id > seen { unseen.append(next) } else { taken.append(id) }
             }
             for (scope, ticket) in unseen { ready[company]?.set(scope, ticket) }
             if ready[company]?.isEmpty ?? false { ready[company] = nil }
@@ -347,7 +336,6 @@ struct OutboxQueue: Sendable {
         lanes[scope]?.standing = standing
         switch standing {
         case .idle: break
-        case .reserved: reservedLanes += 1
         case .blocked: counts.blockedScopes += 1
         case .delayed(_, let due):
             lastTicket += 1
@@ -367,8 +355,6 @@ struct OutboxQueue: Sendable {
             guard operationsByName[entry.operation] != nil, inFlightByScope[entry.scope] == nil else { return .idle }
             let due = max(entry.due, entry.heldUntil)
             if due > Self.atOnce { return .delayed(id, due) }
-            // It keeps its place unless it was skipped when its turn came.
-            if entry.isReserved, lane.standing == .reserved { return .reserved }
             return .ready(id, Company(operation: entry.operation, failureCount: entry.failureCount))
         }
     }
@@ -378,7 +364,6 @@ struct OutboxQueue: Sendable {
         guard let lane = lanes[scope] else { return }
         switch lane.standing {
         case .idle: break
-        case .reserved: reservedLanes -= 1
         case .blocked: counts.blockedScopes -= 1
         case .delayed: delayed.remove(scope)
         case .ready(_, let company):

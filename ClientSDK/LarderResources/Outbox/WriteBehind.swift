@@ -7,10 +7,8 @@ extension Outbox {
         case keepBoth
         /// One operation is sent in place of both.
         case replace(Input)
-        /// They cancel each other: neither is sent if the newer one does not change the stored server value. If that value is unknown,
-        /// has no version, is invalidated or differs, the newer operation is sent in place of both.
-        case cancelOut
-        /// Neither is sent, whatever the server has: the older one would have created what the newer one removes.
+        /// Neither is sent: the older one would have created what the newer one removes. For opposites, such as a like and an unlike,
+        /// return `replace` with the newer one: the server may have had its state before.
         case removeBoth
     }
 }
@@ -52,7 +50,8 @@ public struct WriteBehind<Input: Codable & Sendable, Receipt: Sendable>: CacheCo
     public var scope: @Sendable (Input) -> String
     /// The coalescing key. Unsent operations with the same key may become one; nil: never.
     public var coalescingKey: @Sendable (Input) -> String? = { _ in nil }
-    /// Decides about two operations with one coalescing key, the older first. It may be called more than once.
+    /// Decides about two operations with one coalescing key, the older first. Called while the outbox is locked: it must be a pure
+    /// function, and must not call the cache.
     public var coalesce: @Sendable (Input, Input) -> Outbox.Coalesced<Input> = { _, _ in .keepBoth }
     /// The maximum number of operations in one batch.
     public var batchMaximum = 1

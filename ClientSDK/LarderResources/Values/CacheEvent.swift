@@ -56,7 +56,7 @@ public enum CacheEvent: Sendable {
         case enqueued
         /// It was coalesced with an older one.
         case coalesced
-        /// It and an older one cancelled each other.
+        /// It and an older one were both removed before they were sent.
         case cancelled
         /// It was sent.
         case sent

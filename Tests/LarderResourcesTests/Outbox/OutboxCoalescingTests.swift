@@ -1,10 +1,12 @@
-import LarderResources
+import LarderEvents
 import LarderTesting
 import LarderTime
 import SDKTestSupport
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import LarderResources
 
 @Suite("Outbox: coalescing", .oneMinute)
 struct OutboxCoalescingTests {
@@ -32,24 +34,37 @@ struct OutboxCoalescingTests {
         #expect(server.requests == [["1-"]] && !server.post("1").isMine)
     }
 
-    @Test func `taps cancel out against the stored value, also if it is not in memory`() async throws {
-        _ = try await scene.cache().value(server.list(["1"]))
-        let cache = try scene.cache()
-        #expect(try cache.enqueue(Tap(post: "1", isLike: true), server.operation) != nil)
-        #expect(try cache.enqueue(Tap(post: "1", isLike: false), server.operation) == nil)
-        #expect(cache.outbox.entries.isEmpty)
-    }
-
-    @Test func `taps do not cancel out against a stale value`() async throws {
-        let cache = try scene.cache()
+    @Test(arguments: [false, true])
+    func `a like and an unlike send one request with the last tap`(_ isInMemory: Bool) async throws {
+        let cache = try scene.cache(inMemory: isInMemory)
         _ = try await cache.value(server.list(["1"]))
-        try await cache.update { $0.invalidate(Liked.self, "1") }
-        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
-        #expect(try cache.enqueue(Tap(post: "1", isLike: false), server.operation) != nil)
-        #expect(try cache.outbox.entries.map { try $0.input(as: Tap.self).isLike } == [false])
+        let id = try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        #expect(try cache.enqueue(Tap(post: "1", isLike: false), server.operation) == id)
+        #expect(try await !cache.value(server.post(resource: "1"), .cacheOnly).isMine)
+        cache.outbox.resume()
+        try await cache.outbox.drained()
+        #expect(server.requests == [["1-"]] && server.post("1").likes == 10)
     }
 
-    @Test func `taps do not cancel out against a value that an earlier tap in flight changes`() async throws {
+    @Test(arguments: [false, true])
+    func `an operation that is replaced while it is taken is sent with the new input`(_ isInMemory: Bool) throws {
+        let cache = try scene.cache(inMemory: isInMemory)
+        let taken = Mutex<[Outbox.Entry]>([])
+        var operation = server.operation
+        operation.coalesce = { _, new in
+            let batch = cache.outbox.state.withLock { $0.queue.takeBatch(seen: .max, .unrestricted) }
+            taken.withLock { $0 = batch }
+            return .replace(new)
+        }
+        for isLike in [true, false] { try cache.enqueue(Tap(post: "1", isLike: isLike), operation) }
+        let batch = taken.withLock { $0 }
+        #expect(try batch.map { try $0.input(as: Tap.self).isLike } == [true])
+        let marked = try cache.outbox.mark(batch, OutboxOperation(operation))
+        #expect(try marked.map { try $0.input(as: Tap.self).isLike } == [false])
+        #expect(marked.map(\.attempts) == [1])
+    }
+
+    @Test func `taps become one behind an earlier tap in flight, and the last one wins`() async throws {
         let cache = try scene.cache()
         _ = try await cache.value(server.list(["1"]))
         let gate = ScriptedSource<Int>()
@@ -135,17 +150,36 @@ struct OutboxCoalescingTests {
         #expect(server.post("1").isMine && cache.outbox.rejected.map(\.error?.code) == [.encoding])
     }
 
-    @Test func `a function that decides about two operations may use the cache`() async throws {
-        let cache = try scene.cache()
-        _ = try await cache.value(server.list(["1", "2"]))
+    @Test func `a function that decides about two operations and enqueues another stops with a message`() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            try await OutboxCoalescingTests.coalesce { cache in
+                _ = try cache.enqueue(Tap(post: "2", isLike: true), LikeServer(posts: 1).operation)
+            }
+        }
+        let text = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""
+        #expect(text.contains("must not call the outbox"), "\(text)")
+    }
+
+    @Test func `a function that decides about two operations and changes the cache stops with a message`() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            try await OutboxCoalescingTests.coalesce { cache in
+                try cache.updateBlocking { $0.put(Liked(id: "1", likes: 1, isMine: false, revision: 9)) }
+            }
+        }
+        let text = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""
+        #expect(text.contains("A change to the cache was called from a function of an operation"), "\(text)")
+    }
+
+    /// Enqueues two operations with one coalescing key, and calls a function while they are coalesced.
+    private static func coalesce(_ body: @escaping @Sendable (LarderCache) throws -> Void) async throws {
+        let cache = try LarderCache(CacheConfiguration())
+        let server = LikeServer(posts: 1)
+        cache.outbox.register(server.operation)
         var operation = server.operation
-        let other = server.operation
         operation.coalesce = { _, new in
-            _ = try? cache.enqueue(Tap(post: "2", isLike: new.isLike), other)
+            do { try body(cache) } catch { Issue.record(error) }
             return .replace(new)
         }
-        for isLike in [true, false] { try cache.enqueue(Tap(post: "1", isLike: isLike), operation) }
-        #expect(try cache.outbox.entries.map { try $0.input(as: Tap.self).post } == ["1", "2"])
-        cache.close()
+        for isLike in [true, false] { try cache.enqueue(Tap(post: "0", isLike: isLike), operation) }
     }
 }

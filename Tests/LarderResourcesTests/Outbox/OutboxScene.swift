@@ -123,7 +123,7 @@ final class LikeServer: Sendable {
             send: { [weak self] in try self?.send($0) ?? [] }
         )
         operation.coalescingKey = { $0.post }
-        operation.coalesce = { old, new in old.isLike == new.isLike ? .replace(new) : .cancelOut }
+        operation.coalesce = { _, new in .replace(new) }
         operation.batchMaximum = 100
         operation.acknowledge = { _, post, update in update.put(post) }
         return operation

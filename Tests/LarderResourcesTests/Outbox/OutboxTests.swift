@@ -47,7 +47,8 @@ struct OutboxTests {
     @Test func `unsent taps become one operation or none`() async throws {
         let cache = try scene.cache()
         _ = try await cache.value(server.list(["1", "2"]))
-        let operation = server.operation
+        var operation = server.operation
+        operation.coalesce = { _, new in new.post == "1" ? .removeBoth : .replace(new) }
         #expect(try cache.enqueue(Tap(post: "1", isLike: true), operation) != nil)
         #expect(try cache.enqueue(Tap(post: "1", isLike: false), operation) == nil)
         #expect(try await !mine(cache, "1"))
