@@ -185,12 +185,20 @@ let package = Package(
         sdk(
             "LarderTesting",
             [
-                "Larder", "LarderTransport", "LarderResources", "LarderStorage", "LarderSQLite", "LarderTime",
+                "Larder", "LarderTransport", "LarderResources", "LarderStorage", "LarderSQLite", "FileFaults",
+                "LarderTime",
                 "LarderHTTP", "LarderTLS", "LarderWebSocket",
             ]
         ),
         sdk("LarderServerTesting", ["LarderTesting", "LarderServer", "LarderTime"]),
 
+        // Disk faults, for tests of both sides.
+        .target(
+            name: "FileFaults",
+            dependencies: ["CSQLite", "LarderSQLite"],
+            path: "Tests/FileFaults",
+            swiftSettings: strict
+        ),
         // Tests: each names all modules that it imports, so that it is rebuilt when one of them changes.
         // It takes over the executor of Swift concurrency in every test process.
         .target(name: "OrderedJobs", path: "Tests/OrderedJobs"),
@@ -212,7 +220,7 @@ let package = Package(
         tests("LarderHTTPWireTests", ["LarderTime", "LarderHTTP", "LarderHTTPWire", "TestSupport"]),
         tests("LarderTLSTests", ["LarderTime", "LarderTLS", "TestSupport"]),
         tests("LarderWebSocketTests", ["LarderCoding", "LarderWebSocket", "TestSupport"]),
-        tests("LarderSQLiteTests", ["LarderSQLite", "TestSupport"]),
+        tests("LarderSQLiteTests", ["LarderSQLite", "FileFaults", "TestSupport"]),
         tests(
             "LarderEngineTests",
             ["LarderTime", "LarderHTTP", "LarderTLS", "LarderWebSocket", "LarderEngine", "TestSupport"]
@@ -221,7 +229,8 @@ let package = Package(
             "LarderServerTests",
             [
                 "LarderArguments", "LarderTime", "LarderCoding", "LarderHTTP", "LarderWebSocket", "LarderSQLite",
-                "LarderTLS", "LarderEngine", "LarderBackend", "LarderServer", "larder-server", "TestSupport",
+                "LarderTLS", "LarderEngine", "LarderBackend", "LarderServer", "larder-server", "FileFaults",
+                "TestSupport",
             ]
         ),
         tests("LarderMemoryTests", ["LarderTime", "LarderMemory", "LarderStorage", "TestSupport"]),
@@ -250,7 +259,7 @@ let package = Package(
             "LarderResourcesTests",
             [
                 "LarderTime", "LarderSQLite", "LarderEvents", "LarderStorage", "LarderTransport", "LarderResources",
-                "LarderDevice", "LarderTesting", "TestSupport", "SDKTestSupport",
+                "LarderDevice", "LarderTesting", "FileFaults", "TestSupport", "SDKTestSupport",
             ]
         ),
         .testTarget(
@@ -284,7 +293,7 @@ let package = Package(
                 "LarderTime", "LarderHTTP", "LarderModels", "LarderSQLite", "LarderStorage", "LarderTransport",
                 "LarderHTTPCache", "LarderResources", "LarderImages", "LarderDevice", "LarderTelemetry", "Larder",
                 "LarderDemo",
-                "LarderTesting", "TestSupport", "SDKTestSupport",
+                "LarderTesting", "FileFaults", "TestSupport", "SDKTestSupport",
             ]
         ),
         tests("LarderDemoTests", ["LarderTransport", "Larder", "LarderDemo", "LarderTesting", "TestSupport"]),
@@ -306,7 +315,7 @@ let package = Package(
             dependencies: [
                 "SimulationRuntime", "LarderTime", "LarderHTTP", "LarderModels", "LarderSQLite", "LarderEngine",
                 "LarderBackend", "LarderServer", "LarderEvents", "LarderStorage", "LarderTransport", "LarderResources",
-                "LarderImages", "LarderDevice", "Larder", "LarderDemo", "LarderTesting",
+                "LarderImages", "LarderDevice", "Larder", "LarderDemo", "LarderTesting", "FileFaults",
             ],
             path: "Tests/Simulation",
             exclude: ["plans.jsonl", "FINDINGS.md"],

@@ -4,9 +4,9 @@ import LarderTime
 
 /// File operations of the store. Each change is a step of the fault plan, if there is one.
 package struct DiskFiles: Sendable {
-    let faults: FaultPlan?
+    let faults: (any DiskFaults)?
 
-    package init(faults: FaultPlan?) {
+    package init(faults: (any DiskFaults)?) {
         self.faults = faults
     }
 

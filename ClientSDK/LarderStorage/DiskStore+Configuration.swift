@@ -47,7 +47,12 @@ extension DiskStore {
         /// The store of the content, if this is the store of an outbox.
         var content: @Sendable () -> DiskStore? = { nil }
         /// Injected disk faults, for tests.
-        package var faults: FaultPlan?
+        package var faults: (any DiskFaults)? {
+            get { injected?.faults }
+            set { injected = newValue.map { InjectedFaults($0) } }
+        }
+        /// One word in a structure that is a part of many others.
+        private var injected: InjectedFaults?
         /// Whether the other stores of a client have the same faults.
         package var sharesFaults = false
         /// Whether calls may wait for the disk, so that asynchronous functions of the layers above make them on threads for the disk.
@@ -65,4 +70,11 @@ extension DiskStore {
     public static func directory(forAccount account: String, in parent: String) -> String {
         "\(parent)/\(hexEncode(SHA256.hash(Array(account.utf8))).prefix(32))"
     }
+}
+
+/// The reference of a configuration to its faults.
+private final class InjectedFaults: Sendable {
+    let faults: any DiskFaults
+
+    init(_ faults: any DiskFaults) { self.faults = faults }
 }

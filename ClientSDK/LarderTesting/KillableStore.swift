@@ -1,3 +1,4 @@
+import FileFaults
 public import Larder
 import LarderSQLite
 import LarderTime

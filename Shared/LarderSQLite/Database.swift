@@ -51,7 +51,7 @@ import Glibc
     /// The opened location, for messages.
     package let location: Location
     /// The injected faults, in tests. Released after the handle is closed.
-    let faults: FaultPlan?
+    let faults: (any DiskFaults)?
 
     /// Opens a database, and creates it if it does not exist.
     ///
@@ -60,7 +60,7 @@ import Glibc
     package init(
         _ location: Location,
         _ options: Options = Options(),
-        faults: FaultPlan? = nil
+        faults: (any DiskFaults)? = nil
     ) throws(SQLiteError) {
         self.location = location
         self.faults = faults
@@ -125,7 +125,7 @@ import Glibc
     }
 
     /// SQLite gives journal files the database's mode, so the file is created with it first.
-    private static func createPrivately(_ path: String, _ faults: FaultPlan?) throws(SQLiteError) {
+    private static func createPrivately(_ path: String, _ faults: (any DiskFaults)?) throws(SQLiteError) {
         var status = stat()
         if unsafe stat(path, &status) == 0 {
             // The file is not opened: closing any descriptor of it would release all locks that this process has on it (POSIX),
@@ -133,7 +133,7 @@ import Glibc
             if status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o777 != 0o600 { unsafe chmod(path, 0o600) }
             return
         }
-        if let faults, try faults.step() { throw FaultPlan.error(SQLITE_IOERR) }
+        if let faults, try faults.step() { throw SQLiteError(code: .inputOutput, message: "a planned fault") }
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             let number = errno

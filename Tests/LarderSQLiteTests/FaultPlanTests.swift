@@ -2,6 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
+@testable import FileFaults
 @testable import LarderSQLite
 
 @Suite("SQLite: planned faults", .oneMinute)

@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 
+@testable import FileFaults
 @testable import LarderSQLite
 
 @Suite("SQLite: power loss", .oneMinute)

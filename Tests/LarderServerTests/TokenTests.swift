@@ -1,3 +1,4 @@
+import FileFaults
 import LarderCoding
 import LarderSQLite
 import LarderTime

@@ -1,3 +1,4 @@
+import FileFaults
 import Larder
 import LarderDemo
 import LarderDevice

@@ -1,3 +1,4 @@
+import FileFaults
 import Foundation
 import LarderResources
 import LarderSQLite

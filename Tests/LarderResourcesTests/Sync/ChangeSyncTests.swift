@@ -1,3 +1,4 @@
+import FileFaults
 import LarderSQLite
 import LarderTesting
 import LarderTime

@@ -1,3 +1,4 @@
+import FileFaults
 import LarderImages
 import LarderResources
 import LarderSQLite

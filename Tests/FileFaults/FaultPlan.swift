@@ -1,4 +1,5 @@
 import CSQLite
+package import LarderSQLite
 import Synchronization
 
 /// Plans disk faults for tests: what fails, and at which step.
@@ -9,7 +10,7 @@ import Synchronization
 /// the machine's power (`losePower`).
 ///
 /// Safe from any thread. `@safe`: the file system is registered from `init` to `deinit`, and databases retain their plan.
-@safe package final class FaultPlan: Sendable {
+@safe package final class FaultPlan: DiskFaults {
     /// The fault at a step.
     package enum Action: Sendable, Hashable {
         /// The step fails, and the next one succeeds.
@@ -64,7 +65,7 @@ import Synchronization
     deinit { unsafe FaultFileSystem.remove(fileSystem) }
 
     /// The name of the file system for opening; it is registered while the plan lives.
-    var fileSystemName: UnsafePointer<CChar> {
+    package var fileSystemName: UnsafePointer<CChar> {
         state.withLock { _ in unsafe FaultFileSystem.register(fileSystem, for: self) }
         return unsafe fileSystem.pointee.zName
     }
@@ -154,7 +155,7 @@ import Synchronization
     }
 
     /// A statement begins, or a file is opened. A read is a step too, but only fails once or by death.
-    func begins(readsOnly: Bool) throws(SQLiteError) {
+    package func begins(readsOnly: Bool) throws(SQLiteError) {
         guard case .fail(let code) = verdict(readsOnly: readsOnly) else { return }
         throw Self.error(code)
     }

@@ -1,5 +1,6 @@
 import CSQLite
 import Glibc
+package import LarderSQLite
 
 /// Power loss of the machine: everything that was not synced may be lost.
 ///
