@@ -7,9 +7,9 @@ import LarderTime
 @testable import LarderServer
 
 /// Reads one object of a settings document; nil if it has an error.
-private func settings<Value>(_ object: JSONObject, _ read: (inout SettingsReader) -> Value?) -> Value? {
-    let errors = SettingsErrors()
-    var reader = SettingsReader(object, errors)
+private func settings<Value>(_ object: JSONObject, _ read: (inout BodyReader) -> Value?) -> Value? {
+    let errors = BodyErrors()
+    var reader = BodyReader(object, errors)
     let value = read(&reader)
     do { try errors.check() } catch { return nil }
     return value

@@ -1,129 +1,221 @@
-import LarderCoding
-import LarderHTTP
+package import LarderCoding
+package import LarderHTTP
 
-/// Reads the members of a JSON body and collects all errors, so that one reply names them all.
+/// Collects the errors in a JSON body, so that one reply names them all.
+package final class BodyErrors {
+    package private(set) var all: [Problem.FieldError] = []
+    private static let countMaximum = 200
+
+    package init() {}
+
+    package func add(_ pointer: String, _ detail: String) {
+        guard all.count < Self.countMaximum else { return }
+        all.append(Problem.FieldError(pointer: pointer, detail: detail))
+    }
+
+    /// Whether there is an error for the member or for something in it.
+    package func has(_ pointer: String) -> Bool {
+        all.contains { $0.pointer == pointer || $0.pointer.hasPrefix(pointer + "/") }
+    }
+
+    /// Throws `validation-failed` with all errors.
+    package func check() throws(Problem) {
+        guard !all.isEmpty else { return }
+        let count = all.count == 1 ? "One member is" : "\(all.count) members are"
+        throw ProblemType.validationFailed("\(count) invalid.", errors: all)
+    }
+}
+
+/// Reads the members of an object in a JSON body, and collects all errors, so that one reply names them all.
 ///
-/// Read every member, then call `finish()`: it throws one `validation-failed` with an error for each member that is missing, of
-/// the wrong type, out of bounds or unknown.
-struct BodyReader {
-    private let object: JSONObject
-    private let pointer: String
+/// Require the members that must be there, read every member, then call `check()`, or for an object within another one `finish()`.
+/// A member that is absent or null is nil.
+package struct BodyReader {
+    package let object: JSONObject
+    package let pointer: String
+    package let errors: BodyErrors
     private var read: Set<String> = []
-    private(set) var errors: [Problem.FieldError] = []
 
-    /// - Parameter pointer: The JSON pointer of `object` in the body; empty for the body itself.
-    init(_ object: JSONObject, at pointer: String = "") {
+    /// - Parameters:
+    ///   - pointer: the JSON pointer of `object` in the body; empty for the body itself.
+    ///   - errors: where errors are added; those of the outer object for an object in another one.
+    package init(_ object: JSONObject, at pointer: String = "", _ errors: BodyErrors = BodyErrors()) {
         self.object = object
         self.pointer = pointer
+        self.errors = errors
     }
 
-    mutating func string(_ name: String, length: ClosedRange<Int>) -> String? {
-        guard let value = required(name) else { return nil }
-        return string(value, name, length)
+    /// Reports each of these members that is missing or null.
+    package mutating func require(_ names: String...) {
+        for name in names where value(name) == nil {
+            fail(name, object[name] == nil ? "is missing" : "must not be null")
+        }
     }
 
-    mutating func optionalString(_ name: String, length: ClosedRange<Int>) -> String? {
-        guard let value = optional(name) else { return nil }
-        return string(value, name, length)
+    /// Reports every member that was not read, and throws `validation-failed` if there is any error.
+    package func check() throws(Problem) {
+        finish()
+        try errors.check()
     }
 
-    mutating func positiveInteger(_ name: String) -> Int64? {
-        guard let value = required(name) else { return nil }
-        guard case .integer(let number) = value, number > 0 else {
-            fail(name, "must be a positive integer without a fraction or an exponent")
+    /// Reports every member that was not read.
+    package func finish() {
+        for member in object.members where !read.contains(member.name) {
+            let known = read.sorted().joined(separator: ", ")
+            fail(member.name, "is unknown; known members are \(known)")
+        }
+    }
+
+    package func fail(_ name: String, _ detail: String) { errors.add(path(name), detail) }
+
+    /// Reports a missing member, unless there already is an error for it.
+    ///
+    /// - Parameter others: members that could replace it.
+    package func failMissing(_ name: String, or others: String..., because detail: String) {
+        guard !([name] + others).contains(where: { errors.has(path($0)) }) else { return }
+        fail(name, detail)
+    }
+
+    package func failMissing(_ name: String, _ detail: String) { failMissing(name, because: detail) }
+
+    package func path(_ name: String) -> String { pointer + "/" + JSONPointer.escape(name) }
+
+    package mutating func value(_ name: String) -> JSONValue? {
+        read.insert(name)
+        guard let value = object[name], value != .null else { return nil }
+        return value
+    }
+
+    package mutating func has(_ name: String) -> Bool { value(name) != nil }
+
+    package mutating func string(_ name: String, length: ClosedRange<Int> = 1...2_048) -> String? {
+        guard let value = value(name) else { return nil }
+        // Counted in Unicode scalars, like a database column or another platform's string, not in graphemes.
+        guard let text = value.string, length.contains(text.unicodeScalars.count) else {
+            fail(name, "must be a string of \(length.lowerBound) to \(length.upperBound) characters")
             return nil
         }
-        return number
+        return text
     }
 
-    mutating func bool(_ name: String) -> Bool? {
-        guard let value = required(name) else { return nil }
-        guard case .bool(let bool) = value else {
+    package mutating func bool(_ name: String, default standard: Bool = false) -> Bool {
+        guard let value = value(name) else { return standard }
+        guard let bool = value.bool else {
             fail(name, "must be true or false")
-            return nil
+            return standard
         }
         return bool
     }
 
+    /// The row of an identifier of that kind.
     mutating func identifier(_ name: String, _ kind: EntityKind) -> Int64? {
-        guard let value = required(name) else { return nil }
-        guard case .string(let text) = value, let id = EntityID(kind, parsing: text) else {
+        guard let value = value(name) else { return nil }
+        guard let text = value.string, let id = EntityID(kind, parsing: text) else {
             fail(name, "must be an identifier such as \"\(kind.prefix)1\"")
             return nil
         }
         return id.row
     }
 
-    mutating func object(_ name: String) -> JSONObject? {
-        guard let value = required(name) else { return nil }
+    package mutating func integer(_ name: String, in range: ClosedRange<Int>) -> Int? {
+        guard let value = value(name) else { return nil }
+        guard let integer = value.integer, let number = Int(exactly: integer), range.contains(number) else {
+            fail(name, "must be an integer from \(range.lowerBound) to \(range.upperBound)")
+            return nil
+        }
+        return number
+    }
+
+    package mutating func number(_ name: String, in range: ClosedRange<Double>) -> Double? {
+        guard let value = value(name) else { return nil }
+        guard let number = value.double, range.contains(number) else {
+            fail(name, "must be a number from \(range.lowerBound) to \(range.upperBound)")
+            return nil
+        }
+        return number
+    }
+
+    /// A number of seconds, with an optional fraction.
+    package mutating func seconds(_ name: String, maximum: Double = 31_536_000) -> Duration? {
+        number(name, in: 0...maximum).map { .seconds($0) }
+    }
+
+    /// Every member of the object as a number of seconds, at most 100 years in either direction.
+    package func durations() -> [String: Duration] {
+        var durations: [String: Duration] = [:]
+        for member in object.members {
+            guard let seconds = member.value.double, abs(seconds) <= 3_153_600_000 else {
+                fail(member.name, "must be a number of seconds, at most 100 years")
+                continue
+            }
+            durations[member.name] = .seconds(seconds)
+        }
+        return durations
+    }
+
+    package mutating func choice<Value: RawRepresentable & CaseIterable>(_ name: String, _ type: Value.Type) -> Value?
+    where Value.RawValue == String {
+        guard let value = value(name) else { return nil }
+        guard let choice = value.string.flatMap({ Value(rawValue: $0) }) else {
+            fail(name, "must be one of " + Value.allCases.map(\.rawValue).joined(separator: ", "))
+            return nil
+        }
+        return choice
+    }
+
+    package mutating func child(_ name: String) -> BodyReader? {
+        guard let value = value(name) else { return nil }
         guard case .object(let object) = value else {
             fail(name, "must be an object")
             return nil
         }
-        return object
+        return BodyReader(object, at: path(name), errors)
     }
 
-    mutating func array(_ name: String, count: ClosedRange<Int>) -> [JSONValue]? {
-        guard let value = required(name) else { return nil }
-        guard case .array(let items) = value else {
-            fail(name, "must be an array")
+    /// The elements of an array, each with its pointer.
+    package mutating func array(_ name: String, count: ClosedRange<Int> = 0...10_000) -> [(
+        value: JSONValue, pointer: String
+    )]? {
+        guard let value = value(name) else { return nil }
+        guard let array = value.array, count.contains(array.count) else {
+            fail(name, "must be an array of \(count.lowerBound) to \(count.upperBound) elements")
             return nil
         }
-        guard count.contains(items.count) else {
-            fail(name, "must have \(count.lowerBound) to \(count.upperBound) items, has \(items.count)")
-            return nil
-        }
-        return items
+        return array.enumerated().map { ($0.element, path(name) + "/\($0.offset)") }
     }
 
-    /// The value of an optional member, which may be null. The caller checks its type.
-    mutating func optional(_ name: String) -> JSONValue? {
-        read.insert(name)
-        guard let value = object[name], value != .null else { return nil }
-        return value
-    }
-
-    mutating func fail(_ name: String, _ detail: String) {
-        errors.append(Problem.FieldError(pointer: pointer + "/" + JSONPointer.escape(name), detail: detail))
-    }
-
-    mutating func add(_ more: [Problem.FieldError]) { errors.append(contentsOf: more) }
-
-    /// All errors so far, with one for each member that was not read.
-    mutating func allErrors() -> [Problem.FieldError] {
-        for member in object.members where !read.contains(member.name) {
-            fail(member.name, "is not a member of this resource")
-        }
-        return errors
-    }
-
-    mutating func finish() throws(Problem) {
-        let errors = allErrors()
-        guard errors.isEmpty else {
-            let count = errors.count == 1 ? "One member is" : "\(errors.count) members are"
-            throw ProblemType.validationFailed("\(count) invalid.", errors: errors)
+    package mutating func objects(_ name: String, count: ClosedRange<Int> = 0...10_000) -> [BodyReader]? {
+        array(name, count: count)?.compactMap { element in
+            guard case .object(let object) = element.value else {
+                errors.add(element.pointer, "must be an object")
+                return nil
+            }
+            return BodyReader(object, at: element.pointer, errors)
         }
     }
 
-    private mutating func required(_ name: String) -> JSONValue? {
-        read.insert(name)
-        guard let value = object[name] else {
-            fail(name, "is missing")
-            return nil
+    /// A map from names to strings.
+    package mutating func texts(_ name: String) -> [String: String] {
+        guard let child = child(name) else { return [:] }
+        var texts: [String: String] = [:]
+        for member in child.object.members {
+            if let text = member.value.string {
+                texts[member.name] = text
+            } else {
+                child.fail(member.name, "must be a string")
+            }
         }
-        return value
+        return texts
     }
+}
 
-    private mutating func string(_ value: JSONValue, _ name: String, _ length: ClosedRange<Int>) -> String? {
-        guard case .string(let text) = value else {
-            fail(name, "must be a string")
-            return nil
+extension JSONValue {
+    /// The number as a double.
+    package var double: Double? {
+        switch self {
+        case .integer(let value): Double(value)
+        case .number(let value): value
+        default: nil
         }
-        // Counted in Unicode scalars, like a database column or another platform's string, not in graphemes.
-        guard length.contains(text.unicodeScalars.count) else {
-            fail(name, "must have \(length.lowerBound) to \(length.upperBound) characters")
-            return nil
-        }
-        return text
     }
 }

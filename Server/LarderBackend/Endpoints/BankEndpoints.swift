@@ -87,24 +87,22 @@ enum BankEndpoints {
 
     private static func transfer(_ call: inout Call) throws(Problem) -> Answer {
         var reader = BodyReader(try call.jsonObject())
+        reader.require("fromAccountId", "toAccountId", "amount")
         let source = reader.identifier("fromAccountId", .account)
         let target = reader.identifier("toAccountId", .account)
-        let note = reader.optionalString("note", length: 0...140) ?? ""
+        let note = reader.string("note", length: 0...140) ?? ""
         var amount: Int64?
         var currency: String?
-        if let object = reader.object("amount") {
-            var amountReader = BodyReader(object, at: "/amount")
-            amount = amountReader.positiveInteger("minorUnits")
+        if var amountReader = reader.child("amount") {
+            amountReader.require("minorUnits", "currency")
+            amount = amountReader.integer("minorUnits", in: 1...Int(amountMaximum)).map { Int64($0) }
             currency = amountReader.string("currency", length: 3...3)
-            if let value = amount, value > amountMaximum {
-                amountReader.fail("minorUnits", "must be at most \(amountMaximum)")
-            }
-            reader.add(amountReader.allErrors())
+            amountReader.finish()
         }
         if let source, source == target { reader.fail("toAccountId", "must differ from `fromAccountId`") }
-        try reader.finish()
+        try reader.check()
         guard let source, let target, let amount, let currency else {
-            preconditionFailure("finish() throws when a required member is missing.")
+            preconditionFailure("check() throws when a required member is missing.")
         }
         let viewer = call.viewer
         return try Idempotency.run(call, isKeyRequired: true) { store, commit in

@@ -150,11 +150,12 @@ enum ChatEndpoints {
         // Before validation of the body: a non-member must learn nothing about the conversation from errors.
         try call.read { try requireMember(viewer, of: conversation, in: $0) }
         var reader = BodyReader(try call.jsonObject())
+        reader.require("text", "clientId")
         let text = reader.string("text", length: textLength)
         let clientID = reader.string("clientId", length: 1...64)
-        try reader.finish()
+        try reader.check()
         guard let text, let clientID else {
-            preconditionFailure("finish() throws when a required member is missing.")
+            preconditionFailure("check() throws when a required member is missing.")
         }
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
             if let row = try store.messages.row(conversation: conversation, author: viewer, clientID: clientID) {
@@ -233,9 +234,10 @@ enum ChatEndpoints {
         let representation = try call.write { store, commit in
             var message = try own(row, of: current, in: store)
             var reader = BodyReader(patch)
+            reader.require("text")
             let text = reader.string("text", length: textLength)
-            try reader.finish()
-            guard let text else { preconditionFailure("finish() throws when a required member is missing.") }
+            try reader.check()
+            guard let text else { preconditionFailure("check() throws when a required member is missing.") }
             message.members["text"] = .string(text)
             message.members["editedAt"] = .string(commit.now.rfc3339())
             message.version += 1

@@ -167,10 +167,11 @@ enum FeedEndpoints {
 
     private static func create(_ call: inout Call) throws(Problem) -> Answer {
         var reader = BodyReader(try call.jsonObject())
+        reader.require("text")
         let text = reader.string("text", length: textLength)
         let image = image(&reader, call.world.images)
-        try reader.finish()
-        guard let text else { preconditionFailure("finish() throws when a required member is missing.") }
+        try reader.check()
+        guard let text else { preconditionFailure("check() throws when a required member is missing.") }
         let author = call.viewer
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
             let row = try add(text: text, image: image, author: author, to: store, &commit)
@@ -200,13 +201,14 @@ enum FeedEndpoints {
         let representation = try call.write { store, commit in
             var post = try own(row, of: current, in: store)
             var reader = BodyReader(patch)
-            if patch["text"] != nil, let text = reader.string("text", length: textLength) {
-                post.members["text"] = .string(text)
+            if patch["text"] != nil {
+                reader.require("text")
+                if let text = reader.string("text", length: textLength) { post.members["text"] = .string(text) }
             }
             if patch["image"] != nil {
                 post.members["image"] = image(&reader, current.world.images)?.json ?? .null
             }
-            try reader.finish()
+            try reader.check()
             post.members["editedAt"] = .string(commit.now.rfc3339())
             post.version += 1
             post.updated = commit.now
@@ -276,13 +278,13 @@ enum FeedEndpoints {
 
     /// Reads `{"image":{"id":"img_…"}}`, or null.
     private static func image(_ reader: inout BodyReader, _ catalogue: ImageCatalogue) -> ImageCatalogue.Image? {
-        guard let value = reader.optional("image") else { return nil }
+        guard let value = reader.value("image") else { return nil }
         guard case .object(let object) = value, case .string(let id)? = object["id"] else {
             reader.fail("image", "must be null or an object with the `id` of an image")
             return nil
         }
         guard let image = catalogue[id] else {
-            reader.add([Problem.FieldError(pointer: "/image/id", detail: "is not the identifier of an image")])
+            reader.errors.add("/image/id", "is not the identifier of an image")
             return nil
         }
         return image

@@ -66,14 +66,15 @@ enum LikeEndpoints {
         let key: String?
 
         init?(_ reader: inout BodyReader) {
+            reader.require("postId", "liked")
             let post = reader.identifier("postId", .post)
-            let isLiked = reader.bool("liked")
-            key = reader.optionalString("idempotencyKey", length: Idempotency.keyLength)
+            isLiked = reader.bool("liked")
+            key = reader.string("idempotencyKey", length: Idempotency.keyLength)
             if let key, !Idempotency.isKey(key) {
                 reader.fail("idempotencyKey", "must have printable ASCII characters only")
             }
-            guard let post, let isLiked else { return nil }
-            (self.post, self.isLiked) = (post, isLiked)
+            guard let post else { return nil }
+            self.post = post
         }
 
         /// What a repeated item must have in common with the first one.
@@ -84,19 +85,12 @@ enum LikeEndpoints {
     private static func batch(_ call: inout Call) throws(Problem) -> Answer {
         var reader = BodyReader(try call.jsonObject())
         var wanted: [Item] = []
-        if let items = reader.array("items", count: batchCount) {
-            for (index, item) in items.enumerated() {
-                guard case .object(let object) = item else {
-                    reader.add([Problem.FieldError(pointer: "/items/\(index)", detail: "must be an object")])
-                    continue
-                }
-                var itemReader = BodyReader(object, at: "/items/\(index)")
-                let item = Item(&itemReader)
-                reader.add(itemReader.allErrors())
-                if let item { wanted.append(item) }
-            }
+        reader.require("items")
+        for var item in reader.objects("items", count: batchCount) ?? [] {
+            if let read = Item(&item) { wanted.append(read) }
+            item.finish()
         }
-        try reader.finish()
+        try reader.check()
         let (current, items) = (call, wanted)
         let body = try call.write { store, commit in
             var body: [UInt8] = []

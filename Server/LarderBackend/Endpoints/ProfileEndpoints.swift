@@ -90,15 +90,16 @@ enum ProfileEndpoints {
         throws(Problem)
     {
         var reader = BodyReader(patch)
-        if patch["displayName"] != nil, let name = reader.string("displayName", length: 1...80) {
-            members["displayName"] = .string(name)
+        if patch["displayName"] != nil {
+            reader.require("displayName")
+            if let name = reader.string("displayName", length: 1...80) { members["displayName"] = .string(name) }
         }
         for (name, length) in [("bio", 0...500), ("location", 0...80)] where patch[name] != nil {
             // Null removes a member (RFC 7396); a removed member is shown as empty.
-            members[name] = .string(reader.optionalString(name, length: length) ?? "")
+            members[name] = .string(reader.string(name, length: length) ?? "")
         }
         for name in ["avatar", "cover"] where patch[name] != nil {
-            guard let value = reader.optional(name) else {
+            guard let value = reader.value(name) else {
                 members[name] = .null
                 continue
             }
@@ -108,6 +109,6 @@ enum ProfileEndpoints {
             }
             members[name] = image.reference
         }
-        try reader.finish()
+        try reader.check()
     }
 }

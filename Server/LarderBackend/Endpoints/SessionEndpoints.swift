@@ -13,11 +13,12 @@ enum SessionEndpoints {
 
     private static func signIn(_ call: inout Call) throws(Problem) -> Answer {
         var reader = BodyReader(try call.jsonObject())
+        reader.require("handle", "password")
         let handle = reader.string("handle", length: 1...64)
         let password = reader.string("password", length: 1...256)
-        try reader.finish()
+        try reader.check()
         guard let handle, let password else {
-            preconditionFailure("finish() throws when a required member is missing.")
+            preconditionFailure("check() throws when a required member is missing.")
         }
         let world = call.world
         guard password == world.settings.password else { throw wrongCredentials }
@@ -40,9 +41,10 @@ enum SessionEndpoints {
 
     private static func refresh(_ call: inout Call) throws(Problem) -> Answer {
         var reader = BodyReader(try call.jsonObject())
+        reader.require("refreshToken")
         let token = reader.string("refreshToken", length: 1...512)
-        try reader.finish()
-        guard let token else { preconditionFailure("finish() throws when a required member is missing.") }
+        try reader.check()
+        guard let token else { preconditionFailure("check() throws when a required member is missing.") }
         let world = call.world
         let tokens = Tokens(world)
         let digest = SessionTable.digest(token)

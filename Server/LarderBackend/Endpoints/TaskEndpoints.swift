@@ -139,11 +139,12 @@ enum TaskEndpoints {
     private static func create(_ call: inout Call) throws(Problem) -> Answer {
         let body = try call.jsonObject()
         var reader = BodyReader(body)
+        reader.require("title")
         let title = reader.string("title", length: titleLength)
-        let clientID = reader.optionalString("clientId", length: 1...64)
+        let clientID = reader.string("clientId", length: 1...64)
         var changes = TaskChanges(body, &reader)
         changes.title = title
-        try reader.finish()
+        try reader.check()
         let final = changes
         let creator = call.viewer
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
@@ -184,8 +185,11 @@ enum TaskEndpoints {
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
         var reader = BodyReader(patch)
         var changes = TaskChanges(patch, &reader)
-        if patch["title"] != nil { changes.title = reader.string("title", length: titleLength) }
-        try reader.finish()
+        if patch["title"] != nil {
+            reader.require("title")
+            changes.title = reader.string("title", length: titleLength)
+        }
+        try reader.check()
         let (final, current) = (changes, call)
         // With a key a repeated edit has one effect, and does not undo a later edit of somebody else.
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
@@ -240,13 +244,16 @@ struct TaskChanges: Sendable {
     private var due: TaskDate??
 
     init(_ object: JSONObject, _ reader: inout BodyReader) {
-        if object["status"] != nil, let name = reader.string("status", length: 0...64) {
-            status = TaskStatus(named: name)
-            if status == nil { reader.fail("status", "must be \(TaskStatus.names)") }
+        if object["status"] != nil {
+            reader.require("status")
+            if let name = reader.string("status", length: 0...64) {
+                status = TaskStatus(named: name)
+                if status == nil { reader.fail("status", "must be \(TaskStatus.names)") }
+            }
         }
         if object["assigneeId"] != nil {
             assignee = .some(nil)
-            if let value = reader.optional("assigneeId") {
+            if let value = reader.value("assigneeId") {
                 if let text = value.string, let id = EntityID(.profile, parsing: text) {
                     assignee = id.row
                 } else {
@@ -256,7 +263,7 @@ struct TaskChanges: Sendable {
         }
         if object["due"] != nil {
             due = .some(nil)
-            if let value = reader.optional("due") {
+            if let value = reader.value("due") {
                 if let text = value.string, let date = TaskDate(parsing: text) {
                     due = date
                 } else {

@@ -16,16 +16,16 @@ struct ControlCall: Sendable {
     var method: Method { request.method == .head ? .get : request.method }
 
     /// The body as a settings document.
-    func settings() throws(Problem) -> (SettingsReader, SettingsErrors) {
-        let errors = SettingsErrors()
-        guard !request.body.isEmpty else { return (SettingsReader(JSONObject(), errors), errors) }
+    func settings() throws(Problem) -> (BodyReader, BodyErrors) {
+        let errors = BodyErrors()
+        guard !request.body.isEmpty else { return (BodyReader(JSONObject(), errors), errors) }
         do {
             guard case .object(let object) = try JSONParser.parse(request.body) else {
                 errors.add("", "must be an object")
                 try errors.check()
-                return (SettingsReader(JSONObject(), errors), errors)
+                return (BodyReader(JSONObject(), errors), errors)
             }
-            return (SettingsReader(object, errors), errors)
+            return (BodyReader(object, errors), errors)
         } catch let problem as Problem { throw problem } catch { throw ProblemType.malformedJSON("\(error)") }
     }
 

@@ -37,7 +37,7 @@ enum FaultEndpoints {
     }
 
     /// One fault, or `{"faults": […]}`.
-    private static func readFaults(_ reader: SettingsReader) -> [Fault] {
+    private static func readFaults(_ reader: BodyReader) -> [Fault] {
         var reader = reader
         guard reader.object["faults"] != nil else { return Fault.read(&reader).map { [$0] } ?? [] }
         var faults: [Fault] = []
@@ -154,20 +154,20 @@ public struct FaultScript: Sendable {
     ///
     /// - Throws: a `Problem` that lists all errors, each with its JSON pointer.
     public init(json: [UInt8]) throws {
-        let errors = SettingsErrors()
+        let errors = BodyErrors()
         guard case .object(let object) = try JSONParser.parse(json) else {
             throw ProblemType.validationFailed(
                 "A script must be an object with `steps`.",
                 errors: [Problem.FieldError(pointer: "", detail: "must be an object")]
             )
         }
-        self = FaultScript.read(SettingsReader(object, errors))
+        self = FaultScript.read(BodyReader(object, errors))
         try errors.check()
     }
 
     private init(steps: [Step]) { self.steps = steps }
 
-    static func read(_ reader: SettingsReader) -> FaultScript {
+    static func read(_ reader: BodyReader) -> FaultScript {
         var reader = reader
         var steps: [Step] = []
         if reader.object["steps"] == nil { reader.fail("steps", "is missing") }
@@ -199,7 +199,7 @@ public struct FaultScript: Sendable {
 }
 
 extension ChangeFeedFault {
-    static func read(_ reader: inout SettingsReader) -> ChangeFeedFault? {
+    static func read(_ reader: inout BodyReader) -> ChangeFeedFault? {
         switch reader.string("fault") {
         case "expire"?:
             if let token = reader.string("token") { return .expire(token: token) }
@@ -221,7 +221,7 @@ extension ControlPlane {
     ///
     /// - Parameter pointer: the JSON pointer of the fault at an index.
     private func check(_ faults: [Fault], in world: World, at pointer: (Int) -> String) throws(Problem) {
-        let errors = SettingsErrors()
+        let errors = BodyErrors()
         for (index, fault) in faults.enumerated() {
             let place = pointer(index) + "/action/"
             switch fault.action {

@@ -24,7 +24,7 @@ enum ScriptedActorEndpoints {
         return ControlEndpoints.json(.members(["results": .array(results.map(\.json))]))
     }
 
-    private static func readActs(_ reader: inout SettingsReader) -> [ScriptedAction] {
+    private static func readActs(_ reader: inout BodyReader) -> [ScriptedAction] {
         guard reader.object["acts"] != nil else { return ScriptedAction.read(&reader).map { [$0] } ?? [] }
         var acts: [ScriptedAction] = []
         for var child in reader.objects("acts") ?? [] {

@@ -34,7 +34,7 @@ enum WaitEndpoints {
         return nil
     }
 
-    private static func read(_ reader: inout SettingsReader) -> WaitCondition? {
+    private static func read(_ reader: inout BodyReader) -> WaitCondition? {
         if var child = reader.child("entries") {
             defer { child.finish() }
             let count = child.integer("count", in: 1...1_000_000) ?? 1

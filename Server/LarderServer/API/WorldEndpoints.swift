@@ -46,7 +46,7 @@ enum WorldEndpoints {
         return try worlds.create(id: id, source: source, seed: seed, idleLimit: idleLimit)
     }
 
-    private static func worldSize(_ reader: inout SettingsReader) -> WorldSize? {
+    private static func worldSize(_ reader: inout BodyReader) -> WorldSize? {
         guard var child = reader.child("generator") else {
             reader.failMissing(
                 "generator",

@@ -29,7 +29,7 @@ public struct ScriptedAction: Sendable, Hashable {
         self.body = body.map { Array($0.utf8) }
     }
 
-    static func read(_ reader: inout SettingsReader) -> ScriptedAction? {
+    static func read(_ reader: inout BodyReader) -> ScriptedAction? {
         let person = reader.string("as", length: 1...64)
         let method = reader.string("method", length: 1...16)
         let path = reader.string("path")

@@ -54,13 +54,13 @@ public enum Distribution: Sendable, Hashable {
 
     /// Reads `0.3`, `{"fixed": 0.3}`, `{"uniform": [0.1, 0.5]}`, `{"logNormal": {"median": 0.2, "sigma": 0.5}}` or `{"trace":
     /// […]}`; all in seconds.
-    static func read(_ name: String, _ parent: inout SettingsReader) -> Distribution? {
+    static func read(_ name: String, _ parent: inout BodyReader) -> Distribution? {
         guard let value = parent.value(name) else { return nil }
         if value.double != nil { return parent.seconds(name, maximum: 86_400).map { .fixed($0) } }
         guard var reader = parent.child(name) else { return nil }
         defer { reader.finish() }
         if reader.has("fixed") { return reader.seconds("fixed", maximum: 86_400).map { .fixed($0) } }
-        if let bounds = reader.array("uniform", countMaximum: 2) {
+        if let bounds = reader.array("uniform", count: 0...2) {
             let values = bounds.compactMap { $0.value.double }
             guard values.count == 2, values[0] >= 0, values[0] <= values[1], values[1] <= 86_400 else {
                 reader.fail("uniform", "must be two numbers of seconds, the lower one first")

@@ -89,7 +89,7 @@ public struct Fault: Sendable, Hashable {
     }
 
     /// Reads one fault; errors are added to the reader's.
-    static func read(_ reader: inout SettingsReader) -> Fault? {
+    static func read(_ reader: inout BodyReader) -> Fault? {
         defer { reader.finish() }
         let id = reader.string("id", length: 1...64)
         var match = FaultMatch()
@@ -130,7 +130,7 @@ public struct Fault: Sendable, Hashable {
         return fault
     }
 
-    private static func readOccurrence(_ reader: inout SettingsReader) -> Occurrence {
+    private static func readOccurrence(_ reader: inout BodyReader) -> Occurrence {
         var occurrence = Occurrence()
         occurrence.after = reader.integer("after", in: 0...1_000_000_000) ?? 0
         occurrence.every = reader.integer("every", in: 1...1_000_000_000) ?? 1

@@ -4,7 +4,7 @@ import LarderHTTP
 
 extension FaultAction {
     /// Reads `{"type": "reset"}` and the like.
-    static func read(_ reader: inout SettingsReader) -> FaultAction? {
+    static func read(_ reader: inout BodyReader) -> FaultAction? {
         defer { reader.finish() }
         guard let type = reader.string("type", length: 1...64) else {
             reader.failMissing("type", "is missing; it is one of \(names.joined(separator: ", "))")
@@ -195,7 +195,7 @@ extension CannedReply {
         }
     }
 
-    static func read(_ reader: inout SettingsReader) -> CannedReply? {
+    static func read(_ reader: inout BodyReader) -> CannedReply? {
         let status = reader.integer("status", in: 200...599)
         if status == nil { reader.failMissing("status", "must be given") }
         var reply = CannedReply(status: status ?? 500)
@@ -244,7 +244,7 @@ extension CannedReply {
 }
 
 extension LiveFault {
-    static func read(_ reader: inout SettingsReader) -> LiveFault? {
+    static func read(_ reader: inout BodyReader) -> LiveFault? {
         var fault = LiveFault()
         fault.lose = reader.number("lose", in: 0...1) ?? 0
         fault.loseFrame = reader.integer("loseFrame", in: 1...1_000_000_000)

@@ -34,7 +34,7 @@ public struct FaultMatch: Sendable, Hashable {
         self.path = path
     }
 
-    static func read(_ reader: inout SettingsReader) -> FaultMatch {
+    static func read(_ reader: inout BodyReader) -> FaultMatch {
         var match = FaultMatch()
         match.method = reader.string("method", length: 1...32).map { $0.uppercased() }
         if let text = reader.string("path") {

@@ -68,7 +68,7 @@ public struct SchemaDrift: Sendable, Hashable {
         ContentHash.hash64(Array(place.utf8).span, seed: seed &+ salt &* 0x9E37_79B9_7F4A_7C15)
     }
 
-    static func read(_ reader: inout SettingsReader) -> SchemaDrift {
+    static func read(_ reader: inout BodyReader) -> SchemaDrift {
         var drift = SchemaDrift(seed: UInt64(reader.integer("seed", in: 0...Int.max) ?? 0))
         drift.addsMembers = reader.bool("addsMembers", default: true)
         drift.addsCases = reader.bool("addsCases", default: true)

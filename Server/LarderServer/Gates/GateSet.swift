@@ -36,7 +36,7 @@ public struct Gate: Sendable, Hashable {
         self.count = count
     }
 
-    static func read(_ reader: inout SettingsReader) -> Gate {
+    static func read(_ reader: inout BodyReader) -> Gate {
         var match = FaultMatch()
         if var child = reader.child("match") {
             match = FaultMatch.read(&child)

@@ -39,7 +39,7 @@ public struct JournalFilter: Sendable, Hashable {
         self.status = status
     }
 
-    static func read(_ reader: inout SettingsReader) -> JournalFilter {
+    static func read(_ reader: inout BodyReader) -> JournalFilter {
         var filter = JournalFilter()
         filter.match = FaultMatch.read(&reader)
         filter.kind = reader.choice("kind", Kind.self)

@@ -40,7 +40,7 @@ public struct Expectation: Sendable, Hashable {
         self.atMost = atMost
     }
 
-    static func read(_ reader: inout SettingsReader) -> Expectation? {
+    static func read(_ reader: inout BodyReader) -> Expectation? {
         defer { reader.finish() }
         var filter = JournalFilter()
         if var child = reader.child("match") {
