@@ -37,7 +37,7 @@ package struct Backend: Sendable {
         var result: Reply
         do {
             switch try answer(request, exchange, world, conditions, trace) {
-            case .representation(let representation): result = reply(representation, request, extra, world)
+            case .representation(let representation): result = reply(representation, request, world).adding(extra)
             case .reply(let reply): result = reply.adding(extra)
             case .later: return nil
             }
@@ -137,16 +137,15 @@ package struct Backend: Sendable {
     private func reply(
         _ representation: Representation,
         _ request: Request,
-        _ extra: [UInt8],
         _ world: World
     ) -> Reply {
         let coding = representation.isNegotiated ? Negotiation.coding(request) : nil
-        guard request.hasConditions else { return full(representation, coding, request, extra) }
+        guard request.hasConditions else { return full(representation, coding, request) }
         // A single entity tag, as caches send it, needs no parsing.
         if request.hasTagAlone, let range = request.fields.range(of: "if-none-match"),
             representation.isTagged(request.head[range])
         {
-            return .prepared(representation.notModified(nil), extra: extra)
+            return .response(representation.notModified(nil))
         }
         let conditions = Preconditions(request)
         func outcome(_ codings: [ContentCoding]) -> PreconditionOutcome {
@@ -160,30 +159,25 @@ package struct Backend: Sendable {
             )
         }
         switch outcome(coding.map { [$0] } ?? []) {
-        case .proceed: return full(representation, coding, request, extra)
+        case .proceed: return full(representation, coding, request)
         case .notModified:
             // The 304 has the tag that matched, so that the client's cache finds what it confirms. Without a tag in the condition it
             // has the tag that the 200 would have.
             let hasTag = request.fields.combined(.ifNoneMatch).map { $0.contains("\"") } ?? false
             let matched = hasTag && outcome([]) == .notModified ? nil : coding
-            return .prepared(representation.notModified(matched), extra: extra)
+            return .response(representation.notModified(matched))
         case .preconditionFailed:
             return ProblemType.preconditionFailed(
                 "The condition does not hold for the current representation.",
                 fields: [.etag: representation.entityTag.description]
-            ).reply.adding(extra)
+            ).reply
         }
     }
 
-    private func full(
-        _ representation: Representation,
-        _ coding: ContentCoding?,
-        _ request: Request,
-        _ extra: [UInt8]
-    ) -> Reply {
-        let prepared = representation.full(coding)
-        var reply = Reply.prepared(prepared, extra: extra)
-        if request.method != .head { reply.note.bytesSavedByCoding = prepared.bytesSavedByCoding }
+    private func full(_ representation: Representation, _ coding: ContentCoding?, _ request: Request) -> Reply {
+        let response = representation.full(coding)
+        var reply = Reply.response(response)
+        if request.method != .head { reply.note.bytesSavedByCoding = response.bytesSavedByCoding }
         return reply
     }
 
@@ -245,37 +239,5 @@ extension Request {
     var hasTagAlone: Bool {
         fields.range(of: "if-none-match") != nil && fields.range(of: "if-match") == nil
             && fields.range(of: "if-unmodified-since") == nil
-    }
-}
-
-extension Reply {
-    /// The reply with further field lines.
-    package func adding(_ lines: [UInt8]) -> Reply {
-        guard !lines.isEmpty else { return self }
-        var changed = self
-        switch content {
-        case .response(let response):
-            if case .file = response.body {
-                var response = response
-                for (name, value) in Self.fields(in: lines) { response.fields.add(name, value) }
-                changed.content = .response(response)
-                return changed
-            }
-            let body: [UInt8] = if case .bytes(let bytes) = response.body { bytes } else { [] }
-            let prepared = PreparedResponse(status: response.status, head: response.serializedHead(), body: body)
-            changed.content = .prepared(prepared, extra: lines)
-        case .prepared(let prepared, let extra): changed.content = .prepared(prepared, extra: extra + lines)
-        case .eventStream(let extra, let handler): changed.content = .eventStream(extra: extra + lines, handler)
-        case .webSocket, .tunnel: break
-        }
-        return changed
-    }
-
-    private static func fields(in lines: [UInt8]) -> [(FieldName, String)] {
-        String(decoding: lines, as: UTF8.self).split(separator: "\r\n").compactMap { line in
-            let parts = line.split(separator: ":", maxSplits: 1)
-            guard parts.count == 2, let name = FieldName(String(parts[0])) else { return nil }
-            return (name, String(parts[1].drop { $0 == " " }))
-        }
     }
 }

@@ -24,9 +24,9 @@ struct RecordTimeTests {
         let records = Mutex<[ExchangeRecord]>([])
 
         func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
-            let head = Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n".utf8)
-            exchange.send(head + [0x0D, 0x0A])
-            exchange.end(.persist, RenderedReply(status: .ok, head: head, body: []), note: ExchangeNote())
+            let head = ReplyHead(.ok, [.contentLength: "0"])
+            exchange.send(head.bytes + [0x0D, 0x0A])
+            exchange.end(.persist, Response(head, body: .empty), note: ExchangeNote())
             return nil
         }
 

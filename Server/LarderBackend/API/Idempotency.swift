@@ -154,16 +154,12 @@ package enum Idempotency {
     }
 
     private static func answer(_ reply: StoredReply, isReplay: Bool = false) -> Answer {
-        let status = Status(code: reply.status)
-        var head: [UInt8] = []
-        head.reserveCapacity(reply.fields.count + 128)
-        head.append("HTTP/1.1 ")
-        head.append(contentsOf: "\(status.code) \(status.reasonPhrase)".utf8)
-        head.append("\r\nContent-Length: ")
-        head.append(decimal: Int64(reply.body.count))
-        head.append("\r\nCache-Control: no-store\r\nVary: Authorization, Origin\r\n")
-        if isReplay { head.append("Idempotent-Replayed: true\r\n") }
-        head.append(contentsOf: reply.fields)
-        return .reply(.prepared(PreparedResponse(status: status, head: head, body: reply.body), extra: []))
+        var head = ReplyHead(Status(code: reply.status))
+        head.append("Content-Length", "\(reply.body.count)")
+        head.append("Cache-Control", "no-store")
+        head.append("Vary", "Authorization, Origin")
+        if isReplay { head.append("Idempotent-Replayed", "true") }
+        head.append(lines: reply.fields)
+        return .reply(.response(Response(head, body: .bytes(reply.body))))
     }
 }

@@ -252,7 +252,7 @@ enum ChatEndpoints {
             )
             return try Self.representation(of: row, for: current, in: store)
         }
-        return .reply(.prepared(representation.full, extra: []))
+        return .reply(.response(representation.full))
     }
 
     private static func delete(_ call: inout Call) throws(Problem) -> Answer {

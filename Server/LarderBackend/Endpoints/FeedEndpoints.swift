@@ -216,7 +216,7 @@ enum FeedEndpoints {
             try commit.record(.post, row, audience: .everyone, version: post.version, in: store)
             return try Self.representation(of: row, for: current, in: store)
         }
-        return .reply(.prepared(representation.full, extra: []))
+        return .reply(.response(representation.full))
     }
 
     private static func delete(_ call: inout Call) throws(Problem) -> Answer {

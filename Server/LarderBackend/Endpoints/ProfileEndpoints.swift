@@ -82,7 +82,7 @@ enum ProfileEndpoints {
             try commit.record(.profile, row, audience: .everyone, version: profile.version, in: store)
             return try Self.representation(of: row, for: call, in: store)
         }
-        return .reply(.prepared(representation.full, extra: []))
+        return .reply(.response(representation.full))
     }
 
     /// Merges a patch (RFC 7396) into the members that the owner may change.

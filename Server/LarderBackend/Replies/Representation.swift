@@ -34,7 +34,8 @@ struct Modification {
 ///
 /// Immutable; each reply is serialised once, and compressed once for each coding that is asked for.
 final class Representation: Sendable {
-    let full: PreparedResponse
+    let full: Response
+    private let body: [UInt8]
     let entityTag: EntityTag
     let lastModified: WallTime?
     /// Whether the representation may be cached: not while its `Last-Modified` is pending.
@@ -49,9 +50,9 @@ final class Representation: Sendable {
 
     /// What is made on first use.
     private struct Variants {
-        var notModified: [ContentCoding?: PreparedResponse] = [:]
+        var notModified: [ContentCoding?: Response] = [:]
         /// nil: the coding makes the body no smaller.
-        var coded: [ContentCoding: PreparedResponse?] = [:]
+        var coded: [ContentCoding: Response?] = [:]
     }
 
     /// Smaller bodies are not compressed: they fit into the packet that carries their head.
@@ -78,29 +79,27 @@ final class Representation: Sendable {
         self.cacheControl = cacheControl
         self.vary = vary
 
-        var head: [UInt8] = []
-        head.reserveCapacity(368)
-        head.append("HTTP/1.1 200 OK\r\nContent-Type: ")
-        head.append(mediaType)
-        head.append("\r\nContent-Length: ")
-        head.append(decimal: Int64(body.count))
-        head.append("\r\n")
+        self.body = body
+        var head = ReplyHead(.ok)
+        head.append("Content-Type", mediaType.description)
+        head.append("Content-Length", "\(body.count)")
+        var caching: [UInt8] = []
         Self.appendCaching(
             cacheControl,
             entityTag,
             lastModified,
             vary,
             isNegotiated: Self.isNegotiated(body),
-            to: &head
+            to: &caching
         )
-        head.append(contentsOf: lines)
-        full = PreparedResponse(status: .ok, head: head, body: body)
+        head.append(lines: caching + lines)
+        full = Response(head, body: .bytes(body))
     }
 
     private static func isNegotiated(_ body: [UInt8]) -> Bool { body.count >= codedBytesMinimum }
 
     /// Whether the coding of the body depends on the request.
-    var isNegotiated: Bool { Self.isNegotiated(full.body) }
+    var isNegotiated: Bool { Self.isNegotiated(body) }
 
     /// Appends the fields that a 200 and a 304 have in common.
     private static func appendCaching(
@@ -127,49 +126,44 @@ final class Representation: Sendable {
     }
 
     /// The 200 in a coding; uncompressed if the body is too small for one, or the coding makes it no smaller.
-    func full(_ coding: ContentCoding?) -> PreparedResponse {
+    func full(_ coding: ContentCoding?) -> Response {
         guard let coding, isNegotiated else { return full }
         return variants.withLock { variants in
             if let known = variants.coded[coding] { return known ?? full }
             let made = coded(by: coding)
             variants.coded[coding] = .some(made)
-            if let made { variantBytes.add(made.head.count + made.body.count, ordering: .relaxed) }
+            if let made { variantBytes.add(made.head.bytes.count + made.body.count, ordering: .relaxed) }
             return made ?? full
         }
     }
 
-    private func coded(by coding: ContentCoding) -> PreparedResponse? {
-        guard let body = coding.encode(full.body), body.count < full.body.count else { return nil }
-        var head: [UInt8] = []
-        head.reserveCapacity(full.head.count + 40)
-        head.append("HTTP/1.1 200 OK\r\nContent-Type: ")
-        head.append(mediaType)
-        head.append("\r\nContent-Encoding: ")
-        head.append(contentsOf: coding.rawValue.utf8)
-        head.append("\r\nContent-Length: ")
-        head.append(decimal: Int64(body.count))
-        head.append("\r\n")
-        Self.appendCaching(cacheControl, entityTag.coded(by: coding), lastModified, vary, isNegotiated: true, to: &head)
-        head.append(contentsOf: lines)
-        let saved = full.body.count - body.count
-        return PreparedResponse(status: .ok, head: head, body: body, bytesSavedByCoding: saved)
+    private func coded(by coding: ContentCoding) -> Response? {
+        guard let coded = coding.encode(body), coded.count < body.count else { return nil }
+        var head = ReplyHead(.ok)
+        head.append("Content-Type", mediaType.description)
+        head.append("Content-Encoding", coding.rawValue)
+        head.append("Content-Length", "\(coded.count)")
+        let tag = entityTag.coded(by: coding)
+        head.append { Self.appendCaching(cacheControl, tag, lastModified, vary, isNegotiated: true, to: &$0) }
+        head.append(lines: lines)
+        return Response(head, body: .bytes(coded), bytesSavedByCoding: body.count - coded.count)
     }
 
     /// The 304 with the tag of a coding: it repeats the caching fields of the 200 and no content fields (RFC 9110 §15.4.5).
     ///
     /// Made on first use, because most representations are discarded before they are revalidated.
-    func notModified(_ coding: ContentCoding?) -> PreparedResponse {
+    func notModified(_ coding: ContentCoding?) -> Response {
         variants.withLock { variants in
             if let known = variants.notModified[coding] { return known }
-            var head: [UInt8] = []
-            head.reserveCapacity(full.head.count)
-            head.append("HTTP/1.1 304 Not Modified\r\n")
+            var head = ReplyHead(.notModified)
             // A coding that makes the content no smaller is not applied: the 200 has the plain tag.
             let isCoded = coding.map { variants.coded[$0].map { $0 != nil } ?? true } ?? false
             let tag = isCoded ? coding.map { entityTag.coded(by: $0) } ?? entityTag : entityTag
-            Self.appendCaching(cacheControl, tag, lastModified, vary, isNegotiated: isNegotiated, to: &head)
-            head.append(contentsOf: lines)
-            let made = PreparedResponse(status: .notModified, head: head, body: [])
+            head.append {
+                Self.appendCaching(cacheControl, tag, lastModified, vary, isNegotiated: isNegotiated, to: &$0)
+            }
+            head.append(lines: lines)
+            let made = Response(head, body: .empty)
             variants.notModified[coding] = made
             return made
         }
@@ -183,6 +177,6 @@ final class Representation: Sendable {
 
     /// The memory cost in bytes. It grows when a compressed reply is made.
     var byteCount: Int {
-        full.head.count * 2 + full.body.count + 256 + variantBytes.load(ordering: .relaxed)
+        full.head.bytes.count * 2 + body.count + 256 + variantBytes.load(ordering: .relaxed)
     }
 }

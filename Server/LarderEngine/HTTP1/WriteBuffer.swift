@@ -17,13 +17,12 @@ struct WriteBuffer {
         bytes.append(contentsOf: more)
     }
 
-    /// Appends a head: the prepared lines, the `Date` line, those of this exchange, `Connection`, and the empty line. In one
-    /// call, because each access to the buffer costs an exclusivity check.
-    mutating func append(head: [UInt8], date: [UInt8], extra: [UInt8], connection: StaticString) {
+    /// Appends a head, the `Date` line, `Connection`, and the empty line. In one call, because each access to the buffer costs an
+    /// exclusivity check.
+    mutating func append(head: ReplyHead, date: [UInt8], connection: StaticString) {
         if !body.isEmpty { join() }
-        bytes.append(contentsOf: head)
+        bytes.append(contentsOf: head.bytes)
         bytes.append(contentsOf: date)
-        if !extra.isEmpty { bytes.append(contentsOf: extra) }
         if connection.utf8CodeUnitCount > 0 { append(connection) }
         append("\r\n")
     }

@@ -6,25 +6,24 @@ extension Connection {
     func upgrade(_ pendingReply: PendingReply, _ acceptance: WebSocketAcceptance, _ reply: Reply) {
         do {
             let (head, channel) = try WebSocketChannel.accept(acceptance, pendingReply.request, self)
-            begin(pendingReply, .switchingProtocols, head, reply)
+            begin(pendingReply, head, reply)
             mode = .webSocket(channel)
             channel.start()
         } catch {
-            let response = loop.handler.rejected(error.rejection)
-            var head = response.serializedHead()
-            if error == .version { head.append(contentsOf: "Sec-WebSocket-Version: 13\r\n".utf8) }
-            write(error.rejection.status, head, [], response.body, pendingReply, reply)
+            var response = loop.handler.rejected(error.rejection)
+            if error == .version { response.head.append("Sec-WebSocket-Version", "13") }
+            write(response, pendingReply, reply)
         }
     }
 
     func startStream(
         _ pendingReply: PendingReply,
-        _ extra: [UInt8],
+        _ head: ReplyHead,
         _ handler: any EventStreamHandler,
         _ reply: Reply
     ) {
         let channel = EventStreamChannel(handler, isChunked: pendingReply.request.minorVersion == 1, self)
-        begin(pendingReply, .ok, channel.head(extra), reply)
+        begin(pendingReply, channel.framed(head), reply)
         guard pendingReply.request.method != .head else {
             closesAfterOutput = true
             return
@@ -34,8 +33,8 @@ extension Connection {
     }
 
     /// Passes bytes in both directions from now on.
-    func startTunnel(_ pendingReply: PendingReply, _ head: [UInt8], _ end: TunnelEnd, _ reply: Reply) {
-        begin(pendingReply, .switchingProtocols, head, reply)
+    func startTunnel(_ pendingReply: PendingReply, _ head: ReplyHead, _ end: TunnelEnd, _ reply: Reply) {
+        begin(pendingReply, head, reply)
         guard let upstream = end.open() else {
             closesAfterOutput = true
             return
@@ -54,14 +53,13 @@ extension Connection {
     }
 
     /// Writes the head that turns the connection into a channel and ends the exchange.
-    private func begin(_ pendingReply: PendingReply, _ status: Status, _ head: [UInt8], _ reply: Reply) {
+    private func begin(_ pendingReply: PendingReply, _ head: ReplyHead, _ reply: Reply) {
         let start = loop.scratch.count
-        loop.scratch.append(head: head, date: reply.date ?? loop.date.line, extra: [], connection: "")
+        loop.scratch.append(head: head, date: reply.date ?? loop.date.line, connection: "")
         guard loop.handler.wantsRecords else { return }
         records.append(
             ExchangeRecord(
                 request: pendingReply.request,
-                status: status,
                 head: head,
                 bytesSent: loop.scratch.count - start,
                 bodyBytes: 0,

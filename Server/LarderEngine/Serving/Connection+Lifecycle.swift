@@ -124,8 +124,7 @@ extension Connection {
             records.append(
                 ExchangeRecord(
                     request: pendingReply.request,
-                    status: .noReply,
-                    head: [],
+                    head: .none,
                     bytesSent: pendingReply.bytesSent,
                     bodyBytes: 0,
                     started: pendingReply.started,

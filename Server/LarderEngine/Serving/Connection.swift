@@ -231,24 +231,14 @@ final class Connection: DescriptorUser, @unchecked Sendable {
             preconditionFailure("A reply must belong to the exchange whose reply is pending.")
         }
         switch reply.content {
-        case .prepared(let prepared, let extra):
-            write(prepared.status, prepared.head, extra, .bytes(prepared.body), pendingReply, reply)
-        case .response(let response):
-            write(response.status, response.serializedHead(), [], response.body, pendingReply, reply)
+        case .response(let response): write(response, pendingReply, reply)
         case .webSocket(let acceptance): upgrade(pendingReply, acceptance, reply)
-        case .eventStream(let extra, let handler): startStream(pendingReply, extra, handler, reply)
+        case .eventStream(let head, let handler): startStream(pendingReply, head, handler, reply)
         case .tunnel(let head, let end): startTunnel(pendingReply, head, end, reply)
         }
     }
 
-    func write(
-        _ status: Status,
-        _ head: [UInt8],
-        _ extra: [UInt8],
-        _ body: Response.Body,
-        _ pendingReply: PendingReply,
-        _ reply: Reply
-    ) {
+    func write(_ response: Response, _ pendingReply: PendingReply, _ reply: Reply) {
         if let lease = reply.note.lease { leases.append(lease) }
         let isPersistent = staysOpen(pendingReply.request)
         let isHead = pendingReply.request.method == .head
@@ -257,12 +247,12 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         let connection: StaticString =
             isPersistent
             ? pendingReply.request.minorVersion == 0 ? "Connection: keep-alive\r\n" : "" : "Connection: close\r\n"
-        loop.scratch.append(head: head, date: reply.date ?? loop.date.line, extra: extra, connection: connection)
+        loop.scratch.append(head: response.head, date: reply.date ?? loop.date.line, connection: connection)
         let headCount = loop.scratch.count - start
         var bodyCount = 0
-        if !isHead, !status.hasNoContent {
-            bodyCount = body.count
-            switch body {
+        if !isHead, !response.status.hasNoContent {
+            bodyCount = response.body.count
+            switch response.body {
             case .empty: break
             case .bytes(let bytes):
                 if bytes.count <= Output.copiedBytesMaximum {
@@ -276,8 +266,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         guard loop.handler.wantsRecords else { return }
         let record = ExchangeRecord(
             request: pendingReply.request,
-            status: status,
-            head: extra.isEmpty ? head : head + extra,
+            head: response.head,
             bytesSent: headCount + bodyCount,
             bodyBytes: bodyCount,
             started: pendingReply.started,
@@ -303,7 +292,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     /// Answers malformed input and closes.
     func reject(_ rejection: Rejection) {
         let response = loop.handler.rejected(rejection)
-        loop.scratch.append(contentsOf: response.serializedHead())
+        loop.scratch.append(contentsOf: response.head.bytes)
         loop.scratch.append(contentsOf: loop.date.line)
         loop.scratch.append("Connection: close\r\n\r\n")
         if case .bytes(let bytes) = response.body { loop.scratch.append(contentsOf: bytes) }

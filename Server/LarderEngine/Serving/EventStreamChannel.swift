@@ -53,9 +53,11 @@ final class EventStreamChannel {
         self.connection = connection
     }
 
-    func head(_ extra: [UInt8]) -> [UInt8] {
-        let framing = isChunked ? "Transfer-Encoding: chunked\r\n" : "Connection: close\r\n"
-        return Array("HTTP/1.1 200 OK\r\n".utf8) + extra + framing.utf8
+    /// The head with the framing of the stream.
+    func framed(_ head: ReplyHead) -> ReplyHead {
+        var head = head
+        if isChunked { head.append("Transfer-Encoding", "chunked") } else { head.append("Connection", "close") }
+        return head
     }
 
     func start() { handler.opened(EventStreamHandle(loop: connection.loop, connection: connection.id)) }

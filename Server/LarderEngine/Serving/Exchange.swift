@@ -39,10 +39,8 @@ extension Status {
 /// The result of an exchange.
 package struct ExchangeRecord: Sendable {
     package let request: Request
-    package let status: Status
-    /// Status line and field lines of the reply, without `Date` and `Connection` if the engine added them; empty without a
-    /// reply.
-    package let head: [UInt8]
+    /// The head of the reply, without `Date` and `Connection` if the engine added them; `.none` without a reply.
+    package let head: ReplyHead
     /// Bytes of the reply's head and body.
     package let bytesSent: Int
     package let bodyBytes: Int
@@ -51,6 +49,8 @@ package struct ExchangeRecord: Sendable {
     /// Whether the whole reply was written.
     package internal(set) var isComplete: Bool
     package let note: ExchangeNote
+
+    package var status: Status { head.status }
 }
 
 /// How an exchange ends whose bytes the handler sent itself.
@@ -126,7 +126,7 @@ package struct Exchange: Sendable {
     /// - Parameters:
     ///   - last: the last bytes, sent in the same turn of the loop: a client that has them finds the exchange ended.
     ///   - reply: the reply for the record: the head that was sent and the body's length.
-    package func end(_ ending: ExchangeEnding, after last: [UInt8] = [], _ reply: RenderedReply?, note: ExchangeNote) {
+    package func end(_ ending: ExchangeEnding, after last: [UInt8] = [], _ reply: Response?, note: ExchangeNote) {
         withConnection { connection, index in
             if !last.isEmpty { connection.send(index, last) }
             connection.end(index, ending, reply, note)

@@ -4,14 +4,12 @@ package import LarderHTTP
 package struct Reply: Sendable {
     package enum Content: Sendable {
         case response(Response)
-        /// A serialised reply; `extra` are complete field lines for this exchange only.
-        case prepared(PreparedResponse, extra: [UInt8])
         /// The connection becomes a WebSocket if the request is a valid upgrade (RFC 6455).
         case webSocket(WebSocketAcceptance)
-        /// A stream of Server-Sent Events; `extra` are complete field lines, one of them `Content-Type`.
-        case eventStream(extra: [UInt8], any EventStreamHandler)
-        /// The connection passes bytes to and from another server, which has accepted an upgrade. `head` is a 101 with its field lines.
-        case tunnel(head: [UInt8], TunnelEnd)
+        /// A stream of Server-Sent Events; the head has `Content-Type`, and the engine adds the framing.
+        case eventStream(ReplyHead, any EventStreamHandler)
+        /// The connection passes bytes to and from another server, which has accepted an upgrade. The head is a 101.
+        case tunnel(ReplyHead, TunnelEnd)
     }
 
     package var content: Content
@@ -24,16 +22,29 @@ package struct Reply: Sendable {
 
     package static func response(_ response: Response) -> Reply { Reply(.response(response)) }
 
-    package static func prepared(_ prepared: PreparedResponse, extra: [UInt8]) -> Reply {
-        Reply(.prepared(prepared, extra: extra))
-    }
-
     package static func webSocket(_ acceptance: WebSocketAcceptance) -> Reply { Reply(.webSocket(acceptance)) }
 
     package static func eventStream(_ fields: Fields, _ handler: any EventStreamHandler) -> Reply {
-        var lines = Array("Content-Type: text/event-stream\r\n".utf8)
-        fields.append(to: &lines)
-        return Reply(.eventStream(extra: lines, handler))
+        var head = ReplyHead(.ok)
+        head.append("Content-Type", "text/event-stream")
+        head.append(fields)
+        return Reply(.eventStream(head, handler))
+    }
+
+    /// The reply with further field lines; a WebSocket and a tunnel are unchanged.
+    package func adding(_ lines: [UInt8]) -> Reply {
+        guard !lines.isEmpty else { return self }
+        var changed = self
+        switch content {
+        case .response(var response):
+            response.head.append(lines: lines)
+            changed.content = .response(response)
+        case .eventStream(var head, let handler):
+            head.append(lines: lines)
+            changed.content = .eventStream(head, handler)
+        case .webSocket, .tunnel: break
+        }
+        return changed
     }
 }
 
@@ -55,38 +66,18 @@ package struct ExchangeNote: Sendable {
     package init() {}
 }
 
-/// A reply as bytes, for a handler that sends it itself (`Exchange.send`).
-package struct RenderedReply: Sendable {
-    package var status: Status
-    /// Status line and field lines, each with its CRLF, without the empty line.
-    package var head: [UInt8]
-    package var body: [UInt8]
-}
-
 extension Reply {
-    /// The reply as bytes, with the `Date` line, and without a body if `request` allows none; nil for a WebSocket, an event stream or a
-    /// tunnel, and for a file that cannot be read.
-    package func rendered(for request: Request, date line: [UInt8]) -> RenderedReply? {
-        let status: Status
-        var head: [UInt8]
-        var body: [UInt8] = []
-        switch content {
-        case .prepared(let prepared, let extra):
-            (status, head, body) = (prepared.status, prepared.head, prepared.body)
-            head.append(contentsOf: extra)
-        case .response(let response):
-            (status, head) = (response.status, response.serializedHead())
-            switch response.body {
-            case .empty: break
-            case .bytes(let bytes): body = bytes
-            case .file(let region):
-                guard let bytes = region.read(at: 0, count: region.range.count) else { return nil }
-                body = bytes
-            }
-        case .webSocket, .eventStream, .tunnel: return nil
+    /// The reply for a handler that sends it itself: with a `Date` line, and with the body in memory, which is empty if `request` allows
+    /// none; nil for a WebSocket, an event stream or a tunnel, and for a file that cannot be read.
+    package func whole(for request: Request, date line: [UInt8]) -> (head: ReplyHead, body: [UInt8])? {
+        guard case .response(let response) = content else { return nil }
+        var head = response.head
+        head.append(lines: date ?? line)
+        if request.method == .head || response.status.hasNoContent { return (head, []) }
+        switch response.body {
+        case .empty: return (head, [])
+        case .bytes(let bytes): return (head, bytes)
+        case .file(let region): return region.read(at: 0, count: region.range.count).map { (head, $0) }
         }
-        head.append(contentsOf: date ?? line)
-        if request.method == .head || status.hasNoContent { body = [] }
-        return RenderedReply(status: status, head: head, body: body)
     }
 }

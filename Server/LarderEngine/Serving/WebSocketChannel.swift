@@ -30,15 +30,12 @@ package enum WebSocketEnding: Sendable, Hashable {
 package struct WebSocketAcceptance: Sendable {
     let handler: any WebSocketHandler
     let subprotocols: [String]
-    let extra: [UInt8]
 
     /// - Parameters:
     ///   - subprotocols: the supported ones; the client's first match is selected.
-    ///   - extra: complete field lines for the 101.
-    package init(handler: any WebSocketHandler, subprotocols: [String] = [], extra: [UInt8] = []) {
+    package init(handler: any WebSocketHandler, subprotocols: [String] = []) {
         self.handler = handler
         self.subprotocols = subprotocols
-        self.extra = extra
     }
 }
 
@@ -137,12 +134,12 @@ final class WebSocketChannel {
         )
     }
 
-    /// The head of the 101 reply, without its empty line, and the channel.
+    /// The head of the 101 reply, and the channel.
     static func accept(
         _ acceptance: WebSocketAcceptance,
         _ request: Request,
         _ connection: Connection
-    ) throws(Failure) -> ([UInt8], WebSocketChannel) {
+    ) throws(Failure) -> (ReplyHead, WebSocketChannel) {
         let accept: String
         guard request.method == .get, request.minorVersion == 1 else { throw .notAnUpgrade }
         do {
@@ -154,13 +151,15 @@ final class WebSocketChannel {
             case .key: throw .key
             }
         }
-        var head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        head += "Sec-WebSocket-Accept: \(accept)\r\n"
+        var head = ReplyHead(.switchingProtocols)
+        head.append("Upgrade", "websocket")
+        head.append("Connection", "Upgrade")
+        head.append("Sec-WebSocket-Accept", accept)
         let offered = request.fields.combined(.secWebSocketProtocol)
         if let chosen = WebSocketHandshake.subprotocol(offered: offered, supported: acceptance.subprotocols) {
-            head += "Sec-WebSocket-Protocol: \(chosen)\r\n"
+            head.append("Sec-WebSocket-Protocol", chosen)
         }
-        return (Array(head.utf8) + acceptance.extra, WebSocketChannel(acceptance.handler, connection))
+        return (head, WebSocketChannel(acceptance.handler, connection))
     }
 
     func start() { handler.opened(WebSocketHandle(loop: connection.loop, connection: connection.id)) }

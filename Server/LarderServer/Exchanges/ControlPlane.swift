@@ -327,10 +327,10 @@ final class ControlPlane: ExchangeHandler {
         var conditions = Conditions()
         conditions.isDetached = true
         let reply = backend.handle(request, Exchange(detachedOn: loop) { _ in }, world, conditions)
-        guard let rendered = reply?.rendered(for: request, date: []) else {
+        guard let (head, body) = reply?.whole(for: request, date: []) else {
             return ScriptedReply(status: 202, body: [])
         }
-        return ScriptedReply(status: rendered.status.code, body: rendered.body)
+        return ScriptedReply(status: head.status.code, body: body)
     }
 
     /// Closes the port for a while; existing connections stay open.

@@ -291,21 +291,21 @@ final class ExchangeRun: @unchecked Sendable {
     /// - Parameter hasOwnLinks: whether links of the API in the reply must address the world by path.
     private func send(_ reply: Reply, hasOwnLinks: Bool = false) {
         let date = plane.dateLine(for: facts.device, in: world)
-        guard let rendered = reply.rendered(for: request, date: date) else {
+        guard let (head, body) = reply.whole(for: request, date: date) else {
             var reply = reply
             // The date of another server stays (RFC 9110 §6.6.1).
             reply.date = reply.date ?? date
             reply.note = finalNote(ending: nil)
             return exchange.complete(reply)
         }
-        var mutator = ReplyMutator(rendered)
+        var mutator = ReplyMutator(head, body)
         if hasOwnLinks { localize(&mutator) }
         if let drift = world.control.current.drift, request.path.starts(with: "/v1/".utf8) { apply(drift, &mutator) }
         var plan = Pacer.Plan()
         for decision in decisions {
             mutator.apply(decision)
             switch decision.fault.action {
-            case .validators(.wrong) where sendsWrongTag && mutator.reply.status == .ok: mutator.makeNotModified()
+            case .validators(.wrong) where sendsWrongTag && mutator.head.status == .ok: mutator.makeNotModified()
             case .latency(_, _, let body?):
                 var generator = SeededGenerator(seed: decision.seed &+ 1)
                 plan.bodyDelay += body.draw(&generator, ordinal: decision.ordinal)
@@ -315,11 +315,11 @@ final class ExchangeRun: @unchecked Sendable {
             default: break
             }
         }
-        if !plane.keepsAlive(request) { mutator.reply.head.append(contentsOf: "Connection: close\r\n".utf8) }
+        if !plane.keepsAlive(request) { mutator.head.append("Connection", "close") }
         note.lease = reply.note.lease
         let cut = mutator.cut
         let bytes = cut.map { Array(mutator.bytes.prefix($0.at)) } ?? mutator.bytes
-        let sent = mutator.reply
+        let sent = Response(mutator.head, body: .bytes(mutator.body))
         if recordingIndex != nil { self.sent = bytes }
         let pacer = Pacer(
             bytes,
@@ -346,17 +346,17 @@ final class ExchangeRun: @unchecked Sendable {
 
     /// Rewrites the links that the API has written into a reply so that they address the requested world.
     private func localize(_ mutator: inout ReplyMutator) {
-        if let location = mutator.field("location"), location.hasPrefix("/"), !location.hasPrefix("//"),
+        if let location = mutator.head["location"], location.hasPrefix("/"), !location.hasPrefix("//"),
             !location.hasPrefix(world.basePath + "/")
         {
-            mutator.setField("location", "Location", world.basePath + location)
+            mutator.head.set("Location", world.basePath + location)
         }
-        guard world.collections.isEmpty, mutator.field("content-type")?.contains("json") ?? false,
-            !mutator.reply.body.isEmpty
+        guard world.collections.isEmpty, mutator.head["content-type"]?.contains("json") ?? false,
+            !mutator.body.isEmpty
         else { return }
-        let coding = mutator.field("content-encoding").flatMap { ContentCoding(name: $0) }
+        let coding = mutator.head["content-encoding"].flatMap { ContentCoding(name: $0) }
         let plain: [UInt8]
-        do { plain = try coding?.decode(mutator.reply.body) ?? mutator.reply.body } catch {
+        do { plain = try coding?.decode(mutator.body) ?? mutator.body } catch {
             preconditionFailure("The backend has compressed the reply itself, and it cannot be decompressed: \(error)")
         }
         // In a string the quotes would be escaped: no text of a person matches.
@@ -371,8 +371,8 @@ final class ExchangeRun: @unchecked Sendable {
     }
 
     private func apply(_ drift: SchemaDrift, _ mutator: inout ReplyMutator) {
-        guard mutator.field("content-type")?.hasPrefix("application/json") ?? false,
-            let value = try? JSONParser.parse(mutator.reply.body)
+        guard mutator.head["content-type"]?.hasPrefix("application/json") ?? false,
+            let value = try? JSONParser.parse(mutator.body)
         else { return }
         mutator.replaceBody(drift.apply(value).encoded)
     }
@@ -381,7 +381,7 @@ final class ExchangeRun: @unchecked Sendable {
 
     private func finish(
         _ ending: ExchangeEnding,
-        _ reply: RenderedReply?,
+        _ reply: Response?,
         after last: [UInt8] = [],
         ending word: String?
     ) {

@@ -74,7 +74,7 @@ enum HAR {
         return .members([
             "status": .integer(isAnswered ? Int64(entry.status) : 0),
             "statusText": .string(isAnswered ? Status(code: entry.status).reasonPhrase : ""),
-            "httpVersion": .string("HTTP/1.1"), "cookies": .array([]), "headers": headers(entry.replyFields),
+            "httpVersion": .string("HTTP/1.1"), "cookies": .array([]), "headers": headers(entry.head.fields),
             // The size is that of decoded content.
             "content": .members([
                 "size": .integer(Int64(entry.bodyBytes + entry.bytesSavedByCoding)),

@@ -77,7 +77,7 @@ struct JournalEntry: Sendable {
     let request: Request
     let connection: Int
     var status = 0
-    var head: [UInt8] = []
+    var head = ReplyHead.none
     var bodyBytes = 0
     let bytesSent: Int
     /// The bytes that a content coding has taken off the body.
@@ -98,39 +98,12 @@ struct JournalEntry: Sendable {
     var trace: ExchangeTrace?
 
     /// The bytes that count towards the bound of the journal.
-    var byteCount: Int { request.head.count + request.body.count + head.count }
+    var byteCount: Int { request.head.count + request.body.count + head.bytes.count }
 
     var isExchange: Bool { if case .exchange = kind { true } else { false } }
 
     /// The first value of a field of the reply.
-    ///
-    /// - Parameter name: in lower case.
-    func replyField(_ name: String) -> String? {
-        // A report calls this for thousands of heads: only the requested line becomes a string.
-        let wanted = name.utf8
-        var start = head.startIndex
-        while start < head.endIndex {
-            let end = head[start...].firstIndex(of: UInt8(ascii: "\r")) ?? head.endIndex
-            let colon = start + wanted.count
-            if colon < end, head[colon] == UInt8(ascii: ":"), zip(head[start..<colon], wanted).allSatisfy(Self.isSame) {
-                return String(decoding: head[(colon + 1)..<end].drop { $0 == UInt8(ascii: " ") }, as: UTF8.self)
-            }
-            start = end + 2
-        }
-        return nil
-    }
-
-    private static func isSame(_ byte: UInt8, _ lowercase: UInt8) -> Bool {
-        byte == lowercase || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) && byte | 0x20 == lowercase
-    }
-
-    /// The reply's field lines.
-    var replyFields: [(name: String, value: String)] {
-        String(decoding: head, as: UTF8.self).split(separator: "\r\n").dropFirst().map { line in
-            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            return (String(parts[0]), parts.count > 1 ? String(parts[1].drop { $0 == " " }) : "")
-        }
-    }
+    func replyField(_ name: String) -> String? { head[name] }
 
     var duration: Duration { ended - started }
 
@@ -200,7 +173,7 @@ extension JournalEntry {
         validators["ifMatch"] = request.fields.combined(.ifMatch).map { .string($0) }
         if !validators.members.isEmpty { object["validators"] = .object(validators) }
         object["requestFields"] = Self.fields(request.fields.all)
-        object["replyFields"] = Self.fields(replyFields)
+        object["replyFields"] = Self.fields(head.fields)
         object["requestBodyBytes"] = .integer(Int64(requestBodyBytes))
         if !request.body.isEmpty { object["requestBody"] = Secrets.masked(body: request.body) }
         if let trace, !trace.decisions.isEmpty { object["faults"] = .array(trace.decisions.map(\.json)) }

@@ -92,7 +92,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
             let stream = ProxyEventStream(task)
             phase = .streaming
             self.stream = stream
-            var reply = Reply(.eventStream(extra: Self.streamLines(head), stream))
+            var reply = Reply(.eventStream(Self.streamHead(head), stream))
             if head.lines.range(of: "date") != nil { reply.date = [] }
             complete(reply)
         } else {
@@ -185,37 +185,31 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
     /// The reply with the server's fields, without those of its connection.
     static func reply(_ head: ResponseHead, _ body: [UInt8], to request: Request, _ location: ProxyLocation) -> Reply {
         let (status, fields) = (head.status, head.lines)
-        var lines: [UInt8] = []
-        lines.reserveCapacity(fields.head.count + 128)
-        head.appendStatusLine(to: &lines)
+        var result = ReplyHead(head)
         // The length of what a GET would have returned (RFC 9110 §8.6).
         let statesOtherLength = request.method == .head || status == .notModified
-        ProxyFields(fields).append(
-            to: &lines,
-            omitting: statesOtherLength ? Self.none : Self.length,
-            minorVersion: Int(head.minorVersion),
-            location: location
-        )
-        if !statesOtherLength, !status.hasNoContent {
-            lines.append("Content-Length: ")
-            lines.append(decimal: body.count)
-            lines.append("\r\n")
+        result.append {
+            ProxyFields(fields).append(
+                to: &$0,
+                omitting: statesOtherLength ? Self.none : Self.length,
+                minorVersion: Int(head.minorVersion),
+                location: location
+            )
         }
-        var reply = Reply.prepared(PreparedResponse(status: status, head: lines, body: body), extra: [])
+        if !statesOtherLength, !status.hasNoContent { result.append("Content-Length", "\(body.count)") }
+        var reply = Reply.response(Response(result, body: .bytes(body)))
         // A recipient with a clock does not replace the origin's date (RFC 9110 §6.6.1).
         if fields.range(of: "date") != nil { reply.date = [] }
         return reply
     }
 
-    /// The field lines of an event stream; the engine adds the framing.
-    private static func streamLines(_ head: ResponseHead) -> [UInt8] {
-        var lines: [UInt8] = []
-        ProxyFields(head.lines).append(
-            to: &lines,
-            omitting: Self.length,
-            minorVersion: Int(head.minorVersion)
-        )
-        return lines
+    /// The head of an event stream or a tunnel, without the framing.
+    private static func streamHead(_ head: ResponseHead) -> ReplyHead {
+        var result = ReplyHead(head)
+        result.append {
+            ProxyFields(head.lines).append(to: &$0, omitting: Self.length, minorVersion: Int(head.minorVersion))
+        }
+        return result
     }
 
     /// Passes the bytes of both sides on from now on. The WebSocket is that of the client and the server: the proxy reads no frame.
@@ -229,11 +223,10 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
             )
         }
         phase = .streaming
-        var lines: [UInt8] = []
-        head.appendStatusLine(to: &lines)
-        ProxyFields(head.lines).append(to: &lines, omitting: Self.length, minorVersion: Int(head.minorVersion))
-        lines.append("Connection: Upgrade\r\nUpgrade: websocket\r\n")
-        var reply = Reply(.tunnel(head: lines, TunnelEnd(task)))
+        var upgraded = Self.streamHead(head)
+        upgraded.append("Connection", "Upgrade")
+        upgraded.append("Upgrade", "websocket")
+        var reply = Reply(.tunnel(upgraded, TunnelEnd(task)))
         if head.lines.range(of: "date") != nil { reply.date = [] }
         complete(reply)
     }
