@@ -41,13 +41,20 @@ struct OpenAPITests {
         }
     }
 
-    private func parameters(_ operation: JSONValue) -> [JSONValue] { operation["parameters"]?.array ?? [] }
+    /// The parameters of an operation, those in the components included.
+    private func parameters(_ operation: JSONValue) throws -> [JSONValue] {
+        let document = try document()
+        return try (operation["parameters"]?.array ?? []).map { parameter in
+            guard let reference = parameter["$ref"]?.string else { return parameter }
+            return try #require(document.value(at: String(reference.dropFirst())))
+        }
+    }
 
     @Test func `an operation with a 428 requires If-Match`() throws {
         var count = 0
         for (name, operation) in try operations() where operation["responses"]?["428"] != nil {
             count += 1
-            let field = parameters(operation).first { $0["name"] == .string("If-Match") }
+            let field = try parameters(operation).first { $0["name"] == .string("If-Match") }
             #expect(field?["required"] == .bool(true), "\(name)")
         }
         #expect(count == 4)
@@ -60,7 +67,7 @@ struct OpenAPITests {
             "id",
         ]
         for (name, operation) in try operations() {
-            for parameter in parameters(operation) {
+            for parameter in try parameters(operation) {
                 guard let text = parameter["name"]?.string, names.contains(text) else { continue }
                 let schema = parameter["schema"]
                 let isBounded = (schema?["minLength"]?.integer ?? 0) > 0 || schema?["pattern"] != nil
