@@ -97,7 +97,7 @@ package struct Backend: Sendable {
         if isCached, let known = world.cache.find(key(request, viewer: trace.viewer), stamp: stamp) {
             return .representation(known)
         }
-        guard let query = CallQuery(request) else {
+        guard let query = QueryString(parsing: Array(request.query ?? [])) else {
             throw ProblemType.invalidParameter("The query is not valid percent-encoded UTF-8.")
         }
         var call = Call(
@@ -141,12 +141,6 @@ package struct Backend: Sendable {
     ) -> Reply {
         let coding = representation.isNegotiated ? Negotiation.coding(request) : nil
         guard request.hasConditions else { return full(representation, coding, request) }
-        // A single entity tag, as caches send it, needs no parsing.
-        if request.hasTagAlone, let range = request.fields.range(of: "if-none-match"),
-            representation.isTagged(request.head[range])
-        {
-            return .response(representation.notModified(nil))
-        }
         let conditions = Preconditions(request)
         func outcome(_ codings: [ContentCoding]) -> PreconditionOutcome {
             conditions.evaluate(
@@ -233,11 +227,5 @@ extension Request {
     var hasConditions: Bool {
         fields.range(of: "if-none-match") != nil || fields.range(of: "if-modified-since") != nil
             || fields.range(of: "if-match") != nil || fields.range(of: "if-unmodified-since") != nil
-    }
-
-    /// Whether only `If-None-Match` must be evaluated: it overrides `If-Modified-Since` (RFC 9110 §13.1.3).
-    var hasTagAlone: Bool {
-        fields.range(of: "if-none-match") != nil && fields.range(of: "if-match") == nil
-            && fields.range(of: "if-unmodified-since") == nil
     }
 }

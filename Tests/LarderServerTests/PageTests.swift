@@ -128,26 +128,6 @@ struct PageTests {
         }
     }
 
-    @Test func `the fast query lookup equals the parsed query`() throws {
-        let seed: UInt64 = 0x5EED_9E51
-        var random = SeededGenerator(seed: seed)
-        let names: [StaticString] = ["a", "b", "ab", "limit"]
-        for _ in 0..<5_000 {
-            var text = ""
-            for _ in 0..<Int.random(in: 0..<9, using: &random) {
-                text +=
-                    ["a", "b", "=", "&", "ab", "%41", "%", "+", "limit=20", "c"].randomElement(using: &random) ?? ""
-            }
-            let request = try Request(.get, "/v1/feed?" + text, [("Host", "h")])
-            let expected = QueryString(parsing: Array(text.utf8))
-            let query = CallQuery(request)
-            #expect((query == nil) == (expected == nil), "seed \(seed): \(text)")
-            for name in names {
-                #expect(query?.first(name) == expected?.first(name.description), "seed \(seed): \(text)")
-            }
-        }
-    }
-
     @Test func `every route matches its own path, also for HEAD`() throws {
         let router = Router(APIRoutes.all)
         for route in APIRoutes.all {

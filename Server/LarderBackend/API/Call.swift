@@ -19,7 +19,7 @@ struct Call {
     let parameters: [String]
     /// The caller's session; nil for an anonymous caller.
     let session: SessionRow?
-    let query: CallQuery
+    let query: QueryString
     var conditions = Conditions()
     let trace: CallTrace
 
@@ -55,7 +55,7 @@ struct Call {
 
     /// A whole number in the query.
     func integer(_ name: StaticString, in range: ClosedRange<Int>) throws(Problem) -> Int? {
-        guard let text = query.first(name) else { return nil }
+        guard let text = query.first(name.description) else { return nil }
         guard let value = Int(text), range.contains(value), text.utf8.first != UInt8(ascii: "+") else {
             throw invalid(name.description, "must be an integer from \(range.lowerBound) to \(range.upperBound)")
         }

@@ -19,7 +19,7 @@ extension Call {
     /// - Parameter others: the parameters of the same path that select a page.
     func batch(_ kind: EntityKind, insteadOf others: [StaticString]) throws(Problem) -> [Int64]? {
         guard let text = query.first("ids") else { return nil }
-        for name in others where query.first(name) != nil {
+        for name in others where query.first(name.description) != nil {
             throw invalid("ids", "cannot be given together with `\(name)`")
         }
         var rows: [Int64] = []
