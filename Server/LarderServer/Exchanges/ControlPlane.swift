@@ -228,7 +228,7 @@ final class ControlPlane: ExchangeHandler {
     func facts(_ request: Request, in world: World) -> ExchangeFacts {
         let viewer = viewer(of: request, in: world)
         let connection = world.control.connections.index(of: request.connection, now: world.clock.uptime)
-        return ExchangeFacts(request, connection: connection, handle: handle(of: viewer, in: world))
+        return ExchangeFacts(request, connection: connection, viewer: viewer, handle: handle(of: viewer, in: world))
     }
 
     /// The caller's row; 0 for an anonymous caller.

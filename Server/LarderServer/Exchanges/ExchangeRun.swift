@@ -55,7 +55,7 @@ final class ExchangeRun: @unchecked Sendable {
         arrived = world.clock.uptime
         recordingIndex = world.control.recording.arrived(request)
         note.owner = world
-        note.subject = plane.viewer(of: request, in: world)
+        note.subject = facts.viewer
     }
 
     // MARK: Stages before the request is processed

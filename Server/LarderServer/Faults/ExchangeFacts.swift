@@ -10,6 +10,8 @@ final class ExchangeFacts {
     let request: Request
     /// The number of the connection in its world, from 1.
     let connection: Int
+    /// The caller's row; 0 for an anonymous caller.
+    let viewer: Int64
     /// The caller's handle; nil for an anonymous caller.
     let handle: String?
     let device: String
@@ -17,9 +19,10 @@ final class ExchangeFacts {
 
     static let deviceField: StaticString = "larder-device"
 
-    init(_ request: Request, connection: Int, handle: String?) {
+    init(_ request: Request, connection: Int, viewer: Int64, handle: String?) {
         self.request = request
         self.connection = connection
+        self.viewer = viewer
         self.handle = handle
         device = Self.device(of: request) ?? handle.map { "user:" + $0 } ?? "anonymous"
     }

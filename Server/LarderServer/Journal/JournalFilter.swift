@@ -94,7 +94,7 @@ struct JournalMatcher {
     }
 
     func facts(_ entry: JournalEntry) -> ExchangeFacts {
-        ExchangeFacts(entry.request, connection: entry.connection, handle: handle(entry.user))
+        ExchangeFacts(entry.request, connection: entry.connection, viewer: entry.user, handle: handle(entry.user))
     }
 
     /// The first mismatch between filter and entry.
