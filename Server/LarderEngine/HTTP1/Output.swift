@@ -53,17 +53,17 @@ struct Output {
     mutating func appendLarge(_ file: FileRegion) { large.append(.file(file, sent: 0)) }
 
     /// Writes bytes directly, and stores what the system did not accept.
-    mutating func write(_ fresh: WriteBuffer, to descriptor: Int32) -> Outcome {
+    mutating func write(_ fresh: [UInt8], to descriptor: Int32) -> Outcome {
         guard bytes.isEmpty else {
-            bytes.append(fresh.suffix(from: 0))
+            bytes.append(fresh)
             return flush(to: descriptor)
         }
-        switch tls == nil ? SystemCall.send(descriptor, fresh.bytes, fresh.body) : .count(0) {
+        switch tls == nil ? SystemCall.send(descriptor, fresh, from: 0) : .count(0) {
         case .count(let count):
             sentCount += count
-            if count < fresh.count { bytes.append(fresh.suffix(from: count)) }
+            if count < fresh.count { bytes.append(Array(fresh[count...])) }
         case .wouldBlock:
-            bytes.append(fresh.suffix(from: 0))
+            bytes.append(fresh)
             return .blocked
         case .failed: return .failed
         }

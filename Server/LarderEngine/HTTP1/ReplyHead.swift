@@ -109,3 +109,14 @@ package struct ReplyHead: Sendable {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
     }
 }
+
+extension [UInt8] {
+    /// Appends a head, the `Date` line, `Connection`, and the empty line. In one call, because each access to the loop's buffer costs an
+    /// exclusivity check.
+    mutating func append(head: ReplyHead, date: [UInt8], connection: StaticString) {
+        append(contentsOf: head.bytes)
+        append(contentsOf: date)
+        append(connection)
+        append("\r\n")
+    }
+}

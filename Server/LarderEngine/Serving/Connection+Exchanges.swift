@@ -76,7 +76,7 @@ extension Connection {
             resetsAfterOutput = true
         case .silence: break
         }
-        loop.scratch.removeAll()
+        loop.scratch.removeAll(keepingCapacity: true)
         if closesAfterOutput { flush() } else { markDirty() }
         if !isClosed { process() }
     }

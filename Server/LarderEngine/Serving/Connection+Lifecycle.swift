@@ -77,7 +77,7 @@ extension Connection {
         case .tunnel: close()
         case .http:
             guard reader.isInside, !isLingering, output.isEmpty else { return close() }
-            loop.scratch.removeAll()
+            loop.scratch.removeAll(keepingCapacity: true)
             reject(Rejection(.timeout, "The request did not arrive in time."))
         }
     }

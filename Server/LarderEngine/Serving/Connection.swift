@@ -1,5 +1,6 @@
 import Glibc
 import LarderHTTP
+import LarderHTTPWire
 import LarderTime
 
 /// A connection: reads requests, passes them to the handler in order, and writes the replies. Confined to its loop.
@@ -131,7 +132,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
             return process()
         }
         var consumed = 0
-        loop.scratch.removeAll()
+        loop.scratch.removeAll(keepingCapacity: true)
         process(bytes, &consumed)
         if consumed < bytes.count, !isClosed { unread.append(bytes.extracting(consumed..<bytes.count)) }
         afterProcessing()
@@ -142,7 +143,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         guard !isProcessing, !isClosed, case .http = mode else { return }
         let bytes = unread.bytes
         var consumed = unread.start
-        loop.scratch.removeAll()
+        loop.scratch.removeAll(keepingCapacity: true)
         process(bytes.span, &consumed)
         if !isClosed { unread.removeFirst(consumed - unread.start) }
         afterProcessing()
@@ -175,11 +176,11 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         guard !isClosed else { return }
         if !loop.scratch.isEmpty {
             // Taken out and put back, so that the buffer always has one owner and is never copied.
-            var fresh = WriteBuffer()
+            var fresh: [UInt8] = []
             swap(&fresh, &loop.scratch)
             noteWriting()
             let outcome = output.write(fresh, to: descriptor)
-            fresh.removeAll()
+            fresh.removeAll(keepingCapacity: true)
             swap(&fresh, &loop.scratch)
             afterWriting(outcome)
         } else if output.hasLarge {
@@ -220,7 +221,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     /// Answers a kept exchange. Has no effect on other exchanges or on one that is already answered.
     func complete(_ index: Int, _ reply: Reply) {
         guard pendingReply != nil, index == exchangeCount, !isClosed else { return }
-        loop.scratch.removeAll()
+        loop.scratch.removeAll(keepingCapacity: true)
         write(reply)
         afterProcessing()
         process()
@@ -256,7 +257,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
             case .empty: break
             case .bytes(let bytes):
                 if bytes.count <= Output.copiedBytesMaximum {
-                    loop.scratch.append(body: bytes)
+                    loop.scratch.append(contentsOf: bytes)
                 } else {
                     output.appendLarge(bytes)
                 }

@@ -66,7 +66,7 @@ package final class EventLoop: @unchecked Sendable {
     /// The maximum idle time between exchanges, in nanoseconds.
     let idleNanoseconds: Int64
     /// Used by the connection that is being written, so that idle connections hold no buffer.
-    var scratch = WriteBuffer()
+    var scratch: [UInt8] = []
     /// Used by the connection to another server that is being read.
     var responseEvents: [ResponseReader.Event] = []
 

@@ -25,28 +25,6 @@ enum SystemCall {
         }
     }
 
-    /// Sends two buffers in one call.
-    static func send(_ descriptor: Int32, _ first: [UInt8], _ second: [UInt8]) -> Outcome {
-        guard !second.isEmpty else { return send(descriptor, first, from: 0) }
-        return repeating {
-            unsafe first.withUnsafeBytes { first in
-                unsafe second.withUnsafeBytes { second in
-                    // The system does not write to these buffers.
-                    var pieces = unsafe (
-                        iovec(iov_base: UnsafeMutableRawPointer(mutating: first.baseAddress), iov_len: first.count),
-                        iovec(iov_base: UnsafeMutableRawPointer(mutating: second.baseAddress), iov_len: second.count)
-                    )
-                    return unsafe withUnsafeMutableBytes(of: &pieces) { raw in
-                        var message = unsafe msghdr()
-                        unsafe message.msg_iov = raw.assumingMemoryBound(to: iovec.self).baseAddress
-                        unsafe message.msg_iovlen = 2
-                        return unsafe sendmsg(descriptor, &message, quietly)
-                    }
-                }
-            }
-        }
-    }
-
     /// Repeats a call while signals interrupt it.
     @inline(__always) private static func repeating(_ call: () -> Int) -> Outcome {
         while true {
