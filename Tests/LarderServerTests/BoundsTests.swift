@@ -73,7 +73,7 @@ struct BoundsTests {
     @Test func `an invalid path pattern matches nothing and is reported`() async throws {
         let stage = try Stage()
         let fault = Fault(.reset, when: FaultMatch("GET", "v1/feed"))
-        #expect(fault.reasonItNeverMatches != nil)
+        #expect(fault.whyNeverMatched != nil)
         try stage.world.set(fault)
         #expect(try await stage.ask("GET", "/v1/feed").status == 200)
         let report = await stage.world.verify(.none(JournalFilter("GET", "v1/feed")))

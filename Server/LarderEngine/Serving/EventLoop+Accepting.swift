@@ -41,7 +41,7 @@ extension EventLoop {
     }
 
     private func admit(_ descriptor: Int32, _ peer: SocketAddress) {
-        let (id, count) = census.enter()
+        let (id, count) = connectionCount.enter()
         let connection = Connection(descriptor, id: id, peer: peer, loop: self)
         connections[id] = connection
         watch(connection, for: .read)

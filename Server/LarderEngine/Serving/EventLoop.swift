@@ -27,7 +27,7 @@ package final class EventLoop: @unchecked Sendable {
     package let index: Int
     let configuration: ServerConfiguration
     let handler: any ExchangeHandler
-    let census: ConnectionCounter
+    let connectionCount: ConnectionCounter
     private let workers: WorkerThreads
     let wakeUp: WakeUp
     let mailbox = Mutex(Mailbox())
@@ -77,14 +77,14 @@ package final class EventLoop: @unchecked Sendable {
         _ index: Int,
         _ configuration: ServerConfiguration,
         _ listener: Listener,
-        _ census: ConnectionCounter,
+        _ connectionCount: ConnectionCounter,
         _ workers: WorkerThreads,
         _ handler: any ExchangeHandler
     ) throws(EngineError) {
         self.index = index
         self.configuration = configuration
         self.listener = listener
-        self.census = census
+        self.connectionCount = connectionCount
         self.workers = workers
         self.handler = handler
         idleNanoseconds = configuration.idleTimeout.nanosecondsSaturating
@@ -280,7 +280,7 @@ package final class EventLoop: @unchecked Sendable {
     func forget(_ connection: Connection) {
         guard connections.removeValue(forKey: connection.id) != nil else { return }
         forget(connection.descriptor)
-        census.leave()
+        connectionCount.leave()
     }
 
     func watch(_ descriptor: Int32, for interest: Readiness, user: any DescriptorUser) throws(EngineError) {

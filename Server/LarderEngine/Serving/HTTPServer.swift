@@ -63,11 +63,11 @@ package final class HTTPServer: Sendable {
     /// - Throws: if the address cannot be used.
     package init(_ configuration: ServerConfiguration, handler: any ExchangeHandler) throws(EngineError) {
         let listener = try Listener(host: configuration.host, port: configuration.port)
-        let census = ConnectionCounter()
+        let connectionCount = ConnectionCounter()
         let workers = WorkerThreads()
         var loops: [EventLoop] = []
         for index in 0..<max(1, configuration.loops) {
-            loops.append(try EventLoop(index, configuration, listener, census, workers, handler))
+            loops.append(try EventLoop(index, configuration, listener, connectionCount, workers, handler))
         }
         address = listener.address
         port = Mutex(Port(listener: listener))

@@ -71,11 +71,11 @@ enum FaultEndpoints {
     /// Warnings about a fault: `neverMatches` if it can never apply, `notServed` if it only matches requests that the API does
     /// not serve.
     private static func doubts(about fault: Fault, _ call: ControlCall) -> [JSONObject.Member] {
-        if let reason = fault.reasonItNeverMatches { return [.init(name: "neverMatches", value: .string(reason))] }
-        if let reason = fault.match.reasonNobodyMatches(in: call.world) {
+        if let reason = fault.whyNeverMatched { return [.init(name: "neverMatches", value: .string(reason))] }
+        if let reason = fault.match.whyNobodyMatches(in: call.world) {
             return [.init(name: "neverMatches", value: .string(reason))]
         }
-        if call.plane.hasDomain, let reason = fault.reasonItIsNotServed(by: call.plane.backend, in: call.world) {
+        if call.plane.hasDomain, let reason = fault.whyNotServed(by: call.plane.backend, in: call.world) {
             return [.init(name: "notServed", value: .string(reason))]
         }
         return []
@@ -276,8 +276,8 @@ extension ControlPlane {
             for operation in step.operations {
                 if case .set(let faults) = operation {
                     warnings += faults.compactMap { fault in
-                        (fault.reasonItNeverMatches ?? fault.match.reasonNobodyMatches(in: world)
-                            ?? (hasDomain ? fault.reasonItIsNotServed(by: backend, in: world) : nil)).map {
+                        (fault.whyNeverMatched ?? fault.match.whyNobodyMatches(in: world)
+                            ?? (hasDomain ? fault.whyNotServed(by: backend, in: world) : nil)).map {
                                 "\(fault.id): \($0)"
                             }
                     }

@@ -26,7 +26,7 @@ enum GateEndpoints {
             try errors.check()
             let added = try gates.add(gate)
             return ControlEndpoints.json(
-                added.json.warning(added.match.reasonNobodyMatches(in: call.world)),
+                added.json.warning(added.match.whyNobodyMatches(in: call.world)),
                 status: .created
             )
         case .delete:

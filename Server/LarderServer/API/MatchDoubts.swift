@@ -4,7 +4,7 @@ import LarderHTTP
 
 extension FaultMatch {
     /// Why no caller can match in the world as it is; nil if one can. The state may change later, so that it is a warning.
-    func reasonNobodyMatches(in world: World) -> String? {
+    func whyNobodyMatches(in world: World) -> String? {
         guard let user else { return nil }
         // A store that cannot be read says nothing about the user.
         guard let isKnown = try? world.hasPerson(user) else { return nil }
@@ -15,7 +15,7 @@ extension FaultMatch {
 extension Fault {
     /// Why the fault only matches requests that the world's API does not serve; nil if the API serves them or the fault itself
     /// replies. Such a fault applies like any other, but the path may be misspelled.
-    func reasonItIsNotServed(by backend: Backend, in world: World) -> String? {
+    func whyNotServed(by backend: Backend, in world: World) -> String? {
         if case .respond = action { return nil }
         guard let path = match.path, PathPattern(path) != nil else { return nil }
         return backend.reasonNotServed(match.method.map { Method($0) }, path, in: world)

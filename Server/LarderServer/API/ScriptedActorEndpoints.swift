@@ -58,7 +58,7 @@ enum ScriptedActorEndpoints {
             try call.plane.requireDomain("An actor")
             let added = try actors.add(actor)
             return ControlEndpoints.json(
-                added.json.warning(match.reasonNobodyMatches(in: call.world)),
+                added.json.warning(match.whyNobodyMatches(in: call.world)),
                 status: .created
             )
         case (.delete, nil):

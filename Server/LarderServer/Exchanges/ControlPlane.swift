@@ -103,11 +103,11 @@ final class ControlPlane: ExchangeHandler {
         return handle(path, request, exchange)
     }
 
-    private func path(of request: Request) -> ControlledPath? {
-        ControlledPath(request, readsPrefix: readsWorldPaths)
+    private func path(of request: Request) -> WorldPath? {
+        WorldPath(request, readsPrefix: readsWorldPaths)
     }
 
-    private func handle(_ path: ControlledPath, _ request: Request, _ exchange: Exchange) -> Reply? {
+    private func handle(_ path: WorldPath, _ request: Request, _ exchange: Exchange) -> Reply? {
         let inner = request.droppingPathPrefix(path.prefixLength)
         if path.isControl {
             if inner.pathText == EchoEndpoints.path.description { return backend.handle(inner, exchange, main) }

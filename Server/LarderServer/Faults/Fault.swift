@@ -143,7 +143,7 @@ public struct Fault: Sendable, Hashable {
     }
 
     /// Why the fault can never apply; nil if it can.
-    var reasonItNeverMatches: String? {
+    var whyNeverMatched: String? {
         if occurrence.count == 0 { return "`count` is 0." }
         if occurrence.probability == 0 { return "`probability` is 0." }
         if let until = occurrence.until, until <= occurrence.from { return "The window ends before it begins." }

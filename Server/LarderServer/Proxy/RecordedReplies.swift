@@ -49,7 +49,7 @@ final class RecordedReplies: Sendable {
                 var reply = Self.reply(step.reply, isHead: request.method == .head)
             else { continue }
             let inner = request.droppingPathPrefix(
-                ControlledPath(request, readsPrefix: readsWorldPaths)?.prefixLength ?? 0
+                WorldPath(request, readsPrefix: readsWorldPaths)?.prefixLength ?? 0
             )
             let authority = request.targetAuthority ?? request.fields[.host] ?? ""
             reply.authority = HTTPURL("http://" + authority, schemes: [.http])?.authority ?? ""

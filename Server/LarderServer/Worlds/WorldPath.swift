@@ -3,7 +3,7 @@ import LarderEngine
 import LarderHTTP
 
 /// A path that addresses a world other than `main`, or the control plane.
-struct ControlledPath {
+struct WorldPath {
     /// The header field with the identifier of a request's world.
     static let worldField: StaticString = "larder-world"
 
