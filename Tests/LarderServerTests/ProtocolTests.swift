@@ -282,10 +282,11 @@ struct ProtocolTests {
         let scene = try Scene()
         let token = try #require(try await scene.ask("GET", "/v1/changes?since=now").json["nextToken"]?.string)
         let fields = "HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer dev-ana\r\n"
-        let waiting = try RawClient(port: scene.backend.port)
-        try waiting.send("GET /v1/changes?since=\(token)&wait=30 \(fields)\r\n")
+        // First, so that its beginning is read before the complete request of the other.
         let late = try RawClient(port: scene.backend.port)
         try late.send("GET /v1/changes?since=\(token)&wait=30 \(fields)X-Half")
+        let waiting = try RawClient(port: scene.backend.port)
+        try waiting.send("GET /v1/changes?since=\(token)&wait=30 \(fields)\r\n")
         while scene.backend.plane.worlds.main.live.readerCount == 0, !Task.isCancelled { await Task.yield() }
         async let stopped: Void = scene.backend.stop(grace: .seconds(60))
         for (client, rest) in [(waiting, ""), (late, ": done\r\n\r\n")] {
