@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// The authorities that the system trusts, read once for the process: OpenSSL would read their directory in each handshake, on the thread of
 /// the sockets.

@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// An IPv4 or IPv6 address.
 struct IPAddress: Sendable, Hashable {

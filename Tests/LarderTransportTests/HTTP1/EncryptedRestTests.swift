@@ -1,3 +1,4 @@
+import Glibc
 import LarderHTTP
 import LarderTLS
 import LarderTesting
@@ -7,12 +8,6 @@ import TestSupport
 import Testing
 
 @testable import LarderTransport
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// A caller that has encrypted its last bytes must make the loop wait until the socket takes them: the loop waits for the server alone
 /// otherwise. The socket takes few bytes at a time here, and the loop is used by nothing else that could wake it.
