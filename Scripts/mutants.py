@@ -156,9 +156,9 @@ MUTANTS = {
     ],
     "decisions of the other process about rejected operations": [
         (
-            RESOURCES + "Outbox/Outbox+Sharing.swift",
-            "guard let disk = core.outboxDisk, state.withLock({ !$0.queue.rejected.isEmpty }) else { return }",
-            "guard let disk = core.outboxDisk, state.withLock({ !$0.queue.rejected.isEmpty }), !MUTANT else { return }",
+            RESOURCES + "Outbox/Outbox+Sending.swift",
+            "if looksForOthers, state.withLock({ !$0.queue.rejected.isEmpty }) {",
+            "if looksForOthers, !MUTANT, state.withLock({ !$0.queue.rejected.isEmpty }) {",
         )
     ],
     "order of the replies": [
@@ -250,8 +250,8 @@ MUTANTS = {
     "fsync of awaited writes": [
         (
             RESOURCES + "Outbox/Outbox+Sharing.swift",
-            "if operation.isThrough { update.durability = .powerLoss }",
-            "if operation.isThrough, !MUTANT { update.durability = .powerLoss }",
+            "operation.isThrough ? .powerLoss : .processDeath",
+            "operation.isThrough && !MUTANT ? .powerLoss : .processDeath",
         )
     ],
     "content lost with the power is stale": [

@@ -24,7 +24,7 @@ extension CacheCore {
             storeUncertainty()
             scheduler.lookAtAll()
         }
-        if !owner.isCaller, !gateOwner.isCaller, !outboxOwner.isCaller { delayed.deliver() }
+        if !owner.isCaller, !outboxLockOwner.isCaller, !outboxOwner.isCaller { delayed.deliver() }
     }
 
     func storeUncertainty() {

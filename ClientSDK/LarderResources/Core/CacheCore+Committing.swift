@@ -43,8 +43,8 @@ extension CacheCore {
         let start = Commit(core: self, order: order, moment: moment, isAnswer: answered != nil)
         do {
             if content.steps.isEmpty, settle == nil { return try carryOutLocally(local, start) }
-            // A commit of content may wait for the gate.
-            gateOwner.requireOutside("A change to the cache")
+            // A commit of content may wait for the outbox lock.
+            outboxLockOwner.requireOutside("A change to the cache")
             let encoded = disk == nil || update.isMemoryOnly ? content : content.encoded(unlessEqualTo: entities)
             return try commits.withLock { savedHighWater in
                 owner.begin()

@@ -56,8 +56,8 @@ package final class CacheCore: Sendable {
     let unwritten = UnwrittenKeys()
     /// The thread that holds `commits`.
     let owner: ChangeOwner
-    /// The thread that holds the outbox's gate.
-    let gateOwner: ChangeOwner
+    /// The thread that holds the outbox lock (`OutboxLock`).
+    let outboxLockOwner: ChangeOwner
     let delayed: DelayedEvents
     /// Run the disk work of asynchronous functions (`reading`, `changing`); nil without a disk.
     let reads: DiskExecutor?
@@ -69,10 +69,12 @@ package final class CacheCore: Sendable {
         self.configuration = configuration
         readRetryBudget = Mutex(configuration.readRetryBudget)
         let onEvent = configuration.onEvent
-        let (owner, gateOwner, outboxOwner, delayed) = (
+        let (owner, outboxLockOwner, outboxOwner, delayed) = (
             ChangeOwner(), ChangeOwner(.operation), ChangeOwner(), DelayedEvents()
         )
-        (self.owner, self.gateOwner, self.outboxOwner, self.delayed) = (owner, gateOwner, outboxOwner, delayed)
+        (self.owner, self.outboxLockOwner, self.outboxOwner, self.delayed) = (
+            owner, outboxLockOwner, outboxOwner, delayed
+        )
         switch configuration.storage {
         case .memory: disk = nil
         case .store(let store): disk = store
@@ -84,7 +86,11 @@ package final class CacheCore: Sendable {
                     onDiskEvent(event)
                     onEvent(.disk(event))
                 }
-                if owner.isCaller || gateOwner.isCaller || outboxOwner.isCaller { delayed.add(tell) } else { tell() }
+                if owner.isCaller || outboxLockOwner.isCaller || outboxOwner.isCaller {
+                    delayed.add(tell)
+                } else {
+                    tell()
+                }
             }
             do { disk = try DiskStore(settings) } catch { throw LarderError(error) }
         }

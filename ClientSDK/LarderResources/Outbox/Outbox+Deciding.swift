@@ -31,7 +31,7 @@ extension Outbox {
             // This process holds the send lock, so no other process sends the operations that are marked as being sent.
             let hasTurn = try turn.enter()
             defer { if hasTurn { turn.leave() } }
-            let commit = try gate.withLock { _ in
+            let commit = try lock.withLock { _ in
                 guard let entry = state.withLock({ $0.queue[id.rawValue] }), entry.state != .sending else {
                     throw LarderError(.invalidArgument, "Operation \(id) does not exist or is being sent.")
                 }
@@ -50,7 +50,7 @@ extension Outbox {
 
     private func reopen(_ id: OperationID, payload: [UInt8]?, newKey: Bool) throws(LarderError) {
         do {
-            let commit = try gate.withLock { _ in
+            let commit = try lock.withLock { _ in
                 guard
                     let (old, operation) = state.withLock({ state in
                         state.queue[id.rawValue].flatMap { entry in
@@ -91,7 +91,7 @@ extension Outbox {
 
     /// Another process has decided: what it has done is shown from now on.
     private func adoptDecisions() {
-        do { try reviewRejected() } catch { noteStoreFailure(LarderError(error)) }
+        do { try reconcile() } catch { noteStoreFailure(LarderError(error)) }
         checkForeignCommits()
     }
 }

@@ -50,7 +50,7 @@ extension Outbox {
         waiter: CheckedContinuation<Result<any Sendable, LarderError>, Never>? = nil,
         coalesce: ([UInt8]) throws -> Outbox.Coalesced<[UInt8]>
     ) throws -> OperationID? {
-        // The configuration's functions are the user's, so they are called before the gate.
+        // The configuration's functions are the user's, so they are called before the outbox lock.
         let new = NewOperation(
             operation: operation,
             scope: scope,
@@ -61,7 +61,7 @@ extension Outbox {
             delay: operation.batchMaximum > 1 ? core.configuration.networkBehavior().batchDelay : .zero,
             waiter: waiter
         )
-        let stored = try gate.withLock { _ in
+        let stored = try lock.withLock { _ in
             try requireNotEnding(operation.name)
             return try self.coalesce(new, by: coalesce) ?? append(new)
         }
@@ -82,7 +82,7 @@ extension Outbox {
         )
     }
 
-    /// Replaces or removes the newest operation with the new one's coalescing key, if it was never sent. The gate is held.
+    /// Replaces or removes the newest operation with the new one's coalescing key, if it was never sent. The outbox lock is held.
     ///
     /// - Returns: nil if the new operation must be stored as a separate one, also because another process is sending the older one or
     ///   has enqueued later ones.
@@ -127,7 +127,7 @@ extension Outbox {
         return (current, current == new.payload ? new.changes : try new.operation.changes(current))
     }
 
-    /// Checks the bounds of the outbox. Called with the gate held.
+    /// Checks the bounds of the outbox. Called with the outbox lock held.
     ///
     /// - Throws: `.outboxFull` if the outbox must not grow by so much.
     func requireRoom(operations: Int, bytes: Int) throws(LarderError) {
@@ -151,7 +151,7 @@ extension Outbox {
         }
     }
 
-    /// Stores a new operation behind all others. The gate is held.
+    /// Stores a new operation behind all others. The outbox lock is held.
     private func append(_ new: NewOperation) throws -> StoredOperation {
         let (payload, changes) = try renamed(new.payload, new)
         var row = DiskOutboxRow(

@@ -159,26 +159,22 @@ extension Outbox {
             for waiter in waiters { waiter.resume(returning: .failure(Self.takenOver)) }
         }
         let commit = try core.carryOut(update) { [self] local, store in
-            // Under the gate, which is taken when the content is stored: this process enqueues and edits no operation between reading
+            // Under the outbox lock, which is taken when the content is stored: this process enqueues and edits no operation between reading
             // the payloads and storing them. If another process does so, they are read again.
-            try gate.withLock { _ in
-                var attempts = 0
-                repeat {
+            try lock.withLock { _ in
+                // Operations that another process has enqueued behind it, or changed, get the server IDs too.
+                if let commit = try adoptUnseen() { adopted.append(commit) }
+                var attempts = 1
+                while try !storeRenamed(names, local, isLast: attempts == Self.renamingAttemptsMaximum, store) {
                     attempts += 1
-                    // Operations that another process has enqueued behind it, or changed, get the server IDs too.
-                    if let commit = try adoptUnseen() { adopted.append(commit) }
-                    if attempts > 1 {
-                        let (changed, removed) = try adoptChanges(behind: names.map(\.entry))
-                        if let changed { adopted.append(changed) }
-                        waiters += removed
-                    }
-                } while try !storeRenamed(names, local, isLast: attempts == Self.renamingAttemptsMaximum, store)
+                    if let commit = try readAgain(&waiters) { adopted.append(commit) }
+                }
             }
         }
         core.announce(commit)
     }
 
-    /// Stores results, and the server IDs in the operations behind them. The gate is held.
+    /// Stores results, and the server IDs in the operations behind them. The outbox lock is held.
     ///
     /// - Returns: false if another process has changed one of these operations meanwhile. Then nothing is stored.
     private func storeRenamed(

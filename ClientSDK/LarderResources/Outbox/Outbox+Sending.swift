@@ -49,7 +49,7 @@ extension Outbox {
 
     /// Stops sending, and rejects new operations: the account is being signed out. Operations that are being enqueued are stored first.
     package func end() {
-        gate.withLock { _ in state.withLock { $0.isEnding = true } }
+        lock.withLock { _ in state.withLock { $0.isEnding = true } }
         pause()
     }
 
@@ -83,9 +83,9 @@ extension Outbox {
     /// Takes the operations that can be sent now, in batches, each of which uses the send lock.
     private func takeReady() -> [[Outbox.Entry]] {
         let now = core.now().uptime
-        let conduct = core.configuration.networkBehavior()
-        guard conduct.sendsOutbox, core.configuration.mayUseNetwork() else { return [] }
-        let limit = conduct.concurrency(core.configuration.concurrentSendsMaximum)
+        let behavior = core.configuration.networkBehavior()
+        guard behavior.sendsOutbox, core.configuration.mayUseNetwork() else { return [] }
+        let limit = behavior.concurrency(core.configuration.concurrentSendsMaximum)
         let (isWorthwhile, next, delayResets) = state.withLock { state -> (Bool, MonotonicTime?, Int) in
             guard !state.isPaused, !state.isClosed else { return (false, nil, 0) }
             let next = state.queue.promote(at: now)
@@ -114,7 +114,8 @@ extension Outbox {
             return state.looksForOthers
         }
         do {
-            if looksForOthers { try reviewRejected() }
+            // Another process may have sent, edited or dropped rejected operations.
+            if looksForOthers, state.withLock({ !$0.queue.rejected.isEmpty }) { try reconcile() }
             try adoptNew()
         } catch {
             if looksForOthers { state.withLock { $0.looksForOthers = true } }
@@ -123,7 +124,7 @@ extension Outbox {
         }
         // Replies to the process that held the lock before are shown from now on.
         core.checkForeignCommits()
-        return take(now, conduct, limit)
+        return takeBatches(now, behavior, limit)
     }
 
     /// Handles an error of the store or the lock: nothing is sent while another process may be sending.
@@ -161,7 +162,7 @@ extension Outbox {
         core.configuration.onEvent(.storageFailed(error))
     }
 
-    private func take(_ now: MonotonicTime, _ conduct: NetworkBehavior, _ limit: Int) -> [[Outbox.Entry]] {
+    private func takeBatches(_ now: MonotonicTime, _ behavior: NetworkBehavior, _ limit: Int) -> [[Outbox.Entry]] {
         let (batches, next) = state.withLock { state -> ([[Outbox.Entry]], MonotonicTime?) in
             state.failedLockAttempts = 0
             state.lockRetryDue = nil
@@ -171,7 +172,7 @@ extension Outbox {
             // The others stay where they are: their attempts, and so their timeouts, have not begun.
             while state.hasWork(limit) {
                 let isFull = state.batchesInFlight >= limit
-                let batch = state.queue.takeBatch(seen: state.lastSeen, isAwaitedOnly: isFull, conduct)
+                let batch = state.queue.takeBatch(seen: state.lastSeen, isAwaitedOnly: isFull, behavior)
                 guard !batch.isEmpty else { break }
                 batches.append(batch)
                 state.batchesInFlight += 1
@@ -206,7 +207,7 @@ extension Outbox {
     }
 
     private func send(_ taken: [Outbox.Entry]) async {
-        // `take` has added this batch as a user of the lock.
+        // `takeBatches` has added this batch as a user of the lock.
         defer { turn.leave() }
         guard let first = taken.first, let operation = state.withLock({ $0.queue.operation(first.operation) }) else {
             return
@@ -232,7 +233,7 @@ extension Outbox {
                 clock: core.configuration.monotonicClock,
                 sleeper: core.configuration.monotonicClock
             ) {
-                await self.carryOut(marked, operation)
+                await self.sendRepeating(marked, operation)
             }
             batch = carriedOut.batch
             results = carriedOut.results
@@ -252,7 +253,7 @@ extension Outbox {
     /// Sends a batch. While a caller waits for it, it is sent again under its key after a 429 or 503 with a short `Retry-After`.
     ///
     /// - Returns: the operations, in doubt if an attempt before the last one may have been carried out, and their results.
-    private func carryOut(
+    private func sendRepeating(
         _ marked: [Outbox.Entry],
         _ operation: OutboxOperation
     ) async -> (batch: [Outbox.Entry], results: [OutboxResult]) {

@@ -67,12 +67,12 @@ extension Outbox {
 
     /// Reads the rows after the known ones. Called before sending, so that operations of other processes are in order with them.
     func adoptNew() throws {
-        guard let commit = try gate.withLock({ _ in try adoptUnseen() }) else { return }
+        guard let commit = try lock.withLock({ _ in try adoptUnseen() }) else { return }
         core.announce(commit)
         changed()
     }
 
-    /// The same with the gate held; the caller announces the commit after releasing it.
+    /// The same with the outbox lock held; the caller announces the commit after releasing it.
     func adoptUnseen() throws -> Commit? {
         guard let disk = core.outboxDisk else {
             state.withLock { $0.lastSeen = .max }
@@ -89,70 +89,35 @@ extension Outbox {
         return update.steps.isEmpty ? nil : try core.carryOutLocally(update)
     }
 
-    /// Compares the known operations with the rows while another process holds the send lock, and applies its results.
+    /// Reads all rows again, and applies what other processes have done.
     func reconcile() throws {
-        guard let disk = core.outboxDisk else { return }
         var waiters: [Waiter] = []
         defer { for waiter in waiters { waiter.resume(returning: .failure(Self.takenOver)) } }
-        let commit = try gate.withLock { _ in
-            let entries = try Self.entries(in: disk, after: 0)
-            var update = CacheUpdate()
-            update.isMemoryOnly = true
-            let numbers = Set(entries.map(\.id))
-            let vanished = state.withLock { $0.queue.values.filter { !numbers.contains($0.id) } }
-            waiters = vanished.compactMap { absorb($0, in: &update) }
-            for entry in entries { adopt(entry, in: &update) }
-            state.withLock { $0.noteSeen(upTo: entries.last?.id.rawValue) }
-            return update.steps.isEmpty ? nil : try core.carryOut(update)
-        }
+        let commit = try lock.withLock { _ in try readAgain(&waiters) }
         if let commit { core.announce(commit) }
         changed()
     }
 
-    /// Reads the rows of rejected operations again: another process may have sent, edited or dropped them.
-    func reviewRejected() throws {
-        guard let disk = core.outboxDisk, state.withLock({ !$0.queue.rejected.isEmpty }) else { return }
-        let commit = try gate.withLock { _ in
-            let rejected = state.withLock { $0.queue.rejected }
-            guard !rejected.isEmpty else { return nil as Commit? }
-            var update = CacheUpdate()
-            update.isMemoryOnly = true
-            // Nobody waits for a rejected operation.
-            _ = try review(rejected, disk, in: &update)
-            return update.steps.isEmpty ? nil : try core.carryOut(update)
-        }
-        if let commit { core.announce(commit) }
-        changed()
-    }
-
-    /// Reads the rows of the operations again that wait behind some: another process may have edited or removed them. Called with the
-    /// gate held; the caller announces the commit and answers the callers after releasing it.
+    /// The same with the outbox lock held; the caller announces the commit and answers the callers after releasing it. Operations in flight in
+    /// this process stay as they are: only this process ends them.
     ///
-    /// - Returns: the callers that wait for the results of removed operations.
-    func adoptChanges(behind entries: [Outbox.Entry]) throws -> (Commit?, [Waiter]) {
-        guard let disk = core.outboxDisk else { return (nil, []) }
-        let waiting = state.withLock { state in
-            Set(entries.map(\.scope)).flatMap { state.queue.lane($0) }.compactMap { state.queue[$0] }
-                .filter { entry in !entries.contains { $0.id == entry.id } }
-        }
+    /// - Parameter waiters: gets the callers that wait for the results of operations which other processes have removed, also after an
+    ///   error.
+    func readAgain(_ waiters: inout [Waiter]) throws -> Commit? {
+        guard let disk = core.outboxDisk else { return nil }
+        // Before the rows are read: an operation that ends meanwhile is not taken for one of another process.
+        let known = state.withLock { Set($0.queue.values.map(\.id)) }
+        let entries = try Self.entries(in: disk, after: 0)
+        let stored = Set(entries.map(\.id))
+        let removed = state.withLock { $0.queue.values.filter { !stored.contains($0.id) && $0.state != .sending } }
         var update = CacheUpdate()
-        update.isMemoryOnly = true
-        let waiters = try review(waiting, disk, in: &update)
-        return (update.steps.isEmpty ? nil : try core.carryOutLocally(update), waiters)
-    }
-
-    /// Applies the current rows of known operations, or their removal.
-    ///
-    /// - Returns: the callers that wait for the results of removed operations.
-    private func review(_ entries: [Outbox.Entry], _ disk: DiskStore, in update: inout CacheUpdate) throws -> [Waiter] {
-        guard let first = entries.map(\.id.rawValue).min() else { return [] }
-        let stored = try Self.entries(in: disk, after: first - 1)
-        let known = Dictionary(stored.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
-        return entries.compactMap { entry in
-            guard let stored = known[entry.id] else { return absorb(entry, in: &update) }
-            adopt(stored, in: &update)
-            return nil
+        waiters += removed.compactMap { absorb($0, in: &update) }
+        for entry in entries {
+            let current = state.withLock { $0.queue[entry.id.rawValue]?.state }
+            if current.map({ $0 != .sending }) ?? !known.contains(entry.id) { adopt(entry, in: &update) }
         }
+        state.withLock { $0.noteSeen(upTo: entries.last?.id.rawValue) }
+        return update.steps.isEmpty ? nil : try core.carryOutLocally(update)
     }
 
     /// Applies the current state of a row.
@@ -185,10 +150,7 @@ extension Outbox {
     /// Removes an operation that another process has carried out or dropped: its values are read from the store again.
     ///
     /// - Returns: the caller that waits for its result.
-    func absorb(
-        _ entry: Outbox.Entry,
-        in update: inout CacheUpdate
-    ) -> Waiter? {
+    private func absorb(_ entry: Outbox.Entry, in update: inout CacheUpdate) -> Waiter? {
         if let changes = shown(by: entry) {
             for (key, _) in changes.entities { update.steps.append(.reread(key)) }
             for (key, _) in changes.queries { update.steps.append(.rereadQuery(key)) }
@@ -244,18 +206,11 @@ extension Outbox {
     /// - Returns: the operations to send. The others were sent or decided about by another process, or the server has asked another
     ///   process to wait.
     func mark(_ batch: [Outbox.Entry], _ operation: OutboxOperation) throws -> [Outbox.Entry] {
-        guard core.outboxDisk != nil else {
-            // Under the gate: an operation that was being enqueued may have replaced or removed one of them.
-            return gate.withLock { _ in state.withLock { state in batch.compactMap { state.queue[$0.id.rawValue] } } }
-        }
-        let found = FoundRows()
-        var update = CacheUpdate()
-        update.mayUseReserve = true
         // Synced before the first byte leaves, and with it the earlier commit that holds the key: after a power loss an awaited
         // write that was sent must be found in doubt, and not as one that nobody has sent.
-        if operation.isThrough { update.durability = .powerLoss }
+        let durability: DiskStore.Durability = operation.isThrough ? .powerLoss : .processDeath
         let now = core.now()
-        update.rows.append { transaction in
+        let found = try core.writeRows(durability) { transaction in
             var rows: [Int64: Outbox.Entry] = [:]
             for entry in batch {
                 let number = entry.id.rawValue
@@ -270,10 +225,12 @@ extension Outbox {
                 try transaction.update(row)
             }
             let ids = try transaction.read { reading in try reading.metadata(ServerIDs.metadataKey) }
-            found.set(rows, ServerIDs(encoded: ids))
+            return (rows, ServerIDs(encoded: ids))
         }
-        try core.commit(update)
-        let (rows, ids) = found.value
+        guard let (rows, ids) = found else {
+            // Without a disk. Under the outbox lock: an operation that was being enqueued may have replaced or removed one of them.
+            return lock.withLock { _ in state.withLock { state in batch.compactMap { state.queue[$0.id.rawValue] } } }
+        }
         // No other process sends while this one holds the lock: a row that is marked as being sent is in doubt.
         let marked = batch.compactMap { entry -> Outbox.Entry? in
             guard let row = rows[entry.id.rawValue], row.state != .rejected, !entry.mustWait(for: row, at: now) else {
@@ -344,23 +301,22 @@ extension Outbox {
         _ rows: [Int64: Outbox.Entry],
         _ operation: OutboxOperation
     ) throws {
+        let decided = batch.filter { rows[$0.id.rawValue].map { $0.state == .rejected } ?? true }
+        if !decided.isEmpty {
+            // They are not in flight here.
+            state.withLock { state in
+                for entry in decided { state.queue.update(entry.id.rawValue) { $0.state = .pending } }
+            }
+            try reconcile()
+        }
         var update = CacheUpdate()
-        update.isMemoryOnly = true
-        var waiters: [Waiter] = []
-        defer { for waiter in waiters { waiter.resume(returning: .failure(Self.takenOver)) } }
-        for entry in batch where rows[entry.id.rawValue] == nil {
-            if let waiter = absorb(entry, in: &update) { waiters.append(waiter) }
-        }
-        for entry in batch {
-            guard let row = rows[entry.id.rawValue], row.state == .rejected else { continue }
-            adopt(row, in: &update)
-        }
         for (old, new) in zip(marked, renamed) where old.payload != new.payload {
             storePayload(new.payload, of: old, in: &update)
         }
-        let payloads = Dictionary(batch.map { ($0.id, $0.payload) }, uniquingKeysWith: { $1 })
-        for entry in renamed where payloads[entry.id] != entry.payload {
-            if let old = batch.first(where: { $0.id == entry.id }) { hide(old, in: &update) }
+        let taken = Dictionary(batch.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
+        for entry in renamed {
+            guard let old = taken[entry.id], old.payload != entry.payload else { continue }
+            hide(old, in: &update)
             showAgain(entry, operation, in: &update)
             state.withLock { $0.queue.update(entry.id.rawValue) { $0.payload = entry.payload } }
         }
@@ -377,7 +333,7 @@ extension Outbox.State {
         if lastSeen == number - 1 { lastSeen = number }
     }
 
-    /// All rows were read. Called with the gate held: this process has enqueued nothing in between, and rows with smaller numbers
+    /// All rows were read. Called with the outbox lock held: this process has enqueued nothing in between, and rows with smaller numbers
     /// existed before its own.
     mutating func noteSeen(upTo number: Int64?) {
         lastSeen = max(lastSeen, number ?? 0, newestOwn)
@@ -397,13 +353,4 @@ extension Outbox.Entry {
         guard row.state != .rejected, let stored = row.hold, stored.attempt != hold?.attempt else { return false }
         return stored.left(at: now.wall) > .zero
     }
-}
-
-/// What a transaction has read: the rows as they were before it, and the server IDs.
-private final class FoundRows: Sendable {
-    private let found = Mutex<([Int64: Outbox.Entry], ServerIDs)>(([:], ServerIDs()))
-
-    var value: ([Int64: Outbox.Entry], ServerIDs) { found.withLock { $0 } }
-
-    func set(_ rows: [Int64: Outbox.Entry], _ ids: ServerIDs) { found.withLock { $0 = (rows, ids) } }
 }

@@ -44,14 +44,14 @@ public final class Outbox: Sendable {
         var storeFailures = 0
         /// The server IDs of entities whose creation has ended recently.
         var serverIDs = ServerIDs()
-        /// Errors to report after the gate is released.
+        /// Errors to report after the outbox lock is released.
         var problems: [LarderError] = []
     }
 
     let core: CacheCore
     let state = Mutex(State())
     /// Held while operations are enqueued, coalesced, edited or removed.
-    let gate: OutboxGate
+    let lock: OutboxLock
     let signal = Mailbox<Void>()
     let turn: SendLock
     let hub = EventHub<Outbox.Status>()
@@ -61,7 +61,7 @@ public final class Outbox: Sendable {
 
     init(_ core: CacheCore) throws(LarderError) {
         self.core = core
-        gate = OutboxGate(core)
+        lock = OutboxLock(core)
         let file = core.outboxDisk.map { FileProcessLock(path: $0.configuration.directory + "/store.sending") }
         turn = SendLock(core.configuration.outboxLock ?? file)
         do { try load() } catch { throw LarderError(error) }
@@ -97,7 +97,7 @@ public final class Outbox: Sendable {
     }
 
     private func register(_ operation: OutboxOperation) {
-        let commit = gate.withLock { _ -> Commit? in
+        let commit = lock.withLock { _ -> Commit? in
             // Their changes are shown before they can be sent: an operation that has ended must not be shown afterwards.
             let restored = state.withLock { state -> [Outbox.Entry] in
                 guard state.queue.operation(operation.name) == nil else { return [] }
@@ -127,12 +127,12 @@ public final class Outbox: Sendable {
         do {
             show(try operation.changes(entry.payload), of: entry.id.rawValue, in: &update)
         } catch {
-            // Another version of the application stored it. The gate may be held here.
+            // Another version of the application stored it. The outbox lock may be held here.
             state.withLock { $0.problems.append(LarderError(error)) }
         }
     }
 
-    /// Reports errors that occurred while the gate was held.
+    /// Reports errors that occurred while the outbox lock was held.
     func tellProblems() {
         for problem in state.withLock({ $0.takeProblems() }) { core.configuration.onEvent(.storageFailed(problem)) }
     }

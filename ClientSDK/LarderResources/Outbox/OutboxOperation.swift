@@ -18,7 +18,7 @@ struct OutboxOperation: Sendable {
     let rename: @Sendable ([UInt8], [String: String]) throws -> [UInt8]
 
     /// The batch size at the current network level.
-    func batchSize(_ conduct: NetworkBehavior) -> Int { min(batchMaximum, conduct.batch(batchUsual)) }
+    func batchSize(_ behavior: NetworkBehavior) -> Int { min(batchMaximum, behavior.batch(batchUsual)) }
 
     init(any operation: any CacheConfiguration.Operation) {
         guard let definition = operation as? any OutboxDefinition else {

@@ -1,3 +1,5 @@
+import LarderEvents
+import LarderStorage
 import LarderTesting
 import LarderTime
 import SDKTestSupport
@@ -109,6 +111,21 @@ struct OutboxRegistrationTests {
         outbox.resume()
         try await outbox.drained()
         #expect(server.post("1").isMine)
+    }
+
+    @Test func `reading all rows again removes what another process has ended, and nothing in flight here`() throws {
+        let cache = try scene.cache()
+        let outbox = cache.outbox
+        for post in ["1", "2"] { try cache.enqueue(Tap(post: post, isLike: true), server.operation) }
+        let ids = outbox.entries.map(\.id)
+        let batch = outbox.state.withLock { $0.queue.takeBatch(seen: ids[0].rawValue, .unrestricted) }
+        #expect(batch.map(\.id) == [ids[0]])
+        // As this process does when it stores a result, and another one when it sends.
+        try cache.core.outboxDisk?.write { transaction in
+            for id in ids { try transaction.removeOperation(id.rawValue) }
+        }
+        try outbox.reconcile()
+        #expect(outbox.entries.map(\.id) == [ids[0]] && outbox.status.inFlight == 1)
     }
 
     @Test func `a function of an operation that calls the locked outbox stops with a message`() async {

@@ -4,14 +4,14 @@ import Synchronization
 ///
 /// User functions may run while it is held (`changes`, `replacingIDs`, `coalesce`). A call from the thread that holds it comes from
 /// such a function, because nothing suspends while it is held.
-struct OutboxGate: ~Copyable, Sendable {
+struct OutboxLock: ~Copyable, Sendable {
     private let mutex = Mutex(())
     private let owner: ChangeOwner
     private let commitOwner: ChangeOwner
     private let delayed: DelayedEvents
 
     init(_ core: CacheCore) {
-        owner = core.gateOwner
+        owner = core.outboxLockOwner
         commitOwner = core.owner
         delayed = core.delayed
     }
