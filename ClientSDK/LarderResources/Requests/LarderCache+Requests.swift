@@ -1,6 +1,3 @@
-import LarderStorage
-import LarderTime
-
 extension Resource where Value: Codable {
     /// Any asynchronous function as a resource: it is read, observed, refreshed and invalidated like every other.
     ///
@@ -43,7 +40,6 @@ extension LarderCache {
     ///   - policy: the read policy, as for any resource.
     ///   - lifetime: how long an answer is fresh.
     ///   - codec: encodes the value for the disk.
-    ///   - storage: where answers are recorded; nil: in the cache's own store.
     ///   - load: the function. Concurrent reads of one key share a call.
     /// - Throws: `.notCached`, or the error of the function as a `LarderError`.
     nonisolated(nonsending) public func request<Value: Codable & Sendable & Equatable>(
@@ -53,38 +49,9 @@ extension LarderCache {
         policy: ReadPolicy = .cacheFirst,
         lifetime: Duration = .seconds(86_400),
         codec: PayloadCodec<Value> = .json,
-        storage: (any RequestStorage)? = nil,
         load: @escaping @Sendable () async throws -> Value
     ) async throws(LarderError) -> Value {
-        guard let storage else {
-            let resource = Resource.request(name, parameters, lifetime: lifetime, codec: codec, load: load)
-            return try await value(resource, policy)
-        }
-        let key = QueryKey(name, parameters).description
-        let (core, configuration) = (core, configuration)
-        var resource = Resource.request(name, parameters, lifetime: lifetime, codec: codec) {
-            let now = configuration.wallClock.now
-            let value = try await load()
-            do {
-                let answer = RecordedAnswer(payload: try codec.encode(value), recordedAt: now)
-                try await core.changing { try storage.store(answer, for: key) }
-            } catch {
-                configuration.onEvent(.storageFailed(LarderError(error)))
-            }
-            return value
-        }
-        resource.retention = .memory
-        let restored = resource
-        if !core.nodes.node(of: resource, in: core).hasContent {
-            do {
-                try await core.changing { () async throws in
-                    guard self.stored(restored) == nil, let answer = try storage.answer(for: key) else { return }
-                    try await self.put(try codec.decode(answer.payload), for: restored, fetchedAt: answer.recordedAt)
-                }
-            } catch {
-                configuration.onEvent(.storageFailed(LarderError(error)))
-            }
-        }
+        let resource = Resource.request(name, parameters, lifetime: lifetime, codec: codec, load: load)
         return try await value(resource, policy)
     }
 }

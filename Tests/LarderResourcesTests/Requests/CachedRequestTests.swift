@@ -10,8 +10,6 @@ import Testing
 
 @Suite("Cached requests", .oneMinute)
 struct CachedRequestTests {
-    enum Kind: String, CaseIterable, Sendable { case memory, disk, custom }
-
     struct Answer: Codable, Sendable, Equatable {
         var text: String
     }
@@ -22,23 +20,14 @@ struct CachedRequestTests {
         func next() -> Answer { Answer(text: "\(count.withLock { $0 += 1; return $0 })") }
     }
 
-    final class DictionaryStorage: RequestStorage {
-        let answers = Mutex<[String: RecordedAnswer]>([:])
-
-        func answer(for key: String) -> RecordedAnswer? { answers.withLock { $0[key] } }
-
-        func store(_ answer: RecordedAnswer, for key: String) { answers.withLock { $0[key] = answer } }
-    }
-
     let scene = CacheScene()
 
-    @Test(arguments: Kind.allCases)
-    func `an answer is used for a day and then the function is called again`(_ kind: Kind) async throws {
-        let cache = try scene.cache(inMemory: kind != .disk)
-        let storage = kind == .custom ? DictionaryStorage() : nil
+    @Test(arguments: [true, false])
+    func `an answer is used for a day and then the function is called again`(_ isInMemory: Bool) async throws {
+        let cache = try scene.cache(inMemory: isInMemory)
         let counter = Counter()
         func ask(_ parameters: [String: String]) async throws -> String {
-            try await cache.request("r", parameters, storage: storage) { counter.next() }.text
+            try await cache.request("r", parameters) { counter.next() }.text
         }
         for parameters in [["b": "2", "a": "1"], ["a": "1", "b": "2"]] {
             #expect(try await ask(parameters) == "1")
@@ -214,20 +203,6 @@ struct CachedRequestTests {
         try await cache.put(Answer(text: "old"), for: .request("r") { throw Broken() })
         scene.clock.set(wall: scene.clock.now - .seconds(1_000))
         #expect(try await cache.request("r") { Answer(text: "new") }.text == "new")
-    }
-
-    @Test func `answers are recorded in a storage of the app`() async throws {
-        let storage = DictionaryStorage()
-        let first = try scene.cache(inMemory: true)
-        #expect(try await first.request("answer", storage: storage) { 42 } == 42)
-        scene.clock.advance(by: .seconds(86_399))
-        let second = try scene.cache(inMemory: true)
-        #expect(try await second.request("answer", storage: storage) { 43 } == 42)
-        scene.clock.advance(by: .seconds(1))
-        let third = try scene.cache()
-        #expect(try await third.request("answer", policy: .cacheOnly, storage: storage) { 44 } == 42)
-        #expect(try await third.request("answer", storage: storage) { 44 } == 44)
-        #expect(try third.disk?.statistics().items == 0)
     }
 
     @Test func `an answer survives the process`() async throws {
