@@ -14,10 +14,10 @@ extension CacheCore {
     ///
     /// - Returns: whether a factor has changed.
     func applyNetworkBehavior() -> Bool {
-        let conduct = configuration.networkBehavior()
+        let behavior = configuration.networkBehavior()
         var factors: [String: Double] = [:]
-        for name in conduct.lifetimeFactors.keys {
-            let factor = conduct.lifetimeFactor(class: name)
+        for name in behavior.lifetimeFactors.keys {
+            let factor = behavior.lifetimeFactor(class: name)
             if factor != 1 { factors[name] = factor }
         }
         return stretches.withLock { stretches in

@@ -62,10 +62,11 @@ extension Node {
 
     /// Remembers that observers want a request as soon as one may be sent.
     func owe() {
-        state.withLock { state in
+        let replaced = state.withLock { state in
             state.owesRequest = true
-            core.scheduler.schedule(self, at: state.owedAt)
+            return core.scheduler.schedule(self, at: state.owedAt)
         }
+        replaced?.cancel()
     }
 }
 

@@ -13,7 +13,7 @@ extension Node {
         /// A request is needed.
         case yes
         /// A request is not allowed at present: the stored value is returned without an error.
-        case spared
+        case notAllowed
         /// The last request has failed with this error, and the next one must wait.
         case postponed(LarderError)
     }
@@ -27,11 +27,11 @@ extension Node {
         case .ifStale: if freshness == .fresh { return .no }
         case .always: break
         }
-        let conduct = core.configuration.networkBehavior()
-        let isAllowed = policy.remote == .always ? conduct.allowsUserRefresh : conduct.allowsRefresh
+        let behavior = core.configuration.networkBehavior()
+        let isAllowed = policy.remote == .always ? behavior.allowsUserRefresh : behavior.allowsRefresh
         if isAllowed, let error = postponement(at: now) { return .postponed(error) }
         return isAllowed || !permits(policy.fallback, content, freshness, isBare: options.isBare, at: now)
-            ? .yes : .spared
+            ? .yes : .notAllowed
     }
 
     /// Whether a read shows a stored value without a request.
@@ -48,7 +48,7 @@ extension Node {
             permits(local, content, freshness, isBare: options.isBare, at: now)
         }
         return switch asking {
-        case .spared: true
+        case .notAllowed: true
         case .postponed: allows(options.policy.local) || allows(options.policy.fallback)
         case .no, .yes: allows(options.policy.local)
         }
@@ -64,9 +64,9 @@ extension Node {
 
     /// - Throws: `.offline` if a user refresh cannot succeed. The shown value stays.
     func checkUserRefresh() throws(LarderError) {
-        let conduct = core.configuration.networkBehavior()
+        let behavior = core.configuration.networkBehavior()
         // Without a refresh nothing might find out for a minute that the network is back.
-        guard !conduct.allowsUserRefresh, !conduct.isOfflineByExperience else { return }
+        guard !behavior.allowsUserRefresh, !behavior.isOfflineByExperience else { return }
         throw LarderError(
             .offline,
             "\"\(key)\" cannot be refreshed: the network is unavailable or restricted. The stored value is shown. Try again "

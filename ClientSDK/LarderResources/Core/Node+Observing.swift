@@ -18,7 +18,7 @@ extension Node {
             switch asking {
             case .yes: (true, false)
             case .postponed: (false, true)
-            case .no, .spared: (false, false)
+            case .no, .notAllowed: (false, false)
             }
         core.configuration.onEvent(
             mayShow ? hit(content) : .miss(resource: key.name)
@@ -57,13 +57,13 @@ extension Node {
 
     func removeObserver(_ id: UInt64) {
         // Removed first: its last snapshot holds user values, which must not be released under the lock.
-        let observer = state.withLock { state in
+        let (observer, wait) = state.withLock { state -> (Observer<Value>?, Task<Void, Never>?) in
             let observer = state.observers.removeValue(forKey: id)
-            guard state.observers.isEmpty else { return observer }
+            guard state.observers.isEmpty else { return (observer, nil) }
             state.owesRequest = false
-            core.scheduler.schedule(self, at: nil)
-            return observer
+            return (observer, core.scheduler.schedule(self, at: nil))
         }
+        wait?.cancel()
         observer?.release().end()
     }
 
@@ -109,7 +109,9 @@ extension Node {
         // Left outside of the lock: the last holder cancels the request, which locks the node.
         var ended: [Observer<Value>.Started] = []
         var firsts: [(source: Snapshot<Value>.Source?, since: MonotonicTime)] = []
+        var replaced: Task<Void, Never>?
         defer {
+            replaced?.cancel()
             for started in ended { started.end() }
             for first in firsts { tellFirstContent(from: first.source, since: first.since) }
         }
@@ -156,7 +158,7 @@ extension Node {
                 guard !state.observers.isEmpty else { return true }
                 // Under the lock, so that a later state is not followed by the time of an earlier one.
                 let times = [due.map { now.uptime + $0 }, state.owedAt].compactMap(\.self)
-                core.scheduler.schedule(self, at: times.min())
+                replaced = core.scheduler.schedule(self, at: times.min())
                 return true
             }
             if isShown { break }
@@ -212,7 +214,7 @@ extension Node {
         state.changes += 1
         state.revision += 1
         state.content = nil
-        standing.withLock { $0 = nil }
+        assembledFreshness.withLock { $0 = nil }
     }
 
     func show() {
@@ -331,7 +333,7 @@ extension Node {
                 state.flight = nil
                 state.content = nil
                 state.recall = nil
-                standing.withLock { $0 = nil }
+                assembledFreshness.withLock { $0 = nil }
             }
             return (Array(state.observers.values), state.flight)
         }

@@ -97,16 +97,16 @@ extension Node {
     func valueAtHand(_ options: ReadOptions, at now: Moment) -> Value? {
         let policy = options.policy
         guard policy.remote != .always, policy.local != .never else { return nil }
-        guard let standing = standing.withLock({ $0 }) else { return nil }
-        let facts = facts(standing.facts, held: standing.held, options)
+        guard let assembledFreshness = assembledFreshness.withLock({ $0 }) else { return nil }
+        let facts = facts(assembledFreshness.facts, held: assembledFreshness.held, options)
         let freshness = options.rule.judge(facts, fields: options.fields, at: now)
         guard
             policy.remote == .ifStale
                 ? freshness == .fresh
-                : permits(policy.local, standing.facts.times, freshness, isBare: options.isBare, at: now)
+                : permits(policy.local, assembledFreshness.facts.times, freshness, isBare: options.isBare, at: now)
         else { return nil }
         // Only the value whose freshness was computed is returned.
-        return state.withLock { state in state.changes == standing.changes ? state.content?.value : nil }
+        return state.withLock { state in state.changes == assembledFreshness.changes ? state.content?.value : nil }
     }
 
     /// Reads once.
@@ -134,7 +134,7 @@ extension Node {
                 fetchInBackground(options)
                 return current(content, options, isFetching: true)
             case .postponed(let error): return current(content, options, error: error)
-            case .no, .spared: return current(content, options)
+            case .no, .notAllowed: return current(content, options)
             }
         }
         core.configuration.onEvent(.miss(resource: key.name))

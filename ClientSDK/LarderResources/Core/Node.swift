@@ -70,7 +70,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
     let state: Mutex<State>
     /// What a memory hit needs to judge freshness without the state's lock; nil if no value is assembled. Locked alone, or while the
     /// state is locked.
-    let standing = Mutex<FreshnessState?>(nil)
+    let assembledFreshness = Mutex<FreshnessState?>(nil)
     private let name: NodeRegistry.Name
     private let contentCost = Atomic<Int>(0)
 
@@ -121,8 +121,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
                 state.recall = found
                 state.changed = []
                 let judged = new.value == nil ? nil : new.times
-                standing.withLock { standing in
-                    standing = judged.map { times in
+                assembledFreshness.withLock { assembledFreshness in
+                    assembledFreshness = judged.map { times in
                         FreshnessState(facts: intrinsic(new, times), held: new.facts.held, changes: changes)
                     }
                 }
@@ -209,7 +209,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         let core = core
         let epoch = core.now().epoch
         var isFromDisk = rows != nil
-        var cost = stored.cost
+        var costs = basis.costs
         // Building the tag for each entity of a list would take longer than everything else.
         let hasMarks = core.invalidations.hasMarks
         func judged(_ stored: StoredEntity, _ key: EntityKey) -> StoredEntity {
@@ -219,14 +219,14 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             key,
             decode in
             if let known = core.entities[key] {
-                cost += known.cost
+                costs[key] = known.cost
                 return judged(known, key)
             }
             guard let row = rows?[key], let value = try? decode(row.payload) else {
                 // A row that does not decode is reported by the read that follows.
                 guard let found = core.entity(key, decode) else { return nil }
                 isFromDisk = isFromDisk || found.isFromDisk
-                cost += found.stored.cost
+                costs[key] = found.stored.cost
                 return judged(found.stored, key)
             }
             let entity = StoredEntity(
@@ -237,7 +237,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
                 seenCommits: stored.seenCommits
             )
             core.fill(entity, key, ifNothingSince: count)
-            cost += entity.cost
+            costs[key] = entity.cost
             return judged(entity, key)
         }
         lookup.isOutdated = { core.invalidations.covers(tags, validatedAt: $0, order: $1) }
@@ -254,8 +254,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             return (Content(nil, facts), nil)
         }
         basis.found = lookup.found
-        if recall == nil { basis.cost = cost }
-        facts.cost = basis.cost
+        basis.costs = costs
+        facts.cost = costs.values.reduce(stored.cost, +)
         facts.times = stored.times
         facts.pending = lookup.pending
         facts.pages = lookup.pages

@@ -27,36 +27,39 @@ final class RefreshScheduler: Sendable {
         self.sleeper = sleeper
     }
 
-    /// Wakes a node at a time, in place of its earlier time; nil: removes the node.
-    func schedule(_ node: any AnyNode, at due: MonotonicTime?) {
+    /// Wakes a node at a time, in place of its earlier time; nil: removes the node. May be called under the node's lock.
+    ///
+    /// - Returns: the wait that this one replaces. The caller cancels it without a lock, because that calls the app's `Sleeper`.
+    func schedule(_ node: any AnyNode, at due: MonotonicTime?) -> Task<Void, Never>? {
         let id = ObjectIdentifier(node)
-        state.withLock { state in
-            guard !state.isClosed else { return }
+        return state.withLock { state in
+            guard !state.isClosed else { return nil }
             guard let due else {
                 state.entries[id] = nil
-                if state.entries.isEmpty {
-                    state.task.take()?.cancel()
-                    state.next = nil
-                }
-                return
+                guard state.entries.isEmpty else { return nil }
+                state.next = nil
+                return state.task.take()
             }
             state.entries[id] = Entry(node: node, due: due)
-            if let next = state.next, next <= due { return }
-            wait(until: due, &state)
+            if let next = state.next, next <= due { return nil }
+            return wait(until: due, &state)
         }
     }
 
     /// Wakes every waiting node, because its time may have changed.
     func lookAtAll() {
-        state.withLock { state in
-            guard !state.isClosed, !state.entries.isEmpty else { return }
-            for id in state.entries.keys { state.entries[id]?.due = clock.uptime }
-            wait(until: clock.uptime, &state)
+        let now = clock.uptime
+        let replaced = state.withLock { state -> Task<Void, Never>? in
+            guard !state.isClosed, !state.entries.isEmpty else { return nil }
+            for id in state.entries.keys { state.entries[id]?.due = now }
+            return wait(until: now, &state)
         }
+        replaced?.cancel()
     }
 
-    private func wait(until due: MonotonicTime, _ state: inout State) {
-        state.task?.cancel()
+    /// - Returns: the wait that this one replaces.
+    private func wait(until due: MonotonicTime, _ state: inout State) -> Task<Void, Never>? {
+        let replaced = state.task
         state.next = due
         let sleeper = sleeper
         state.task = Task { [weak self] in
@@ -64,6 +67,7 @@ final class RefreshScheduler: Sendable {
             // What is due later has a reason of its own, not that of the request that planned it.
             RequestReason.$current.withValue(nil) { self?.wake() }
         }
+        return replaced
     }
 
     private func wake() {
@@ -74,7 +78,8 @@ final class RefreshScheduler: Sendable {
             for id in due.keys { state.entries[id] = nil }
             state.next = nil
             state.task = nil
-            if let next = state.entries.values.map(\.due).min() { wait(until: next, &state) }
+            // The task that is running has ended its wait.
+            if let next = state.entries.values.map(\.due).min() { _ = wait(until: next, &state) }
             return due.values.compactMap { entry in entry.node.map { (entry.due, $0) } }.sorted {
                 ($0.0, $0.1.number) < ($1.0, $1.1.number)
             }.map(\.1)

@@ -8,8 +8,8 @@ struct EntityRecall: Sendable {
     let stored: StoredQuery
     let keys: [EntityKey]
     let parts: Set<StoredKey>
-    /// The cost of the parts against the memory limit when they were last looked up together, in bytes.
-    var cost = 0
+    /// The costs of the entities against the memory limit when each was last looked up, in bytes.
+    var costs: [EntityKey: Int] = [:]
     /// The results of the lookups, in call order; nil if an entity was missing.
     var found: [FoundEntities?] = []
 

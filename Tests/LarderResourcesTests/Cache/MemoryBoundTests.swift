@@ -1,10 +1,11 @@
-import LarderResources
 import LarderTesting
 import LarderTime
 import SDKTestSupport
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import LarderResources
 
 /// A value of a known size that counts how many of its kind are in memory.
 private final class Ballast: Codable, Sendable, Equatable {
@@ -49,5 +50,26 @@ struct MemoryBoundTests {
         let allowed = (1 << 20) * 5 / 4
         #expect(Ballast.count.withLock { $0 } * Self.size <= allowed)
         #expect(cache.memoryCost <= allowed)
+    }
+
+    @Test func `a list costs what it holds, also after its items have changed one by one`() async throws {
+        let cache = try scene.cache(inMemory: true)
+        let ids = (0..<20).map { "\($0)" }
+        let list = Resource<EntityList<Note>>.list("notes", of: Note.self) { _ in
+            .value(EntityList(ids.map { Note(id: $0, text: "", revision: 1) }))
+        }
+        _ = try await cache.value(list)
+        let before = cache.core.nodes.cost
+        let text = String(repeating: "x", count: Self.size)
+        func change(to text: String, _ revision: Int64) async throws {
+            for id in ids {
+                try await cache.update { $0.put(Note(id: id, text: text, revision: revision)) }
+                _ = try await cache.value(list, .cacheOnly)
+            }
+        }
+        try await change(to: text, 2)
+        #expect(cache.core.nodes.cost >= before + ids.count * Self.size)
+        try await change(to: "", 3)
+        #expect(cache.core.nodes.cost == before)
     }
 }

@@ -2,6 +2,7 @@ import Foundation
 import LarderResources
 import LarderStorage
 import LarderTesting
+import LarderTime
 import SDKTestSupport
 import Synchronization
 import TestSupport
@@ -44,6 +45,24 @@ private final class Handler: Sendable {
     func give(_ cache: LarderCache) { state.withLock { $0 = cache } }
 
     func take() -> LarderCache? { state.withLock { $0.take() } }
+}
+
+/// A clock whose sleeps call a function of the test when they are cancelled.
+private final class TellingClock: MonotonicClock, Sleeper {
+    let clock = ManualClock()
+    let onCancel = Mutex<(@Sendable () -> Void)?>(nil)
+
+    var uptime: MonotonicTime { clock.uptime }
+
+    func sleep(until time: MonotonicTime) async throws(CancellationError) {
+        do {
+            try await withTaskCancellationHandler {
+                try await clock.sleep(until: time)
+            } onCancel: {
+                onCancel.withLock { $0 }?()
+            }
+        } catch { throw CancellationError() }
+    }
 }
 
 /// Each test runs in a process of its own, which the tested call stops.
@@ -208,5 +227,33 @@ struct ReentryTests {
             try await LarderCache(CacheConfiguration()).update { $0.put(Reserved(id: "1")) }
         }
         expectMessage(["\"=note\"", "entityType"], in: result?.standardErrorContent)
+    }
+
+    @Test func `a sleeper may read the cache when its sleep is cancelled`() async {
+        await #expect(processExitsWith: .success) {
+            let clock = TellingClock()
+            var configuration = CacheConfiguration()
+            (configuration.monotonicClock, configuration.wallClock) = (clock, clock.clock)
+            let cache = try LarderCache(configuration)
+            func word(_ lifetime: Duration) -> Resource<String> {
+                Resource("word", freshness: .timeToLive(lifetime)) { _ in .value("a") }
+            }
+            let calls = Atomic<Int>(0)
+            clock.onCancel.withLock { handler in
+                handler = {
+                    calls.add(1, ordering: .relaxed)
+                    _ = cache.stored(Resource<String>("word") { _ in .value("a") })
+                }
+            }
+            let long = SequenceRecorder(cache.snapshots(word(.seconds(60))))
+            await long.wait { $0.last?.freshness == .fresh }
+            // Its timer takes the place of the first one.
+            let short = SequenceRecorder(cache.snapshots(word(.seconds(30))))
+            await short.wait { $0.last?.freshness == .fresh }
+            try await clock.clock.waitForSleepers(1)
+            long.cancel()
+            short.cancel()
+            while calls.load(ordering: .relaxed) < 2 { await Task.yield() }
+        }
     }
 }
