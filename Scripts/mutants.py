@@ -69,18 +69,18 @@ MUTANTS = {
             "            }\n            var rest = MUTANT ? [] : changes[...]\n",
         )
     ],
-    "a value that only memory has is written with the token": [
+    "content on a disk that has failed is not read": [
         (
-            RESOURCES + "Core/Commit.swift",
-            "            guard disk.isThere, known.isUnwritten else {",
-            "            guard disk.isThere, known.isUnwritten, !MUTANT else {",
+            RESOURCES + "Core/CacheCore+DiskTier.swift",
+            "        _ = diskTier.compareExchange(expected: .on,",
+            "        if MUTANT { return }\n        _ = diskTier.compareExchange(expected: .on,",
         )
     ],
-    "rows that lack a change which only memory has are not read": [
+    "content on a disk that has failed is removed before it is used again": [
         (
-            RESOURCES + "Core/UnwrittenKeys.swift",
-            "            guard !keys.lacks.isEmpty || keys.isEverything || keys.hasMarks else { return }",
-            "            guard !keys.lacks.isEmpty || keys.isEverything || keys.hasMarks, !MUTANT else { return }",
+            RESOURCES + "Core/CacheCore+Committing.swift",
+            "if isRecovering { try removeContent(in: transaction) }",
+            "if isRecovering, !MUTANT { try removeContent(in: transaction) }",
         )
     ],
     "one key for all attempts of a transfer": [(DEMO + "Bank.swift", KEY, OTHER_KEY)],

@@ -1,5 +1,5 @@
 extension LarderCache {
-    /// Whether content is stored on disk. False without a store.
+    /// Whether content is stored on disk. False without a store, and while the disk fails.
     public var isDiskTierOn: Bool { core.contentDisk != nil }
 
     /// Turns the disk tier for content off or on, as by a feature flag: for a store that is damaged or too slow on some devices.

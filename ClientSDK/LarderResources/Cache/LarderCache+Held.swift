@@ -15,7 +15,7 @@ extension LarderCache {
 
     /// The rows of the entities of a type that count as current.
     package func heldRows(ofType type: String) throws(LarderError) -> [DiskEntity] {
-        guard let disk, !core.areTimesUncertain else { return [] }
+        guard let disk = core.contentDisk, !core.areTimesUncertain else { return [] }
         let rows: [DiskEntity]
         do {
             rows = try disk.read { transaction in
@@ -29,9 +29,7 @@ extension LarderCache {
             throw LarderError(error)
         }
         return rows.filter { row in
-            guard !row.isInvalidated, !row.isClockUncertain, !core.unwritten.contains(.entity(row.key)) else {
-                return false
-            }
+            guard !row.isInvalidated, !row.isClockUncertain else { return false }
             return !core.invalidations.covers(
                 [],
                 type: type,

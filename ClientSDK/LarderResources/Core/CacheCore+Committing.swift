@@ -82,10 +82,10 @@ extension CacheCore {
     ) throws -> Commit {
         // Decided here, where no reader can intervene that keeps the key off the disk.
         let isOffDisk = update.isMemoryOnly || update.answered.map { memoryOnly.contains($0) } ?? false
-        func inMemory(hasFailedDisk: Bool = false) throws -> Commit {
+        func inMemory() throws -> Commit {
             var commit = start
-            commit.hasFailedDisk = hasFailedDisk
-            commit.isMemoryOnly = isOffDisk
+            commit.isMemoryOnly = isOffDisk || diskTier.load(ordering: .acquiring) == .off
+            if disk != nil, !commit.isMemoryOnly { commit.seenCommits = seenCommits }
             try commit.perform(update.steps, DiskPart(connection: nil))
             return commit
         }
@@ -93,21 +93,22 @@ extension CacheCore {
         if isOffDisk {
             var commit = try inMemory()
             do { if let contentDisk { try removeRows(of: commit, contentDisk) } } catch {
-                // They are neither read nor left for the next process.
-                unwritten.note(commit, seenCommits: seenCommits)
+                // The rows are older values, and must not be read.
+                noteDiskFailure()
                 commit.note(LarderError(error))
             }
             return commit
         }
         let seen = clocks.highWater
         let isTimeToSave = seen - savedHighWater > .seconds(60)
-        let lacking = isDiskTierOn.load(ordering: .acquiring) ? unwritten.present : nil
         do {
+            let isRecovering = try probeFailedDisk(disk)
             let commit = try writeContent(disk, update) { transaction in
+                if isRecovering { try removeContent(in: transaction) }
                 var commit = start
+                commit.isTolerant = isTolerant
                 // Foreign commits up to here are known.
                 commit.seenCommits = seenCommits
-                if let lacking { try commit.write(lacking, DiskPart(connection: transaction.connection)) }
                 try commit.perform(update.steps, in: transaction)
                 if commit.hasNewMarks { try storeMarks(in: transaction) }
                 if isTimeToSave { try transaction.setMetadata(Self.encode(seen), for: Self.clockKey) }
@@ -115,11 +116,11 @@ extension CacheCore {
                 return commit
             }
             if isTimeToSave { savedHighWater = seen }
-            if lacking != nil { unwritten.replace(with: commit.remainingUnwrittenKeys) }
+            if isRecovering { noteDiskRecovery() }
             return commit
-        } catch let error as DiskError where isTolerant {
-            var commit = try inMemory(hasFailedDisk: contentDisk != nil)
-            unwritten.note(commit, seenCommits: seenCommits)
+        } catch let error as DiskError where isTolerant && !error.isOfValue {
+            noteDiskFailure()
+            var commit = try inMemory()
             commit.note(LarderError(error))
             return commit
         }

@@ -17,7 +17,7 @@ extension CacheCore {
     private func loadMemberships() {
         let table = entities.memberships
         let seen = seenCommits
-        guard let disk, !table.contains(commits: seen) else { return }
+        guard let disk = contentDisk, !table.contains(commits: seen) else { return }
         do {
             try table.load(commits: seen, order: order.now()) { try disk.metadata($0) }
         } catch {

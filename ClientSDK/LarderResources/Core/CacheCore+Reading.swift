@@ -7,7 +7,7 @@ extension CacheCore {
     /// The server value of an entity, and whether it was read from the disk.
     func entity(_ key: EntityKey, _ decode: StoredEntityDecoder) -> (stored: StoredEntity, isFromDisk: Bool)? {
         if let stored = entities[key] { return (stored, false) }
-        guard let disk = contentDisk, !unwritten.contains(.entity(key)) else { return nil }
+        guard let disk = contentDisk else { return nil }
         let seenCommits = seenCommits
         let count = memory.withLock { $0 }
         do {
@@ -41,7 +41,7 @@ extension CacheCore {
     /// A query index, with its entities if it was read from the disk.
     func query(_ key: QueryKey) -> (stored: StoredQuery, rows: [EntityKey: DiskEntity]?)? {
         if let stored = knownQuery(key) { return (stored, nil) }
-        guard let disk = contentDisk, !unwritten.contains(.query(key)) else { return nil }
+        guard let disk = contentDisk else { return nil }
         let seenCommits = seenCommits
         let count = memory.withLock { $0 }
         do {
@@ -56,7 +56,7 @@ extension CacheCore {
                 if present == count { queries.store(stored, for: key, cost: stored.cost) }
             }
             var rows: [EntityKey: DiskEntity] = [:]
-            for case let row? in list.entities where !unwritten.contains(.entity(row.key)) { rows[row.key] = row }
+            for case let row? in list.entities { rows[row.key] = row }
             reportEvictions()
             return (stored, rows)
         } catch {

@@ -49,11 +49,11 @@ package final class CacheCore: Sendable {
     let stretches = Mutex<[String: Double]>([:])
     let hasStretches = Atomic<Bool>(false)
     let foreign = ForeignCommitMonitor()
-    let isDiskTierOn = Atomic<Bool>(true)
+    let diskTier = Atomic<DiskTier>(.on)
+    /// Whether there may be values in memory whose rows are missing, because the disk did not take them.
+    let mayLackRows = Atomic<Bool>(false)
     /// The keys that readers keep off the disk.
     let memoryOnly = MemoryOnlyKeys()
-    /// The keys whose present values are in memory alone, because the disk did not take them.
-    let unwritten = UnwrittenKeys()
     /// The thread that holds `commits`.
     let owner: ChangeOwner
     /// The thread that holds the outbox lock (`OutboxLock`).

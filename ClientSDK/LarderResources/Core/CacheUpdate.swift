@@ -168,7 +168,7 @@ extension CacheUpdate {
             guard case .put(var draft, let validator, let stated, let source) = step, draft.merge == nil,
                 !draft.isMemoryOnly
             else { continue }
-            if let stored = known[draft.key], !stored.isUnwritten, stored.version == draft.version,
+            if let stored = known[draft.key], stored.version == draft.version,
                 draft.isEqual(stored.value)
             {
                 continue

@@ -17,9 +17,7 @@ extension Commit {
                 }
             }
         }
-        // What the disk has: after it has failed, all records are written again.
-        let stored = records.isUnwritten ? MembershipTable.Records() : records
-        if disk.isThere { records.isUnwritten = false }
+        let stored = records
         for (key, type) in declared where records.lists[key]?.type != type {
             records.lists[key] = MembershipRecord(type: type)
         }
@@ -35,7 +33,6 @@ extension Commit {
             })
         { records.lists[oldest.key] = nil }
         guard records != table.present else { return }
-        if hasFailedDisk { records.isUnwritten = true }
         let new = records
         try disk.write { transaction in try MembershipTable.store(new, since: stored, in: transaction) }
         memberships = new

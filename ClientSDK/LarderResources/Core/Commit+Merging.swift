@@ -1,5 +1,6 @@
 import LarderStorage
 import LarderTime
+import Synchronization
 
 extension Commit {
     /// Merges an answer or an event into a list. There is no check for later answers: the orders tell the merge which
@@ -46,7 +47,7 @@ extension Commit {
             stored.query.isInvalidated = try wasInvalidated(.query(key), disk)
             stored.query.isClockUncertain = false
         }
-        if hasChanged || known == nil { return set(stored, key) }
+        if hasChanged || known == nil || core.mayLackRows.load(ordering: .relaxed) { return set(stored, key) }
         if stored.query != before {
             try disk.write { transaction in
                 try transaction.touch(&stored.query)

@@ -1,4 +1,5 @@
 import LarderStorage
+import Synchronization
 
 /// The steps that change lists.
 extension Commit {
@@ -52,7 +53,7 @@ extension Commit {
         if isMemoryOnly || core.memoryOnly.contains(.query(key)) { stored.isMemoryOnly = true }
         if !stored.isMemoryOnly {
             stored.seenCommits = seenCommits
-            unwritten.insert(key)
+            listsToWrite.insert(key)
         }
         queries[key] = .set(stored)
     }
@@ -63,10 +64,7 @@ extension Commit {
         _ disk: DiskPart
     ) throws {
         edits.append((key, change))
-        guard var stored = try current(key, disk) else {
-            if hasFailedDisk { missed.insert(.query(key)) }
-            return
-        }
+        guard var stored = try current(key, disk) else { return }
         let before = stored.query
         core.owner.calls(.edit)
         change(&stored.query)
@@ -108,7 +106,7 @@ extension Commit {
             stored.isMemoryOnly = true
             stored.seenCommits = StoredEntity.memoryOnly
         }
-        if hasInvalidPages {
+        if hasInvalidPages || core.mayLackRows.load(ordering: .relaxed) {
             set(stored, key)
         } else {
             // If the list is kept off the disk, a row under its key is another list.

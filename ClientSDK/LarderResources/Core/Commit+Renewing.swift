@@ -17,8 +17,8 @@ extension Commit {
         _ disk: DiskPart
     ) throws {
         applied.insert(.entity(key))
-        // The key is kept off the disk, or the disk has missed the value: a row under it is another value.
-        let disk = known.map { $0.isMemoryOnly || $0.isUnwritten } ?? false ? DiskPart(connection: nil) : disk
+        // If the key is kept off the disk, a row under it is another value.
+        let disk = known?.isMemoryOnly ?? false ? DiskPart(connection: nil) : disk
         let isInvalidated = try wasInvalidated(.entity(key), disk)
         let old = try known?.times ?? storedTimes(key, disk)
         var new = times((old?.stated).updated(by: stated))

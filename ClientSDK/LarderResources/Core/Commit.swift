@@ -1,6 +1,7 @@
 import LarderMemory
 import LarderStorage
 import LarderTime
+import Synchronization
 
 /// Applies an update to the disk within one transaction, and collects the changes of the memory tier.
 struct Commit {
@@ -19,14 +20,10 @@ struct Commit {
     let moment: Moment
     /// Whether the update is the answer to a request of that order, and not an event.
     let isAnswer: Bool
-    /// Whether nothing is written to the disk.
+    /// Whether nothing of it may be written to the disk.
     var isMemoryOnly = false
-    /// Whether the disk has failed, so that a later commit has to write what belongs on it.
-    var hasFailedDisk = false
-    /// The keys that were not changed, because their values are on the failed disk alone.
-    var missed: Set<StoredKey> = []
-    /// The keys whose rows still lack a change, because the store's transform fails.
-    var stillLacking = UnwrittenKeys.Keys()
+    /// Whether a value that the store cannot take stays in memory alone. Otherwise it makes the commit fail.
+    var isTolerant = false
     /// How many foreign commits this one has seen, if the disk takes part.
     var seenCommits = StoredEntity.memoryOnly
 
@@ -47,7 +44,7 @@ struct Commit {
     /// The membership records after this commit; nil if they stay.
     var memberships: MembershipTable.Records?
     /// The lists to write after all steps, so that each list is written once.
-    var unwritten: Set<QueryKey> = []
+    var listsToWrite: Set<QueryKey> = []
     /// The lists in memory before this commit, looked at by the first removal.
     private lazy var listsInMemory = core.queries.keys.compactMap { name in
         core.queries.peek(name).map { (name, $0.query.members) }
@@ -73,15 +70,8 @@ struct Commit {
     /// - Parameter disk: the transaction, if the disk takes part.
     mutating func perform(_ steps: [CacheUpdate.Step], _ disk: DiskPart) throws {
         for step in steps { try perform(step, disk) }
-        for key in unwritten {
-            guard case .set(var stored) = queries[key] else { continue }
-            try disk.write { transaction in
-                stored.query = try transaction.store(stored.query)
-                if stored.isInvalid(in: core.clocks.epoch) { try transaction.invalidate(key) }
-            }
-            queries[key] = .set(stored)
-        }
-        unwritten = []
+        for key in listsToWrite { try write(key, disk) }
+        listsToWrite = []
         try removeRows(disk)
         try recordMemberships(disk)
     }
@@ -186,12 +176,10 @@ struct Commit {
         }
         /// The stored value of which only a part was replaced. The rest is not newer than before.
         var base: StoredEntity?
-        var unread: EntityDraft.Merge?
         if let merge = draft.merge {
             let new = draft
-            let (merged, old, lacking) = try merged(new, merge, known, disk)
+            let (merged, old) = try merged(new, merge, known, disk)
             draft = merged
-            unread = lacking
             if let old, new.completeness < old.completeness { base = old }
         }
         // A merged draft is off the disk if one of its parts is.
@@ -201,8 +189,7 @@ struct Commit {
         if let known, known.version == draft.version, known.completeness == draft.completeness,
             known.validator == validator || validator == nil, draft.isEqual(known.value)
         {
-            // A token in this commit may cover the value: a disk that has missed it must get it now.
-            guard disk.isThere, known.isUnwritten else {
+            guard disk.isThere, !known.isMemoryOnly, core.mayLackRows.load(ordering: .relaxed) else {
                 if base != nil { return }
                 return try renew(key, known, stated, isPart: draft.isPart, disk)
             }
@@ -220,8 +207,8 @@ struct Commit {
             cost: 256
         )
         stored.isMemoryOnly = isOffDisk(draft)
-        stored.unreadMerge = disk.isThere ? nil : unread
-        if disk.isThere || hasFailedDisk && !stored.isMemoryOnly {
+        if !stored.isMemoryOnly { stored.seenCommits = seenCommits }
+        if disk.isThere {
             let payload: [UInt8]
             core.owner.calls(.codec)
             do {
@@ -238,14 +225,10 @@ struct Commit {
                 return try disk.write { transaction in try transaction.removeValue(key) }
             }
             stored.cost += payload.count
-            if disk.isThere {
-                switch try write(stored, payload, key, disk) {
-                case .stored: stored.seenCommits = seenCommits
-                case .keptNewer: return
-                case .keptMoreComplete: return try renew(key, known, stated, isPart: draft.isPart, disk)
-                }
-            } else {
-                stored.unwrittenPayload = payload
+            switch try write(stored, payload, key, disk) {
+            case .stored, nil: break
+            case .keptNewer: return
+            case .keptMoreComplete: return try renew(key, known, stated, isPart: draft.isPart, disk)
             }
         } else {
             core.owner.calls(.codec)
@@ -256,12 +239,16 @@ struct Commit {
         changedValues.insert(key)
     }
 
-    func write(
+    /// Writes an entity.
+    ///
+    /// - Returns: nil if the store cannot take the value. It stays in memory, because otherwise it would make every later commit fail too,
+    ///   and its row is removed, because it is an older value.
+    private mutating func write(
         _ stored: StoredEntity,
         _ payload: [UInt8],
         _ key: EntityKey,
         _ disk: DiskPart
-    ) throws -> DiskStore.PutOutcome {
+    ) throws -> DiskStore.PutOutcome? {
         let entity = DiskEntity(
             key,
             payload: payload,
@@ -275,11 +262,32 @@ struct Commit {
             source: stored.source
         )
         var outcome = DiskStore.PutOutcome.stored
-        try disk.write { transaction in
-            outcome = try transaction.put(entity)
-            if outcome == .stored, stored.isInvalid(in: core.clocks.epoch) { try transaction.invalidate(key) }
+        do {
+            try disk.write { transaction in
+                outcome = try transaction.put(entity)
+                if outcome == .stored, stored.isInvalid(in: core.clocks.epoch) { try transaction.invalidate(key) }
+            }
+            return outcome
+        } catch let error as DiskError where isTolerant && error.isOfValue {
+            note(LarderError(error))
+            try disk.write { transaction in try transaction.removeValue(key) }
+            return nil
         }
-        return outcome
+    }
+
+    /// Writes a list that a step has changed. One that the store cannot take stays in memory, and its row is removed.
+    private mutating func write(_ key: QueryKey, _ disk: DiskPart) throws {
+        guard case .set(var stored) = queries[key] else { return }
+        do {
+            try disk.write { transaction in
+                stored.query = try transaction.store(stored.query)
+                if stored.isInvalid(in: core.clocks.epoch) { try transaction.invalidate(key) }
+            }
+        } catch let error as DiskError where isTolerant && error.isOfValue {
+            note(LarderError(error))
+            try disk.write { transaction in try transaction.remove(key) }
+        }
+        queries[key] = .set(stored)
     }
 
     private mutating func modify(
@@ -290,27 +298,20 @@ struct Commit {
         var known = current(key)
         if known == nil, case .removed = entities[key] { return }
         if known == nil { known = try stored(key, modifier.decode, disk) }
-        guard var stored = known else {
-            if hasFailedDisk { missed.insert(.entity(key)) }
-            return
-        }
+        guard var stored = known else { return }
         core.owner.calls(.modify)
         stored.value = modifier.change(stored.value)
         stored.version = modifier.version(stored.value) ?? stored.version
         // The value no longer matches the validator.
         stored.validator = nil
         stored.order = order
-        if disk.isThere || hasFailedDisk, !stored.isMemoryOnly {
+        if !stored.isMemoryOnly { stored.seenCommits = seenCommits }
+        if disk.isThere, !stored.isMemoryOnly {
             core.owner.calls(.codec)
             let payload = try modifier.encode(stored.value)
-            stored.cost = 256 + payload.count
-            stored.seenCommits = seenCommits
-            if disk.isThere {
-                guard try write(stored, payload, key, disk) == .stored else { return }
-                stored.unreadMerge = nil
-            } else {
-                stored.unwrittenPayload = payload
-            }
+            stored.cost = StoredEntity.overhead + payload.count
+            let outcome = try write(stored, payload, key, disk)
+            guard outcome == .stored || outcome == nil else { return }
         } else {
             core.owner.calls(.codec)
             stored.cost = StoredEntity.overhead + modifier.encodedSize(stored.value)

@@ -90,7 +90,7 @@ extension Node {
             policy: options.policy.name,
             isUserInitiated: isForced
         )
-        flight.run(Task { await reason.around { await self.carryOut(flight, context) } })
+        flight.run(Task { await reason.around { await self.request(flight, context) } })
         return flight
     }
 
@@ -117,7 +117,8 @@ extension Node {
         do { _ = try join(options) } catch { return }
     }
 
-    private func carryOut(_ flight: Flight, _ context: FetchContext) async {
+    /// Sends the request and stores its reply.
+    private func request(_ flight: Flight, _ context: FetchContext) async {
         let resource = state.withLock { $0.resource }
         guard core.configuration.mayUseNetwork() else {
             let error = LarderError(
@@ -172,8 +173,9 @@ extension Node {
     private func isThere(_ validator: String, _ flight: Flight) -> Bool {
         let content = content()
         if content.order > flight.order { return true }
-        // A list on a failing disk may have left memory, and with it everything but what was assembled of it.
+        // A list may have left memory, and with it everything but what was assembled of it.
         return content.facts.validator == validator && (entity != nil || core.query(key) != nil)
+            && core.hasRow(storedKey)
     }
 
     /// Ends a request on the threads for the disk.

@@ -47,14 +47,6 @@ struct MembershipRecord: Sendable, Equatable {
         if let forgotten = forgottenAt, forgotten <= order { forgottenAt = nil }
     }
 
-    /// The changes of both.
-    func merged(with other: MembershipRecord) -> MembershipRecord {
-        var merged = self
-        for (id, change) in other.changes { merged.note(id, change) }
-        if let forgotten = other.forgottenAt { merged.forgottenAt = max(forgotten, forgottenAt ?? 0) }
-        return merged
-    }
-
     // MARK: Storing
 
     /// The stored form: an array of whether changes were forgotten, and the identifiers.

@@ -9,8 +9,6 @@ final class MembershipTable: Sendable {
         var lists: [QueryKey: MembershipRecord] = [:]
         /// The number of foreign commits that the records contain; nil if they were not read yet.
         var seenCommits: UInt64?
-        /// Whether the disk lacks some of them, because it has failed.
-        var isUnwritten = false
 
         /// The maximum number of lists with a record. The list without an answer for the longest time loses its record, and is
         /// stale when it is read again.
@@ -100,9 +98,6 @@ final class MembershipTable: Sendable {
         }
         // Lists that are not on the disk are known here alone.
         for (key, record) in known.lists where record.isOffDisk { loaded.lists[key] = record }
-        guard known.isUnwritten else { return loaded }
-        loaded.isUnwritten = true
-        for (key, record) in known.lists { loaded.lists[key] = loaded.lists[key]?.merged(with: record) ?? record }
         return loaded
     }
 

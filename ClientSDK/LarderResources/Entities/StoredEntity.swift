@@ -19,14 +19,6 @@ struct StoredEntity: Sendable {
     var seenCommits = Self.memoryOnly
     /// Whether it must not be written to the disk, also by later changes.
     var isMemoryOnly = false
-    /// The encoded value, while the disk lacks it because it has failed.
-    var unwrittenPayload: [UInt8]?
-
-    /// Combines the value with its row, which could not be read when the value arrived; nil if the value contains its row.
-    var unreadMerge: EntityDraft.Merge?
-
-    /// Whether the value should be on the disk and is not, because the disk has failed.
-    var isUnwritten: Bool { !isMemoryOnly && seenCommits == Self.memoryOnly }
 
     /// Whether it counts as outdated until it is confirmed: it was invalidated, or the clock was set back.
     ///

@@ -14,9 +14,6 @@ struct StoredQuery: Sendable {
     /// Whether its resource must not be written to the disk, also by later changes.
     var isMemoryOnly = false
 
-    /// Whether it should be on the disk and is not, because the disk has failed.
-    var isUnwritten: Bool { !isMemoryOnly && seenCommits == StoredEntity.memoryOnly }
-
     init(_ query: DiskQuery, times: Freshness.Times, order: UInt64) {
         self.query = query
         self.times = times
