@@ -46,8 +46,7 @@ enum Main {
             configuration.proxy.tls.insecurelyAcceptsAnyCertificate = arguments.isInsecure
             if arguments.isInsecure { Terminal.warn("--insecure: the certificate of \(url.authority) is not checked") }
             if arguments.bodyLimit == nil { configuration.server.bodyBytesMaximum = 64 << 20 }
-            // A public address can be reached without a page of another site.
-            configuration.proxy.allowedHosts = Arguments.isLoopback(arguments.host) ? arguments.allowedHosts : nil
+            configuration.proxy.allowedHosts = arguments.allowedHosts
         }
         configuration.proxy.readsWorldPaths = arguments.readsWorldPaths
         if let path = arguments.recording { configuration.origin = .recording(try TextFile.bytes(path)) }

@@ -227,6 +227,28 @@ struct ServerCommandTests {
         #expect(empty.code == 1 && empty.output.contains("empty; it contains no world"), "\(empty)")
     }
 
+    /// A page of another site whose name resolves to an address of this machine (DNS rebinding) must not reach the server behind the proxy.
+    @Test(arguments: ["127.0.0.1", "0.0.0.0"])
+    func `a proxy rejects the names of other sites, whichever address it listens on`(host: String) async throws {
+        defer { clean() }
+        let closed = try ClosedPort()
+        let server = try start([
+            "proxy", "--to", "http://127.0.0.1:\(closed.port)", "--host", host, "--no-control", "--port", "0",
+            "--allow-host", "app.example",
+        ])
+        await server.printed("Stop: Ctrl-C")
+        let output = server.run.output
+        let start = try #require(output.firstRange(of: "http://\(host):"), "\(server.run)")
+        let port = try #require(Int(output[start.upperBound...].prefix { $0.isNumber }))
+        for (name, status) in [("evil.example", 403), ("127.0.0.1", 502), ("app.example", 502)] {
+            let client = try RawClient(port: port)
+            try client.send("GET / HTTP/1.1\r\nHost: \(name)\r\n\r\n")
+            #expect(try await client.reply().status == status, "\(name)")
+        }
+        server.send(SIGTERM)
+        await server.ended()
+    }
+
     @Test(arguments: [SIGTERM, SIGINT])
     func `the server prints its URL and users, and a signal stops it gracefully`(signal: Int32) async throws {
         defer { clean() }

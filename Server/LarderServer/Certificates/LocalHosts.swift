@@ -7,9 +7,15 @@ enum LocalHosts {
     /// interfaces.
     static func all() -> [String] {
         var hosts = ["localhost", "127.0.0.1", "::1", "10.0.2.2"]
-        if let name = machineName() { hosts += [name.lowercased(), "\(name.lowercased()).local"] }
+        hosts += names
         for address in interfaceAddresses() where !hosts.contains(address) { hosts.append(address) }
         return hosts
+    }
+
+    /// The machine's name, in the DNS and in multicast DNS.
+    static var names: [String] {
+        guard let name = machineName()?.lowercased() else { return [] }
+        return [name, "\(name).local"]
     }
 
     private static func machineName() -> String? {

@@ -18,7 +18,7 @@ final class ProxyOrigin: Sendable {
     let basePath: String
     /// The end of the request line, and `Host`.
     private let beginning: [UInt8]
-    private let allowedHosts: Set<String>?
+    private let allowedHosts: Set<String>
     let memory: BodyMemory
     /// The name of this proxy in `Via` of the requests that it sends (RFC 9110 §7.6.3), unlike that of any other proxy.
     private let name: String
@@ -29,7 +29,7 @@ final class ProxyOrigin: Sendable {
     /// - Throws: if the host has no address; for https `TLSError` without OpenSSL, or for settings that cannot be used.
     init(_ url: HTTPURL, _ settings: ProxySettings) throws {
         isSecure = url.scheme.isSecure
-        allowedHosts = settings.allowedHosts.map { Set($0.map { $0.lowercased() }) }
+        allowedHosts = Set((settings.allowedHosts + LocalHosts.names).map { $0.lowercased() })
         memory = BodyMemory(bytesMaximum: settings.bodyBytesMaximum)
         name = "larder-" + String(UInt32.random(in: 0 ... .max), radix: 16)
         let tls = isSecure ? try TLSClient(settings.tls) : nil
@@ -59,14 +59,16 @@ final class ProxyOrigin: Sendable {
             throw ProblemType.loopDetected("\(authority) leads back to this proxy.")
         }
         // The host of an absolute target replaces the field (RFC 9112 §3.2.2).
-        guard let allowedHosts, let authority = request.targetAuthority ?? request.fields.combined(.host) else {
+        guard let authority = request.targetAuthority ?? request.fields.combined(.host) else {
             return
         }
         // An IPv6 address is in brackets.
         guard !authority.hasPrefix("[") else { return }
         let host = authority.prefix { $0 != ":" }.lowercased()
         guard Self.isPrivate(host) || allowedHosts.contains(host) else {
-            throw ProblemType.hostRejected("The host '\(host.prefix(100))' may be that of another site. Use 127.0.0.1.")
+            throw ProblemType.hostRejected(
+                "The host '\(host.prefix(100))' may be that of another site. Use the address of this machine."
+            )
         }
     }
 

@@ -34,8 +34,8 @@ package enum RequestOriginChoice: Sendable {
 package struct ProxySettings: Sendable {
     /// Whether a path below `/w/` names a world. If not, such paths are those of the other server.
     package var readsWorldPaths = true
-    /// Further host names that requests may have; nil allows all.
-    package var allowedHosts: Set<String>? = []
+    /// Further host names that requests may have.
+    package var allowedHosts: Set<String> = []
     /// The maximum size of all bodies in memory: of requests until they are answered, and of replies until they are written.
     package var bodyBytesMaximum = 512 << 20
     /// How a server with https is checked.
