@@ -204,7 +204,7 @@ let package = Package(
         .target(name: "OrderedJobs", path: "Tests/OrderedJobs"),
         .target(
             name: "TestSupport",
-            dependencies: ["OrderedJobs", "LarderTime"],
+            dependencies: ["OrderedJobs", "LarderTime", "LarderTLS"],
             path: "Tests/Support",
             swiftSettings: strict
         ),

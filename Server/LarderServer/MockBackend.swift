@@ -3,7 +3,7 @@
 package import LarderEngine
 import LarderHTTP
 package import LarderSQLite
-package import LarderTLS
+import LarderTLS
 public import LarderTime
 
 /// A mock backend in this process, for tests and tools.
@@ -126,19 +126,22 @@ public final class MockBackend: Sendable {
             isEnabled: configuration.hasControl,
             origins: configuration.controlOrigins
         )
+        let certificates = try configuration.certificates.map { choice throws(TLSError) in try CertificateSource(choice)
+        }
         let plane = ControlPlane(
             worlds: worlds,
             controlGuard: controlGuard,
             log: configuration.log,
             origin: try configuration.origin.make(configuration.proxy),
-            readsWorldPaths: configuration.proxy.readsWorldPaths
+            readsWorldPaths: configuration.proxy.readsWorldPaths,
+            certificates: certificates
         ) {
             ControlEndpoints.answer($0, $1, $2, worldID: $3)
         }
         var serverConfiguration = configuration.server
-        let certificates = try configuration.certificates.map { choice throws(TLSError) in try CertificateSource(choice)
+        if let certificates {
+            serverConfiguration.tls = { peer throws(TLSError) in try plane.beginTLS(certificates, with: peer) }
         }
-        if let certificates { serverConfiguration.tls = { certificates.current } }
         let server = try HTTPServer(serverConfiguration, handler: plane)
         plane.attach(server)
         return MockBackend(plane, server, claim, certificates)
@@ -155,12 +158,6 @@ public final class MockBackend: Sendable {
 
     /// The certificate of the authority that clients must trust for https, in PEM; nil without one.
     public var authorityPEM: String? { certificates?.authority?.certificate.pem }
-
-    /// What is wrong with the certificates of new connections; nil for correct ones.
-    package var certificateFault: CertificateFault? {
-        get { certificates?.fault }
-        set { certificates?.fault = newValue }
-    }
 
     public var port: Int { server.address.port }
 

@@ -68,7 +68,7 @@ public struct MockWorld: Sendable {
 
     /// Sets the faults of a journey, starting now.
     @discardableResult public func set(_ journey: Journey, for match: FaultMatch = FaultMatch()) throws -> [Fault] {
-        try plane.setFaults(journey.faults(for: match), in: world)
+        try plane.set(journey, for: match, in: world)
     }
 
     /// Starts a script now.
@@ -219,7 +219,7 @@ public struct MockWorld: Sendable {
             return HAR.document(
                 world.control.journal.entries,
                 world.control.verdicts,
-                base: url,
+                base: String(url.dropFirst("http://".count)),
                 version: MockBackend.version
             ).encoded
         }

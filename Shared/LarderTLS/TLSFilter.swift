@@ -36,6 +36,9 @@ package struct TLSFilter {
     /// The error of a connection that has ended now; nil if the peer had ended it in order.
     package var errorAtEnd: TLSError? { session.errorAtEnd }
 
+    /// The host that the client has named; nil on the client's side, or if it has named none.
+    package var requestedHost: String? { session.requestedHost }
+
     /// Whether encrypted bytes wait until the socket accepts them.
     package var hasOutput: Bool { start < encrypted.count || session.hasOutput }
 
@@ -75,6 +78,12 @@ package struct TLSFilter {
     /// the reason.
     package mutating func receive(_ bytes: Span<UInt8>, into plain: inout [UInt8]) throws(TLSError) {
         try session.receive(bytes, into: &plain)
+    }
+
+    /// Takes the encrypted bytes that wait, of which the socket has accepted none.
+    package mutating func takeOutput() -> [UInt8] {
+        precondition(start == encrypted.count, "A part of the bytes was written.")
+        return session.takeOutput()
     }
 
     /// Tells the peer that the connection ends in order, as far as the socket accepts it now.

@@ -51,7 +51,11 @@ package final class TLSServer: Sendable {
     }
 
     /// Begins a session with a client that has connected.
-    package func session() throws(TLSError) -> TLSSession { try TLSSession(self) }
+    ///
+    /// - Parameter identity: chooses its certificate instead of the server's `identity`.
+    package func session(
+        identity: (@Sendable (_ host: String?) -> TLSIdentity?)? = nil
+    ) throws(TLSError) -> TLSSession { try TLSSession(self, identity: identity ?? self.identity) }
 }
 
 /// Sets the certificate for the host that the client has asked for.

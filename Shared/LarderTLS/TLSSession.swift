@@ -14,7 +14,8 @@ import LarderTime
     private let input: OpaquePointer
     private let output: OpaquePointer
     private let client: TLSClient?
-    private let server: TLSServer?
+    /// Chooses the certificate that is shown; nil on a client's side.
+    private let identity: (@Sendable (_ host: String?) -> TLSIdentity?)?
     /// The host and port of the server; empty on the server's side.
     let peer: String
     private var host = ""
@@ -30,17 +31,25 @@ import LarderTime
     package private(set) var isEndedByPeer = false
 
     convenience init(_ client: TLSClient, peer: String) throws(TLSError) {
-        try self.init(client.context, client: client, server: nil, peer: peer)
+        try self.init(context: client.context, client: client, identity: nil, peer: peer)
     }
 
-    convenience init(_ server: TLSServer) throws(TLSError) {
-        try self.init(server.context, client: nil, server: server, peer: "")
+    convenience init(
+        _ server: TLSServer,
+        identity: @escaping @Sendable (_ host: String?) -> TLSIdentity?
+    ) throws(TLSError) {
+        try self.init(context: server.context, client: nil, identity: identity, peer: "")
     }
 
-    private init(_ context: TLSContext, client: TLSClient?, server: TLSServer?, peer: String) throws(TLSError) {
+    private init(
+        context: TLSContext,
+        client: TLSClient?,
+        identity: (@Sendable (_ host: String?) -> TLSIdentity?)?,
+        peer: String
+    ) throws(TLSError) {
         library = context.library
         self.client = client
-        self.server = server
+        self.identity = identity
         self.peer = peer
         library.clearErrors()
         let bios = unsafe (library.newBIO(library.memoryBIO()), library.newBIO(library.memoryBIO()))
@@ -191,7 +200,7 @@ import LarderTime
 
     /// The host that the client has named; nil on the client's side, or if it has named none.
     package var requestedHost: String? {
-        guard server != nil else { return nil }
+        guard identity != nil else { return nil }
         return unsafe library.serverName(handle, 0).map { unsafe String(cString: $0) }
     }
 
@@ -256,7 +265,7 @@ import LarderTime
     }
 
     func showIdentity() -> Bool {
-        guard let identity = server?.identity(requestedHost) else { return false }
+        guard let identity = identity?(requestedHost) else { return false }
         var isShown = unsafe library.useCertificate(handle, identity.certificate.handle) == 1
         for authority in identity.chain.dropFirst() where isShown {
             let raw = unsafe UnsafeMutableRawPointer(authority.handle)

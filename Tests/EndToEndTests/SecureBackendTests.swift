@@ -120,22 +120,21 @@ struct SecureBackendTests {
         await backend.stop()
     }
 
-    @Test(arguments: CertificateFault.allCases)
+    @Test(arguments: FaultAction.WrongCertificate.allCases)
     func `a fault of the certificate reaches new connections, also of a client with a session`(
-        _ fault: CertificateFault
+        _ fault: FaultAction.WrongCertificate
     ) async throws {
         let backend = try start()
         let transport = transport(backend)
         let request = TransportRequest(url: try #require(backend.secureURL) + "/v1/feed")
         #expect(try await transport.send(request).status == .ok)
-        backend.certificateFault = fault
-        try backend.main.set(Fault(.staleConnections))
+        try backend.main.set(Fault(.certificate(fault)), Fault(.staleConnections))
         let error = try #require(
             await code { () async throws(TransportError) in _ = try await transport.send(request) }
         )
         // The connection that the client had kept is stale: whether its request arrived is unknown.
         #expect(error.code == .interrupted && error.cause?.isAboutCertificate == true, "\(error)")
-        backend.certificateFault = nil
+        backend.main.removeFaults()
         #expect(try await transport.send(request).status == .ok)
         await backend.stop()
     }
@@ -154,6 +153,45 @@ struct SecureBackendTests {
             await code { () async throws(TransportError) in _ = try await transport.send(request) }?.code
                 == .interrupted
         )
+        await backend.stop()
+    }
+
+    @Test func `a client learns why a handshake has failed, and that nothing was sent`() async throws {
+        let backend = try start()
+        let clock = ManualClock()
+        var configuration = SocketTransport.Configuration()
+        configuration.tls = settings(backend)
+        let transport = SocketTransport(configuration, clock: clock)
+        let request = TransportRequest(method: .post, url: try #require(backend.secureURL) + "/v1/posts")
+        for action in [FaultAction.close, .reset] {
+            for byte in [0, 1, 200] {
+                try backend.main.set(Fault(id: "f", action, stage: .handshake, at: byte))
+                let error = await code { () async throws(TransportError) in _ = try await transport.send(request) }
+                #expect(error?.code == .unreachable, "\(action) at \(byte): \(error.map { "\($0)" } ?? "none")")
+            }
+        }
+        try backend.main.set(Fault(id: "f", .never, stage: .handshake, at: 100))
+        let stalled = Task { await code { () async throws(TransportError) in _ = try await transport.send(request) } }
+        while backend.main.faults.first?.applications != 1, !Task.isCancelled { await Task.yield() }
+        clock.advance(by: configuration.connectTimeout)
+        let error = await stalled.value
+        #expect(error?.code == .unreachable, "\(error.map { "\($0)" } ?? "none")")
+        #expect(await backend.main.journal().isEmpty)
+        await backend.stop()
+    }
+
+    @Test func `a complete reply is accepted without close_notify, and one that is cut is not`() async throws {
+        let backend = try start()
+        let transport = transport(backend)
+        let request = TransportRequest(url: try #require(backend.secureURL) + "/v1/feed")
+        try backend.main.set(
+            Fault(id: "n", .noCloseNotify),
+            Fault(id: "c", .close, when: FaultMatch("GET", "/v1/feed"), stage: .end)
+        )
+        #expect(try await transport.send(request).status == .ok)
+        try backend.main.set(Fault(id: "c", .close, when: FaultMatch("GET", "/v1/feed"), stage: .body, at: 100))
+        let error = await code { () async throws(TransportError) in _ = try await transport.send(request) }
+        #expect(error?.code == .interrupted, "\(error.map { "\($0)" } ?? "none")")
         await backend.stop()
     }
 
@@ -224,7 +262,7 @@ struct SecureBackendTests {
         let client = try TLSClient(settings)
         for (host, isAccepted) in [(fault.host, false), ("sound.localhost", true), ("localhost", true)] {
             let session = try client.session(host: host, port: 443, now: SystemWallClock().now)
-            let server = try source.current.session()
+            let server = try source.server.session { source.identity($0, nil) }
             var plain: [UInt8] = []
             var isFailed = false
             try session.start()

@@ -157,12 +157,12 @@ struct WorldEndTests {
         await stage.backend.stop()
     }
 
-    @Test func `a write that cannot be committed is not acknowledged`() async throws {
-        let plan = FaultPlan()
+    /// A world in memory whose store fails as planned.
+    private func failing(by plan: FaultPlan) throws -> World {
         let database = try Database(.memory, faults: plan)
         try WorldSchema.migrations.run(on: database)
         let clock = ManualClock()
-        let world = try World(
+        return try World(
             id: World.mainID,
             database: database,
             images: .empty,
@@ -171,6 +171,23 @@ struct WorldEndTests {
             settings: WorldSettings(),
             hooks: WorldControl(seed: 1, journalCapacity: 0, headFaults: HeadFaultCount())
         )
+    }
+
+    @Test func `an action in a world whose store cannot be read is rejected with the error of the store`() async throws
+    {
+        let stage = try Stage()
+        let plan = FaultPlan()
+        let world = try failing(by: plan)
+        plan.arm(.fail(.full), atStep: 1)
+        let act = ScriptedAction("POST", "/v1/posts", as: "ana", body: #"{"text":"one"}"#)
+        let reply = stage.backend.plane.perform(act, in: world)
+        #expect(reply.status == 503, "\(String(decoding: reply.body, as: UTF8.self))")
+        await stage.backend.stop()
+    }
+
+    @Test func `a write that cannot be committed is not acknowledged`() async throws {
+        let plan = FaultPlan()
+        let world = try failing(by: plan)
         try world.write { store, commit in
             try store.profiles.add(1, handle: "ana", members: JSONObject(), at: commit.now)
         }

@@ -16,6 +16,7 @@ extension Connection {
         let configuration = loop.configuration
         switch mode {
         case .webSocket, .eventStream: deadline = loop.now + configuration.heartbeat
+        case .stalled: deadline = MonotonicTime(nanoseconds: .max)
         case .tunnel:
             // Between messages there is none; the peer extends it by reading.
             guard !output.isEmpty else {
@@ -53,7 +54,7 @@ extension Connection {
         if !output.isEmpty { wanted.insert(.write) }
         switch mode {
         case .tunnel(let upstream): if !hasPeerEnded, !upstream.isBacklogged { wanted.insert(.read) }
-        case .http, .webSocket, .eventStream:
+        case .http, .webSocket, .eventStream, .stalled:
             if !hasPeerEnded, unread.count < Self.unreadBytesMaximum,
                 output.waitingBytes < Output.copiedBytesMaximum * 16
             {
@@ -74,7 +75,7 @@ extension Connection {
         case .eventStream(let channel):
             deadline = now + loop.configuration.heartbeat
             channel.heartbeat()
-        case .tunnel: close()
+        case .tunnel, .stalled: close()
         case .http:
             guard reader.isInside, !isLingering, output.isEmpty else { return close() }
             loop.scratch.removeAll(keepingCapacity: true)
@@ -88,6 +89,7 @@ extension Connection {
         case .webSocket(let channel): channel.close(code: 1001, reason: "the server is stopping")
         case .eventStream(let channel): channel.finish()
         case .tunnel: closeAfterOutput()
+        case .stalled: close()
         case .http:
             // Requests that have begun to arrive or are being answered get their reply; other connections are idle.
             if pendingReply == nil, output.isEmpty, !reader.isInside, !mustResume {
@@ -141,7 +143,7 @@ extension Connection {
         case .webSocket(let channel): channel.connectionClosed()
         case .eventStream(let channel): channel.connectionClosed()
         case .tunnel(let upstream): upstream.clientClosed()
-        case .http: break
+        case .http, .stalled: break
         }
     }
 }

@@ -6,9 +6,20 @@ extension Connection {
     func beginsTLS(_ bytes: Span<UInt8>) -> Bool {
         guard !hasBegun else { return output.tls != nil }
         hasBegun = true
-        guard let tls = loop.configuration.tls, bytes[0] == Self.handshakeRecord else { return false }
-        // A failure means that the system has no memory for a session.
-        do throws(TLSError) { output.tls = try TLSFilter(tls().session()) } catch { close() }
+        guard bytes[0] == Self.handshakeRecord else { return false }
+        guard let begin = loop.configuration.tls else {
+            loop.scratch.removeAll()
+            reject(Rejection(.malformed, "The client speaks TLS, and this port speaks http only. Use an http URL."))
+            return true
+        }
+        do throws(TLSError) {
+            let secure = try begin(peer)
+            output.tls = try TLSFilter(secure.session)
+            handshakeFault = secure.fault
+        } catch {
+            // The system has no memory for a session.
+            close()
+        }
         return true
     }
 
@@ -16,15 +27,16 @@ extension Connection {
     private static var handshakeRecord: UInt8 { 22 }
 
     func decrypt(_ bytes: Span<UInt8>) {
-        guard !isClosed else { return }
+        guard !isClosed, output.tls != nil else { return }
         var plain: [UInt8] = []
         var failure: TLSError?
         do throws(TLSError) { try output.tls?.receive(bytes, into: &plain) } catch { failure = error }
-        // Messages of the handshake, and alerts. They do not extend the deadline of a peer that sends no request.
         if output.tls?.hasOutput == true {
-            noteWriting()
-            afterWriting(output.flush(to: descriptor))
-            setInterest()
+            if failure == nil, let decide = handshakeFault.take(), let fault = decide(output.tls?.requestedHost) {
+                apply(fault)
+            }
+            // Messages of the handshake, and alerts.
+            flush(extendsDeadline: false)
         }
         if !plain.isEmpty, !isClosed { take(plain.span) }
         guard !isClosed else { return }
@@ -32,6 +44,22 @@ extension Connection {
         if output.tls?.isEndedByPeer == true, !hasPeerEnded { peerEnded() }
     }
 
+    /// A handshake that ends early becomes the plain bytes of its beginning.
+    private func apply(_ fault: HandshakeFault) {
+        omitsCloseNotify = fault.omitsCloseNotify
+        guard let ending = fault.ending else { return }
+        let beginning = output.tls?.takeOutput().prefix(fault.byteCount) ?? []
+        output.tls = nil
+        output.append(Array(beginning))
+        mode = .stalled
+        updateDeadline()
+        closesAfterOutput = ending != .stall
+        resetsAfterOutput = ending == .reset
+    }
+
     /// Tells a peer with TLS that nothing more is sent (`close_notify`).
-    func endTLS() { output.tls?.end { SystemCall.send(descriptor, $0, from: $1) } }
+    func endTLS() {
+        guard !omitsCloseNotify else { return }
+        output.tls?.end { SystemCall.send(descriptor, $0, from: $1) }
+    }
 }

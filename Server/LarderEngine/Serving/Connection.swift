@@ -17,6 +17,8 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         case eventStream(EventStreamChannel)
         /// Bytes are passed on to another server, and back.
         case tunnel(UpstreamConnection)
+        /// The handshake has stalled by a fault: input is discarded, and only the peer ends the connection.
+        case stalled
     }
 
     /// The exchange whose reply is pending.
@@ -71,6 +73,10 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     var hasPeerEnded = false
     /// Whether any byte was received.
     var hasBegun = false
+    /// Decides what goes wrong with the TLS handshake. Asked once.
+    var handshakeFault: (@Sendable (_ host: String?) -> HandshakeFault?)?
+    /// Whether the end of the TLS session is not announced to the peer.
+    var omitsCloseNotify = false
     var isProcessing = false
     /// After a rejection further input is read and discarded, so that the reply is not lost in a reset.
     var isLingering = false
@@ -121,7 +127,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         switch mode {
         case .http: received(bytes)
         case .webSocket(let channel): channel.received(bytes)
-        case .eventStream: return
+        case .eventStream, .stalled: return
         case .tunnel(let upstream): pass(bytes, to: upstream)
         }
     }
@@ -304,12 +310,15 @@ final class Connection: DescriptorUser, @unchecked Sendable {
 
     // MARK: Writing
 
-    func flush() {
+    /// Writes what the socket accepts, and continues with what has waited for that.
+    ///
+    /// - Parameter extendsDeadline: false for messages of a handshake, by which a peer that sends no request gets no more time.
+    func flush(extendsDeadline: Bool = true) {
         isDirty = false
         guard !isClosed else { return }
         noteWriting()
         afterWriting(output.flush(to: descriptor))
-        updateDeadline()
+        if extendsDeadline { updateDeadline() }
         setInterest()
         if mustResume, output.isEmpty { process() }
         if case .tunnel(let upstream) = mode { upstream.updateInterest() }

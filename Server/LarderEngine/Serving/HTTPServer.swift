@@ -1,4 +1,3 @@
-package import LarderTLS
 package import LarderTime
 import Synchronization
 
@@ -25,8 +24,8 @@ package struct ServerConfiguration: Sendable {
     package var upstreamConnectionsMaximum = 128
     /// The maximum number of requests of each loop that wait for one of these connections.
     package var upstreamWaitingMaximum = 1_024
-    /// What serves https and wss on the same port, besides http and ws, asked for each connection; nil: they are not served.
-    package var tls: (@Sendable () -> TLSServer)?
+    /// Begins https and wss on the same port, besides http and ws, with a client that has connected; nil: they are not served.
+    package var tls: SecureSession.Beginning?
     package var poller = PollerChoice.epoll
     package var monotonic: any MonotonicClock = SystemMonotonicClock()
     package var wall: any WallClock = SystemWallClock()

@@ -41,7 +41,7 @@ final class UpstreamConnection {
     /// Set for https, once it is connected.
     private var tls: TLSFilter?
     /// What the poller reports.
-    private var interest: Readiness = []
+    private(set) var interest: Readiness = []
     private var deadline: MonotonicTime?
     /// Whether it has carried an exchange before this one.
     private var isReused = false
@@ -255,7 +255,12 @@ final class UpstreamConnection {
         do throws(TLSError) { try tls?.receive(bytes, into: &plain) } catch { failure = error }
         if tls?.hasOutput == true { flush() }
         if case .securing = phase {
-            if let failure { return fail(.unreachable(failure.description)) }
+            if let failure {
+                return fail(
+                    failure.isAboutCertificate
+                        ? .untrusted(failure.description) : .unreachable(failure.description)
+                )
+            }
             if tls?.isEstablished == true { start() }
         }
         if !plain.isEmpty { take(plain.span) }

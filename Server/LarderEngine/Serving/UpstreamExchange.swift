@@ -35,6 +35,8 @@ package enum UpstreamEvent: Sendable {
 /// Why a request to another server has no complete response.
 package enum UpstreamFailure: Error, Sendable, Hashable {
     case unreachable(String)
+    /// The certificate of the server was rejected. Nothing of the request was sent.
+    case untrusted(String)
     case timedOut(String)
     /// The response is not valid HTTP/1, or ended early.
     case invalid(String)

@@ -72,6 +72,11 @@ enum FaultEndpoints {
     /// not serve.
     private static func doubts(about fault: Fault, _ call: ControlCall) -> [JSONObject.Member] {
         if let reason = fault.whyNeverMatched { return [.init(name: "neverMatches", value: .string(reason))] }
+        if fault.stage == .handshake, !call.plane.servesTLS {
+            return [
+                .init(name: "neverMatches", value: .string("The server does not serve https: start it with --tls."))
+            ]
+        }
         if let reason = fault.match.whyNobodyMatches(in: call.world) {
             return [.init(name: "neverMatches", value: .string(reason))]
         }
@@ -105,7 +110,7 @@ enum FaultEndpoints {
             }
             reader.finish()
             try errors.check()
-            let named = try call.plane.setFaults(journey.faults(for: match), in: call.world)
+            let named = try call.plane.set(journey, for: match, in: call.world)
             return ControlEndpoints.json(describe(named, call), status: .created)
         case .delete:
             for fault in journey.faults() { call.world.control.faults.remove(fault.id) }
@@ -137,6 +142,7 @@ enum FaultEndpoints {
 public struct FaultScript: Sendable {
     enum Operation: Sendable {
         case set([Fault])
+        case follow(Journey)
         case remove([String])
         case removeAll
         case act(ScriptedAction)
@@ -179,7 +185,7 @@ public struct FaultScript: Sendable {
                 if let fault = Fault.read(&child) { faults.append(fault) }
             }
             if !faults.isEmpty { operations.append(.set(faults)) }
-            if let journey = step.choice("profile", Journey.self) { operations.append(.set(journey.faults())) }
+            if let journey = step.choice("profile", Journey.self) { operations.append(.follow(journey)) }
             if let remove = step.array("remove") { operations.append(.remove(remove.compactMap { $0.value.string })) }
             if step.bool("removeAll") { operations.append(.removeAll) }
             if var child = step.child("act") {
@@ -235,6 +241,12 @@ extension ControlPlane {
             case .respond(let canned): for error in canned.headerErrors { errors.add(place + "headers", error) }
             default: break
             }
+            if fault.stage == .handshake, world.id != World.mainID {
+                errors.add(
+                    pointer(index) + "/stage",
+                    "may be handshake in the world main only, because all worlds share the port"
+                )
+            }
         }
         try errors.check()
     }
@@ -262,10 +274,30 @@ extension ControlPlane {
         return named
     }
 
+    /// Sets the faults of a journey, starting now.
+    func set(_ journey: Journey, for match: FaultMatch = FaultMatch(), in world: World) throws(Problem) -> [Fault] {
+        try setFaults(faults(of: journey, for: match, in: world), in: world)
+    }
+
+    /// The faults of a journey that a world can have: TLS handshakes belong to `main`.
+    private func faults(of journey: Journey, for match: FaultMatch = FaultMatch(), in world: World) -> [Fault] {
+        let hasHandshakes = servesTLS && world.id == World.mainID
+        return journey.faults(for: match).filter { hasHandshakes || $0.stage != .handshake }
+    }
+
+    /// The faults that an operation of a script sets; nil if it does something else.
+    private func faults(of operation: FaultScript.Operation, in world: World) -> [Fault]? {
+        switch operation {
+        case .set(let faults): faults
+        case .follow(let journey): faults(of: journey, in: world)
+        default: nil
+        }
+    }
+
     /// Starts a script: each step runs at its time on the world's clock. Returns warnings.
     func run(_ script: FaultScript, in world: World) throws(Problem) -> [String] {
         for (index, step) in script.steps.enumerated() {
-            for case .set(let faults) in step.operations {
+            for faults in step.operations.compactMap({ self.faults(of: $0, in: world) }) {
                 try check(faults, in: world) { "/steps/\(index)/faults/\($0)" }
             }
         }
@@ -274,7 +306,7 @@ extension ControlPlane {
         world.control.script = progress
         for (index, step) in script.steps.enumerated() {
             for operation in step.operations {
-                if case .set(let faults) = operation {
+                if let faults = faults(of: operation, in: world) {
                     warnings += faults.compactMap { fault in
                         (fault.whyNeverMatched ?? fault.match.whyNobodyMatches(in: world)
                             ?? (hasDomain ? fault.whyNotServed(by: backend, in: world) : nil)).map {
@@ -306,6 +338,7 @@ extension ControlPlane {
     private func perform(_ operation: FaultScript.Operation, in world: World) throws(Problem) -> JSONValue? {
         switch operation {
         case .set(let faults): _ = try setFaults(faults, in: world)
+        case .follow(let journey): _ = try set(journey, in: world)
         case .remove(let ids): for id in ids { world.control.faults.remove(id) }
         case .removeAll: world.control.faults.removeAll()
         case .act(let act):

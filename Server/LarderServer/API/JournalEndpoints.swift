@@ -39,7 +39,7 @@ enum JournalEndpoints {
     }
 
     private static func base(_ call: ControlCall) -> String {
-        "http://" + (call.request.fields[.host] ?? "127.0.0.1") + call.world.basePath
+        (call.request.fields[.host] ?? "127.0.0.1") + call.world.basePath
     }
 
     private static let listParameters = [

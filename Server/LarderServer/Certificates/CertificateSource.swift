@@ -2,24 +2,26 @@ import LarderTLS
 import LarderTime
 import Synchronization
 
-/// The TLS servers of one backend: one that shows correct certificates, and while a fault is set one that shows wrong ones.
+/// The TLS servers and certificates of one backend.
 ///
 /// The hosts `expired.localhost` and the like (`CertificateFault.host`) always have a wrong one, for clients that cannot change the server.
 /// Certificates are valid by the system's clock, not by those of worlds, because clients judge them by theirs. Safe from any thread.
 final class CertificateSource: Sendable {
-    private struct State {
-        var fault: CertificateFault?
-        /// By requested host; empty without one.
-        var issued: [String: TLSIdentity] = [:]
+    private struct Name: Hashable {
+        /// Empty without one.
+        let host: String
+        let fault: CertificateFault?
     }
 
     /// The authority that signs; nil for certificates from files.
     let authority: TLSAuthority?
     private let fixed: TLSIdentity?
     private let hosts: [String]
-    private let state: Mutex<State>
-    /// Both are set once, by `init`.
-    private let servers = Mutex<(sound: TLSServer, faulty: TLSServer)?>(nil)
+    private let issued = Mutex<[Name: TLSIdentity]>([:])
+    /// Each session chooses its certificate.
+    let server: TLSServer
+    /// Sessions of it cannot be resumed.
+    let serverWithoutResumption: TLSServer
 
     private static let issuedMaximum = 256
 
@@ -43,50 +45,26 @@ final class CertificateSource: Sendable {
             )
         }
         self.hosts = hosts
-        state = Mutex(State())
-        let sound = try TLSServer { [weak self] host in self?.identity(host) }
-        // A resumed session shows no certificate, and so no fault.
-        let faulty = try TLSServer(resumesSessions: false) { [weak self] host in self?.identity(host) }
-        servers.withLock { $0 = (sound, faulty) }
+        server = try TLSServer { _ in nil }
+        serverWithoutResumption = try TLSServer(resumesSessions: false) { _ in nil }
     }
 
-    /// The server for a new connection.
-    var current: TLSServer {
-        let isFaulty = fault != nil
-        guard let servers = servers.withLock({ $0 }) else {
-            preconditionFailure("The servers are set by the initialiser.")
-        }
-        return isFaulty ? servers.faulty : servers.sound
-    }
-
-    /// What is wrong with the certificates of new connections; nil for correct ones. It has no effect without an authority.
-    var fault: CertificateFault? {
-        get { state.withLock { $0.fault } }
-        set {
-            state.withLock { state in
-                guard state.fault != newValue else { return }
-                state.fault = newValue
-                state.issued = [:]
-            }
-        }
-    }
-
-    private func identity(_ host: String?) -> TLSIdentity? {
+    /// The certificate for the host that a client names; nil for one that cannot be in a certificate.
+    ///
+    /// - Parameter fault: what is wrong with it. It has no effect on certificates from files.
+    func identity(_ host: String?, _ fault: CertificateFault?) -> TLSIdentity? {
         if let fixed { return fixed }
         let name = host?.lowercased() ?? ""
         let names = name.isEmpty || hosts.contains(name) ? hosts : [name]
-        let key = names == hosts ? "" : name
-        let (known, fault) = state.withLock { ($0.issued[key], $0.fault) }
-        if let known { return known }
-        // A host that cannot be in a certificate is rejected: it comes from the client.
-        let shown = fault ?? CertificateFault.allCases.first { $0.host == name }
-        guard let made = try? authority?.issue(hosts: names, now: SystemWallClock().now, fault: shown) else {
+        let fault = fault ?? CertificateFault.allCases.first { $0.host == name }
+        let key = Name(host: names == hosts ? "" : name, fault: fault)
+        if let known = issued.withLock({ $0[key] }) { return known }
+        guard let made = try? authority?.issue(hosts: names, now: SystemWallClock().now, fault: fault) else {
             return nil
         }
-        state.withLock { state in
-            guard state.fault == fault else { return }
-            if state.issued.count >= Self.issuedMaximum { state.issued = [:] }
-            state.issued[key] = made
+        issued.withLock { issued in
+            if issued.count >= Self.issuedMaximum { issued = [:] }
+            issued[key] = made
         }
         return made
     }

@@ -76,7 +76,7 @@ function startFaults() {
     const item = switchItem(preset.id, preset.name, preset.about, preset.amount, async (isOn, amount) => {
       if (!isOn) return void (await askWorld("DELETE", `/faults/${preset.id}`));
       if (preset.amount && !(amount >= 0)) throw new Error(`${preset.name} requires a number of ${preset.amount[1]}.`);
-      const fault = { id: preset.id, match: scope(preset), action: preset.action(amount) };
+      const fault = { id: preset.id, match: preset.stage ? {} : scope(preset), stage: preset.stage, action: preset.action(amount) };
       return warningsText(await askWorld("POST", "/faults", fault));
     });
     switches.set("preset " + preset.id, item);

@@ -109,4 +109,18 @@ const presets = [
     about: "half of the frames of channels opened from now on",
     action: () => ({ type: "live", lose: 0.5 }),
   },
+  {
+    id: "tls-expired",
+    name: "Expired certificate",
+    about: "of new connections over https, also those of this page",
+    stage: "handshake",
+    action: () => ({ type: "certificate", fault: "expired" }),
+  },
+  {
+    id: "tls-stalled",
+    name: "Stalled handshake",
+    about: "new connections over https get no answer",
+    stage: "handshake",
+    action: () => ({ type: "never" }),
+  },
 ];

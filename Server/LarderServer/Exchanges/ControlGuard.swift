@@ -149,6 +149,14 @@ struct ControlGuard: Sendable {
 }
 
 extension Request {
+    /// The host of the URL in lower case, without its port; nil without one. An IPv6 address has no brackets.
+    var hostName: String? {
+        // The host of an absolute target replaces the field (RFC 9112 §3.2.2).
+        guard let authority = targetAuthority ?? fields.combined(.host) else { return nil }
+        let isBracketed = authority.hasPrefix("[")
+        return (isBracketed ? authority.dropFirst().prefix { $0 != "]" } : authority.prefix { $0 != ":" }).lowercased()
+    }
+
     /// The host and port of a target in absolute form (RFC 9112 §3.2.2); nil for any other form.
     var targetAuthority: String? {
         guard let start = head.firstIndex(of: UInt8(ascii: " ")) else { return nil }

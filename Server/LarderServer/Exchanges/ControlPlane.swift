@@ -21,6 +21,7 @@ final class ControlPlane: ExchangeHandler {
     private let server = Mutex<HTTPServer?>(nil)
     private let journals: Bool
     private let endpoints: ControlAnswer
+    private let certificates: CertificateSource?
 
     /// Answers a request to the control plane, or returns nil and completes the exchange later. Its last argument is the
     /// identifier of the world in the request.
@@ -28,6 +29,7 @@ final class ControlPlane: ExchangeHandler {
 
     /// - Parameters:
     ///   - origin: what answers the other requests.
+    ///   - certificates: those of https; nil if only http is served.
     ///   - answerControl: answers the requests to the control plane itself.
     init(
         worlds: WorldRegistry,
@@ -35,9 +37,11 @@ final class ControlPlane: ExchangeHandler {
         log: (any AccessLog)?,
         origin: RequestOrigin,
         readsWorldPaths: Bool,
+        certificates: CertificateSource?,
         answerControl: @escaping ControlAnswer
     ) {
         endpoints = answerControl
+        self.certificates = certificates
         self.worlds = worlds
         self.controlGuard = controlGuard
         self.log = log
@@ -91,6 +95,9 @@ final class ControlPlane: ExchangeHandler {
         }
         loop.executeOrElse(go, go)
     }
+
+    /// Whether https is served.
+    var servesTLS: Bool { certificates != nil }
 
     var firstLoop: EventLoop? { server.withLock { $0?.loops.first } }
 
@@ -313,16 +320,15 @@ final class ControlPlane: ExchangeHandler {
         do { request = try act.request(device: device) } catch {
             return ScriptedReply(status: error.status.code, body: error.encoded())
         }
-        do throws(Problem) { try requireDomain("An action of another person") } catch {
-            return ScriptedReply(status: error.status.code, body: error.encoded())
-        }
-        if world.collections.isEmpty, let person = act.person, (try? world.hasPerson(person)) == false {
-            let problem = ProblemType.unauthenticated(
-                "Nobody in the world \(world.id) has the handle '\(person)'.",
-                fields: Authenticator.challenge("invalid_token")
-            )
-            return ScriptedReply(status: problem.status.code, body: problem.encoded())
-        }
+        do throws(Problem) {
+            try requireDomain("An action of another person")
+            if world.collections.isEmpty, let person = act.person, try !world.hasPerson(person) {
+                throw ProblemType.unauthenticated(
+                    "Nobody in the world \(world.id) has the handle '\(person)'.",
+                    fields: Authenticator.challenge("invalid_token")
+                )
+            }
+        } catch { return ScriptedReply(status: error.status.code, body: error.encoded()) }
         guard let loop = server.withLock({ $0?.loops.first }) else { return ScriptedReply(status: 503, body: []) }
         var conditions = Conditions()
         conditions.isDetached = true

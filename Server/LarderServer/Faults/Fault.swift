@@ -7,6 +7,8 @@ import LarderTime
 public struct Fault: Sendable, Hashable {
     /// The stage of an exchange at which a fault applies.
     public enum Stage: String, Sendable, Hashable, CaseIterable {
+        /// The client has begun a TLS handshake. Only a connection has this stage, and no request.
+        case handshake
         /// The head has arrived; the body is not read.
         case beforeRead
         /// The request has arrived and was not processed.
@@ -55,7 +57,7 @@ public struct Fault: Sendable, Hashable {
     public var occurrence: Occurrence
     /// The stage at which it applies.
     public var stage: Stage
-    /// The byte offset for the stages `head` and `body`.
+    /// The byte offset for the stages `handshake` (in what the server sends first), `head` and `body`.
     public var at: Int
     /// What it does.
     public var action: FaultAction
@@ -68,7 +70,7 @@ public struct Fault: Sendable, Hashable {
     ///   - match: the exchanges it applies to.
     ///   - occurrence: how often, and with which probability.
     ///   - stage: the stage; nil for the action's default.
-    ///   - at: the byte offset for the stages `head` and `body`.
+    ///   - at: the byte offset for the stages `handshake`, `head` and `body`.
     ///   - lifetime: how long it exists, in the world's time; nil: until it is removed.
     public init(
         id: String? = nil,
@@ -121,8 +123,11 @@ public struct Fault: Sendable, Hashable {
             reader.fail("stage", "must be one of \(names) for this action")
             return nil
         }
-        if at != nil, fault.stage != .head, fault.stage != .body {
-            reader.fail("at", "is a byte offset and requires the stage head or body")
+        if at != nil, ![.handshake, .head, .body].contains(fault.stage) {
+            reader.fail("at", "is a byte offset and requires the stage handshake, head or body")
+        }
+        if fault.stage == .handshake, match.requiresRequest {
+            reader.fail("match", "may have host and peer only: a handshake has no request")
         }
         if fault.stage == .beforeRead, !match.body.isEmpty {
             reader.errors.add(reader.path("match") + "/body", "cannot be matched before the request body is read")
@@ -154,6 +159,7 @@ public struct Fault: Sendable, Hashable {
         if let exchange = match.exchange, exchange > 1, occurrence.after > 0, match.connection != nil {
             return "`exchange` and `connection` match one exchange, and `after` skips it."
         }
+        if stage == .handshake, match.requiresRequest { return "A handshake has no request: only host and peer match." }
         if let path = match.path, PathPattern(path) == nil {
             return "\(path) does not begin with /, or has * in a segment or ** before the end."
         }

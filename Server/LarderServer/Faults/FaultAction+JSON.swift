@@ -92,6 +92,14 @@ extension FaultAction {
             return .loss(loss)
         case "closeListener": return .closeListener(reader.seconds("seconds", maximum: 3_600) ?? .seconds(5))
         case "staleConnections": return .staleConnections
+        case "certificate":
+            guard let fault = reader.choice("fault", WrongCertificate.self) else {
+                let names = WrongCertificate.allCases.map(\.rawValue).joined(separator: ", ")
+                reader.failMissing("fault", "must be one of \(names)")
+                return nil
+            }
+            return .certificate(fault)
+        case "noCloseNotify": return .noCloseNotify
         case "live": return LiveFault.read(&reader).map { .live($0) }
         default:
             reader.fail("type", "must be one of \(names.joined(separator: ", "))")
@@ -103,7 +111,7 @@ extension FaultAction {
     static let names = [
         "latency", "bandwidth", "respond", "reset", "close", "never", "empty", "truncate", "corrupt", "contentType",
         "malformedJSON", "malformedChunk", "drip", "loseReply", "duplicate", "lag", "validators", "expireToken", "loss",
-        "closeListener", "staleConnections", "live",
+        "closeListener", "staleConnections", "live", "certificate", "noCloseNotify",
     ]
 
     /// The action's name.
@@ -131,6 +139,8 @@ extension FaultAction {
         case .closeListener: "closeListener"
         case .staleConnections: "staleConnections"
         case .live: "live"
+        case .certificate: "certificate"
+        case .noCloseNotify: "noCloseNotify"
         }
     }
 
@@ -168,8 +178,9 @@ extension FaultAction {
             add("timeoutSeconds", .seconds(loss.timeout))
         case .closeListener(let duration): add("seconds", .seconds(duration))
         case .live(let fault): for member in fault.json.object?.members ?? [] { add(member.name, member.value) }
+        case .certificate(let fault): add("fault", .string(fault.rawValue))
         case .reset, .close, .never, .empty, .malformedJSON, .malformedChunk, .duplicate, .expireToken,
-            .staleConnections:
+            .staleConnections, .noCloseNotify:
             break
         }
         return .object(object)

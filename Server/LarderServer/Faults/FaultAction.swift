@@ -1,6 +1,7 @@
 import LarderBackend
 import LarderCoding
 import LarderHTTP
+import LarderTLS
 
 /// What a fault does to an exchange.
 public enum FaultAction: Sendable, Hashable {
@@ -48,6 +49,10 @@ public enum FaultAction: Sendable, Hashable {
     case staleConnections
     /// Applies to the frames of an open WebSocket or event stream.
     case live(LiveFault)
+    /// Shows a wrong certificate in TLS handshakes. Certificates from files stay as they are.
+    case certificate(WrongCertificate)
+    /// Closes connections with TLS without `close_notify`.
+    case noCloseNotify
 
     /// Where a body is truncated.
     public enum Truncation: Sendable, Hashable {
@@ -81,6 +86,26 @@ public enum FaultAction: Sendable, Hashable {
         public init(commits: Int) { self.commits = commits }
     }
 
+    /// What is wrong with the certificate of a server.
+    public enum WrongCertificate: String, Sendable, Hashable, CaseIterable {
+        case expired
+        case notYetValid
+        case wrongHost
+        case unknownAuthority
+        /// It is for clients and not for servers.
+        case wrongPurpose
+
+        var fault: CertificateFault {
+            switch self {
+            case .expired: .expired
+            case .notYetValid: .notYetValid
+            case .wrongHost: .wrongHost
+            case .unknownAuthority: .unknownAuthority
+            case .wrongPurpose: .wrongPurpose
+            }
+        }
+    }
+
     public enum ValidatorFault: String, Sendable, Hashable, CaseIterable {
         /// The same ETag forever, whatever the content: a 304 instead of a 200.
         case wrong
@@ -94,7 +119,7 @@ public enum FaultAction: Sendable, Hashable {
     var usualStage: Fault.Stage {
         switch self {
         case .loseReply, .truncate, .corrupt, .contentType, .malformedJSON, .malformedChunk, .drip, .validators, .loss,
-            .live, .empty, .duplicate, .lag:
+            .live, .empty, .duplicate, .lag, .certificate, .noCloseNotify:
             stages[0]
         default: .afterRead
         }
@@ -104,6 +129,7 @@ public enum FaultAction: Sendable, Hashable {
     var stages: [Fault.Stage] {
         switch self {
         case .reset, .close, .never: Fault.Stage.allCases
+        case .certificate, .noCloseNotify: [.handshake]
         case .respond, .latency: [.beforeRead, .afterRead, .afterCommit]
         case .empty: [.afterCommit, .beforeRead, .afterRead]
         case .truncate, .corrupt, .contentType, .malformedJSON, .malformedChunk, .drip, .validators, .loss: [.body]

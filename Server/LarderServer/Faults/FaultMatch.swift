@@ -5,6 +5,10 @@ import LarderHTTP
 
 /// A pattern for exchanges. All given members must match; nil or empty members match anything.
 public struct FaultMatch: Sendable, Hashable {
+    /// The host of the URL, without its port: of `Host`, or in a handshake the one that the client names (SNI).
+    public var host: String?
+    /// The IP address of the client.
+    public var peer: String?
     /// The method, such as `GET`.
     public var method: String?
     /// The path: literal, with `*` for one segment, or with `**` at the end for the rest. Relative to its world, without
@@ -36,6 +40,8 @@ public struct FaultMatch: Sendable, Hashable {
 
     static func read(_ reader: inout BodyReader) -> FaultMatch {
         var match = FaultMatch()
+        match.host = reader.string("host", length: 1...253)?.lowercased()
+        match.peer = reader.string("peer", length: 1...64)
         match.method = reader.string("method", length: 1...32).map { $0.uppercased() }
         if let text = reader.string("path") {
             match.path = text
@@ -62,6 +68,19 @@ public struct FaultMatch: Sendable, Hashable {
         return match
     }
 
+    /// Whether a member matches what only a request has.
+    var requiresRequest: Bool {
+        var connectionOnly = FaultMatch()
+        (connectionOnly.host, connectionOnly.peer) = (host, peer)
+        return self != connectionOnly
+    }
+
+    /// Whether a TLS handshake matches: the host that the client names, and its address.
+    func matches(handshakeFor name: String?, of client: String) -> Bool {
+        !requiresRequest && (host == nil || host?.lowercased() == name?.lowercased())
+            && (peer == nil || peer == client)
+    }
+
     var json: JSONValue {
         func texts(_ map: [String: String]) -> JSONValue? {
             guard !map.isEmpty else { return nil }
@@ -70,6 +89,7 @@ public struct FaultMatch: Sendable, Hashable {
             )
         }
         return .members([
+            "host": host.map { .string($0) }, "peer": peer.map { .string($0) },
             "method": method.map { .string($0) }, "path": path.map { .string($0) }, "user": user.map { .string($0) },
             "device": device.map { .string($0) }, "headers": texts(headers), "query": texts(query), "body": texts(body),
             "connection": connection.map { .integer(Int64($0)) }, "exchange": exchange.map { .integer(Int64($0)) },
@@ -121,6 +141,11 @@ struct Matcher: Sendable {
             return stopsAtFirst
         }
         let request = facts.request
+        if let wanted = match.host {
+            let host = request.hostName
+            if check("host", wanted, host ?? "absent", host == wanted.lowercased()) { return found }
+        }
+        if check("peer", match.peer, request.peer.host, request.peer.host == match.peer) { return found }
         if check("method", match.method, request.method.rawValue, request.method.rawValue == match.method) {
             return found
         }

@@ -55,6 +55,8 @@ final class FaultSet: Sendable {
         /// Names by literal path, so that a thousand faults cost no more than those of one path.
         var byPath: [[UInt8]: [String]] = [:]
         var others: [String] = []
+        /// Names of the faults of TLS handshakes.
+        var handshakes: [String] = []
         var lastID = 0
     }
 
@@ -66,6 +68,7 @@ final class FaultSet: Sendable {
     private let count = Atomic<Int>(0)
     private let headCount = Atomic<Int>(0)
     private let lagCount = Atomic<Int>(0)
+    private let handshakeCount = Atomic<Int>(0)
     private let allHeads: HeadFaultCount
 
     init(seed: UInt64, allHeads: HeadFaultCount) {
@@ -80,6 +83,9 @@ final class FaultSet: Sendable {
 
     /// Whether any fault makes reads see an earlier state.
     var hasLag: Bool { lagCount.load(ordering: .relaxed) > 0 }
+
+    /// Whether any fault applies to TLS handshakes.
+    var hasHandshakeFaults: Bool { handshakeCount.load(ordering: .relaxed) > 0 }
 
     // MARK: Setting
 
@@ -108,7 +114,9 @@ final class FaultSet: Sendable {
                 let hash = ContentHash.hash64(Array(fault.id.utf8).span)
                 state.rules[fault.id] = Rule(fault: fault, matcher: matcher, setAt: now, hash: hash)
                 state.order.append(fault.id)
-                if let pattern = matcher.pattern, pattern.isLiteral {
+                if fault.stage == .handshake {
+                    state.handshakes.append(fault.id)
+                } else if let pattern = matcher.pattern, pattern.isLiteral {
                     state.byPath[Array(pattern.text.utf8), default: []].append(fault.id)
                 } else {
                     state.others.append(fault.id)
@@ -137,6 +145,7 @@ final class FaultSet: Sendable {
     @discardableResult private func remove(_ id: String, _ state: inout State) -> Bool {
         guard let rule = state.rules.removeValue(forKey: id) else { return false }
         state.order.removeAll { $0 == id }
+        state.handshakes.removeAll { $0 == id }
         if let pattern = rule.matcher.pattern, pattern.isLiteral {
             let path = Array(pattern.text.utf8)
             state.byPath[path]?.removeAll { $0 == id }
@@ -151,6 +160,7 @@ final class FaultSet: Sendable {
         count.store(state.rules.count, ordering: .relaxed)
         let lags = state.rules.values.count { if case .lag = $0.fault.action { true } else { false } }
         lagCount.store(lags, ordering: .relaxed)
+        handshakeCount.store(state.handshakes.count, ordering: .relaxed)
         let heads = state.rules.values.count { $0.fault.stage == .beforeRead }
         allHeads.add(heads - headCount.exchange(heads, ordering: .relaxed))
     }
@@ -203,22 +213,34 @@ final class FaultSet: Sendable {
             }
             var decisions: [FaultDecision] = []
             for id in candidates {
-                guard let stage = state.rules[id]?.fault.stage else { continue }
+                guard let rule = state.rules[id], rule.matcher.matches(facts) else { continue }
+                let stage = rule.fault.stage
                 if part == .head, stage != .beforeRead { continue }
                 if part == .rest, stage == .beforeRead { continue }
-                if let decision = decide(id, facts, now, &state) { decisions.append(decision) }
+                if let decision = decide(id, facts.device, now, &state) { decisions.append(decision) }
             }
             return decisions
         }
     }
 
+    /// The faults that apply to a TLS handshake, earlier faults first. A handshake has no device: the matching ones are counted for each
+    /// host that clients name.
+    func decide(handshakeFor host: String?, of peer: String, now: MonotonicTime) -> [FaultDecision] {
+        state.withLock { state in
+            state.handshakes.compactMap { id in
+                guard state.rules[id]?.fault.match.matches(handshakeFor: host, of: peer) == true else { return nil }
+                return decide(id, "host:" + (host?.lowercased() ?? ""), now, &state)
+            }
+        }
+    }
+
+    /// Counts a matching exchange or handshake of a device, and decides about it.
     private func decide(
         _ id: String,
-        _ facts: ExchangeFacts,
+        _ name: String,
         _ now: MonotonicTime,
         _ state: inout State
     ) -> FaultDecision? {
-        guard let matcher = state.rules[id]?.matcher, matcher.matches(facts) else { return nil }
         // Taken out and put back, so that its counts have one owner and are never copied.
         guard var rule = state.rules.removeValue(forKey: id) else { return nil }
         defer { state.rules[id] = rule }
@@ -230,7 +252,7 @@ final class FaultSet: Sendable {
         guard age >= occurrence.from, occurrence.until.map({ age < $0 }) ?? true else { return nil }
         // Beyond the bound devices share one count, so that memory stays bounded.
         let device =
-            rule.ordinals[facts.device] != nil || rule.ordinals.count < Self.devicesMaximum ? facts.device : "others"
+            rule.ordinals[name] != nil || rule.ordinals.count < Self.devicesMaximum ? name : "others"
         let ordinal = (rule.ordinals[device] ?? 0) + 1
         rule.ordinals[device] = ordinal
         guard ordinal > occurrence.after, (ordinal - occurrence.after - 1) % occurrence.every == 0 else { return nil }

@@ -22,7 +22,7 @@ public enum Journey: String, Sendable, Hashable, CaseIterable {
     case lift
     /// Alternates between good, slow, lossy and offline, with a period of five minutes.
     case train
-    /// A captive portal: every request is answered with an HTML page.
+    /// A captive portal: every request is answered with an HTML page, over https with a certificate for another host.
     case captivePortal = "captive-portal"
     /// Half of the requests fail with 503 or 429, the others are slow.
     case overloaded
@@ -40,7 +40,8 @@ public enum Journey: String, Sendable, Hashable, CaseIterable {
         case .tunnel: "every 120 s: slow, offline for 20 s, slow, good"
         case .lift: "every 60 s: offline for 12 s"
         case .train: "every 300 s: good, slow, lossy, offline for 30 s, edge"
-        case .captivePortal: "every request is answered with 200 and an HTML page"
+        case .captivePortal:
+            "every request is answered with 200 and an HTML page; https shows a certificate for another host"
         case .overloaded: "half of all requests get 503 or 429 with Retry-After, the rest are slow"
         case .flapping: "5 s online, 5 s offline"
         }
@@ -101,6 +102,8 @@ public enum Journey: String, Sendable, Hashable, CaseIterable {
                 <form method="post" action="/login"><button>Accept the terms</button></form></body></html>
                 """
             add(.respond(page))
+            // Without a request the match would apply to nothing.
+            if !match.requiresRequest { add(.certificate(.wrongHost)) }
         case .overloaded:
             var unavailable = CannedReply(status: 503)
             unavailable.retryAfter = .seconds(2)

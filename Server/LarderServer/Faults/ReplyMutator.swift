@@ -65,7 +65,7 @@ struct ReplyMutator {
         case .head: breakOff(at: min(decision.fault.at, head.bytes.count), how)
         case .body: breakOff(at: headCount + min(decision.fault.at, body.count), how)
         case .end: breakOff(at: headCount + body.count, how)
-        case .beforeRead, .afterRead, .afterCommit: break
+        case .handshake, .beforeRead, .afterRead, .afterCommit: break
         }
     }
 

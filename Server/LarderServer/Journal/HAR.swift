@@ -9,6 +9,8 @@ enum HAR {
     /// Returns the entries as JSON.
     ///
     /// The verdicts are in the member `_verdicts` of an entry, and in its comment.
+    ///
+    /// - Parameter base: the host and port, and the path of the world.
     static func document(
         _ entries: [JournalEntry],
         _ verdicts: [Int: [ExchangeVerdict]],
@@ -46,7 +48,7 @@ enum HAR {
 
     private static func request(_ entry: JournalEntry, _ base: String) -> JSONValue {
         let query = entry.request.query.map { Secrets.masked(query: String(decoding: $0, as: UTF8.self)) } ?? ""
-        let url = base + entry.request.pathText + (query.isEmpty ? "" : "?" + query)
+        let url = entry.scheme + base + entry.request.pathText + (query.isEmpty ? "" : "?" + query)
         let parameters = query.split(separator: "&").map { item -> JSONValue in
             let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let value = parts.count > 1 ? decoded(parts[1]) : ""

@@ -190,7 +190,12 @@ extension JournalEntry {
         )
     }
 
+    /// The scheme of its URL, with the separator.
+    var scheme: String { request.isSecure ? "https://" : "http://" }
+
     /// The exchange as a curl command, with secrets masked.
+    ///
+    /// - Parameter base: the host and port, and the path of the world.
     func curl(base: String) -> String {
         var parts = ["curl -i"]
         if request.method != .get { parts.append("-X \(request.method.rawValue)") }
@@ -203,7 +208,7 @@ extension JournalEntry {
         if !request.body.isEmpty, String(validating: request.body, as: UTF8.self) != nil {
             parts.append("--data-binary " + Self.quoted(Secrets.masked(text: request.body)))
         }
-        parts.append(Self.quoted(base + Secrets.masked(target: request.targetText)))
+        parts.append(Self.quoted(scheme + base + Secrets.masked(target: request.targetText)))
         return parts.joined(separator: " ")
     }
 

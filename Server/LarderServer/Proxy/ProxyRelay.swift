@@ -163,6 +163,10 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
     private func problem(_ failure: UpstreamFailure) -> Problem {
         switch failure {
         case .unreachable(let why): ProblemType.badGateway("\(authority) cannot be reached: \(why)")
+        case .untrusted(let why):
+            ProblemType.badGateway(
+                "\(authority) cannot be trusted: \(why) The proxy trusts the system's authorities, or those of --ca FILE."
+            )
         case .timedOut(let why): ProblemType.gatewayTimeout("\(authority): \(why)")
         case .invalid(let why):
             ProblemType.badGateway("The reply of \(authority) is not complete and valid HTTP: \(why)")
