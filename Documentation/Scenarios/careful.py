@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import random
+import ssl
 import time
 import urllib.parse
 import uuid
@@ -32,7 +33,12 @@ class Client:
     # One exchange on the kept connection. Raises OSError or http.client.HTTPException for a transfer that failed.
     def exchange(self, method, path, headers, data):
         if self.connection is None:
-            self.connection = http.client.HTTPConnection(self.base.hostname, self.base.port, timeout=5)
+            if self.base.scheme == "https":  # an OSError in the handshake: nothing was sent, and nothing is sent without TLS
+                trust = ssl.create_default_context(cafile=os.environ.get("LARDER_CA"))
+                self.connection = http.client.HTTPSConnection(
+                    self.base.hostname, self.base.port, timeout=5, context=trust)
+            else:
+                self.connection = http.client.HTTPConnection(self.base.hostname, self.base.port, timeout=5)
         try:
             self.connection.request(method, path, data, headers)
             response = self.connection.getresponse()

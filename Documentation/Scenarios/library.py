@@ -20,14 +20,15 @@ QUERY = f"types={ENV.get('LARDER_TYPES', '')}&limit={ENV.get('LARDER_LIMIT', '')
 
 session = CachedSession(backend="memory", cache_control=True, allowable_methods=["GET"])
 session.headers["Authorization"] = "Bearer " + ENV["LARDER_TOKEN"]
-session.mount("http://", HTTPAdapter(max_retries=Retry(
-    total=6, backoff_factor=0.05, backoff_jitter=0.1, allowed_methods=None,
-    status_forcelist=[408, 425, 429, 500, 502, 503, 504])))
+for scheme in ["http://", "https://"]:
+    session.mount(scheme, HTTPAdapter(max_retries=Retry(
+        total=6, backoff_factor=0.05, backoff_jitter=0.1, allowed_methods=None,
+        status_forcelist=[408, 425, 429, 500, 502, 503, 504])))
 
 
 def call(method, path, body=None, headers=None, **more):
     url = path if path.startswith("http") else ENV["LARDER_URL"] + path
-    response = session.request(method, url, json=body, headers=headers, timeout=5, **more)
+    response = session.request(method, url, json=body, headers=headers, timeout=5, verify=ENV.get("LARDER_CA", True), **more)
     response.raise_for_status()
     return response.json() if response.content else None, response
 

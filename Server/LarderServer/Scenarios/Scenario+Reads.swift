@@ -41,11 +41,12 @@ extension CannedReply {
 
 extension Scenario {
     /// The profile is read while a fault is set for it.
-    private static func reading(
+    static func reading(
         _ name: String,
         _ problem: String,
         _ requirement: String,
         _ fault: Fault,
+        isSecure: Bool = false,
         atMost: Int = 6,
         checks: [ScenarioCheck] = []
     ) -> Scenario {
@@ -54,6 +55,7 @@ extension Scenario {
             .read,
             problem: problem,
             requirement: requirement,
+            isSecure: isSecure,
             exercise: [.fault("fault")],
             checks: [.shown(), .requests(JournalFilter("GET", "/v1/profiles/user_2"), 1...atMost)] + checks
         ) { world, variables in

@@ -14,6 +14,8 @@ package struct Scenario: Sendable {
     package let task: ScenarioTask
     /// How often it does a task that has rounds.
     let rounds: Int
+    /// Whether the client uses https.
+    let isSecure: Bool
     /// Sets faults and actors, and the variables that the task needs. Variables whose name does not begin with `LARDER_` are for
     /// the checks.
     let prepare: @Sendable (MockWorld, inout [String: String]) throws -> Void
@@ -29,6 +31,7 @@ package struct Scenario: Sendable {
         problem: String,
         requirement: String,
         rounds: Int = 1,
+        isSecure: Bool = false,
         exercise: [ScenarioExercise],
         checks: [ScenarioCheck],
         prepare: @escaping @Sendable (MockWorld, inout [String: String]) throws -> Void = { _, _ in },
@@ -39,6 +42,7 @@ package struct Scenario: Sendable {
         self.problem = problem
         self.requirement = requirement
         self.rounds = rounds
+        self.isSecure = isSecure
         self.exercise = exercise
         self.checks = checks
         self.prepare = prepare
@@ -46,7 +50,7 @@ package struct Scenario: Sendable {
     }
 
     /// All scenarios, in the order of the tasks.
-    package static let all = reads + caching + lists + syncs + transfers + edits + sends + live
+    package static let all = reads + handshakes + caching + lists + syncs + transfers + edits + sends + live
 
     /// The text for `larder-server scenarios NAME`.
     package var description: String {

@@ -47,6 +47,13 @@ struct ScenarioCheck: Sendable {
         }
     }
 
+    /// No request has come over plain http.
+    static let secureOnly = ScenarioCheck { evidence in
+        evidence.entries.first { $0.isExchange && !$0.request.isSecure }.map {
+            "it sent a request without TLS: \(Secrets.masked(target: $0.request.targetText))"
+        }
+    }
+
     /// No finding of these rules of the conduct report.
     static func conduct(_ rules: ConductReport.Rule...) -> ScenarioCheck {
         ScenarioCheck { evidence in

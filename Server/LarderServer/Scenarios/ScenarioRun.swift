@@ -1,5 +1,6 @@
 import LarderBackend
 import LarderCoding
+import LarderTLS
 import Synchronization
 
 /// One run of a client in one scenario: a server of its own, with the scenario's world as `main`.
@@ -30,6 +31,8 @@ package final class ScenarioRun: Sendable {
     package let scenario: Scenario
     private let backend: MockBackend
     private let variables: [String: String]
+    /// The certificate of the authority that a client must trust; nil for a scenario without https.
+    private let authority: TemporaryFile?
     /// Why the step after the first report could not be done.
     private let stepError = Mutex<(any Error)?>(nil)
 
@@ -40,6 +43,7 @@ package final class ScenarioRun: Sendable {
         self.scenario = scenario
         var configuration = MockBackend.Configuration()
         configuration.seed = 1
+        configuration.certificates = scenario.isSecure ? .temporary : nil
         var size = WorldSize()
         size.people = 12
         size.posts = 60
@@ -50,11 +54,14 @@ package final class ScenarioRun: Sendable {
         backend = try MockBackend.start(.generated(size, picturesFrom: nil), configuration)
         let world = backend.main
         var variables = [
-            "LARDER_SCENARIO": scenario.name, "LARDER_TASK": scenario.task.rawValue, "LARDER_URL": world.url,
+            "LARDER_SCENARIO": scenario.name, "LARDER_TASK": scenario.task.rawValue,
+            "LARDER_URL": scenario.isSecure ? "https://localhost:\(backend.port)" : world.url,
             "LARDER_SERVER": backend.url, "LARDER_HANDLE": "ana", "LARDER_PASSWORD": "larder",
             "LARDER_TOKEN": DeveloperToken.text(for: "ana"), "LARDER_ROUNDS": String(scenario.rounds),
             "LARDER_REPORT": backend.url + "/_larder/oracles/converged",
         ]
+        authority = try backend.authorityPEM.map { pem throws(TLSError) in try TemporaryFile(pem) }
+        if let authority { variables["LARDER_CA"] = authority.path }
         try scenario.prepare(world, &variables)
         self.variables = variables
         guard let body = scenario.afterFirstReport else { return }

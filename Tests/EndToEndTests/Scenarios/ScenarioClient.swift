@@ -21,11 +21,13 @@ struct ScenarioClient: Sendable {
     init(_ run: ScenarioRun, directory: String) async throws {
         self.run = run
         variables = run.environment
-        var configuration = LarderClient.Configuration()
+        var transport = SocketTransport.Configuration()
+        if let authority = variables["LARDER_CA"] { transport.tls.roots = .only(file: authority) }
+        var configuration = LarderClient.Configuration(transport: SocketTransport(transport))
         configuration.services = .none
         configuration.followsLive = false
         client = try await LarderClient(
-            server: run.world.url,
+            server: variables["LARDER_URL"] ?? "",
             account: "scenario",
             directory: directory,
             configuration
