@@ -12,6 +12,7 @@ import platform
 import re
 import shutil
 import socket
+import ssl
 import statistics
 import subprocess
 import sys
@@ -291,13 +292,57 @@ def proxy():
             nginx.terminate()
 
 
+def tls():
+    """The feed page over https beside nginx, with the same certificate and cipher: on kept connections, and with a handshake for each."""
+    if not shutil.which("nginx") or not shutil.which("openssl"):
+        return print("skipped: tls (nginx or openssl is not installed)")
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chmod(scratch, 0o755)
+        certificate, key = f"{scratch}/certificate.pem", f"{scratch}/key.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                        "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", certificate],
+                       check=True, stderr=subprocess.DEVNULL)
+        with Server("--certificate", certificate, "--key", key) as server:
+            path = "/v1/feed?limit=20"
+            pathlib.Path(scratch, "page").write_bytes(server.get(path).read())
+            port = free_port()
+            pathlib.Path(scratch, "nginx.conf").write_text(
+                f"worker_processes 1; daemon off; pid {scratch}/pid; error_log /dev/null; events {{ worker_connections 1024; }}\n"
+                f"http {{ access_log off; tcp_nodelay on; keepalive_requests 1000000000; open_file_cache max=10;\n"
+                f"client_body_temp_path {scratch}; proxy_temp_path {scratch}; fastcgi_temp_path {scratch}; uwsgi_temp_path {scratch};\n"
+                f"scgi_temp_path {scratch}; server {{ listen 127.0.0.1:{port} ssl; ssl_protocols TLSv1.3; ssl_certificate {certificate};\n"
+                f"ssl_certificate_key {key}; root {scratch}; }} }}\n")
+            nginx = subprocess.Popen(pinned(0, "nginx", "-c", f"{scratch}/nginx.conf"), stderr=subprocess.DEVNULL)
+            time.sleep(0.5)
+            urls = {"nginx": f"https://127.0.0.1:{port}/page", "larder-server": f"https://127.0.0.1:{server.port}{path}"}
+            try:
+                ciphers = {name: cipher(url) for name, url in urls.items()}
+                assert len(set(ciphers.values())) == 1, ciphers
+                print(f"{ciphers['nginx']}, a certificate with a key on P-256")
+                for label, flags in [("https, kept", ()), ("https, new connections", ("-H", "Connection: close"))]:
+                    contend({f"{label}, {name}": lambda url=url, flags=flags: wrk(url, *flags) for name, url in urls.items()},
+                            against=f"{label}, nginx")
+                contend({"http, kept, larder-server": lambda: wrk(server.url + path)})
+            finally:
+                nginx.terminate()
+
+
+def cipher(url):
+    """What a client negotiates that trusts everybody."""
+    trust = ssl.create_default_context()
+    trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+    with socket.create_connection(("127.0.0.1", int(re.search(r":(\d+)/", url).group(1)))) as plain:
+        with trust.wrap_socket(plain) as connection:
+            return connection.cipher()[0]
+
+
 def main():
     if not shutil.which("wrk"):
         sys.exit("The benchmarks need wrk: apt-get install wrk (and nginx-light and gcc for the comparison).")
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout.strip()
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
     print(f"{cpu}, {os.cpu_count()} cores, Linux {platform.release()}, release build of {commit}; {RUNS} runs of {SECONDS} s, 64 connections")
-    scenarios = {"pages": pages, "anew": anew, "control": control, "worlds": worlds, "transfers": transfers, "starts": starts, "sockets": sockets, "proxy": proxy}
+    scenarios = {"pages": pages, "anew": anew, "control": control, "worlds": worlds, "transfers": transfers, "starts": starts, "sockets": sockets, "proxy": proxy, "tls": tls}
     for name in sys.argv[1:] or [name for name in scenarios if name != "anew"]:
         scenarios[name]()
     (ROOT / ".build/bench.json").write_text(json.dumps({"commit": commit, "cpu": cpu, "results": results}, indent=1))
