@@ -14,11 +14,11 @@ import base64, json, os, re, shutil, socket, struct, subprocess, sys, tempfile, 
 class Chromium:
     """A page of a headless Chromium, over the DevTools protocol."""
 
-    def __init__(self, program, directory):
+    def __init__(self, program, directory, options=()):
         self.process = subprocess.Popen(
             [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
              "--disable-dev-shm-usage", "--disable-background-networking", "--remote-debugging-port=0",
-             "--user-data-dir=" + directory, "about:blank"],
+             "--user-data-dir=" + directory, *options, "about:blank"],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         line = ""
         while "DevTools listening on" not in line:
