@@ -8,6 +8,11 @@ extension Backend {
     ///   - path: a path, or a pattern of `larder-server`'s faults with `*` as a segment. Of a pattern, only the collection is
     ///     checked.
     package func reasonNotServed(_ method: Method?, _ path: String, in world: World) -> String? {
+        // A fault's pattern may match what any route serves.
+        let candidates = customRoutes.candidates(Array(path.utf8)[...])
+        if method.map({ method in candidates.contains { $0.route.accepts(method) } }) ?? !candidates.isEmpty {
+            return nil
+        }
         let isPattern = path.utf8.contains(UInt8(ascii: "*"))
         if world.hasCollections, let name = path.split(separator: "/").first.map({ String($0) }),
             name != "openapi.json",
@@ -18,10 +23,17 @@ extension Backend {
         }
         guard !isPattern else { return nil }
         switch router(of: world).match(method ?? .get, path: Array(path.utf8)[...]) {
-        case .route: return nil
+        case .route(let route, _):
+            // The same path is that of a list or of one document.
+            guard route.template.description == "/{collection}", route.method == .put || route.method == .patch,
+                (try? world.read { try $0.documents.isSingular(String(path.dropFirst())) }) == false
+            else { return nil }
+            return "\(path) takes GET, POST, not \(route.method.rawValue)."
         case .otherMethods(let others):
             guard let method, method != .head, method != .options else { return nil }
             return "\(path) takes \(others.map { $0.rawValue }.joined(separator: ", ")), not \(method.rawValue)."
+        case .none where !servesDemo && !world.hasCollections && path != "/healthz":
+            return customRoutes.reasonMissing(method ?? .get, path)
         case .none: return path.hasPrefix("/v1/") ? "The API has nothing at \(path)." : nil
         }
     }

@@ -5,12 +5,19 @@ import LarderTime
 
 /// Answers HTTP requests from the state of a world.
 ///
-/// It holds only its routes. Safe from any thread.
+/// It holds only its routes: those of the demo API or of collections, and custom ones, which are asked first. Safe from any thread.
 package struct Backend: Sendable {
     private let router = Router(APIRoutes.all)
     private let collectionRouter = Router(CollectionEndpoints.routes)
 
-    package init() {}
+    package let customRoutes: CustomRoutes
+    /// Whether a world without collections has the demo API.
+    let servesDemo: Bool
+
+    package init(customRoutes: CustomRoutes = CustomRoutes(), servesDemo: Bool = true) {
+        self.customRoutes = customRoutes
+        self.servesDemo = servesDemo
+    }
 
     // MARK: Requests
 
@@ -33,10 +40,11 @@ package struct Backend: Sendable {
                 return rejection
             }
         }
+        let candidates = customRoutes.candidates(request.path)
         let trace = CallTrace()
         var result: Reply
         do {
-            switch try answer(request, exchange, world, conditions, trace) {
+            switch try answer(request, exchange, world, conditions, trace, candidates) {
             case .representation(let representation): result = reply(representation, request, world).adding(extra)
             case .reply(let reply): result = reply.adding(extra)
             case .later: return nil
@@ -45,7 +53,9 @@ package struct Backend: Sendable {
         result.note.owner = world
         result.note.subject = trace.viewer
         result.note.effect = trace.commit
-        return result
+        guard let sequel = trace.sequel else { return result }
+        sequel.follow(exchange, world, customRoutes).complete(result)
+        return nil
     }
 
     private func answer(
@@ -53,12 +63,40 @@ package struct Backend: Sendable {
         _ exchange: Exchange,
         _ world: World,
         _ conditions: Conditions,
-        _ trace: CallTrace
+        _ trace: CallTrace,
+        _ candidates: [CustomRoutes.Candidate]
     ) throws(Problem) -> Answer {
-        switch router(of: world).match(request.method, path: request.path) {
+        if !candidates.isEmpty {
+            guard let query = QueryString(parsing: Array(request.query ?? [])) else { throw Self.invalidQuery }
+            // Credentials are those of the user's own API.
+            let call = Call(
+                request: request,
+                exchange: exchange,
+                world: world,
+                parameters: [],
+                session: nil,
+                query: query,
+                conditions: conditions,
+                trace: trace
+            )
+            if let answer = try call.answer(candidates) { return answer }
+        }
+        var match = router(of: world).match(request.method, path: request.path)
+        let methods = candidates.methods
+        switch match {
+        case .route: break
+        case .otherMethods(let others): match = .otherMethods(others + methods.filter { !others.contains($0) })
+        case .none: if !methods.isEmpty { match = .otherMethods(methods) }
+        }
+        switch match {
         case .route(let route, let parameters):
             return try answer(request, exchange, world, conditions, trace, route, parameters)
         case .otherMethods(let methods):
+            if candidates.contains(where: { $0.route.accepts(request.method) }) {
+                throw ProblemType.notFound(
+                    "No route for \(request.method) \(request.pathText.prefix(200)) has conditions that this request meets."
+                )
+            }
             let allowed = CrossOrigin.allowed(methods)
             if request.method == .options { return .reply(CrossOrigin.preflight(allowed, to: request)) }
             throw ProblemType.methodNotAllowed(
@@ -66,7 +104,10 @@ package struct Backend: Sendable {
                 fields: [.allow: allowed]
             )
         case .none:
-            if let document = try DocumentationEndpoints.answer(request) { return document }
+            if let document = try DocumentationEndpoints.answer(request, describesDemo: servesDemo) { return document }
+            if !servesDemo, !world.hasCollections {
+                throw ProblemType.notFound(customRoutes.reasonMissing(request.method, request.pathText))
+            }
             throw ProblemType.notFound("There is no resource at \(String(request.pathText.prefix(200))).")
         }
     }
@@ -97,9 +138,7 @@ package struct Backend: Sendable {
         if isCached, let known = world.cache.find(key(request, viewer: trace.viewer), stamp: stamp) {
             return .representation(known)
         }
-        guard let query = QueryString(parsing: Array(request.query ?? [])) else {
-            throw ProblemType.invalidParameter("The query is not valid percent-encoded UTF-8.")
-        }
+        guard let query = QueryString(parsing: Array(request.query ?? [])) else { throw Self.invalidQuery }
         var call = Call(
             request: request,
             exchange: exchange,
@@ -122,12 +161,21 @@ package struct Backend: Sendable {
         return answer
     }
 
-    /// Whether a route accepts the method on the path.
-    package func serves(_ method: Method, _ path: ArraySlice<UInt8>, in world: World) -> Bool {
-        if case .route = router(of: world).match(method, path: path) { true } else { false }
+    private static var invalidQuery: Problem {
+        ProblemType.invalidParameter("The query is not valid percent-encoded UTF-8.")
     }
 
-    func router(of world: World) -> Router { world.hasCollections ? collectionRouter : router }
+    /// Whether a route accepts the method on the path.
+    package func serves(_ method: Method, _ path: ArraySlice<UInt8>, in world: World) -> Bool {
+        if customRoutes.candidates(path).contains(where: { $0.route.accepts(method) }) { return true }
+        return if case .route = router(of: world).match(method, path: path) { true } else { false }
+    }
+
+    func router(of world: World) -> Router {
+        world.hasCollections ? collectionRouter : servesDemo ? router : Self.noRoutes
+    }
+
+    private static let noRoutes = Router([])
 
     private func key(_ request: Request, viewer: Int64) -> ResponseCache.Key {
         request.withTarget { ResponseCache.Key(viewer: viewer, target: $0) }

@@ -38,6 +38,12 @@ public final class MockBackend: Sendable {
         public var snapshotsDirectory: String?
         /// The required token of the control plane; nil if access from this machine suffices.
         public var controlToken: String?
+        /// A file of custom routes, or a directory of such files; nil for none. With `WorldSource.empty` there is no demo API beside them.
+        public var routes: String?
+        /// Whether changes of routes, collections and fault scripts are loaded when their files change.
+        public var watchesFiles = false
+        /// Told what was loaded again, and what is wrong with a file.
+        package var announce: (@Sendable (String) -> Void)?
         /// Origins of other pages that may use the control plane, such as `http://localhost:3000`.
         public var controlOrigins: Set<String> = []
         /// Whether the control plane is reachable over HTTP.
@@ -128,7 +134,12 @@ public final class MockBackend: Sendable {
         )
         let certificates = try configuration.certificates.map { choice throws(TLSError) in try CertificateSource(choice)
         }
+        let customRoutes = CustomRoutes()
+        var servesDemo = true
+        if configuration.routes != nil, case .empty = source { servesDemo = false }
         let plane = ControlPlane(
+            backend: Backend(customRoutes: customRoutes, servesDemo: servesDemo),
+            files: SourceFiles(wall: configuration.server.wall, announce: configuration.announce),
             worlds: worlds,
             controlGuard: controlGuard,
             log: configuration.log,
@@ -142,7 +153,12 @@ public final class MockBackend: Sendable {
         if let certificates {
             serverConfiguration.tls = { peer throws(TLSError) in try plane.beginTLS(certificates, with: peer) }
         }
-        let server = try HTTPServer(serverConfiguration, handler: plane)
+        try plane.load(source, configuration)
+        let server: HTTPServer
+        do { server = try HTTPServer(serverConfiguration, handler: plane) } catch {
+            plane.files.stop()
+            throw error
+        }
         plane.attach(server)
         return MockBackend(plane, server, claim, certificates)
     }
@@ -167,6 +183,7 @@ public final class MockBackend: Sendable {
     public func stop(grace: Duration = .zero) async {
         // Otherwise long polls would delay the stop until the end of the grace period.
         for world in plane.worlds.all { world.live.stopWaiting() }
+        plane.files.stop()
         await server.stop(grace: grace)
         plane.detach()
         claim?.release()
@@ -182,6 +199,16 @@ public final class MockBackend: Sendable {
 
     /// The user's own collections in `main`, by name; empty for the demo backend.
     package var collections: [String] { plane.worlds.main.collections }
+
+    /// Starts a script of faults in `main`, and again when its file changes.
+    ///
+    /// - Returns: warnings about steps that have no effect.
+    package func run(scriptAt path: String, reading: @escaping @Sendable () throws -> [UInt8]) throws -> [String] {
+        try plane.files.add(.faults(path, plane, read: reading))
+    }
+
+    /// The names of the custom routes, such as `GET /users/{id}`.
+    package var routes: [String] { plane.backend.customRoutes.all.map(\.name) }
 
     // MARK: Worlds
 

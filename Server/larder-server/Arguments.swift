@@ -12,6 +12,8 @@ struct Arguments {
         case version
         /// Writes an example of collections into a directory.
         case initialize(directory: String)
+        /// Makes routes from an OpenAPI description or an HTTP archive.
+        case importRoutes(file: String)
         case control(ControlCommand)
         case scenarios(ScenarioCommand)
         case certificate(CertificateCommand)
@@ -25,6 +27,8 @@ struct Arguments {
     var fixtures: String?
     /// A directory of the user's own collections.
     var data: String?
+    /// A file or a directory of custom routes.
+    var routes: String?
     var worldSize: WorldSize?
     var loops = 1
     /// Whether https is served with certificates of the development authority.
@@ -83,6 +87,15 @@ struct Arguments {
             action = .initialize(directory: words[1])
             return
         }
+        if words.first == "routes" {
+            guard words.count == 3, words[1] == "from", !words[2].hasPrefix("-") || words[2] == "-" else {
+                throw UsageError(
+                    message: "usage: larder-server routes from openapi.json|recording.har > api/routes.json"
+                )
+            }
+            action = .importRoutes(file: words[2])
+            return
+        }
         if words.first == "certificate", !words.contains("--help") {
             action = .certificate(try CertificateCommand(Array(words.dropFirst())))
             return
@@ -111,6 +124,7 @@ struct Arguments {
             case "--port": port = try FlagParser.number(name, inline, &rest, 0...65_535)
             case "--database": database = try FlagParser.value(name, inline, &rest)
             case "--data": data = try FlagParser.value(name, inline, &rest)
+            case "--routes": routes = try FlagParser.value(name, inline, &rest)
             case "--fixtures": fixtures = try FlagParser.value(name, inline, &rest)
             case "--seed":
                 let text = try FlagParser.value(name, inline, &rest)
@@ -231,7 +245,8 @@ struct Arguments {
             throw UsageError(message: "usage: larder-server proxy --to URL | --play RECORDING [options]")
         }
         let dataFlags: [(String, Bool)] = [
-            ("--data", data != nil), ("--database", database != nil), ("--fixtures", fixtures != nil),
+            ("--data", data != nil), ("--routes", routes != nil), ("--database", database != nil),
+            ("--fixtures", fixtures != nil),
             ("--seed and sizes", worldSize != nil),
             ("--rate-limit", rateLimit != nil), ("--token-ttl", tokenTTL != nil),
             ("--tombstone-retention", tombstoneRetention != nil), ("--snapshots", snapshots != nil),

@@ -20,6 +20,22 @@ enum Greeting {
                 """
         }
         let collections = backend.collections
+        let routes = backend.routes
+        if !routes.isEmpty, collections.isEmpty, arguments.fixtures == nil, arguments.worldSize == nil {
+            let dashboard = arguments.hasControl ? "Dashboard: \(url)/_larder/   " : ""
+            let first = routes.first { $0.hasPrefix("GET ") && !$0.contains("{") && !$0.contains("*") }
+            return """
+                Larder serves \(url)\(secure)
+
+                Routes: \(routes.prefix(20).joined(separator: ", "))\(routes.count > 20 ? ", …" : "")
+
+                Try:
+                  curl -i '\(url)\(first?.dropFirst(4) ?? "/")'
+                  larder-server journal --server \(url)
+
+                \(dashboard)Stop: Ctrl-C
+                """
+        }
         if let first = collections.first {
             let dashboard = arguments.hasControl ? "\nDashboard: \(url)/_larder/" : ""
             return """

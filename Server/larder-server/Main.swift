@@ -19,6 +19,9 @@ enum Main {
             case .version: Terminal.print(Help.versionLine)
             case .check: try check(arguments)
             case .initialize(let directory): try CollectionExample.write(to: directory)
+            case .importRoutes(let file):
+                let routes = try RouteImport.routes(from: try TextFile.bytes(file), named: file)
+                Terminal.print(String(decoding: routes.dropLast(), as: UTF8.self))
             case .checkHealth(let url): try HealthCheck.run(url)
             case .serve: try await serve(arguments)
             case .control(let command): try await command.run()
@@ -28,6 +31,8 @@ enum Main {
         } catch let error as UsageError {
             Terminal.fail(error.message, code: 2)
         } catch let error as CollectionError {
+            Terminal.fail(error.description, code: 2)
+        } catch let error as RouteError {
             Terminal.fail(error.description, code: 2)
         } catch let error as FixtureError {
             Terminal.fail(error.description, code: 2)
@@ -57,7 +62,7 @@ enum Main {
         let backend = try DatabaseFile.naming(arguments.database) {
             try MockBackend.start(source(arguments), configuration)
         }
-        try prepare(backend.main, arguments)
+        try prepare(backend, arguments)
         if !arguments.isQuiet { Terminal.print(Greeting.text(backend, arguments)) }
         await signals.wait()
         await backend.stop(grace: .seconds(5))
@@ -71,7 +76,8 @@ enum Main {
     }
 
     /// Sets the clock and the faults from the command line.
-    private static func prepare(_ world: MockWorld, _ arguments: Arguments) throws {
+    private static func prepare(_ backend: MockBackend, _ arguments: Arguments) throws {
+        let world = backend.main
         func time(_ text: String?) throws -> WallTime? {
             guard let text else { return nil }
             guard let time = WallTime(rfc3339: text) else {
@@ -90,15 +96,8 @@ enum Main {
         }
         if let journey = arguments.profile.flatMap({ Journey(rawValue: $0) }) { try world.set(journey) }
         if let path = arguments.script {
-            do {
-                for warning in try world.run(try FaultScript(json: try TextFile.bytes(path))) {
-                    Terminal.warn("\(path): \(warning)")
-                }
-            } catch let problem as Problem {
-                let errors = problem.errors.map { "\($0.pointer) \($0.detail)" }.joined(separator: "; ")
-                throw UsageError(message: "\(path): \(errors.isEmpty ? problem.detail ?? problem.title : errors)")
-            } catch let error as JSONError {
-                throw UsageError(message: "\(path): \(error)")
+            for warning in try backend.run(scriptAt: path, reading: { try TextFile.bytes(path) }) {
+                Terminal.warn("\(path): \(warning)")
             }
         }
     }
@@ -114,6 +113,7 @@ enum Main {
         if arguments.upstream != nil || arguments.recording != nil { return .empty }
         if let directory = arguments.data { return .collections(directory: directory) }
         let found = arguments.fixtures ?? FixtureDirectory.find()
+        if arguments.routes != nil, arguments.fixtures == nil, arguments.worldSize == nil { return .empty }
         if arguments.worldSize == nil, let found { return .fixtures(directory: found) }
         if arguments.worldSize == nil {
             Terminal.warn(
@@ -142,6 +142,9 @@ enum Main {
         if !arguments.usesResponseCache { configuration.settings.responseCacheBytesMaximum = 0 }
         configuration.settings.rateLimit = arguments.rateLimit
         configuration.seed = arguments.worldSeed
+        configuration.routes = arguments.routes
+        configuration.watchesFiles = arguments.routes != nil || arguments.data != nil || arguments.script != nil
+        configuration.announce = { Terminal.warn($0) }
         configuration.controlToken = arguments.controlToken
         configuration.controlOrigins = arguments.controlOrigins
         configuration.hasControl = arguments.hasControl

@@ -17,9 +17,7 @@ private final class Tunneller: ExchangeHandler {
 
         func received(_ event: UpstreamEvent) {
             guard case .head = event, let task else { return }
-            var head = ReplyHead(.switchingProtocols)
-            head.append("Connection", "Upgrade")
-            head.append("Upgrade", "x")
+            let head = Array("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n".utf8)
             exchange.complete(Reply(.tunnel(head: head, TunnelEnd(task))))
         }
     }

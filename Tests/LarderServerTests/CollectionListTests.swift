@@ -168,33 +168,7 @@ struct CollectionListTests {
         }
     }
 
-    // MARK: Cost and bounds
-
-    /// How many documents were decoded by `body`.
-    private func decoded(_ shop: Shop, _ body: () async throws -> Void) async throws -> Int {
-        let world = shop.backend.main.world
-        let before = try world.read { $0.lists.decodedCount }
-        try await body()
-        return try world.read { $0.lists.decodedCount } - before
-    }
-
-    @Test func `the cost of a page follows the page, also after writes`() async throws {
-        let list = (1...2_000).map { #"{"id":\#($0),"x":\#($0 * 7_919 % 2_000),"even":\#($0 % 2 == 0)}"# }
-        let shop = try Shop(["items.json": "[\(list.joined(separator: ","))]"])
-        let target = "/items?even=true&_sort=-x"
-        #expect(try await decoded(shop) { _ = try await shop.ids(target + "&limit=5") } <= 2_001)
-        #expect(try await decoded(shop) { _ = try await shop.ids(target + "&_page=90&_limit=10") } == 0)
-        let link = try #require(try await shop.ask("GET", target + "&limit=5").field("Link"))
-        let next = "/items" + link.dropFirst().prefix { $0 != ">" }
-        var found: [Int64] = []
-        let cost = try await decoded(shop) { found = try await shop.ids(next) }
-        #expect(cost <= 12 && found.count == 5, "\(cost)")
-        _ = try await shop.ask("PATCH", "/items/700", #"{"x":-1}"#)
-        _ = try await shop.ask("DELETE", "/items/800")
-        _ = try await shop.ask("POST", "/items", #"{"x":5000,"even":true}"#)
-        let costAfterWrites = try await decoded(shop) { found = try await shop.ids(target + "&_limit=1") }
-        #expect(costAfterWrites <= 30 && found == [2_001], "\(costAfterWrites)")
-    }
+    // MARK: Other states
 
     @Test func `a lagging replica and a reset do not use a list of another state`() async throws {
         let shop = try Shop()
@@ -209,22 +183,5 @@ struct CollectionListTests {
         #expect(try await shop.ids(target) == [2, 1])
         _ = try await shop.ask("POST", "/_larder/worlds/main/reset")
         #expect(try await shop.ids(target) == [7, 4, 2, 1])
-    }
-
-    @Test func `lists are bounded, and the least recently used one goes first`() {
-        let lists = DocumentLists()
-        func key(_ number: Int) -> DocumentLists.Key { .init(collection: "a", parameters: ["x", "\(number)"]) }
-        let long = DocumentLists.List(
-            position: 1,
-            entries: Array(repeating: .init(number: 1, place: 1), count: DocumentLists.entriesMaximum / 2)
-        )
-        for number in 0...DocumentLists.listsMaximum {
-            lists.keep(DocumentLists.List(position: 1, entries: []), for: key(number))
-        }
-        #expect(lists.take(key(0)) == nil && lists.take(key(1)) != nil)
-        lists.keep(long, for: key(100))
-        lists.keep(long, for: key(101))
-        lists.keep(DocumentLists.List(position: 1, entries: [.init(number: 1, place: 1)]), for: key(102))
-        #expect(lists.take(key(100)) == nil && lists.take(key(101)) != nil && lists.take(key(102)) != nil)
     }
 }

@@ -208,7 +208,7 @@ struct CollectionTests {
     @Test(
         arguments: [
             (["a.json": "[1"], "a.json: is not JSON"),
-            (["a.json": "{}"], "a.json: must be an array of objects, such as [{\"id\": 1}]"),
+            (["a.json": "3"], "a.json: must be an array of objects, such as [{\"id\": 1}]"),
             (["a.json": #"[{"id":1},2]"#], "a.json[1]: must be an object"),
             (["a.json": "[{}]"], "a.json[0].id: is missing; add"),
             (

@@ -61,8 +61,9 @@ package struct BodyReader {
     /// Reports every member that was not read.
     package func finish() {
         for member in object.members where !read.contains(member.name) {
-            let known = read.sorted().joined(separator: ", ")
-            fail(member.name, "is unknown; known members are \(known)")
+            let known = read.sorted()
+            let nearest = NearestName.similar(to: member.name, in: known).first.map { "did you mean `\($0)`? " } ?? ""
+            fail(member.name, "is unknown; \(nearest)known members are \(known.joined(separator: ", "))")
         }
     }
 

@@ -3,11 +3,13 @@ import LarderEngine
 import LarderHTTP
 import LarderTime
 
-/// Results of a request that the reply path needs: its commit and its batch. Confined to the loop of the request.
+/// Results of a request that the reply path needs: its commit, and what follows the reply. Confined to the loop of the request.
 final class CallTrace {
     var viewer: Int64 = 0
     /// The number of the commit that the request made; 0 for none.
     var commit: Int64 = 0
+    /// What a custom route does with the reply and after it.
+    var sequel: ReplySequel?
 }
 
 /// One request to one world, as an operation sees it.

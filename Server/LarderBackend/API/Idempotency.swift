@@ -17,6 +17,8 @@ package enum Idempotency {
         case existing([UInt8])
         /// The domain rejected the operation before it changed anything.
         case rejected(Problem)
+        /// Another reply, with complete field lines.
+        case reply(Int, fields: [UInt8], body: [UInt8])
     }
 
     static func run(
@@ -149,6 +151,7 @@ package enum Idempotency {
         case .rejected(let problem):
             (status, body) = (problem.status.code, problem.encoded())
             fields.append("Content-Type: application/problem+json\r\n")
+        case .reply(let code, let lines, let content): (status, fields, body) = (code, lines, content)
         }
         return StoredReply(fingerprint: fingerprint, status: status, fields: fields, body: body)
     }

@@ -8,9 +8,10 @@ enum CollectionDescription {
     static func representation(_ store: Store) throws -> Representation {
         var (paths, schemas) = (JSONObject(), JSONObject())
         for name in try store.documents.collections() {
-            paths["/\(name)"] = listPath(name)
-            paths["/\(name)/{id}"] = documentPath(name)
-            let documents = try store.documents.slice(name, from: 0, limit: samples).map {
+            let isSingular = try store.documents.isSingular(name)
+            paths["/\(name)"] = isSingular ? singularPath(name) : listPath(name)
+            if !isSingular { paths["/\(name)/{id}"] = documentPath(name) }
+            let documents = try store.documents.documents(name, limit: samples).map {
                 try JSONParser.parse($0.json)
             }
             schemas[name] = schema(documents)
@@ -39,11 +40,19 @@ enum CollectionDescription {
     private static func listPath(_ name: String) -> JSONValue {
         let array = object(["type": .string("array"), "items": reference(name)])
         let parameters =
-            ["_page", "_limit", "_start", "limit"].map { query($0, "integer") }
-            + ["_sort", "_order", "q", "cursor"].map { query($0, "string") }
+            ["_page", "_limit", "_per_page", "_start", "_end", "limit"].map { query($0, "integer") }
+            + ["_sort", "_order", "_embed", "_where", "q", "cursor"].map { query($0, "string") }
         return object([
             "get": operation("A list of \(name); fields are filters", "200", array, parameters: parameters),
             "post": operation("Creates one of \(name)", "201", reference(name), body: reference(name)),
+        ])
+    }
+
+    private static func singularPath(_ name: String) -> JSONValue {
+        object([
+            "get": operation("The \(name)", "200", reference(name)),
+            "put": operation("Replaces it", "200", reference(name), body: reference(name)),
+            "patch": operation("Changes it with a merge patch", "200", reference(name), body: reference(name)),
         ])
     }
 

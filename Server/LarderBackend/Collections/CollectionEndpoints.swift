@@ -12,10 +12,14 @@ enum CollectionEndpoints {
         Route(.get, "/live", .ignored, live),
         Route(.get, "/{collection}", .ignored, list),
         Route(.post, "/{collection}", .ignored, create),
+        Route(.put, "/{collection}", .ignored, replace),
+        Route(.patch, "/{collection}", .ignored, patch),
         Route(.get, "/{collection}/{id}", .ignored, read),
         Route(.put, "/{collection}/{id}", .ignored, replace),
         Route(.patch, "/{collection}/{id}", .ignored, patch),
         Route(.delete, "/{collection}/{id}", .ignored, delete),
+        Route(.get, "/{collection}/{id}/{children}", .ignored, children),
+        Route(.post, "/{collection}/{id}/{children}", .ignored, createChild),
     ]
 
     private static func description(_ call: inout Call) throws(Problem) -> Answer {
@@ -57,6 +61,9 @@ enum CollectionEndpoints {
         return .representation(
             try call.read { store in
                 guard try store.documents.isNumbered(name) != nil else { throw missing(name, current.world) }
+                if try store.documents.isSingular(name) {
+                    return representation(of: try existing(current, in: store), current)
+                }
                 let page = try CollectionPage(try CollectionQuery(current, of: name), in: store)
                 return Representation(
                     body: page.body,
@@ -71,8 +78,49 @@ enum CollectionEndpoints {
     private static func read(_ call: inout Call) throws(Problem) -> Answer {
         let current = call
         return .representation(
-            try call.read { store in representation(of: try existing(current, in: store), current) }
+            try call.read { store in
+                var row = try existing(current, in: store)
+                if let names = current.query.first("_embed") {
+                    let names = names.split(separator: ",").map { String($0) }
+                    let document = try JSONParser.parse(row.json)
+                    row.json = DocumentJSON.encode(
+                        try CollectionRelations.embedding(names, in: document, of: current.parameters[0], store)
+                    )
+                }
+                return representation(of: row, current)
+            }
         )
+    }
+
+    /// `GET /posts/1/comments`: the comments whose `postId` is 1.
+    private static func children(_ call: inout Call) throws(Problem) -> Answer {
+        let current = call
+        return .representation(
+            try call.read { store in
+                let (parent, name) = (current.parameters[0], current.parameters[2])
+                _ = try existing(current, in: store)
+                guard try store.documents.isNumbered(name) != nil else { throw missing(name, current.world) }
+                let key = CollectionRelations.foreignKey(parent)
+                let query = try CollectionQuery(current, of: name, where: key, is: current.parameters[1])
+                let page = try CollectionPage(query, in: store)
+                return Representation(
+                    body: page.body,
+                    cacheControl: CachePolicy.revalidate,
+                    vary: "Origin",
+                    lines: page.lines
+                )
+            }
+        )
+    }
+
+    /// `POST /posts/1/comments`: a comment with `postId` 1.
+    private static func createChild(_ call: inout Call) throws(Problem) -> Answer {
+        let current = call
+        let id = try call.read { store in
+            try JSONParser.parse(try existing(current, in: store).json)["id"] ?? .null
+        }
+        let key = CollectionRelations.foreignKey(call.parameters[0])
+        return try create(call, in: call.parameters[2], with: JSONObject.Member(name: key, value: id))
     }
 
     private static func representation(of row: DocumentRow, _ call: Call) -> Representation {
@@ -86,8 +134,14 @@ enum CollectionEndpoints {
 
     /// The document of the path.
     private static func existing(_ call: Call, in store: Store) throws -> DocumentRow {
-        let (name, id) = (call.parameters[0], call.parameters[1])
+        let (name, id) = (call.parameters[0], call.parameters.count > 1 ? call.parameters[1] : "")
         guard try store.documents.isNumbered(name) != nil else { throw missing(name, call.world) }
+        if id.isEmpty, try !store.documents.isSingular(name) {
+            throw ProblemType.methodNotAllowed(
+                "/\(name) is a list. PUT and PATCH take one of its documents, such as /\(name)/1.",
+                fields: [.allow: "GET, HEAD, OPTIONS, POST"]
+            )
+        }
         guard let row = try store.documents.find(name, id) else {
             throw ProblemType.notFound(
                 "/\(name) has no document \(id.prefix(DocumentID.lengthMaximum)). GET /\(name) lists all."
@@ -103,10 +157,25 @@ enum CollectionEndpoints {
     // MARK: Writing
 
     private static func create(_ call: inout Call) throws(Problem) -> Answer {
-        let name = call.parameters[0]
+        try create(call, in: call.parameters[0])
+    }
+
+    private static func create(
+        _ call: Call,
+        in name: String,
+        with member: JSONObject.Member? = nil
+    ) throws(Problem) -> Answer {
         let seed = call.world.seed
         guard call.world.collections.contains(name) else { throw missing(name, call.world) }
-        let body = try call.jsonObject()
+        if try call.read({ try $0.documents.isSingular(name) }) {
+            throw ProblemType.methodNotAllowed(
+                "/\(name) is one document. Replace it with PUT or change it with PATCH.",
+                fields: [.allow: "GET, HEAD, OPTIONS, PATCH, PUT"]
+            )
+        }
+        var body = try call.jsonObject()
+        if let member { body[member.name] = member.value }
+        let content = body
         var given: DocumentID?
         if let value = body["id"] {
             given = DocumentID(value)
@@ -115,7 +184,7 @@ enum CollectionEndpoints {
         let wanted = given
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
             let id: DocumentID
-            var document = body
+            var document = content
             if let wanted {
                 guard try store.documents.find(name, wanted.text) == nil else {
                     throw ProblemType.documentExists(
@@ -125,7 +194,7 @@ enum CollectionEndpoints {
                 id = wanted
             } else {
                 id = try newID(name, seed, in: store)
-                document = JSONObject([JSONObject.Member(name: "id", value: id.json)] + body.members)
+                document = JSONObject([JSONObject.Member(name: "id", value: id.json)] + content.members)
             }
             let row = try store.documents.add(id, DocumentJSON.encode(.object(document)), to: name, at: commit.now)
             try commit.record(.document, row.number, audience: .everyone, version: row.version, in: store)

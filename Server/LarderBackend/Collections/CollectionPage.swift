@@ -3,48 +3,55 @@ import LarderHTTP
 
 /// One page of a list: its documents, and the field lines that lead to the other pages.
 struct CollectionPage {
-    private var items: [[UInt8]] = []
     private(set) var lines: [UInt8] = []
+    private(set) var body: [UInt8] = []
 
     init(_ query: CollectionQuery, in store: Store) throws {
-        let documents = store.documents
+        let list = try CollectionList(query, in: store)
+        let total = list.items.count
+        let items: ArraySlice<CollectionList.Item>
+        var envelope: (page: Int, size: Int)?
         switch query.page {
         case .offset(let start, let limit):
-            let total: Int
-            if query.isWhole {
-                total = try documents.count(query.collection)
-                items = try documents.slice(query.collection, from: start, limit: limit).map(\.json)
-            } else {
-                let list = try CollectionList(query, in: store)
-                total = list.count
-                items = try list.documents(from: start, limit: limit).map(\.json)
-            }
+            items = list.items.dropFirst(start).prefix(limit)
             lines.append("X-Total-Count: ")
             lines.append(decimal: Int64(total))
             lines.append("\r\n")
-            if query.isPaged || total > limit { appendLinks(query, start: start, limit: limit, total: total) }
+            if query.hasEnvelope {
+                envelope = (start / limit + 1, limit)
+            } else if query.isPaged || total > limit {
+                appendLinks(query, start: start, limit: limit, total: total)
+            }
         case .cursor(let cursor, let limit):
-            let list = query.isWhole ? nil : try CollectionList(query, in: store)
-            // One more than the page, to see whether there is a next one.
-            let rows =
-                if let list {
-                    try list.documents(from: try cursor.map { try list.index(after: $0) } ?? 0, limit: limit + 1)
-                } else { try documents.documents(query.collection, after: cursor?.place ?? 0, limit: limit + 1) }
-            items = rows.prefix(limit).map(\.json)
-            if rows.count > limit, let last = rows.prefix(limit).last {
-                let keys = try list?.keys(of: last) ?? []
-                let next = CollectionCursor(keys: keys, place: last.place).text(digest: query.digest)
+            let rest = list.items.dropFirst(cursor.map { list.index(after: $0) } ?? 0)
+            items = rest.prefix(limit)
+            if rest.count > limit, let last = items.last {
+                let next = CollectionCursor(keys: last.keys, place: last.row.place).text(digest: query.digest)
                 appendLinks([("next", Self.target(query, [("cursor", next), ("limit", String(limit))]))])
             }
         }
+        body.append("[")
+        body.append(
+            items: try items.map { item in
+                guard !query.embedded.isEmpty else { return item.row.json }
+                let document = try JSONParser.parse(item.row.json)
+                return DocumentJSON.encode(
+                    try CollectionRelations.embedding(query.embedded, in: document, of: query.collection, store)
+                )
+            }
+        )
+        body.append("]")
+        if let envelope { wrap(page: envelope.page, of: max(1, (total + envelope.size - 1) / envelope.size), total) }
     }
 
-    var body: [UInt8] {
-        var body: [UInt8] = []
-        body.append("[")
-        body.append(items: items)
-        body.append("]")
-        return body
+    /// The page as json-server has it for `_per_page`.
+    private mutating func wrap(page: Int, of pages: Int, _ total: Int) {
+        let members: [(String, Int?)] = [
+            ("first", 1), ("prev", page > 1 ? min(page - 1, pages) : nil), ("next", page < pages ? page + 1 : nil),
+            ("last", pages), ("pages", pages), ("items", total),
+        ]
+        let numbers = members.map { "\"\($0)\":\($1.map { String($0) } ?? "null")" }.joined(separator: ",")
+        body = Array("{\(numbers),\"data\":".utf8) + body + Array("}".utf8)
     }
 
     // MARK: Links

@@ -10,10 +10,20 @@ struct CollectionQuery: Sendable {
         /// Equal to one of the texts.
         case equal([String])
         case unequal([String])
-        case atLeast(String)
-        case atMost(String)
-        /// Contains the text, which is lowercase.
-        case like(String)
+        /// Compared with the text; negative, 0 or positive.
+        case order(String, @Sendable (Int) -> Bool)
+        /// A text that has the lowercase text somewhere, at its beginning, or at its end.
+        case contains(String)
+        case starts(String)
+        case ends(String)
+    }
+
+    /// A condition of `_where`.
+    indirect enum Condition: Sendable {
+        case all([Condition])
+        case any([Condition])
+        case not(Condition)
+        case test(Filter)
     }
 
     struct Filter: Sendable {
@@ -34,6 +44,11 @@ struct CollectionQuery: Sendable {
 
     let collection: String
     private(set) var filters: [Filter] = []
+    private(set) var condition: Condition?
+    /// The names of `_embed`.
+    private(set) var embedded: [String] = []
+    /// Whether the page is an object that says the numbers of pages and items.
+    private(set) var hasEnvelope = false
     /// The lowercase text of `q`.
     private(set) var text: String?
     private(set) var keys: [Key] = []
@@ -45,35 +60,43 @@ struct CollectionQuery: Sendable {
     /// The parameters that select and sort.
     private(set) var others: [QueryString.Item] = []
 
-    /// The list that the request asks for a page of.
-    var list: DocumentLists.Key {
-        DocumentLists.Key(collection: collection, parameters: others.flatMap { [$0.name, $0.value] })
-    }
-
     /// Identifies the list in its cursors.
     var digest: UInt64 {
         // As JSON, so that the ends of names and values are part of the text.
-        let texts = ([list.collection] + list.parameters).map { JSONValue.string($0) }
+        let texts = ([collection] + others.flatMap { [$0.name, $0.value] }).map { JSONValue.string($0) }
         return ContentHash.hash64(DocumentJSON.encode(.array(texts)).span)
     }
 
-    var isWhole: Bool { filters.isEmpty && text == nil && keys.isEmpty }
+    var isWhole: Bool { filters.isEmpty && condition == nil && text == nil && keys.isEmpty }
 
-    init(_ call: Call, of collection: String) throws(Problem) {
+    /// - Parameter key: a member that must have the text `id`.
+    init(_ call: Call, of collection: String, where key: String? = nil, is id: String = "") throws(Problem) {
         self.collection = collection
+        if let key { filters = [Filter(parameter: key, path: [key], test: .equal([id]))] }
         guard let query = QueryString(parsing: Array(call.request.query ?? [])) else {
             throw ProblemType.invalidParameter("The query is not valid percent-encoded UTF-8.")
         }
         var orders: [Substring] = []
         for item in query.items {
             switch item.name {
-            case "_page", "_limit", "_start", "cursor", "limit":
+            case "_page", "_limit", "_per_page", "_start", "_end", "cursor", "limit":
                 guard query.items.count(where: { $0.name == item.name }) == 1 else {
                     throw call.invalid(item.name, "must be given once")
                 }
                 isPaged = true
                 continue
             case "q": text = item.value.lowercased()
+            case "_embed": embedded += item.value.split(separator: ",").map { String($0) }
+            case "_where":
+                guard let value = try? JSONParser.parse(Array(item.value.utf8), maximumDepth: 16),
+                    let condition = Self.condition(value, at: [])
+                else {
+                    throw call.invalid(
+                        "_where",
+                        "must be JSON such as {\"or\":[{\"views\":{\"gt\":100}},{\"title\":{\"eq\":\"x\"}}]}"
+                    )
+                }
+                self.condition = condition
             case "_sort":
                 for name in item.value.split(separator: ",", omittingEmptySubsequences: false) {
                     let isDescending = name.hasPrefix("-")
@@ -97,24 +120,81 @@ struct CollectionQuery: Sendable {
         try readPage(query, call)
     }
 
+    /// The operators, as the end of a parameter's name: `price:gte`.
+    private static let operators = [
+        "eq", "ne", "gt", "gte", "lt", "lte", "in", "like", "contains", "startsWith", "endsWith",
+    ]
+
     private mutating func add(_ item: QueryString.Item, _ call: Call) throws(Problem) {
-        for suffix in ["_gte", "_lte", "_ne", "_like"]
-        where item.name.hasSuffix(suffix) && item.name.count > suffix.count {
-            let path = try Self.path(String(item.name.dropLast(suffix.count)), item.name, call)
-            if suffix == "_gte" || suffix == "_lte", item.value.isEmpty {
-                throw call.invalid(item.name, "must not be empty")
-            }
-            let test: Test =
-                switch suffix {
-                case "_gte": .atLeast(item.value)
-                case "_lte": .atMost(item.value)
-                case "_ne": .unequal([item.value])
-                default: .like(item.value.lowercased())
+        for name in Self.operators {
+            // Other operators after `_` could be the ends of names, such as `logged_in`.
+            let isOld = ["ne", "gt", "gte", "lt", "lte", "like"].contains(name)
+            for suffix in isOld ? ["_" + name, ":" + name] : [":" + name]
+            where item.name.hasSuffix(suffix) && item.name.count > suffix.count {
+                let path = try Self.path(String(item.name.dropLast(suffix.count)), item.name, call)
+                if ["gt", "gte", "lt", "lte"].contains(name), item.value.isEmpty {
+                    throw call.invalid(item.name, "must not be empty")
                 }
-            return merge(Filter(parameter: item.name, path: path, test: test))
+                return merge(Filter(parameter: item.name, path: path, test: Self.test(name, item.value)))
+            }
         }
         guard !item.name.hasPrefix("_") else { throw call.invalid(item.name, "is not a parameter of lists") }
         merge(Filter(parameter: item.name, path: try Self.path(item.name, item.name, call), test: .equal([item.value])))
+    }
+
+    private static func test(_ name: String, _ value: String) -> Test {
+        switch name {
+        case "ne": .unequal([value])
+        case "gt": .order(value) { $0 > 0 }
+        case "gte": .order(value) { $0 >= 0 }
+        case "lt": .order(value) { $0 < 0 }
+        case "lte": .order(value) { $0 <= 0 }
+        case "in": .equal(value.split(separator: ",").map { String($0) })
+        case "like", "contains": .contains(value.lowercased())
+        case "startsWith": .starts(value.lowercased())
+        case "endsWith": .ends(value.lowercased())
+        default: .equal([value])
+        }
+    }
+
+    /// The condition that a value of `_where` says; nil if it says none.
+    private static func condition(_ value: JSONValue, at path: [String]) -> Condition? {
+        guard let object = value.object else {
+            return .test(Filter(parameter: "_where", path: path, test: .equal([RouteTemplate.text(value)])))
+        }
+        let conditions = object.members.map { member -> Condition? in
+            let name = member.name
+            switch name {
+            case "or", "and":
+                let parts = member.value.array?.map { condition($0, at: path) } ?? [nil]
+                let all = parts.compactMap { $0 }
+                return all.count == parts.count ? name == "or" ? .any(all) : .all(all) : nil
+            case "not": return condition(member.value, at: path).map { .not($0) }
+            case _ where !path.isEmpty && operators.contains(name):
+                if name == "in", let values = member.value.array {
+                    let texts = values.map { RouteTemplate.text($0) }
+                    return .test(Filter(parameter: "_where", path: path, test: .equal(texts)))
+                }
+                return .test(
+                    Filter(parameter: "_where", path: path, test: test(name, RouteTemplate.text(member.value)))
+                )
+            default: return condition(member.value, at: path + name.split(separator: ".").map { String($0) })
+            }
+        }
+        return conditions.contains { $0 == nil } ? nil : .all(conditions.compactMap { $0 })
+    }
+
+    private static func holds(_ condition: Condition, _ document: JSONValue) throws(Problem) -> Bool {
+        switch condition {
+        case .all(let parts):
+            for part in parts where try !holds(part, document) { return false }
+            return true
+        case .any(let parts):
+            for part in parts where try holds(part, document) { return true }
+            return false
+        case .not(let part): return try !holds(part, document)
+        case .test(let filter): return try passes(DocumentJSON.value(filter.path, in: document), filter)
+        }
     }
 
     /// A repeated parameter means any of its values, and with `_ne` none of them.
@@ -148,7 +228,11 @@ struct CollectionQuery: Sendable {
         let positions = 1_000_000_000
         let number = try integer("_page", 1...positions)
         let start = try integer("_start", 0...positions)
-        let size = try integer("_limit", 1...Self.limitMaximum)
+        let perPage = try integer("_per_page", 1...Self.limitMaximum)
+        let end = try integer("_end", 0...positions)
+        hasEnvelope = perPage != nil
+        var size = try integer("_limit", 1...Self.limitMaximum) ?? perPage
+        if let end { size = min(Self.limitMaximum, max(1, end - (start ?? 0))) }
         let limit = try integer("limit", 1...Self.limitMaximum)
         let cursor = query.first("cursor")
         if number != nil, start != nil { throw call.invalid("_start", "cannot be given together with `_page`") }
@@ -158,7 +242,7 @@ struct CollectionQuery: Sendable {
             page = .offset(start: start ?? ((number ?? 1) - 1) * count, limit: count)
             return
         }
-        for name in ["_page", "_start", "_limit"] where query.first(name) != nil {
+        for name in ["_page", "_start", "_end", "_limit", "_per_page"] where query.first(name) != nil {
             throw call.invalid(name, "cannot be given together with `cursor` or `limit`")
         }
         var place: CollectionCursor?
@@ -179,6 +263,7 @@ struct CollectionQuery: Sendable {
     /// - Throws: `invalid-parameter` if a text is compared with a number.
     func includes(_ document: JSONValue) throws(Problem) -> Bool {
         if let text, !DocumentJSON.contains(text, in: document) { return false }
+        if let condition, try !Self.holds(condition, document) { return false }
         for filter in filters where try !Self.passes(DocumentJSON.value(filter.path, in: document), filter) {
             return false
         }
@@ -196,9 +281,10 @@ struct CollectionQuery: Sendable {
             return value.map { value in texts.contains { DocumentJSON.isEqual(value, to: $0) } } ?? false
         case .unequal(let texts):
             return value.map { value in !texts.contains { DocumentJSON.isEqual(value, to: $0) } } ?? true
-        case .like(let text): return value.map { DocumentJSON.contains(text, in: $0) } ?? false
-        case .atLeast(let bound): return try order(value, bound, filter).map { $0 >= 0 } ?? false
-        case .atMost(let bound): return try order(value, bound, filter).map { $0 <= 0 } ?? false
+        case .order(let bound, let holds): return try order(value, bound, filter).map(holds) ?? false
+        case .contains(let text): return value.map { DocumentJSON.contains(text, in: $0) } ?? false
+        case .starts(let text): return value?.string?.lowercased().hasPrefix(text) ?? false
+        case .ends(let text): return value?.string?.lowercased().hasSuffix(text) ?? false
         }
     }
 

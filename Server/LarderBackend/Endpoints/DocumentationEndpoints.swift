@@ -5,7 +5,9 @@ import LarderHTTP
 /// Endpoints about the server itself: health, OpenAPI description, problem types, front page and echo.
 enum DocumentationEndpoints {
     /// The answer if the path is one of these; otherwise nil.
-    static func answer(_ request: Request) throws(Problem) -> Answer? {
+    ///
+    /// - Parameter describesDemo: whether the front page and the description of the demo API are served.
+    static func answer(_ request: Request, describesDemo: Bool) throws(Problem) -> Answer? {
         let path = request.pathText
         if path == EchoEndpoints.path.description { return .reply(EchoEndpoints.answer(request)) }
         // `OPTIONS *` applies to the server and not to a resource (RFC 9110 §9.3.7).
@@ -13,6 +15,7 @@ enum DocumentationEndpoints {
             let methods = Array(Set(APIRoutes.all.map(\.method)))
             return .reply(CrossOrigin.preflight(CrossOrigin.allowed(methods), to: request))
         }
+        if !describesDemo, path == "/" || path == "/openapi.json" { return nil }
         guard let answer = document(path, request) else { return nil }
         guard request.method == .get || request.method == .head else {
             let allowed = CrossOrigin.allowed([.get])

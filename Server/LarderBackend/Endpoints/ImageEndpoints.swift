@@ -26,71 +26,14 @@ enum ImageEndpoints {
         var fields = Fields()
         fields.add(.contentType, rendition.mediaType)
         fields.add(.cacheControl, CachePolicy.image.description)
-        fields.add(.etag, rendition.entityTag.description)
-        fields.add(.acceptRanges, "bytes")
         fields.add(.vary, "Origin")
-        let outcome = Preconditions(call.request).evaluate(
-            method: call.request.method,
-            exists: true,
-            entityTag: rendition.entityTag,
-            lastModified: nil,
-            now: call.world.clock.now
-        )
-        switch outcome {
-        case .proceed: break
-        case .notModified: return .reply(.response(Response(status: .notModified, fields: fields, body: .empty)))
-        case .preconditionFailed:
-            throw ProblemType.preconditionFailed(
-                "The image has another ETag.",
-                fields: [.etag: rendition.entityTag.description]
-            )
+        return try call.contentReply(fields, entityTag: rendition.entityTag, byteCount: rendition.byteCount) {
+            () throws(Problem) in
+            do {
+                return .file(try FileRegion(opening: rendition.path, byteCount: rendition.byteCount))
+            } catch {
+                throw ProblemType.notFound("The file of this rendition cannot be read: \(error).")
+            }
         }
-
-        let file: FileRegion
-        do {
-            file = try FileRegion(opening: rendition.path, byteCount: rendition.byteCount)
-        } catch {
-            throw ProblemType.notFound("The file of this rendition cannot be read: \(error).")
-        }
-        guard let range = requestedRange(call, rendition) else {
-            return .reply(.response(Response(status: .ok, fields: fields, body: .file(file))))
-        }
-        switch range {
-        case .satisfiable(let bytes):
-            fields.add(.contentRange, "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(rendition.byteCount)")
-            return .reply(
-                .response(Response(status: .partialContent, fields: fields, body: .file(file.extracting(bytes))))
-            )
-        case .unsatisfiable:
-            throw ProblemType.rangeNotSatisfiable(
-                "The range contains none of the image's \(rendition.byteCount) bytes.",
-                fields: [.contentRange: "bytes */\(rendition.byteCount)", .acceptRanges: "bytes"]
-            )
-        }
-    }
-
-    private enum Range {
-        case satisfiable(Swift.Range<Int>)
-        case unsatisfiable
-    }
-
-    /// The requested range, if there is exactly one. Several ranges, or a failed `If-Range`, are answered with the whole image,
-    /// as RFC 9110 §14.2 allows.
-    private static func requestedRange(_ call: Call, _ rendition: ImageCatalogue.Rendition) -> Range? {
-        guard call.request.method == .get, let field = call.request.fields[.range],
-            let ranges = ByteRange.parse(field), ranges.count == 1
-        else { return nil }
-        if let condition = call.request.fields[.ifRange],
-            !Preconditions.ifRangeHolds(
-                condition,
-                entityTag: rendition.entityTag,
-                lastModified: nil,
-                date: call.world.clock.now
-            )
-        {
-            return nil
-        }
-        guard let range = ranges[0].resolved(against: rendition.byteCount) else { return .unsatisfiable }
-        return .satisfiable(range)
     }
 }

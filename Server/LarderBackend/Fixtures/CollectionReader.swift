@@ -10,7 +10,8 @@ package struct CollectionError: Error, Sendable, CustomStringConvertible {
 }
 
 /// Reads the user's own collections from a directory: each `NAME.json` is an array of objects with an `id`, or `db.json` is an
-/// object of such arrays.
+/// object of such arrays. An object
+/// instead of an array is a document of its own.
 package enum CollectionReader {
     private static let nameLengthMaximum = 64
 
@@ -41,7 +42,7 @@ package enum CollectionReader {
         return contents
     }
 
-    private static func files(in directory: String) throws(CollectionError) -> [String] {
+    package static func files(in directory: String) throws(CollectionError) -> [String] {
         guard let handle = unsafe opendir(directory) else {
             let reason = unsafe String(cString: strerror(errno))
             throw CollectionError("\(directory): \(reason); larder-server init DIR writes an example")
@@ -82,10 +83,15 @@ package enum CollectionReader {
         guard !CollectionNames.reserved.contains(name) else {
             throw CollectionError("\(place): /\(name) is a path of the server; choose another name")
         }
-        guard case .array(let elements) = value else {
-            throw CollectionError("\(place): must be an array of objects, such as [{\"id\": 1}]")
-        }
         var collection = WorldContents.Collection(name: name, isNumbered: true)
+        if case .object = value {
+            collection.isSingular = true
+            collection.documents = [(DocumentID(""), DocumentJSON.encode(value))]
+            return collection
+        }
+        guard case .array(let elements) = value else {
+            throw CollectionError("\(place): must be an array of objects, such as [{\"id\": 1}], or one object")
+        }
         var indices: [String: Int] = [:]
         for (index, element) in elements.enumerated() {
             guard case .object(let object) = element else {

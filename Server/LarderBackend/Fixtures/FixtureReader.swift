@@ -163,7 +163,7 @@ package enum FixtureReader {
         }
     }
 
-    static func contents(of path: String) throws(FixtureError) -> [UInt8] {
+    package static func contents(of path: String) throws(FixtureError) -> [UInt8] {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw FixtureError(

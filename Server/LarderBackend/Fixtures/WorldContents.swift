@@ -1,3 +1,4 @@
+import LarderCoding
 import LarderTime
 
 /// The initial contents of a world, read from files or generated.
@@ -76,6 +77,8 @@ package struct WorldContents: Sendable {
     struct Collection: Sendable {
         var name: String
         var isNumbered: Bool
+        /// Whether it is one document without an identifier.
+        var isSingular = false
         var documents: [(id: DocumentID, json: [UInt8])] = []
     }
 
@@ -98,5 +101,23 @@ package struct WorldContents: Sendable {
         var contents = self
         for index in contents.collections.indices { contents.collections[index].documents = [] }
         return contents
+    }
+}
+
+extension WorldContents {
+    /// Differs between other names, identifiers or documents of collections.
+    package var fingerprint: UInt64 {
+        collections.reduce(1) { hash, collection in
+            collection.documents.reduce(ContentHash.hash64(Array(collection.name.utf8).span, seed: hash)) {
+                hash,
+                document in
+                ContentHash.hash64(document.json.span, seed: hash)
+            }
+        }
+    }
+
+    /// The collections with the numbers of their documents.
+    package var collectionSummary: String {
+        collections.map { "/\($0.name) (\($0.documents.count))" }.joined(separator: ", ")
     }
 }

@@ -212,7 +212,11 @@ package enum WorldSeeder {
     }
 
     private static func add(_ collection: WorldContents.Collection, at: WallTime, to store: Store) throws {
-        try store.documents.addCollection(collection.name, isNumbered: collection.isNumbered)
+        try store.documents.addCollection(
+            collection.name,
+            isNumbered: collection.isNumbered,
+            isSingular: collection.isSingular
+        )
         for (id, json) in collection.documents {
             let row = try store.documents.add(id, json, to: collection.name, at: at)
             try record(.document, row.number, audience: .everyone, at: at, version: row.version, store)

@@ -45,13 +45,10 @@ final class DocumentTable {
     private let lastPlace: Statement
     private let lastNumber: Statement
     private let select: Statement
-    private let selectNumber: Statement
     private let selectRow: Statement
     private let update: Statement
     private let remove: Statement
     private let prune: Statement
-    private let count: Statement
-    private let slice: Statement
     private let scan: Statement
 
     init(_ database: Database) throws(SQLiteError) {
@@ -82,12 +79,6 @@ final class DocumentTable {
             WHERE collection = ? AND id = ? AND deleted = 0
             """
         )
-        selectNumber = try database.prepare(
-            """
-            SELECT number, place, json, version, updated FROM documents
-            WHERE number = ? AND collection = ? AND deleted = 0
-            """
-        )
         selectRow = try database.prepare(
             "SELECT collection, id, is_number, json, deleted FROM documents WHERE number = ?"
         )
@@ -101,17 +92,10 @@ final class DocumentTable {
             WHERE deleted = 1 AND number NOT IN (SELECT entity FROM changes WHERE kind = 9)
             """
         )
-        count = try database.prepare("SELECT count(*) FROM documents WHERE collection = ? AND deleted = 0")
-        slice = try database.prepare(
-            """
-            SELECT number, place, json, version, updated FROM documents
-            WHERE collection = ? AND deleted = 0 ORDER BY place LIMIT ? OFFSET ?
-            """
-        )
         scan = try database.prepare(
             """
             SELECT number, place, json, version, updated FROM documents
-            WHERE collection = ? AND deleted = 0 AND place > ? ORDER BY place LIMIT ?
+            WHERE collection = ? AND deleted = 0 ORDER BY place LIMIT ?
             """
         )
     }
@@ -135,9 +119,18 @@ final class DocumentTable {
         return try numbering.step() ? numbering.int64(0) != 0 : nil
     }
 
-    func addCollection(_ name: String, isNumbered: Bool) throws(SQLiteError) {
+    /// Whether the name is that of one document without an identifier.
+    func isSingular(_ name: String) throws(SQLiteError) -> Bool {
+        defer { numbering.reset() }
+        try numbering.bind(name, at: 1)
+        return try numbering.step() && numbering.int64(0) == Self.singular
+    }
+
+    private static let singular: Int64 = -1
+
+    func addCollection(_ name: String, isNumbered: Bool, isSingular: Bool = false) throws(SQLiteError) {
         try insertCollection.bind(name, at: 1)
-        try insertCollection.bind(isNumbered ? 1 : 0 as Int64, at: 2)
+        try insertCollection.bind(isSingular ? Self.singular : isNumbered ? 1 : 0, at: 2)
         try insertCollection.run()
     }
 
@@ -184,13 +177,6 @@ final class DocumentTable {
         return try select.step() ? Self.current(select) : nil
     }
 
-    func find(_ number: Int64, in collection: String) throws(SQLiteError) -> DocumentRow? {
-        defer { selectNumber.reset() }
-        try selectNumber.bind(number, at: 1)
-        try selectNumber.bind(collection, at: 2)
-        return try selectNumber.step() ? Self.current(selectNumber) : nil
-    }
-
     func replace(_ row: DocumentRow) throws(SQLiteError) {
         try update.bind(row.json, at: 1)
         try update.bind(row.version, at: 2)
@@ -211,28 +197,11 @@ final class DocumentTable {
         if try !collections().isEmpty { try prune.run() }
     }
 
-    func count(_ collection: String) throws(SQLiteError) -> Int {
-        defer { count.reset() }
-        try count.bind(collection, at: 1)
-        return try count.step() ? Int(count.int64(0)) : 0
-    }
-
-    /// A part of a collection, in its order.
-    func slice(_ collection: String, from start: Int, limit: Int) throws(SQLiteError) -> [DocumentRow] {
-        defer { slice.reset() }
-        try slice.bind(collection, at: 1)
-        try slice.bind(Int64(limit), at: 2)
-        try slice.bind(Int64(start), at: 3)
-        return try Self.all(slice)
-    }
-
-    /// The documents after a place, in order.
-    func documents(_ collection: String, after place: Int64 = 0, limit: Int = .max) throws(SQLiteError) -> [DocumentRow]
-    {
+    /// The first documents of a collection, in its order.
+    func documents(_ collection: String, limit: Int = .max) throws(SQLiteError) -> [DocumentRow] {
         defer { scan.reset() }
         try scan.bind(collection, at: 1)
-        try scan.bind(place, at: 2)
-        try scan.bind(Int64(limit), at: 3)
+        try scan.bind(Int64(limit), at: 2)
         return try Self.all(scan)
     }
 

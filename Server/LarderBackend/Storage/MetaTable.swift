@@ -20,26 +20,46 @@ final class MetaTable {
         upsert = try database.prepare("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)")
     }
 
-    func integer(_ name: Name) throws(SQLiteError) -> Int64? {
+    func integer(_ name: Name) throws(SQLiteError) -> Int64? { try integer(named: name.rawValue) }
+
+    func text(_ name: Name) throws(SQLiteError) -> String? { try text(named: name.rawValue) }
+
+    func set(_ name: Name, _ value: Int64) throws(SQLiteError) { try set(name.rawValue, value) }
+
+    func set(_ name: Name, _ value: String) throws(SQLiteError) { try set(name.rawValue, value) }
+
+    // MARK: Values of custom routes
+
+    func routeInteger(_ name: String) throws(SQLiteError) -> Int64? { try integer(named: "route " + name) }
+
+    func routeText(_ name: String) throws(SQLiteError) -> String? { try text(named: "route " + name) }
+
+    func setRoute(_ name: String, _ value: Int64) throws(SQLiteError) { try set("route " + name, value) }
+
+    func setRoute(_ name: String, _ value: String) throws(SQLiteError) { try set("route " + name, value) }
+
+    // MARK: Statements
+
+    private func integer(named name: String) throws(SQLiteError) -> Int64? {
         defer { select.reset() }
-        try select.bind(name.rawValue, at: 1)
+        try select.bind(name, at: 1)
         return try select.step() ? select.int64(0) : nil
     }
 
-    func text(_ name: Name) throws(SQLiteError) -> String? {
+    private func text(named name: String) throws(SQLiteError) -> String? {
         defer { select.reset() }
-        try select.bind(name.rawValue, at: 1)
+        try select.bind(name, at: 1)
         return try select.step() ? select.text(0) : nil
     }
 
-    func set(_ name: Name, _ value: Int64) throws(SQLiteError) {
-        try upsert.bind(name.rawValue, at: 1)
+    private func set(_ name: String, _ value: Int64) throws(SQLiteError) {
+        try upsert.bind(name, at: 1)
         try upsert.bind(value, at: 2)
         try upsert.run()
     }
 
-    func set(_ name: Name, _ value: String) throws(SQLiteError) {
-        try upsert.bind(name.rawValue, at: 1)
+    private func set(_ name: String, _ value: String) throws(SQLiteError) {
+        try upsert.bind(name, at: 1)
         try upsert.bind(value, at: 2)
         try upsert.run()
     }

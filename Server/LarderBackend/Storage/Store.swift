@@ -18,8 +18,6 @@ final class Store {
     let messages: MessageTable
     let tasks: TaskTable
     let documents: DocumentTable
-    /// The lists of documents that were asked for last.
-    let lists = DocumentLists()
     let sessions: SessionTable
     let idempotency: IdempotencyTable
     /// The identity of this history, part of every change token.

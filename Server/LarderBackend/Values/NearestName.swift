@@ -9,18 +9,22 @@ package enum NearestName {
             .sorted { ($0.distance, $0.name) < ($1.distance, $1.name) }.map(\.name)
     }
 
-    /// The edit distance of the first 64 bytes (Levenshtein).
+    /// The edit distance of the first 64 bytes, in which two neighbours that are exchanged count once (optimal string alignment).
     private static func distance(_ left: String, _ right: String) -> Int {
         let (left, right) = (Array(left.utf8.prefix(lengthMaximum)), Array(right.utf8.prefix(lengthMaximum)))
         var row = Array(0...right.count)
+        var before = row
         for (index, byte) in left.enumerated() {
-            var diagonal = row[0]
+            let last = row
             row[0] = index + 1
             for column in right.indices {
-                let cost = diagonal + (right[column] == byte ? 0 : 1)
-                diagonal = row[column + 1]
-                row[column + 1] = min(cost, row[column] + 1, diagonal + 1)
+                var cost = last[column] + (right[column] == byte ? 0 : 1)
+                if index > 0, column > 0, byte == right[column - 1], left[index - 1] == right[column] {
+                    cost = min(cost, before[column - 1] + 1)
+                }
+                row[column + 1] = min(cost, row[column] + 1, last[column + 1] + 1)
             }
+            before = last
         }
         return row[right.count]
     }

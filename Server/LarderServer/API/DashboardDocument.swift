@@ -19,7 +19,8 @@ struct DashboardDocument: Sendable {
             PackageResources.plot_js, PackageResources.timeline_js, PackageResources.compare_js,
             PackageResources.keys_js,
             PackageResources.totals_js, PackageResources.presets_js, PackageResources.faults_js,
-            PackageResources.clock_js, PackageResources.worlds_js, PackageResources.acts_js, PackageResources.main_js,
+            PackageResources.clock_js, PackageResources.worlds_js, PackageResources.acts_js, PackageResources.files_js,
+            PackageResources.main_js,
         ]
     )
 

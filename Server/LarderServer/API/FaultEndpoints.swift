@@ -321,6 +321,7 @@ extension ControlPlane {
                 progress.ran(step: index + 1, at: .zero, error: rejection)
             } else {
                 _ = world.clock.schedule(after: step.at) { [self] in
+                    guard !progress.isCancelled else { return }
                     var error: JSONValue?
                     for operation in step.operations {
                         do throws(Problem) { error = try perform(operation, in: world) ?? error } catch let problem {

@@ -23,6 +23,7 @@ async function refresh(round) {
   takeClock((await askWorld("GET", "")).clock);
   // There may be thousands of worlds, so they are refreshed less often.
   if (round % 3 === 0) await refreshWorlds();
+  await refreshFiles();
   await refreshFaults();
   await refreshTotals();
 }

@@ -10,7 +10,9 @@ import Synchronization
 ///
 /// Safe from any thread. A request that no setting of its world can affect goes directly to the backend.
 final class ControlPlane: ExchangeHandler {
-    let backend = Backend()
+    let backend: Backend
+    /// The files that the server was started with.
+    let files: SourceFiles
     let origin: RequestOrigin
     /// Whether a path below `/w/` names a world. If not, only the field `Larder-World` does.
     private let readsWorldPaths: Bool
@@ -32,6 +34,8 @@ final class ControlPlane: ExchangeHandler {
     ///   - certificates: those of https; nil if only http is served.
     ///   - answerControl: answers the requests to the control plane itself.
     init(
+        backend: Backend,
+        files: SourceFiles,
         worlds: WorldRegistry,
         controlGuard: ControlGuard,
         log: (any AccessLog)?,
@@ -42,6 +46,8 @@ final class ControlPlane: ExchangeHandler {
     ) {
         endpoints = answerControl
         self.certificates = certificates
+        self.backend = backend
+        self.files = files
         self.worlds = worlds
         self.controlGuard = controlGuard
         self.log = log

@@ -11,6 +11,7 @@ final class ScriptProgress: Sendable {
     private struct State {
         var stepsRun = 0
         var lastError: JSONValue?
+        var isCancelled = false
     }
 
     private let stepCount: Int
@@ -29,6 +30,15 @@ final class ScriptProgress: Sendable {
                 "step": .integer(Int64(number)), "atSeconds": .seconds(time), "error": error,
             ])
         }
+    }
+
+    /// Whether the remaining steps do not run.
+    var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
+    /// Ends the script; false if there is none.
+    func cancel() -> Bool {
+        state.withLock { $0.isCancelled = true }
+        return stepCount > 0
     }
 
     var json: JSONValue {

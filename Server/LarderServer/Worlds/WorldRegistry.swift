@@ -19,7 +19,7 @@ final class WorldRegistry: Sendable {
     struct Entry {
         let world: World
         /// The initial state, for a reset; nil for a world in a database file.
-        let origin: DatabaseImage?
+        var origin: DatabaseImage?
         var snapshots: [String: Snapshot] = [:]
         /// After how long without a request the world is removed; nil for never.
         var idleLimit: Duration?
@@ -262,6 +262,24 @@ final class WorldRegistry: Sendable {
         }
         world.control.reset()
         try world.replace(with: origin, isOrigin: true)
+    }
+
+    /// Reads the source of `main` again: it and later worlds begin with what is there now. Other worlds keep what they have.
+    ///
+    /// - Throws: if the source cannot be read, or the world is in a database file.
+    func restart() throws {
+        guard options.databasePath == nil else {
+            throw CollectionError(
+                "The data is in a database file, so that its changes are not loaded; start the server again"
+            )
+        }
+        let template = try WorldTemplate.make(mainSource)
+        state.withLock { state in
+            state.entries[World.mainID]?.origin = template.image
+            state.templates.removeAll { $0.source == mainSource }
+            state.templates.insert((mainSource, template), at: 0)
+        }
+        try main.replace(with: template.image)
     }
 
     func destroy(_ id: String) throws(Problem) {

@@ -20,7 +20,9 @@ struct WorldTemplate: Sendable {
             }
             return WorldTemplate(image: try filled(nil, instance: 0), images: .empty)
         case .collections(let directory):
-            return WorldTemplate(image: try filled(try CollectionReader.read(directory), instance: 1), images: .empty)
+            let contents = try CollectionReader.read(directory)
+            // Other contents are another history: no token of it is valid.
+            return WorldTemplate(image: try filled(contents, instance: contents.fingerprint), images: .empty)
         case .generated(let size, let directory):
             let images = try directory.map { try FixtureReader.images($0) } ?? .empty
             let contents = WorldGenerator.generate(size, images: images)

@@ -1,0 +1,67 @@
+import LarderEngine
+import LarderHTTP
+import LarderTime
+import Synchronization
+
+/// What a custom route does with its reply and after it: a delay, and requests to other servers of this machine.
+struct ReplySequel: Sendable {
+    struct Request: Sendable {
+        let address: UpstreamAddress
+        let request: UpstreamRequest
+        /// Counted from the reply, in the world's time.
+        let delay: Duration
+    }
+
+    /// In the world's time.
+    let delay: Duration
+    let webhooks: [Request]
+
+    /// The exchange to complete instead of the given one.
+    func follow(_ exchange: Exchange, _ world: World, _ routes: CustomRoutes) -> Exchange {
+        var following = exchange
+        following.interceptor = { [self] reply in
+            let clock = world.clock
+            let wait = clock.wait(for: delay) {
+                exchange.complete(reply)
+                for webhook in webhooks { webhook.send(on: exchange.loop, clock, routes) }
+            }
+            exchange.end(while: { clock.isWaiting(wait) }, by: { clock.endWait(wait) })
+        }
+        return following
+    }
+}
+
+extension ReplySequel.Request {
+    fileprivate func send(on loop: EventLoop, _ clock: WorldClock, _ routes: CustomRoutes) {
+        // In a later turn of the loop than the one that writes the reply.
+        let send: @Sendable () -> Void = {
+            loop.execute { _ = loop.send(request, to: address, WebhookResult(routes)) }
+        }
+        if delay > .zero { _ = clock.schedule(after: delay, send) } else { send() }
+    }
+}
+
+/// Counts the webhook when it is answered.
+private final class WebhookResult: UpstreamReceiver {
+    private let routes: CustomRoutes
+    private var status = 0
+
+    init(_ routes: CustomRoutes) { self.routes = routes }
+
+    func received(_ event: UpstreamEvent) {
+        switch event {
+        case .head(let head): status = head.status.code
+        case .content: break
+        case .end where status < 400: routes.totals.withLock { $0.sent += 1 }
+        case .end: fail("the webhook was answered with \(status)")
+        case .failed(let failure): fail("\(failure)")
+        }
+    }
+
+    private func fail(_ reason: String) {
+        routes.totals.withLock { totals in
+            totals.failed += 1
+            totals.lastFailure = reason
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// What the conditions and templates of custom routes can see of a request, and the values that routes keep between requests.
+final class RouteCall {
+    let request: Request
+    let query: QueryString
+    let now: WallTime
+    var path: [String: String] = [:]
+    /// The place in a repeated part of a body, from 0.
+    var index: Int64 = 0
+    /// The source of invented values: the same request gets the same ones, so that its validators hold.
+    var random: SeededGenerator
+    private let seed: UInt64
+    private let meta: MetaTable?
+
+    /// - Parameter store: nil if no route that is asked keeps values.
+    init(_ request: Request, query: QueryString, in world: World, _ store: Store?) {
+        self.request = request
+        now = world.clock.now
+        seed = world.seed
+        meta = store?.meta
+        self.query = query
+        let target = Array("\(request.method) \(request.targetText)".utf8)
+        random = SeededGenerator(seed: ContentHash.hash64(target.span, seed: seed))
+    }
+
+    /// The body as JSON, or a form as an object of texts; null for any other body.
+    lazy var body: JSONValue = {
+        if let value = try? JSONParser.parse(request.body) { return value }
+        guard
+            request.fields[.contentType].flatMap({ MediaType(parsing: $0) })?.essence
+                == "application/x-www-form-urlencoded", let form = QueryString(parsing: request.body)
+        else { return .null }
+        return .object(JSONObject(form.items.map { JSONObject.Member(name: $0.name, value: .string($0.value)) }))
+    }()
+
+    // MARK: Kept values
+
+    /// The state with that name; nil if no reply has set it.
+    func state(_ name: String) throws -> String? { try meta?.routeText("state " + name) }
+
+    func setState(_ name: String, _ value: String) throws { try meta?.setRoute("state " + name, value) }
+
+    /// The next number of a counter, from 1.
+    func count(_ name: String) throws -> Int64 {
+        let next = (try meta?.routeInteger("counter " + name) ?? 0) &+ 1
+        try meta?.setRoute("counter " + name, next)
+        return next
+    }
+
+    /// A number in 0..<1 that differs from one request to the next and follows from the world's seed.
+    func draw(_ name: String) throws -> Double {
+        var generator = try generator(name)
+        return generator.unit()
+    }
+
+    /// A UUID (RFC 9562, version 4) that no earlier request has got.
+    func uuid() throws -> String {
+        var generator = try generator("uuid")
+        let high = generator.next() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
+        let low = generator.next() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
+        let digits = [high, low].map { value in
+            let text = String(value, radix: 16)
+            return String(repeating: "0", count: 16 - text.count) + text
+        }.joined()
+        return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { range in
+            String(digits.dropFirst(range.lowerBound).prefix(range.count))
+        }.joined(separator: "-")
+    }
+
+    private func generator(_ name: String) throws -> SeededGenerator {
+        let text = "\(name) \(try count("draw " + name))"
+        return SeededGenerator(seed: ContentHash.hash64(Array(text.utf8).span, seed: seed))
+    }
+}

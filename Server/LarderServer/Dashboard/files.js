@@ -1,0 +1,16 @@
+// The files that the server was started with: what was loaded, when, and what is wrong with them.
+
+async function refreshFiles() {
+  const { files, webhooks } = await ask("GET", "/_larder/files");
+  const parts = files.map((file) =>
+    make(
+      "p",
+      { class: file.error ? "bad" : "quiet" },
+      file.error
+        ? `${file.error}; in use: ${file.summary}, loaded ${file.loadedAt.slice(11, 19)}`
+        : `${file.path}: ${file.summary}, loaded ${file.loadedAt.slice(11, 19)}`,
+    ),
+  );
+  if (webhooks.failed > 0) parts.push(make("p", { class: "bad" }, `${webhooks.failed} webhooks failed: ${webhooks.lastFailure}`));
+  find("files").replaceChildren(...parts);
+}

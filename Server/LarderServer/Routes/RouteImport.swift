@@ -1,0 +1,185 @@
+import LarderBackend
+import LarderCoding
+import LarderHTTP
+
+/// Makes a file of routes, to be edited, from what exists: an OpenAPI description (JSON) or an HTTP archive (HAR).
+package enum RouteImport {
+    /// - Returns: a document for `--routes`, indented.
+    /// - Throws: `RouteError` for another document.
+    package static func routes(from bytes: [UInt8], named name: String) throws(RouteError) -> [UInt8] {
+        let document: JSONValue
+        do { document = try JSONParser.parse(bytes, maximumDepth: 256) } catch {
+            let advice =
+                name.hasSuffix(".json") || name.hasSuffix(".har")
+                ? "" : "; convert YAML to JSON first, for example with yq -o json"
+            throw RouteError(description: "\(name):\(error.line): column \(error.column): \(error.reason)\(advice)")
+        }
+        let routes: [JSONValue]
+        if let paths = document["paths"]?.object {
+            routes = OpenAPIRoutes(document).routes(paths)
+        } else if let entries = document.value(at: "/log/entries")?.array {
+            routes = archived(entries)
+        } else {
+            throw RouteError(
+                description: "\(name): is neither an OpenAPI description (`paths`) nor an HTTP archive (`log.entries`)"
+            )
+        }
+        guard !routes.isEmpty else {
+            throw RouteError(description: "\(name): has no reply from which a route can be made")
+        }
+        return indented(routes)
+    }
+
+    /// One line for each route, so that the file is easy to edit.
+    private static func indented(_ routes: [JSONValue]) -> [UInt8] {
+        let lines = routes.map { "  " + String(decoding: $0.encoded, as: UTF8.self) }.joined(separator: ",\n")
+        return Array("{\"routes\": [\n\(lines)\n]}\n".utf8)
+    }
+
+    // MARK: Archives
+
+    private static func archived(_ entries: [JSONValue]) -> [JSONValue] {
+        var known: Set<String> = []
+        return entries.compactMap { entry in
+            guard let method = entry.value(at: "/request/method")?.string, method != "OPTIONS",
+                let url = entry.value(at: "/request/url")?.string.flatMap({ HTTPURL($0) }),
+                let status = entry.value(at: "/response/status")?.integer, (200...599).contains(status), status != 304,
+                known.insert(method + " " + url.target).inserted
+            else { return nil }
+            var when = JSONObject()
+            let query = url.query.flatMap { QueryString(parsing: Array($0.utf8)) }
+            for item in query?.items ?? [] { when["query." + item.name] = .string(item.value) }
+            let type = entry.value(at: "/response/content/mimeType")?.string
+            var route: [(String, JSONValue?)] = [
+                ("method", .string(method)), ("path", .string(escaped(url.path))),
+                ("when", when.members.isEmpty ? nil : .object(when)), ("status", .integer(status)),
+            ]
+            if let location = entry.value(at: "/response/headers")?.array?
+                .first(where: { $0["name"]?.string?.lowercased() == "location" })?["value"]
+            {
+                route.append(("fields", .members(["Location": location])))
+            }
+            // What is not text is in base64.
+            if let text = entry.value(at: "/response/content/text")?.string,
+                entry.value(at: "/response/content/encoding")?.string != "base64", !text.isEmpty
+            {
+                let json = (type ?? "").contains("json") ? try? JSONParser.parse(Array(text.utf8)) : nil
+                if let json {
+                    route.append(("json", json))
+                } else {
+                    route.append(("mediaType", type.map { .string($0) }))
+                    route.append(("text", .string(text)))
+                }
+            }
+            return object(route)
+        }
+    }
+
+    /// A path without what routes read as parameters.
+    private static func escaped(_ path: String) -> String {
+        let path = path.isEmpty ? "/" : path
+        guard let decoded = QueryString.percentDecoded(Array(path.utf8)),
+            !decoded.contains(where: { "{}*?#".contains($0) })
+        else { return "/" }
+        return decoded
+    }
+
+    static func object(_ members: [(String, JSONValue?)]) -> JSONValue {
+        .object(
+            JSONObject(members.compactMap { name, value in value.map { JSONObject.Member(name: name, value: $0) } })
+        )
+    }
+}
+
+/// Routes from an OpenAPI description: the first successful reply of each operation, from its example or its schema.
+private struct OpenAPIRoutes {
+    private static let depthMaximum = 12
+    private let document: JSONValue
+
+    init(_ document: JSONValue) { self.document = document }
+
+    func routes(_ paths: JSONObject) -> [JSONValue] {
+        let methods = ["get", "post", "put", "patch", "delete", "head"]
+        let all = paths.members.flatMap { path in
+            (path.value.object?.members ?? []).filter { methods.contains($0.name) }.compactMap { operation in
+                route(operation.name.uppercased(), path.name, operation.value)
+            }
+        }
+        // A literal path is asked before one with parameters.
+        return all.filter { !($0["path"]?.string?.contains("{") ?? false) }
+            + all.filter { $0["path"]?.string?.contains("{") ?? false }
+    }
+
+    private func route(_ method: String, _ path: String, _ operation: JSONValue) -> JSONValue? {
+        let replies = operation["responses"]?.object?.members ?? []
+        guard let reply = replies.first(where: { $0.name.hasPrefix("2") }) ?? replies.first else { return nil }
+        let status = Int64(reply.name.replacing("X", with: "0")) ?? 200
+        let content = resolved(reply.value)["content"]?.object?.members ?? []
+        let media = content.first { $0.name.contains("json") } ?? content.first
+        var members: [(String, JSONValue?)] = [
+            ("method", .string(method)), ("path", .string(path)),
+            ("status", .integer((200...599).contains(status) ? status : 200)),
+        ]
+        if let media, status != 204 {
+            let value = example(media.value) ?? media.value["schema"].map { sample(resolved($0), 0) } ?? .null
+            if media.name.contains("json") {
+                if media.name != "application/json" { members.append(("mediaType", .string(media.name))) }
+                members.append(("json", value))
+            } else {
+                members += [("mediaType", .string(media.name)), ("text", .string(value.string ?? ""))]
+            }
+        }
+        return RouteImport.object(members)
+    }
+
+    private func example(_ media: JSONValue) -> JSONValue? {
+        media["example"] ?? media["examples"]?.object?.members.first.flatMap { resolved($0.value)["value"] }
+    }
+
+    private func resolved(_ value: JSONValue) -> JSONValue {
+        guard let reference = value["$ref"]?.string, reference.hasPrefix("#") else { return value }
+        return document.value(at: String(reference.dropFirst())) ?? .null
+    }
+
+    /// A value of a schema; templates with invented values where the schema says no more than the type.
+    private func sample(_ schema: JSONValue, _ depth: Int) -> JSONValue {
+        if let value = schema["example"] ?? schema["examples"]?[0] ?? schema["const"] ?? schema["default"]
+            ?? schema["enum"]?[0]
+        {
+            return value
+        }
+        guard depth < Self.depthMaximum else { return .null }
+        if let parts = schema["allOf"]?.array {
+            let members = parts.flatMap { sample(resolved($0), depth + 1).object?.members ?? [] }
+            return members.reduce(into: JSONObject()) { $0[$1.name] = $1.value }.asValue
+        }
+        if let first = schema["oneOf"]?[0] ?? schema["anyOf"]?[0] { return sample(resolved(first), depth + 1) }
+        let type = schema["type"]?.string ?? schema["type"]?.array?.compactMap(\.string).first { $0 != "null" }
+        switch type ?? (schema["properties"] == nil ? "" : "object") {
+        case "object":
+            let members = schema["properties"]?.object?.members ?? []
+            return RouteImport.object(members.map { ($0.name, sample(resolved($0.value), depth + 1)) })
+        case "array": return .array(schema["items"].map { [sample(resolved($0), depth + 1)] } ?? [])
+        case "integer":
+            return .string("{{number \(schema["minimum"]?.integer ?? 1) \(schema["maximum"]?.integer ?? 1_000)}}")
+        case "number": return .string("{{fake price}}")
+        case "boolean": return .string("{{fake bool}}")
+        case "string": return .string(Self.text(format: schema["format"]?.string))
+        default: return .null
+        }
+    }
+
+    private static func text(format: String?) -> String {
+        switch format {
+        case "date-time": "{{now}}"
+        case "uuid": "{{uuid}}"
+        case "email": "{{fake email}}"
+        case "uri", "url": "https://example.com/{{fake word}}"
+        default: "{{fake word}}"
+        }
+    }
+}
+
+extension JSONObject {
+    fileprivate var asValue: JSONValue { .object(self) }
+}

@@ -1,0 +1,292 @@
+import Glibc
+import LarderBackend
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+
+/// A file of routes that cannot be used: one sentence with the file, the line and the member.
+package struct RouteError: Error, Sendable, CustomStringConvertible {
+    package let description: String
+}
+
+/// Reads custom routes from a file, or from the files `*.json` of a directory in the order of their names.
+struct RouteReader {
+    static let routesMaximum = 1_000
+    private static let repliesMaximum = 100
+    private static let bodyBytesMaximum = 16 << 20
+    private static let allBytesMaximum = 64 << 20
+
+    private(set) var routes: [CustomRoute] = []
+    /// The directories of all files that were read.
+    private(set) var directories: Set<String> = []
+    private(set) var fileCount = 0
+    private var byteCount = 0
+    private var folder = ""
+
+    /// - Throws: an error that names the file, the line and the member.
+    init(_ path: String) throws(RouteError) {
+        let isDirectory = SourceFiles.isDirectory(path)
+        folder = isDirectory ? path : path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        directories = [folder]
+        var files = [path]
+        if isDirectory {
+            do { files = try CollectionReader.files(in: path).map { path + "/" + $0 } } catch {
+                throw RouteError(description: error.description)
+            }
+        }
+        guard !files.isEmpty else { throw RouteError(description: "\(path): has no file *.json with routes") }
+        for file in files { try read(file) }
+        guard routes.count <= Self.routesMaximum else {
+            throw RouteError(
+                description: "\(path): has \(routes.count) routes; at most \(Self.routesMaximum) are served"
+            )
+        }
+    }
+
+    private mutating func read(_ file: String) throws(RouteError) {
+        let bytes = try contents(file)
+        fileCount += 1
+        let document: JSONValue
+        do { document = try JSONParser.parse(bytes) } catch {
+            throw RouteError(description: "\(file):\(error.line): column \(error.column): \(error.reason)")
+        }
+        let errors = BodyErrors()
+        var top: BodyReader
+        switch document {
+        case .object(let object): top = BodyReader(object, errors)
+        default: throw RouteError(description: "\(file):1: must be an object with `routes`, such as {\"routes\": []}")
+        }
+        if !top.has("routes") { top.failMissing("routes", "must be an array of routes") }
+        for var reader in top.objects("routes") ?? [] {
+            if let route = route(&reader) { routes.append(route) }
+            reader.finish()
+        }
+        top.finish()
+        // A misspelled name explains a missing one.
+        guard let first = errors.all.first(where: { $0.detail.contains("did you mean") }) ?? errors.all.first else {
+            return
+        }
+        let line = JSONLines.line(of: first.pointer, in: bytes)
+        let others = errors.all.count > 1 ? " (and \(errors.all.count - 1) more)" : ""
+        throw RouteError(description: "\(file):\(line): \(first.pointer) \(first.detail)\(others)")
+    }
+
+    private mutating func contents(_ path: String) throws(RouteError) -> [UInt8] {
+        do {
+            let bytes = try FixtureReader.contents(of: path)
+            byteCount += bytes.count
+            guard bytes.count <= Self.bodyBytesMaximum, byteCount <= Self.allBytesMaximum else {
+                throw RouteError(description: "\(path): is too large; a file may have 16 MiB and all files 64 MiB")
+            }
+            return bytes
+        } catch let error as RouteError { throw error } catch {
+            throw RouteError(description: "\(path): cannot be read: \(unsafe String(cString: strerror(errno)))")
+        }
+    }
+
+    // MARK: Routes
+
+    private mutating func route(_ reader: inout BodyReader) -> CustomRoute? {
+        let method = reader.string("method", length: 1...32) ?? "GET"
+        guard method == "*" || method.utf8.allSatisfy({ ("A"..."Z").contains(Character(UnicodeScalar($0))) }) else {
+            reader.fail("method", "must be a method in capitals, such as \"POST\", or \"*\"")
+            return nil
+        }
+        guard let path = reader.string("path") else {
+            reader.failMissing("path", "must be a path such as \"/users/{id}\"")
+            return nil
+        }
+        let order = reader.choice("order", CustomRoute.Order.self) ?? .first
+        let conditions = conditions(&reader)
+        var replies: [CustomReply] = []
+        if let children = reader.objects("replies", countMaximum: Self.repliesMaximum) {
+            for var child in children {
+                var reply = reply(&child)
+                reply.conditions = self.conditions(&child)
+                child.finish()
+                replies.append(reply)
+            }
+            if replies.isEmpty { reader.fail("replies", "must have at least one reply") }
+        } else {
+            replies = [reply(&reader)]
+        }
+        guard !path.hasPrefix("/_larder") else {
+            reader.fail("path", "must not begin with /_larder, where the control plane is")
+            return nil
+        }
+        let route = CustomRoute(method == "*" ? nil : Method(method), path, conditions, replies, order)
+        if route == nil {
+            reader.fail(
+                "path",
+                "must begin with / and have parameters such as {id} as whole segments, and * only at the end"
+            )
+        }
+        return route
+    }
+
+    private func conditions(_ reader: inout BodyReader) -> [RouteCondition] {
+        guard let child = reader.child("when") else { return [] }
+        return child.object.members.compactMap { member -> RouteCondition? in
+            guard let subject = RouteSubject(member.name) else {
+                child.fail(member.name, "must be query.NAME, field.NAME, path.NAME, state.NAME, body or body.PATH")
+                return nil
+            }
+            guard case .object(let object) = member.value else {
+                return RouteCondition(subject, member.value == .null ? .exists(false) : .equals(member.value))
+            }
+            var reader = BodyReader(object, at: child.path(member.name), child.errors)
+            defer { reader.finish() }
+            if let text = reader.string("matches", length: 0...2_048) {
+                do { return RouteCondition(subject, .matches(try TextPattern(text))) } catch {
+                    reader.fail("matches", "\(error)")
+                    return nil
+                }
+            }
+            if reader.has("exists") { return RouteCondition(subject, .exists(reader.bool("exists"))) }
+            if let value = reader.value("equals") { return RouteCondition(subject, .equals(value)) }
+            child.fail(member.name, "must be a value, or an object with `equals`, `matches` or `exists`")
+            return nil
+        }
+    }
+
+    private mutating func reply(_ reader: inout BodyReader) -> CustomReply {
+        var reply = CustomReply()
+        reply.weight = reader.integer("weight", in: 1...1_000_000) ?? 1
+        if let target = reader.string("redirect") {
+            reply.status = Status(code: 302)
+            if let template = template(target, "redirect", reader) { reply.fields.append((.location, template)) }
+        }
+        reply.status = reader.integer("status", in: 200...599).map { Status(code: $0) } ?? reply.status
+        reply.fields += fields(&reader)
+        reply.mediaType = reader.string("mediaType", length: 3...200)
+        reply.body = body(&reader, &reply.mediaType)
+        reply.states = templates("set", &reader).map { ($0.name, $0.value) }
+        reply.delay = delay(&reader)
+        for var child in reader.objects("webhooks", countMaximum: 8) ?? [] {
+            if let webhook = webhook(&child) { reply.webhooks.append(webhook) }
+            child.finish()
+        }
+        return reply
+    }
+
+    private mutating func body(_ reader: inout BodyReader, _ mediaType: inout String?) -> CustomReply.Body {
+        let given = ["json", "text", "file", "problem"].filter { reader.object[$0] != nil }
+        if given.count > 1 { reader.fail(given[1], "cannot be given together with `\(given[0])`") }
+        // `null` is a document, too.
+        _ = reader.value("json")
+        if let value = reader.object["json"] {
+            do { return .json(try JSONTemplate(value)) } catch { reader.fail("json", error.description) }
+        }
+        if let text = reader.string("text", length: 0...Self.bodyBytesMaximum) {
+            return template(text, "text", reader).map { .text($0) } ?? .none
+        }
+        if let text = reader.string("problem") {
+            return template(text, "problem", reader).map { .problem($0) } ?? .none
+        }
+        let isTemplate = reader.bool("template")
+        guard let name = reader.string("file") else {
+            if isTemplate { reader.fail("template", "says that a `file` is a template; other bodies always are") }
+            return .none
+        }
+        let path = name.hasPrefix("/") ? name : folder + "/" + name
+        if let end = path.lastIndex(of: "/") { directories.insert(String(path[..<end])) }
+        if mediaType == nil { mediaType = Self.mediaType(of: name) }
+        do throws(RouteError) {
+            let bytes = try contents(path)
+            guard isTemplate else { return .bytes(bytes) }
+            return template(String(decoding: bytes, as: UTF8.self), "file", reader).map { .text($0) } ?? .none
+        } catch {
+            reader.fail("file", "cannot be used: \(error.description)")
+            return .none
+        }
+    }
+
+    private func fields(_ reader: inout BodyReader) -> [(name: FieldName, value: RouteTemplate)] {
+        templates("fields", &reader).compactMap { field in
+            guard let name = FieldName(field.name), !Self.ownFields.contains(name) else {
+                let detail = "is not a field that a route can set; the server writes framing and dates itself"
+                reader.errors.add(reader.path("fields") + "/" + JSONPointer.escape(field.name), detail)
+                return nil
+            }
+            return (name, field.value)
+        }
+    }
+
+    private static let ownFields: Set<FieldName> = [
+        .contentLength, .transferEncoding, .connection, .date, .keepAlive, .upgrade, .contentEncoding,
+    ]
+
+    /// The members of an object as templates; an array has several values for one name.
+    private func templates(_ name: String, _ reader: inout BodyReader) -> [(name: String, value: RouteTemplate)] {
+        guard let child = reader.child(name) else { return [] }
+        return child.object.members.flatMap { member in
+            (member.value.array ?? [member.value]).compactMap { value in
+                guard let text = value.string else {
+                    child.fail(member.name, "must be a string")
+                    return nil
+                }
+                return template(text, member.name, child).map { (member.name, $0) }
+            }
+        }
+    }
+
+    private func template(_ text: String, _ name: String, _ reader: BodyReader) -> RouteTemplate? {
+        do { return try RouteTemplate(text) } catch {
+            reader.fail(name, error.description)
+            return nil
+        }
+    }
+
+    private func delay(_ reader: inout BodyReader) -> ClosedRange<Double>? {
+        guard let value = reader.value("delaySeconds") else { return nil }
+        let bounds = (value.array ?? [value]).compactMap(\.double)
+        guard let low = bounds.first, let high = bounds.last, (1...2).contains(bounds.count), 0 <= low, low <= high,
+            high <= 3_600
+        else {
+            reader.fail("delaySeconds", "must be a number of seconds up to 3600, or two of them, such as [0.1, 0.5]")
+            return nil
+        }
+        return low...high
+    }
+
+    private mutating func webhook(_ reader: inout BodyReader) -> CustomReply.Webhook? {
+        let method = Method(reader.string("method", length: 1...32) ?? "POST")
+        let fields = fields(&reader)
+        var mediaType: String?
+        let body = body(&reader, &mediaType)
+        let delay = reader.seconds("delaySeconds", maximum: 3_600) ?? .zero
+        let text = reader.string("url") ?? ""
+        guard let url = HTTPURL(text), url.scheme == .http, ControlGuard.isLoopback(authority: url.authority) else {
+            reader.fail("url", "must be an http URL of this machine, such as \"http://127.0.0.1:9000/hook\"")
+            return nil
+        }
+        do {
+            let address = try UpstreamAddress(host: url.host, port: url.port)
+            return CustomReply.Webhook(to: url, address, method, fields: fields, body: body, delay: delay)
+        } catch {
+            reader.fail("url", error.description)
+            return nil
+        }
+    }
+
+    private static func mediaType(of name: String) -> String {
+        switch name.split(separator: ".").last?.lowercased() {
+        case "json": "application/json"
+        case "html", "htm": "text/html; charset=utf-8"
+        case "txt", "md": "text/plain; charset=utf-8"
+        case "css": "text/css; charset=utf-8"
+        case "js", "mjs": "text/javascript; charset=utf-8"
+        case "csv": "text/csv; charset=utf-8"
+        case "xml": "application/xml"
+        case "svg": "image/svg+xml"
+        case "png": "image/png"
+        case "jpg", "jpeg": "image/jpeg"
+        case "gif": "image/gif"
+        case "webp": "image/webp"
+        case "pdf": "application/pdf"
+        case "mp4": "video/mp4"
+        case "mp3": "audio/mpeg"
+        default: "application/octet-stream"
+        }
+    }
+}

@@ -1,0 +1,360 @@
+import LarderCoding
+import LarderTime
+import TestSupport
+import Testing
+
+@testable import LarderBackend
+@testable import LarderServer
+
+@Suite("Custom routes", .oneMinute)
+struct CustomRouteTests {
+    // MARK: Matching
+
+    @Test(
+        arguments: [
+            ("abc", "xabcx", true), ("^abc$", "xabc", false), ("a.c", "a\nc", false), ("a|bc|", "", true),
+            ("^(ab|c)+$", "abcab", true), ("^(ab|c)+$", "aba", false), ("^[a-c_]{2,3}$", "ab_", true),
+            ("^[a-c]{2,3}$", "abca", false), ("^[^0-9]*$", "ab1", false), ("^\\d{3}-\\w+$", "123-a_9", true),
+            ("^a{2}$", "aa", true), ("^a{2,}$", "aaaaa", true), ("^a{2,}$", "a", false), ("^\\.\\S$", ".é", true),
+            ("^(a?){20}a{20}$", "aaaaaaaaaaaaaaaaaaaa", true), ("^([^@]+)@x$", "me@x", true), ("^[]a]+$", "]a", true),
+            ("^[\\d.]+$", "1.2", true), ("(?:ab)c", "abc", true), ("^$", "", true), ("日本", "x日本", true),
+        ]
+    )
+    func `expressions match like everywhere else`(pattern: String, text: String, expected: Bool) throws {
+        #expect(try TextPattern(pattern).matches(text) == expected)
+    }
+
+    @Test(arguments: ["(a", "a)", "*a", "[a", "a{3,1}", "a{x}", "\\q", "(?=a)", "a{1000}{1000}", "\\"])
+    func `what is not an expression is rejected`(pattern: String) {
+        #expect(throws: TextPattern.Failure.self) { try TextPattern(pattern) }
+    }
+
+    @Test func `no expression takes exponential time`() throws {
+        let text = String(repeating: "a", count: 5_000) + "!"
+        for pattern in ["^(a+)+$", "^(a|aa)*$", "^(a*)*b$", "(a|a)*(a|a)*c"] {
+            #expect(try !TextPattern(pattern).matches(text))
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("$.a.b", "[1]"), ("a.b", "[1]"), ("$.list[1].x", "[3]"), ("list.0.x", "[2]"), ("$.list[*].x", "[2,3]"),
+            ("$.list[-1].x", "[3]"), ("$['a']['b']", "[1]"), ("nothing", "[]"), ("a.b.c", "[]"), ("list.9", "[]"),
+        ]
+    )
+    func `paths into documents`(path: String, expected: String) throws {
+        let document = try JSONParser.parse(Array(#"{"a":{"b":1},"list":[{"x":2},{"x":3}]}"#.utf8))
+        let values = try #require(JSONPath(path)).values(in: document)
+        #expect(JSONValue.array(values).encoded == Array(expected.utf8))
+    }
+
+    @Test func `a route is chosen by method, path, query, field and body`() async throws {
+        let site = try RouteSite(
+            routes: """
+                {"path": "/search", "when": {"query.q": "cat"}, "text": "cats"},
+                {"path": "/search", "when": {"query.q": {"matches": "^d.g$"}}, "text": "dogs"},
+                {"path": "/search", "when": {"query.q": null}, "text": "everything"},
+                {"path": "/page", "when": {"field.accept-language": {"matches": "^pt"}}, "text": "olá"},
+                {"path": "/page", "text": "hello"},
+                {"method": "POST", "path": "/orders", "when": {"body.lines[*].sku": "A1", "body.paid": true}, "text": "A1"},
+                {"method": "POST", "path": "/orders", "when": {"body.lines": {"exists": true}}, "text": "other"},
+                {"method": "*", "path": "/files/*", "text": "{{method}} {{path.*}}"}
+                """
+        )
+        #expect(try await site.text("GET", "/search?q=cat") == "cats")
+        #expect(try await site.text("GET", "/search?q=dog") == "dogs")
+        #expect(try await site.text("GET", "/search") == "everything")
+        #expect(try await site.text("GET", "/search?q=cow") == "404")
+        #expect(try await site.text("GET", "/page", nil, ["Accept-Language": "pt-PT"]) == "olá")
+        #expect(try await site.text("GET", "/page") == "hello")
+        #expect(try await site.text("POST", "/orders", #"{"lines":[{"sku":"B"},{"sku":"A1"}],"paid":true}"#) == "A1")
+        #expect(try await site.text("POST", "/orders", #"{"lines":[{"sku":"A1"}],"paid":false}"#) == "other")
+        #expect(try await site.text("POST", "/orders", "{}") == "404")
+        #expect(try await site.text("DELETE", "/files/a/b%20c") == "DELETE a/b c")
+        let wrong = try await site.ask("DELETE", "/page")
+        #expect(wrong.status == 405 && wrong.field("Allow") == "GET, HEAD, OPTIONS")
+        let missing = try await site.ask("GET", "/serach")
+        #expect(missing.status == 404 && missing.text.contains("Did you mean GET /search?"))
+        // The demo API is off.
+        #expect(try await site.text("GET", "/v1/feed") == "404")
+        #expect(try await site.text("GET", "/healthz") != "404")
+        await site.backend.stop()
+    }
+
+    // MARK: Templates
+
+    @Test func `templates have values of the request, with their types`() async throws {
+        let site = try RouteSite(
+            routes: """
+                {"method": "POST", "path": "/users/{id}", "status": 201, "fields": {"Location": "/users/{{path.id}}"},
+                 "json": {"id": "{{path.id}}", "age": "{{body.age}}", "hello": "Hi {{body.name}}!", "q": "{{query.q \\"none\\"}}",
+                          "agent": "{{field.user-agent}}", "tags": "{{body.tags}}"}},
+                {"path": "/now", "text": "{{now}} {{now 60}}"},
+                {"path": "/list", "json": {"{{repeat 3}}": {"i": "{{index}}", "n": "{{number 5 5}}"}}}
+                """
+        )
+        site.backend.main.clock.freeze()
+        site.backend.main.clock.set(to: try #require(WallTime(rfc3339: "2026-01-01T00:00:00Z")))
+        let body = #"{"name":"Ana","age":7,"tags":["a"]}"#
+        let reply = try await site.ask("POST", "/users/u%2F1", body, ["User-Agent": "me"])
+        #expect(reply.status == 201 && reply.field("Location") == "/users/u/1")
+        #expect(
+            reply.text == #"{"id":"u/1","age":7,"hello":"Hi Ana!","q":"none","agent":"me","tags":["a"]}"#
+        )
+        #expect(try await site.text("GET", "/now") == "2026-01-01T00:00:00.000Z 2026-01-01T00:01:00.000Z")
+        #expect(try await site.text("GET", "/list") == #"[{"i":0,"n":5},{"i":1,"n":5},{"i":2,"n":5}]"#)
+        let form = ["Content-Type": "application/x-www-form-urlencoded"]
+        let posted = try await site.ask("POST", "/users/2", "name=Bo+B&age=9", form)
+        #expect(posted.text.contains(#""age":"9","hello":"Hi Bo B!""#))
+        await site.backend.stop()
+    }
+
+    @Test func `invented values follow from the world's seed and the request`() async throws {
+        let routes = """
+            {"path": "/people/{id}", "json": {"name": "{{fake name}}", "email": "{{fake email}}", "n": "{{number 1 1000000}}"}},
+            {"method": "POST", "path": "/ids", "text": "{{uuid}} {{counter ids}}"}
+            """
+        let (one, two) = (try RouteSite(routes: routes), try RouteSite(routes: routes))
+        let first = try await one.text("GET", "/people/1")
+        #expect(try await one.text("GET", "/people/1") == first)
+        #expect(try await two.text("GET", "/people/1") == first)
+        #expect(try await one.text("GET", "/people/2") != first)
+        let ids = [try await one.text("POST", "/ids", ""), try await one.text("POST", "/ids", "")]
+        #expect(ids[0].hasSuffix(" 1") && ids[1].hasSuffix(" 2") && ids[0].prefix(36) != ids[1].prefix(36))
+        #expect(
+            try TextPattern("^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12} 1$").matches(ids[0])
+        )
+        #expect([try await two.text("POST", "/ids", ""), try await two.text("POST", "/ids", "")] == ids)
+        await one.backend.stop()
+        await two.backend.stop()
+    }
+
+    // MARK: Orders and states
+
+    @Test func `replies come in order, in turn, or drawn by weight`() async throws {
+        let site = try RouteSite(
+            routes: """
+                {"path": "/job", "order": "sequence", "replies": [{"status": 202, "text": "1"}, {"text": "2"}, {"text": "3"}]},
+                {"path": "/turn", "order": "cycle", "replies": [{"text": "a"}, {"text": "b"}]},
+                {"path": "/dice", "order": "random", "replies": [{"weight": 9, "text": "x"}, {"weight": 1, "text": "y"}]}
+                """
+        )
+        var (jobs, turns, dice) = ("", "", "")
+        for _ in 0..<5 { jobs += try await site.text("GET", "/job") }
+        for _ in 0..<5 { turns += try await site.text("GET", "/turn") }
+        for _ in 0..<60 { dice += try await site.text("GET", "/dice") }
+        #expect(jobs == "12333" && turns == "ababa")
+        #expect(dice.count { $0 == "x" } > 40 && dice.contains("y"))
+        try site.backend.main.reset()
+        #expect(try await site.text("GET", "/job") == "1")
+        await site.backend.stop()
+    }
+
+    @Test func `states are moved by replies and belong to a world and its snapshots`() async throws {
+        let site = try RouteSite(
+            routes: """
+                {"path": "/cart", "when": {"state.cart": "full"}, "text": "{{state.cart}} {{state.who}}"},
+                {"path": "/cart", "text": "empty"},
+                {"method": "POST", "path": "/cart", "status": 204, "set": {"cart": "full", "who": "{{body.who}}"}}
+                """
+        )
+        #expect(try await site.text("GET", "/cart") == "empty")
+        try site.backend.main.takeSnapshot("before")
+        #expect(try await site.ask("POST", "/cart", #"{"who":"Ana"}"#).status == 204)
+        #expect(try await site.text("GET", "/cart") == "full Ana")
+        _ = try site.backend.makeWorld(id: "other")
+        #expect(try await site.text("GET", "/w/other/cart") == "empty")
+        try site.backend.main.restore("before")
+        #expect(try await site.text("GET", "/cart") == "empty")
+        await site.backend.stop()
+    }
+
+    // MARK: What the engine adds
+
+    @Test func `validators, ranges, HEAD, compression and CORS are those of every route`() async throws {
+        let long = String(repeating: "word ", count: 400)
+        let site = try RouteSite([
+            "routes.json": """
+            {"routes": [{"path": "/page", "file": "page.html"}, {"path": "/long", "text": "\(long)"},
+                        {"path": "/cached", "fields": {"Cache-Control": "max-age=60", "Set-Cookie": ["a=1", "b=2"]}, "json": [1]}]}
+            """, "page.html": "<p>0123456789</p>",
+        ])
+        let page = try await site.ask("GET", "/page")
+        let tag = try #require(page.field("ETag"))
+        #expect(page.text == "<p>0123456789</p>" && page.field("Content-Type") == "text/html; charset=utf-8")
+        #expect(page.field("Cache-Control") == "no-cache")
+        #expect(try await site.ask("GET", "/page", nil, ["If-None-Match": tag]).status == 304)
+        let part = try await site.ask("GET", "/page", nil, ["Range": "bytes=3-6"])
+        #expect(part.status == 206 && part.text == "0123" && part.field("Content-Range") == "bytes 3-6/17")
+        #expect(try await site.ask("GET", "/page", nil, ["Range": "bytes=99-"]).status == 416)
+        let head = try await site.ask("HEAD", "/page")
+        #expect(head.status == 200 && head.body.isEmpty && head.field("Content-Length") == "17")
+        let coded = try await site.ask("GET", "/long", nil, ["Accept-Encoding": "gzip"])
+        #expect(coded.field("Content-Encoding") == "gzip" && coded.body.count < 200)
+        let codedTag = try #require(coded.field("ETag"))
+        let again = try await site.ask("GET", "/long", nil, ["Accept-Encoding": "gzip", "If-None-Match": codedTag])
+        #expect(again.status == 304)
+        let cached = try await site.ask("GET", "/cached", nil, ["Origin": "http://localhost:3000"])
+        #expect(
+            cached.field("Cache-Control") == "max-age=60" && cached.head.contains("a=1") && cached.head.contains("b=2")
+        )
+        #expect(cached.field("Access-Control-Allow-Origin") == "http://localhost:3000")
+        let preflight = try await site.ask(
+            "OPTIONS",
+            "/cached",
+            nil,
+            ["Origin": "http://localhost:3000", "Access-Control-Request-Method": "GET"]
+        )
+        #expect(preflight.status == 204 && preflight.field("Access-Control-Allow-Methods") == "GET, HEAD, OPTIONS")
+        await site.backend.stop()
+    }
+
+    @Test func `an idempotency key has one effect and one reply`() async throws {
+        let site = try RouteSite(
+            routes: #"{"method": "POST", "path": "/orders", "status": 201, "json": {"id": "{{counter orders}}"}}"#
+        )
+        let key = ["Idempotency-Key": "k1"]
+        let first = try await site.ask("POST", "/orders", "{}", key)
+        let second = try await site.ask("POST", "/orders", "{}", key)
+        #expect(first.status == 201 && first.text == #"{"id":1}"# && second.text == first.text)
+        #expect(second.field("Idempotent-Replayed") == "true")
+        #expect(try await site.ask("POST", "/orders", #"{"a":1}"#, key).status == 422)
+        #expect(try await site.text("POST", "/orders", "{}", ["Idempotency-Key": "k2"]) == #"{"id":2}"#)
+        #expect(try await site.text("POST", "/nothing", "{}", key) == "404")
+        await site.backend.stop()
+    }
+
+    @Test func `errors are problems, and redirects lead on`() async throws {
+        let site = try RouteSite(
+            routes: """
+                {"path": "/users/{id}", "status": 404, "problem": "There is no user {{path.id}}."},
+                {"path": "/down", "status": 503, "fields": {"Retry-After": "3"}},
+                {"path": "/old", "redirect": "/new?from={{query.x}}"}
+                """
+        )
+        let missing = try await site.ask("GET", "/users/9")
+        #expect(missing.field("Content-Type") == "application/problem+json")
+        #expect(
+            missing.text == #"{"type":"about:blank","title":"Not Found","status":404,"detail":"There is no user 9."}"#
+        )
+        let down = try await site.ask("GET", "/down")
+        #expect(down.status == 503 && down.field("Retry-After") == "3" && down.text.contains("Service Unavailable"))
+        let old = try await site.ask("GET", "/old?x=1")
+        #expect(old.status == 302 && old.field("Location") == "/new?from=1")
+        await site.backend.stop()
+    }
+
+    @Test func `a delay is in the world's time, and ends when the client leaves`() async throws {
+        let site = try RouteSite(
+            routes: #"{"path": "/slow", "delaySeconds": 30, "text": "late"}, {"path": "/fast", "text": "now"}"#
+        )
+        let main = site.backend.main
+        main.clock.freeze()
+        let slow = try site.send("GET", "/slow")
+        while main.world.clock.waitCount == 0 { await Task.yield() }
+        #expect(try await site.text("GET", "/fast") == "now")
+        main.clock.advance(by: .seconds(30))
+        #expect(try await slow.reply().text == "late")
+        let leaving = try site.send("GET", "/slow")
+        while main.world.clock.waitCount == 0 { await Task.yield() }
+        leaving.finishSending()
+        while main.world.clock.waitCount > 0 { await Task.yield() }
+        await site.backend.stop()
+    }
+
+    @Test func `a webhook follows the reply, with values of the request`() async throws {
+        let receiver = try RouteSite(routes: #"{"method": "POST", "path": "/hook/{id}", "status": 204}"#)
+        let site = try RouteSite(
+            routes: """
+                {"method": "POST", "path": "/orders", "status": 201, "json": {"id": 1}, "webhooks": [
+                  {"url": "http://127.0.0.1:\(receiver.backend.port)/hook/1", "fields": {"X-Event": "order"},
+                   "json": {"name": "{{body.name}}"}}]}
+                """
+        )
+        #expect(try await site.text("POST", "/orders", #"{"name":"tea"}"#) == #"{"id":1}"#)
+        let arrived = JournalFilter("POST", "/hook/1")
+        #expect(await receiver.backend.main.wait(for: .entries(arrived, count: 1), limit: .seconds(60)))
+        let entry = try #require(await receiver.backend.main.journal(arrived).first)
+        #expect(entry.requestField("X-Event") == "order" && entry.requestField("Content-Length") == "14")
+        await site.backend.stop()
+        await receiver.backend.stop()
+    }
+
+    @Test func `faults, gates, journal and verdicts apply`() async throws {
+        let site = try RouteSite(
+            routes: #"{"path": "/news/{id}", "fields": {"Cache-Control": "max-age=60"}, "json": {"id": "{{path.id}}"}}"#
+        )
+        let main = site.backend.main
+        try main.set(Fault(.respond(CannedReply(status: 503)), when: FaultMatch("GET", "/news/*")))
+        #expect(try await site.ask("GET", "/news/1").status == 503)
+        main.removeFaults()
+        #expect(try await site.ask("GET", "/news/1").status == 200)
+        #expect(try await site.ask("GET", "/news/1").status == 200)
+        let entries = await main.journal(JournalFilter("GET", "/news/1"))
+        #expect(entries.map(\.status) == [503, 200, 200] && entries[0].faults.count == 1)
+        #expect(entries[2].verdicts.contains { $0.contains("fresh") })
+        await site.backend.stop()
+    }
+
+    // MARK: Other sources
+
+    @Test func `a route wins over a collection and over the demo API, which stay beside it`() async throws {
+        let data = try CollectionShop.directory(["todos.json": CollectionShop.todos])
+        let routes = #"{"path": "/todos/1", "text": "mine"}, {"method": "POST", "path": "/login", "text": "in"}"#
+        let site = try RouteSite(routes: routes, .collections(directory: data.path))
+        #expect(try await site.text("GET", "/todos/1") == "mine")
+        #expect(try await site.ask("GET", "/todos/2").json["title"]?.string == "Bread")
+        #expect(try await site.ask("DELETE", "/todos/1").status == 204)
+        #expect(try await site.text("POST", "/login", "") == "in")
+        await site.backend.stop()
+        let demo = try RouteSite(
+            routes: #"{"path": "/v1/feed", "when": {"query.mine": "1"}, "text": "mine"}"#,
+            .generated(WorldSize(), picturesFrom: nil)
+        )
+        #expect(try await demo.ask("GET", "/v1/feed?limit=1").status == 200)
+        #expect(try await demo.text("GET", "/v1/feed?mine=1") == "mine")
+        #expect(try await demo.ask("GET", "/v1/profiles/user_1").status == 200)
+        await demo.backend.stop()
+    }
+
+    // MARK: Wrong files
+
+    @Test(
+        arguments: [
+            (
+                "{\"routes\": [\n {\"path\": \"/a\",\n \"statos\": 1}]}",
+                ":3: /routes/0/statos is unknown; did you mean `status`?"
+            ),
+            ("{\"routes\": [{\"path\": \"/a\"},\n{\"text\": \"x\"}]}", ":2: /routes/1/path must be a path"),
+            (
+                "{\"routes\": [\n\n{\"path\": \"/a\", \"text\": \"{{fake nmae}}\"}]}",
+                ":3: /routes/0/text has no fake 'nmae'; did you mean 'name'?"
+            ),
+            (
+                "{\"routes\": [{\"path\": \"/a\", \"json\": {\"x\": [1,\n\"{{qurey.x}}\"]}}]}",
+                "/json has the unknown expression '{{qurey.x}}'; did you mean 'query'?"
+            ),
+            ("{\"routes\": [{\"path\": \"/a/{id}x\"}]}", ":1: /routes/0/path must begin with /"),
+            ("{\"routes\": [{\"path\": \"/_larder/x\"}]}", "/routes/0/path must not begin with /_larder"),
+            (
+                "{\"routes\": [{\"path\": \"/a\",\n\"when\": {\"query.q\": {\"matches\": \"(\"}}}]}",
+                ":2: /routes/0/when/query.q/matches has a '(' without a ')'"
+            ),
+            ("{\"routes\": [{\"path\": \"/a\", \"when\": {\"cookie\": \"x\"}}]}", "/when/cookie must be query.NAME"),
+            ("{\"routes\": [{\"path\": \"/a\",\n \"file\": \"missing.txt\"}]}", ":2: /routes/0/file cannot be used"),
+            ("{\"routes\": [{\"path\": \"/a\", \"text\": \"a\", \"json\": 1}]}", "cannot be given together"),
+            (
+                "{\"routes\": [{\"path\": \"/a\", \"webhooks\": [{\"url\": \"http://example.com/\"}]}]}",
+                "/webhooks/0/url must be an http URL of this machine"
+            ),
+            ("{\"routes\": [\n{\"path\": \"/a\"},]}", ":2: column 16: this character cannot begin a value"),
+            ("[]", ":1: must be an object with `routes`"),
+        ]
+    )
+    func `a wrong file is a sentence with the line and the nearest name`(text: String, expected: String) throws {
+        let directory = try CollectionShop.directory(["routes.json": text])
+        let error = #expect(throws: RouteError.self) { _ = try RouteReader(directory.path) }
+        let sentence = error?.description ?? ""
+        #expect(sentence.hasPrefix(directory.path + "/routes.json") && sentence.contains(expected), "\(sentence)")
+    }
+}

@@ -1,0 +1,112 @@
+import LarderBackend
+import LarderCoding
+import LarderTime
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LarderServer
+
+@Suite("Files that change while the server runs", .oneMinute)
+struct ReloadTests {
+    /// What the server has announced, for tests that wait for it.
+    private final class Announcements: Sendable {
+        let all = Mutex<[String]>([])
+
+        /// Waits for an announcement with that text; the suite's time limit ends the wait.
+        func next(containing text: String) async -> String {
+            while true {
+                if let found = all.withLock({ all in all.first { $0.contains(text) } }) { return found }
+                await Task.yield()
+            }
+        }
+    }
+
+    private func makeSite(_ files: [String: String], _ source: WorldSource = .empty) throws -> (
+        RouteSite, Announcements
+    ) {
+        let announcements = Announcements()
+        let site = try RouteSite(files, source) { configuration in
+            configuration.watchesFiles = true
+            configuration.announce = { text in announcements.all.withLock { $0.append(text) } }
+        }
+        return (site, announcements)
+    }
+
+    @Test func `routes are served as they are edited, and a wrong file leaves the last good ones`() async throws {
+        let (site, announcements) = try makeSite(["a.json": #"{"routes": [{"path": "/a", "text": "one"}]}"#])
+        let first = try await site.ask("GET", "/a")
+        let tag = try #require(first.field("ETag"))
+        #expect(first.text == "one")
+        site.write("a.json", #"{"routes": [{"path": "/a", "text": "two"}, {"path": "/b", "text": "b"}]}"#)
+        _ = await announcements.next(containing: "loaded 2 routes")
+        let second = try await site.ask("GET", "/a", nil, ["If-None-Match": tag])
+        #expect(second.status == 200 && second.text == "two")
+        site.write("a.json", "{\"routes\": [\n{\"paht\": \"/a\"}]}")
+        let sentence = await announcements.next(containing: "last good version")
+        #expect(sentence.contains("a.json:2: ") && sentence.contains("did you mean `path`?"))
+        #expect(try await site.text("GET", "/b") == "b")
+        let report = try await site.ask("GET", "/_larder/files").json
+        #expect(report["files"]?[0]?["kind"]?.string == "routes")
+        #expect(report["files"]?[0]?["error"]?.string?.contains("a.json:2: ") ?? false)
+        #expect(report["routes"]?.array?.count == 2)
+        site.write("b.json", #"{"routes": []}"#)
+        site.write("a.json", #"{"routes": [{"path": "/c", "file": "page.txt"}]}"#)
+        site.write("page.txt", "x")
+        _ = await announcements.next(containing: "loaded 1 route")
+        #expect(try await site.ask("GET", "/_larder/files").json["files"]?[0]?["error"] == nil)
+        await site.backend.stop()
+    }
+
+    @Test func `the demo's cached replies end when a route takes their path`() async throws {
+        let (site, announcements) = try makeSite(
+            ["a.json": #"{"routes": []}"#],
+            .generated(WorldSize(), picturesFrom: nil)
+        )
+        for _ in 0..<3 { #expect(try await site.ask("GET", "/v1/feed?limit=1").status == 200) }
+        site.write("a.json", #"{"routes": [{"path": "/v1/feed", "text": "mine"}]}"#)
+        _ = await announcements.next(containing: "loaded 1 route")
+        #expect(try await site.text("GET", "/v1/feed?limit=1") == "mine")
+        await site.backend.stop()
+    }
+
+    @Test func `data is loaded again, for main and for later worlds`() async throws {
+        let data = try CollectionShop.directory(["todos.json": #"[{"id": 1}]"#])
+        let (site, announcements) = try makeSite(["a.json": #"{"routes": []}"#], .collections(directory: data.path))
+        let blue = try site.backend.makeWorld(id: "blue")
+        #expect(try await site.ask("POST", "/todos", #"{"id": 5}"#).status == 201)
+        RouteSite.write("todos.json", #"[{"id": 1}, {"id": 2}]"#, in: data.path)
+        _ = await announcements.next(containing: "/todos (2)")
+        #expect(try await site.text("GET", "/todos") == #"[{"id":1},{"id":2}]"#)
+        #expect(try await site.text("GET", "/w/blue/todos") == #"[{"id":1}]"#)
+        _ = try site.backend.makeWorld(id: "green")
+        #expect(try await site.text("GET", "/w/green/todos") == #"[{"id":1},{"id":2}]"#)
+        #expect(try await site.ask("DELETE", "/todos/1").status == 204)
+        try site.backend.main.reset()
+        #expect(try await site.text("GET", "/todos") == #"[{"id":1},{"id":2}]"#)
+        RouteSite.write("todos.json", "[", in: data.path)
+        #expect(await announcements.next(containing: "last good version").contains("todos.json"))
+        #expect(try await site.text("GET", "/todos") == #"[{"id":1},{"id":2}]"#)
+        _ = blue
+        await site.backend.stop()
+    }
+
+    @Test func `a script of faults starts anew`() async throws {
+        func script(_ status: Int) -> String {
+            #"{"steps": [{"faults": [{"id": "f", "match": {"path": "/a"}, "action": {"type": "respond", "status": \#(status)}}]}]}"#
+        }
+        let scripts = try CollectionShop.directory(["faults.json": script(503)])
+        let routes = ["a.json": #"{"routes": [{"path": "/a", "text": "one"}]}"#]
+        let (site, announcements) = try makeSite(routes)
+        let path = scripts.path + "/faults.json"
+        _ = try site.backend.run(scriptAt: path) { try FixtureReader.contents(of: path) }
+        #expect(try await site.text("GET", "/a") == "503")
+        RouteSite.write("faults.json", script(500), in: scripts.path)
+        _ = await announcements.next(containing: "loaded 1 step")
+        #expect(try await site.text("GET", "/a") == "500")
+        RouteSite.write("faults.json", #"{"steps": []}"#, in: scripts.path)
+        _ = await announcements.next(containing: "loaded 0 steps")
+        #expect(try await site.text("GET", "/a") == "one")
+        await site.backend.stop()
+    }
+}

@@ -1,0 +1,58 @@
+import LarderCoding
+import TestSupport
+import Testing
+
+@testable import LarderServer
+
+@Suite("Routes from other files", .oneMinute)
+struct RouteImportTests {
+    private func makeSite(_ text: String, named name: String) throws -> RouteSite {
+        let routes = try RouteImport.routes(from: Array(text.utf8), named: name)
+        return try RouteSite(["routes.json": String(decoding: routes, as: UTF8.self)])
+    }
+
+    @Test func `an OpenAPI description becomes routes with examples, else with values of the schemas`() async throws {
+        let site = try makeSite(
+            """
+            {"openapi": "3.1.0", "paths": {
+              "/pets/{id}": {"get": {"responses": {"200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Pet"}}}}}}},
+              "/pets/first": {"get": {"responses": {"200": {"content": {"application/json": {"example": {"id": 1}}}}}}},
+              "/pets": {"post": {"responses": {"201": {"description": "made"}}}}},
+             "components": {"schemas": {"Pet": {"type": "object", "properties": {
+               "id": {"type": "integer", "minimum": 5, "maximum": 5}, "name": {"type": "string"}, "kind": {"enum": ["cat"]},
+               "tags": {"type": "array", "items": {"type": ["string", "null"]}}, "parent": {"$ref": "#/components/schemas/Pet"}}}}}}
+            """,
+            named: "openapi.json"
+        )
+        #expect(try await site.text("GET", "/pets/first") == #"{"id":1}"#)
+        let pet = try await site.ask("GET", "/pets/7").json
+        #expect(pet["id"]?.integer == 5 && pet["kind"]?.string == "cat" && pet["tags"]?[0]?.string != nil)
+        #expect(try await site.ask("POST", "/pets", "{}").status == 201)
+        await site.backend.stop()
+    }
+
+    @Test func `an HTTP archive becomes routes with its replies`() async throws {
+        let site = try makeSite(
+            """
+            {"log": {"entries": [
+              {"request": {"method": "GET", "url": "http://x.test/a?q=1"},
+               "response": {"status": 200, "content": {"mimeType": "application/json", "text": "{\\"n\\":1}"}}},
+              {"request": {"method": "GET", "url": "http://x.test/a?q=2"},
+               "response": {"status": 404, "content": {"mimeType": "text/plain", "text": "none"}}}]}}
+            """,
+            named: "recording.har"
+        )
+        #expect(try await site.text("GET", "/a?q=1") == #"{"n":1}"#)
+        #expect(try await site.ask("GET", "/a?q=2").text == "none")
+        await site.backend.stop()
+    }
+
+    @Test(arguments: [
+        ("openapi: 3.1.0", "openapi.yaml", "yq"), ("{}", "x.json", "neither"),
+        ("{\"paths\": {}}", "x.json", "no reply"),
+    ])
+    func `another file is a sentence`(text: String, name: String, expected: String) {
+        let error = #expect(throws: RouteError.self) { _ = try RouteImport.routes(from: Array(text.utf8), named: name) }
+        #expect(error?.description.contains(expected) ?? false, "\(error?.description ?? "")")
+    }
+}
