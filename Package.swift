@@ -291,7 +291,8 @@ let package = Package(
         tests(
             "LarderTests",
             [
-                "LarderTime", "LarderHTTP", "LarderModels", "LarderSQLite", "LarderStorage", "LarderTransport",
+                "LarderTime", "LarderCoding", "LarderHTTP", "LarderModels", "LarderSQLite", "LarderStorage",
+                "LarderTransport",
                 "LarderHTTPCache", "LarderResources", "LarderImages", "LarderDevice", "LarderTelemetry", "Larder",
                 "LarderDemo",
                 "LarderTesting", "FileFaults", "TestSupport", "SDKTestSupport",

@@ -51,6 +51,31 @@ final class OfflineWritingTests: Sendable {
         try await body(KillableStore(DiskStore.Configuration(directory: path, clock: scene.clock)))
     }
 
+    // MARK: Writes as data
+
+    @Test func `a like that is written as data offline is shown after a kill, and is sent once`() async throws {
+        let scene = try ClientScene()
+        try await withKillable(scene) { killable in
+            var client = try await client(scene, store: try killable.store())
+            let posts = try await client.cache.value(client.feed.newest).items
+            let id = try #require(posts.first { !$0.likedByMe }?.id)
+            func isLiked() async throws -> Bool? { try await shown(client).first { $0.id == id }?.likedByMe }
+            goOffline()
+            try client.base.write(.put, "/v1/posts/\(id)/like", changing: Post.self, id) { $0.likedByMe = true }
+            #expect(try await isLiked() == true)
+            killable.kill()
+            client.close()
+            client = try await self.client(scene, store: try killable.reopen())
+            #expect(try await isLiked() == true)
+            #expect(await scene.count("PUT", "/v1/posts/*/like") == 0)
+            try await goOnline(client, scene)
+            #expect(try await isLiked() == true)
+            #expect(await scene.count("PUT", "/v1/posts/*/like") == 1)
+            let truth = try scene.truth("/v1/feed", as: "ana", of: Post.self)
+            #expect(truth.first { $0.id == id }?.likedByMe == true)
+        }
+    }
+
     // MARK: Posts
 
     @Test func `a post written and edited offline is shown, survives a kill, and is sent once with its last text`()

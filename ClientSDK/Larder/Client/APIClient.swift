@@ -35,6 +35,9 @@ public final class APIClient: Sendable {
         /// The maximum size of the HTTP cache of `APIClient.http` on disk, in bytes; 0 turns it off. It has a store of its own beside
         /// that of the resources.
         public var httpCacheBytesMaximum = 50 << 20
+        /// Makes the operations of the outbox that are more than a request (`APIClient.Write`), for example with a `send` of the source. Those
+        /// of an earlier process are shown and sent from the first read on. Nil: none.
+        public var operations: (@Sendable (HTTPSource, LarderCache) -> [any CacheConfiguration.Operation])?
         /// Opens the WebSockets of the client; nil: with the TLS settings and the proxies of `transport` if that is a `SocketTransport`,
         /// otherwise with the standard ones. Set it if a transport of your own encloses one with pins or private roots.
         public var webSockets: WebSocketClient?
@@ -95,6 +98,8 @@ public final class APIClient: Sendable {
     /// `ImagePipeline.ListPrefetch` tells it about scrolling; call `idle?.interacted()` for other touches. Decoding never waits
     /// without either, or while the flag `FeatureFlags.BuiltIn.idleDecoding` is off. Nil if it is off.
     public var idle: IdleScheduler? { services.idle }
+    /// The operations of `write` and `commit`.
+    let writing: WriteOperations
     let events: Events?
     /// The file of the client's own flight recorder; nil if it has none.
     let recorderPath: String?
@@ -179,6 +184,10 @@ public final class APIClient: Sendable {
         )
         source.wallClock = settings.wallClock
         self.source = source
+        writing = WriteOperations(source)
+        cache.outbox.register(writing.later)
+        cache.outbox.register(writing.awaited)
+        for operation in configuration.operations?(source, cache) ?? [] { cache.outbox.register(any: operation) }
         var pictures = ImagePipeline.Configuration(transport: sending)
         pictures.disk = try Self.store("images", configuration.imageBytesMaximum, settings, in: purgeable)
         pictures.clock = settings.wallClock

@@ -63,7 +63,6 @@ public struct Bank: Sendable {
         self.isCached = isCached
         self.source = source
         operation = Self.operation(source)
-        cache.outbox.register(operation)
     }
 
     /// Fresh for 15 seconds. Older balances are shown as stale, with their age, while the server does not answer; what must be
@@ -155,7 +154,7 @@ public struct Bank: Sendable {
         return Rejection(rawValue: String(name))
     }
 
-    private static func operation(
+    static func operation(
         _ source: HTTPSource
     ) -> WriteThrough<TransferOrder, Transfer>.Gated<EntityList<Account>> {
         var operation = WriteThrough<TransferOrder, Transfer>("transfer", scope: { "account/" + $0.fromAccountID }) {

@@ -29,7 +29,6 @@ public struct Chat: Sendable {
         self.source = source
         self.session = session
         operation = Self.operation(source, cache)
-        cache.outbox.register(operation)
     }
 
     /// The conversations of the signed-in user.

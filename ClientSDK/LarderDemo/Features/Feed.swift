@@ -26,7 +26,6 @@ public struct Feed: Sendable {
         self.source = source
         self.session = session
         operation = Self.operation(source, cache)
-        cache.outbox.register(operation)
     }
 
     private func pages(of size: Int) -> PagedResource<Post> {

@@ -104,6 +104,12 @@ public final class LarderClient: Sendable {
         settings.probePath = "/healthz"
         settings.isLongPoll = { Self.waitsByDesign($0) }
         settings.feature = { Self.feature(of: $0) }
+        settings.operations = { source, cache in
+            [
+                Likes.operation(source), Feed.operation(source, cache), Bank.operation(source),
+                Chat.operation(source, cache), Tasks.operation(source, cache),
+            ]
+        }
         base = try await APIClient(server: server, account: account, directory: directory, settings)
         let (cache, source, session) = (base.cache, base.source, base.session)
         likes = Likes(cache, source)

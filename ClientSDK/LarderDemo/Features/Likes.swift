@@ -20,7 +20,6 @@ public struct Likes: Sendable {
     init(_ cache: LarderCache, _ source: HTTPSource) {
         self.cache = cache
         operation = Self.operation(source)
-        cache.outbox.register(operation)
     }
 
     /// Likes or unlikes a post. An unsent tap on the same post is replaced.
@@ -65,7 +64,7 @@ public struct Likes: Sendable {
         var results: [Item]
     }
 
-    private static func operation(_ source: HTTPSource) -> WriteBehind<Tap, Post?> {
+    static func operation(_ source: HTTPSource) -> WriteBehind<Tap, Post?> {
         var operation = WriteBehind<Tap, Post?>(
             "like",
             scope: { "like/" + $0.postID },

@@ -27,7 +27,6 @@ public struct Tasks: Sendable {
         self.source = source
         self.session = session
         operation = Self.operation(source, cache)
-        cache.outbox.register(operation)
     }
 
     // MARK: Reading
@@ -141,7 +140,7 @@ public struct Tasks: Sendable {
         }
     }
 
-    private static func operation(_ source: HTTPSource, _ cache: LarderCache) -> WriteBehind<TaskWrite, WorkItem?> {
+    static func operation(_ source: HTTPSource, _ cache: LarderCache) -> WriteBehind<TaskWrite, WorkItem?> {
         var operation = WriteBehind<TaskWrite, WorkItem?>(
             "task",
             // One scope for all tasks: a change under a local ID and a later one under the server's ID keep their order.

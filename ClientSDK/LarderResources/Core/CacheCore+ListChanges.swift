@@ -7,7 +7,7 @@ extension CacheCore {
         let record = entities.memberships.present.lists[key]
         return ListChanges(
             recorded: Set((record?.changes.keys).map { $0.map { EntityKey(type: type, id: $0) } } ?? []),
-            pending: Set(entities.pendingKeys(ofType: type)),
+            pending: Set(entities.pendingKeys { $0.type == type }),
             isIncomplete: record?.type != type || record?.forgottenAt != nil,
             part: ListChanges.part(ofType: type)
         )

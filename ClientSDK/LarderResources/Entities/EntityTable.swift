@@ -92,10 +92,10 @@ final class EntityTable: Sendable {
         return overlays.withLock { $0[key] ?? [] }
     }
 
-    /// The entities of a type with pending changes. Cost: O(n) for all n entities with pending changes.
-    func pendingKeys(ofType type: String) -> [EntityKey] {
+    /// The chosen entities with pending changes. Cost: O(n) for all n entities with pending changes.
+    func pendingKeys(where isChosen: (EntityKey) -> Bool) -> [EntityKey] {
         guard overlayCount.load(ordering: .relaxed) > 0 else { return [] }
-        return overlays.withLock { $0.keys.filter { $0.type == type } }
+        return overlays.withLock { $0.keys.filter(isChosen) }
     }
 
     /// Edits the pending changes of an entity.

@@ -10,7 +10,7 @@ extension Outbox {
         /// What becomes of the stored values if the server has accepted the changes and has returned no value: they keep the changes, and are
         /// stale.
         var accepted: [CacheUpdate.Step] = []
-        init() {}
+        package init() {}
 
         /// Changes an entity if it is stored.
         public mutating func modify<E: CacheEntity>(
@@ -18,9 +18,18 @@ extension Outbox {
             _ id: E.ID,
             _ change: @escaping @Sendable (inout E) -> Void
         ) {
+            modify(type, at: E.key(id), change)
+        }
+
+        /// Changes the entity under a key of its type.
+        package mutating func modify<E: CacheEntity>(
+            _ type: E.Type,
+            at key: EntityKey,
+            _ change: @escaping @Sendable (inout E) -> Void
+        ) {
             entities.append(
                 (
-                    E.key(id),
+                    key,
                     { value in
                         guard var entity = value as? E else { return value }
                         change(&entity)
@@ -28,7 +37,7 @@ extension Outbox {
                     }
                 )
             )
-            accepted += [.modify(E.key(id), StoredEntityModifier(E.self, change)), .invalidate(E.key(id))]
+            accepted += [.modify(key, StoredEntityModifier(E.self, change)), .invalidate(key)]
         }
 
         /// Shows an entity that the server does not have.
@@ -39,8 +48,31 @@ extension Outbox {
 
         /// Hides an entity.
         public mutating func remove<E: CacheEntity>(_ type: E.Type, _ id: E.ID) {
-            entities.append((E.key(id), { _ in nil }))
-            accepted.append(.remove(E.key(id), version: nil))
+            remove(E.key(id))
+        }
+
+        /// Hides the entity under a key.
+        package mutating func remove(_ key: EntityKey) {
+            entities.append((key, { _ in nil }))
+            accepted.append(.remove(key, version: nil))
+        }
+
+        /// Changes the entity under a key, whose type is not known. Once the server has accepted the change, the stored value is invalidated.
+        ///
+        package mutating func modify(
+            _ key: EntityKey,
+            _ change: @escaping @Sendable (any CacheEntity) -> any CacheEntity
+        ) {
+            entities.append(
+                (
+                    key,
+                    { value in
+                        guard let entity = value as? any CacheEntity else { return value }
+                        return change(entity)
+                    }
+                )
+            )
+            accepted.append(.invalidate(key))
         }
 
         /// Changes the keys of a list and their order.

@@ -96,6 +96,9 @@ public final class Outbox: Sendable {
         register(OutboxOperation(operation))
     }
 
+    /// Registers an operation of any type.
+    package func register(any operation: any CacheConfiguration.Operation) { register(OutboxOperation(any: operation)) }
+
     private func register(_ operation: OutboxOperation) {
         let commit = lock.withLock { _ -> Commit? in
             // Their changes are shown before they can be sent: an operation that has ended must not be shown afterwards.

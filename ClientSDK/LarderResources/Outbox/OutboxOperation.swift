@@ -275,3 +275,7 @@ extension WriteBehind: OutboxDefinition {
 extension WriteThrough: OutboxDefinition {
     fileprivate var untyped: OutboxOperation { OutboxOperation(self) }
 }
+
+extension WriteThrough.Gated: OutboxDefinition {
+    fileprivate var untyped: OutboxOperation { OutboxOperation(operation) }
+}

@@ -31,6 +31,9 @@ struct ServerIDs: Sendable {
         names.reduce(into: [:]) { if $1.scope == scope { $0[$1.temporary] = $1.server } }
     }
 
+    /// The server ID of the newest entity with a temporary one, in any scope.
+    func serverID(of temporary: String) -> String? { names.last { $0.temporary == temporary }?.server }
+
     /// Adds the IDs of one reply. The oldest ones beyond the maximum are dropped, but none of the reply.
     mutating func add(_ ids: [String: String], in scope: String) {
         names.removeAll { $0.scope == scope && ids[$0.temporary] != nil }

@@ -34,10 +34,3 @@ public struct Me: Codable, Sendable, Equatable {
     public var name: String
     public var card: String
 }
-
-/// A comment as the backend has stored it.
-public struct Comment: Codable, Sendable, Equatable {
-    public var id: Int
-    public var articleId: Int
-    public var text: String
-}

@@ -5,8 +5,6 @@ import Larder
 public final class NewsClient: Sendable {
     /// Cache, session, transport, network monitor, telemetry.
     public let api: APIClient
-    private let bookmarking: WriteBehind<BookmarkChange, Void>
-    private let commenting: WriteBehind<CommentDraft, Comment>
     static let bookmarksKey = QueryKey("bookmarks")
 
     /// Opens the client.
@@ -34,11 +32,6 @@ public final class NewsClient: Sendable {
         if followsEvents { configuration.events = Self.events }
         adjust(&configuration)
         api = try await APIClient(server: server, account: "ana", directory: directory, configuration)
-        bookmarking = Self.bookmarking(api.source)
-        commenting = Self.commenting(api.source)
-        // Pending writes of an earlier run are sent from here on.
-        api.cache.outbox.register(bookmarking)
-        api.cache.outbox.register(commenting)
     }
 
     /// Signs in with the password grant.
@@ -105,13 +98,22 @@ public final class NewsClient: Sendable {
 
     // MARK: Writing
 
-    /// Sets or removes a bookmark: shown at once, sent when the network allows.
+    /// Sets or removes a bookmark: shown at once, sent when the network allows. Of several taps the last is sent.
     public func setBookmark(_ isSet: Bool, article: Int) throws(LarderError) {
-        try api.cache.enqueue(BookmarkChange(article: article, isSet: isSet), bookmarking)
+        var write = APIClient.Write(isSet ? .put : .delete, "/articles/\(article)/bookmark")
+        write.coalescingKey = "bookmark"
+        if isSet {
+            write.create(Bookmark(id: article))
+            write.insert(Bookmark.self, article, in: Self.bookmarksKey, atEnd: true)
+        } else {
+            write.remove(Bookmark.self, article)
+            write.take(Bookmark.self, article, outOf: Self.bookmarksKey)
+        }
+        try api.write(write)
     }
 
     /// Posts a comment: stored at once, sent when the network allows.
     public func comment(_ text: String, article: Int) throws(LarderError) {
-        try api.cache.enqueue(CommentDraft(article: article, text: text), commenting)
+        try api.write(.post, "/articles/\(article)/comments", ["text": text])
     }
 }

@@ -83,7 +83,7 @@ struct News {
             }
         case "send": try await send(news, arguments)
         case "rejected":
-            for entry in cache.outbox.rejected { print("\(entry.operation): \(entry.rejection?.title ?? "")") }
+            for entry in cache.outbox.rejected { print(entry.request?.path ?? "", entry.rejection?.title ?? "") }
         case "retry":
             for entry in cache.outbox.rejected { try cache.outbox.retry(entry.id) }
             try await send(news, arguments)
@@ -106,6 +106,6 @@ struct News {
         guard !arguments.isOffline else { return print("stored; it will be sent") }
         let drain = try await news.api.cache.outbox.drain(within: .seconds(10))
         guard !drain.remaining.isEmpty else { return print("sent") }
-        for left in drain.remaining { print("waits: \(left.entry.operation), \(left.reason.rawValue)") }
+        for left in drain.remaining { print("waits: \(left.entry.request?.path ?? ""), \(left.reason.rawValue)") }
     }
 }

@@ -162,7 +162,7 @@ import Testing
             break
         }
         let entry = try #require(found.first)
-        #expect(entry.operation == "bookmark")
+        #expect(entry.request?.path == "/articles/7/bookmark")
         #expect(entry.rejection?.status == 404)
         #expect(try await news.api.cache.value(news.bookmarks).items.isEmpty)
         try news.api.cache.outbox.drop(entry.id)

@@ -1,0 +1,13 @@
+public import LarderHTTP
+public import LarderResources
+
+extension Outbox.Entry {
+    /// The request that `APIClient.write` or `commit` has stored, for a list of waiting and rejected writes; nil for another operation, and
+    /// for a write of another version of the application that cannot be read.
+    public var request: (method: LarderHTTP.Method, path: String)? {
+        guard WriteOperations.names.contains(operation), let write = try? input(as: StoredWrite.self) else {
+            return nil
+        }
+        return (LarderHTTP.Method(write.method), write.path)
+    }
+}

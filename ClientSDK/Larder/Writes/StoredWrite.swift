@@ -1,0 +1,129 @@
+import Foundation
+import LarderCoding
+import LarderHTTP
+import LarderResources
+import LarderTransport
+
+/// A write as it is stored in the outbox: the request, and the local changes that are shown until the server has carried it out.
+struct StoredWrite: Codable, Sendable {
+    var method: String
+    var path: String
+    /// The content as text; nil if there is none, or if it is not UTF-8.
+    var body: String?
+    var bytes: Data?
+    /// Names and values of the header fields of this request.
+    var fields: [[String]]
+    /// The field of the idempotency key; nil: the request has none.
+    var keyField: String?
+    var scope: String
+    var coalescingKey: String?
+    var changes: [StoredChange]
+    var edits: [StoredListEdit]
+
+    /// Replaces the idempotency key of a request in its path and its body.
+    static let keyPlaceholder = "{idempotencyKey}"
+    /// The prefix of the identifiers of entities that the server does not know yet.
+    static let localPrefix = "local-"
+
+    /// The local identifiers in the path and of the changed entities.
+    var localIDs: Set<String> {
+        let words = path.split(whereSeparator: Self.isSeparator).map(String.init)
+        return Set(words + changes.map(\.id) + edits.map(\.id)).filter { $0.hasPrefix(Self.localPrefix) }
+    }
+
+    /// The local identifiers that no change of this write creates.
+    var unknownIDs: Set<String> {
+        localIDs.subtracting(changes.lazy.filter { $0.kind == .create }.map(\.id))
+    }
+
+    private static func isSeparator(_ character: Character) -> Bool { "/?&=".contains(character) }
+
+    // MARK: Sending
+
+    /// The request under a key.
+    func request(to source: HTTPSource, key: String) -> TransportRequest {
+        var sent = Fields()
+        for field in fields where field.count == 2 {
+            if let name = FieldName(field[0]) { sent.add(name, field[1]) }
+        }
+        let isPlaced = [path, body ?? ""].contains { $0.contains(Self.keyPlaceholder) }
+        if let name = keyField.flatMap({ FieldName($0) }), !isPlaced { sent.set(name, key) }
+        let path = path.replacing(Self.keyPlaceholder, with: HTTPSource.escape(key))
+        var request = source.request(LarderHTTP.Method(method), path, sent)
+        request.body =
+            body.map { Array($0.replacing(Self.keyPlaceholder, with: key).utf8) } ?? bytes.map { Array($0) } ?? []
+        let hasBody = body != nil || bytes != nil
+        if hasBody, request.fields[.contentType] == nil {
+            request.fields.set(.contentType, source.configuration.contentType)
+        }
+        return request
+    }
+
+    // MARK: Identifiers
+
+    /// The write with server IDs in place of local ones: as a segment of the path or a value of the query, and as a string of the body.
+    func replacingIDs(_ ids: [String: String]) -> StoredWrite {
+        var write = self
+        for (local, server) in ids {
+            write.path = Self.replacing(local, server, inPath: write.path)
+            write.body = write.body.map { Self.replacing(local, server, inJSON: $0) }
+            write.changes = write.changes.map { change in
+                var change = change
+                if change.id == local { change.id = server }
+                change.value = change.value.map { Self.replacing(local, server, inJSON: $0) }
+                return change
+            }
+            for index in write.edits.indices where write.edits[index].id == local { write.edits[index].id = server }
+        }
+        return write
+    }
+
+    private static func replacing(_ local: String, _ server: String, inPath path: String) -> String {
+        var result = ""
+        var word = ""
+        func finish() {
+            result += word == local || word == HTTPSource.escape(local) ? HTTPSource.escape(server) : word
+            word = ""
+        }
+        for character in path {
+            guard isSeparator(character) else {
+                word.append(character)
+                continue
+            }
+            finish()
+            result.append(character)
+        }
+        finish()
+        return result
+    }
+
+    private static func replacing(_ local: String, _ server: String, inJSON text: String) -> String {
+        text.replacing(MergePatch.text(.string(local)), with: MergePatch.text(.string(server)))
+    }
+
+    // MARK: Coalescing
+
+    /// What becomes of an unsent write and a later one with the same coalescing key.
+    static func coalesce(_ older: StoredWrite, _ newer: StoredWrite) -> Outbox.Coalesced<StoredWrite> {
+        let created = older.method == "POST" ? older.changes.filter { $0.kind == .create } : []
+        if let entity = created.first {
+            let isRemoved = newer.changes.contains {
+                $0.kind == .remove && $0.type == entity.type && $0.id == entity.id
+            }
+            return isRemoved ? .removeBoth : .keepBoth
+        }
+        var merged = newer
+        merged.changes = newer.changes.reduce(into: older.changes) { StoredChange.add($1, to: &$0) }
+        merged.edits =
+            older.edits.filter { old in !newer.edits.contains { $0.changesSame(as: old) } } + newer.edits
+        if older.method == "PATCH", newer.method == "PATCH", older.path == newer.path, let old = older.body,
+            let new = newer.body
+        {
+            guard let old = try? MergePatch.parse(old), let new = try? MergePatch.parse(new), old.object != nil,
+                new.object != nil, let both = MergePatch.compose(old, new)
+            else { return .keepBoth }
+            merged.body = MergePatch.text(both)
+        }
+        return .replace(merged)
+    }
+}

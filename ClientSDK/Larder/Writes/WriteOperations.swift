@@ -1,0 +1,151 @@
+import LarderCoding
+import LarderHTTP
+import LarderResources
+import LarderStorage
+import LarderTransport
+
+/// The operations that send writes of a client.
+struct WriteOperations: Sendable {
+    /// Sent by the outbox.
+    let later: WriteBehind<StoredWrite, TransportResponse>
+    /// Sent while a caller waits.
+    let awaited: WriteThrough<StoredWrite, TransportResponse>
+
+    /// The names of the operations in the store.
+    static let names = ["larder.write", "larder.commit"]
+
+    init(_ source: HTTPSource) {
+        var later = WriteBehind<StoredWrite, TransportResponse>(
+            Self.names[0],
+            scope: { $0.scope },
+            changes: { write, local in
+                for change in write.changes { change.show(in: &local) }
+                for edit in write.edits { local.edit(edit.list) { edit.apply(to: &$0) } }
+            },
+            send: { attempts in
+                var outcomes: [Outbox.Outcome<TransportResponse>] = []
+                for attempt in attempts { outcomes.append(.accepted(try await Self.send(attempt, source))) }
+                return outcomes
+            }
+        )
+        later.coalescingKey = { $0.coalescingKey }
+        later.coalesce = { StoredWrite.coalesce($0, $1) }
+        later.acknowledge = { write, response, update in WriteReply(write, response, source).store(in: &update) }
+        later.serverIDs = { write, response in WriteReply(write, response, source).serverIDs }
+        later.replacingIDs = { $0.replacingIDs($1) }
+        self.later = later
+        var awaited = WriteThrough<StoredWrite, TransportResponse>(Self.names[1], scope: { $0.scope }) { attempt in
+            .accepted(try await Self.send(attempt, source))
+        }
+        awaited.acknowledge = later.acknowledge
+        self.awaited = awaited
+    }
+
+    private static func send(
+        _ attempt: Outbox.Attempt<StoredWrite>,
+        _ source: HTTPSource
+    ) async throws(LarderError) -> TransportResponse {
+        let write = attempt.input
+        if let unknown = write.unknownIDs.first {
+            throw LarderError(
+                .invalidArgument,
+                "\(unknown) was not created on the server, so \(write.path) does not exist. Send its creation again (Outbox.retry), "
+                    + "or drop both."
+            )
+        }
+        let request = write.request(to: source, key: attempt.idempotencyKey)
+        let response = try await source.send(request)
+        // What an earlier attempt or somebody else has deleted needs no deletion.
+        if request.method == .delete, source.configuration.isGone(response, source.isAccepted(response)) {
+            return response
+        }
+        // A captive portal may reply with any status.
+        guard (200..<300).contains(response.status.code), !HTTPSource.isForeign(response) else {
+            throw source.error(for: response, request.url)
+        }
+        return response
+    }
+}
+
+/// The accepting reply to a write, and what it says about the entity of the write's first change.
+private struct WriteReply {
+    let write: StoredWrite
+    let response: TransportResponse
+    let source: HTTPSource
+
+    init(_ write: StoredWrite, _ response: TransportResponse, _ source: HTTPSource) {
+        (self.write, self.response, self.source) = (write, response, source)
+    }
+
+    /// The server's ID of the created entity by its local one.
+    var serverIDs: [String: String] {
+        guard let first = write.changes.first, first.kind == .create, let id = createdID, id != first.id else {
+            return [:]
+        }
+        return [first.id: id]
+    }
+
+    /// The ID in the reply to a creation: that of the returned entity, its `id` member, or the end of `Location` (RFC 9110 §10.2.2).
+    private var createdID: String? {
+        guard let first = write.changes.first else { return nil }
+        if let type = first.entityType, let id = id(type) { return id }
+        if source.isAccepted(response), let content = try? JSONParser.parse(response.body) {
+            if let id = content["id"]?.string { return id }
+            if let id = content["id"]?.integer { return String(id) }
+        }
+        guard response.status == .created else { return nil }
+        return response.fields[.location]?.split(separator: "?").first?.split(separator: "/").last.map(String.init)
+    }
+
+    private func id<E: CacheEntity>(_ type: E.Type) -> String? { entity(type)?.value?.entityKey.id }
+
+    /// The entity in the reply, with the facts that a read would have; nil if the reply is something else.
+    private func entity<E: CacheEntity>(_ type: E.Type) -> Fetched<E>? {
+        guard let value = try? source.decode(type, response, TransportRequest(url: source.url(write.path))).value else {
+            return nil
+        }
+        var fetched = Fetched.value(value, validator: source.validator(of: response.fields))
+        source.apply(response, to: &fetched)
+        return fetched
+    }
+
+    func store(in update: inout CacheUpdate) {
+        for (index, change) in write.changes.enumerated() {
+            if index == 0, let type = change.entityType, store(change, as: type, in: &update) { continue }
+            var local = Outbox.LocalChanges()
+            change.show(in: &local)
+            update.keep(local)
+        }
+        let ids = serverIDs
+        for edit in write.edits { update.edit(edit.list) { edit.apply(to: &$0, as: ids[edit.id]) } }
+    }
+
+    /// - Returns: false if the reply does not say what the entity is.
+    private func store<E: CacheEntity>(_ change: StoredChange, as type: E.Type, in update: inout CacheUpdate) -> Bool {
+        if change.kind == .remove { return false }
+        // A reply with `no-store` is not stored, and the stored value with the change stays where it is.
+        if let fetched = entity(type), fetched.mayStore, let value = fetched.value,
+            change.kind == .create || value.entityKey == change.key
+        {
+            do { try update.put(value, as: fetched) } catch { return false }
+            return true
+        }
+        guard change.kind == .create, case .object(var content)? = change.document, let id = createdID ?? keptID else {
+            return false
+        }
+        // Nobody knows more than that the entity exists: it is shown as it was sent, and is stale.
+        if id != change.id {
+            let isNumber = content["id"]?.integer != nil
+            content["id"] = isNumber ? Int64(id).map { JSONValue.integer($0) } : JSONValue.string(id)
+        }
+        guard let value = try? MergePatch.value(type, .object(content)), value.entityKey.id == id else { return false }
+        update.put(value)
+        update.invalidate(value.entityKey)
+        return true
+    }
+
+    /// The ID that the client has chosen and the server has accepted.
+    private var keptID: String? {
+        write.changes.first.flatMap { $0.id.hasPrefix(StoredWrite.localPrefix) ? nil : $0.id }
+    }
+}

@@ -1,0 +1,30 @@
+package import LarderStorage
+import Synchronization
+
+/// What a write needs to know about stored values and pending changes.
+extension LarderCache {
+    /// The stored value of an entity with its pending changes; nil if none is stored. What is not in memory is read on the calling thread.
+    package func visible<E: CacheEntity>(_ type: E.Type, _ key: EntityKey) -> E? {
+        core.checkForeignCommits(at: core.now())
+        let stored = core.entity(key) { try E.codec.decode($0) }?.stored.value
+        return core.entities.visible(stored, key).value as? E
+    }
+
+    /// The server ID of an entity that was created on this device under a local one, and whose creation has ended recently.
+    package func serverID(of local: String) -> String? { outbox.state.withLock { $0.serverIDs.serverID(of: local) } }
+
+    /// The ordering scope of the newest pending change of an entity; nil if there is none.
+    package func pendingScope(of key: EntityKey) -> String? {
+        guard let newest = core.entities.pending(key).last else { return nil }
+        return outbox.state.withLock { $0.queue[newest.operation]?.scope }
+    }
+
+    /// The ordering scope of the newest pending change of an entity of any type that has one of the identifiers. Cost: O(n) for all n
+    /// entities with pending changes.
+    package func pendingScope(ofAny ids: Set<String>) -> String? {
+        for key in core.entities.pendingKeys(where: { ids.contains($0.id) }) {
+            if let scope = pendingScope(of: key) { return scope }
+        }
+        return nil
+    }
+}
