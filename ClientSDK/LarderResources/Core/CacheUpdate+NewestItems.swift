@@ -9,6 +9,10 @@ extension CacheUpdate {
     /// event could hide a gap of missed items. If a timeline has 100 unconfirmed items, further ones are not inserted,
     /// and the timeline becomes stale.
     ///
+    /// Own items stay in front of all others until the server says where they are: a page, `insertPage`, or an event about the same item,
+    /// which is then inserted as the newest one of others. While a new item of others stands behind an own one, the timeline is stale,
+    /// because either may be the newer one.
+    ///
     /// - Parameters:
     ///   - item: the new item.
     ///   - timeline: the timeline's key. A timeline that is not stored is created with this item.
@@ -50,6 +54,57 @@ extension CacheUpdate {
         insertNewest(.init(key: item.entityKey, isOwn: isOwn, isNew: isNew, isNewer: isNewer), in: timeline)
     }
 
+    /// Stores the items of a page of a change feed, and inserts them into a timeline in the server's order: for a server whose order the
+    /// client cannot compute from identifiers, and for a feed that leaves items out after a long absence.
+    ///
+    /// The page follows what the feed has brought before: items that the timeline lacks are inserted beside those of the page that it has,
+    /// or in front of it. Own items of the page (`insertNewest` with `isOwn`) move to their places; others stay in front. The server has
+    /// stated the places, so these items count as overlap for later pages. An invalidated timeline stays invalidated.
+    ///
+    /// ```swift
+    /// // A sync reply of a chat server, oldest first; `limited` says that events before these are missing.
+    /// update.insertPage(room.events.reversed().map(Event.init), in: messages(room.id), olderCursor: room.previousBatch, hasGap: room.limited)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - items: the items, newest first, as in pages.
+    ///   - timeline: the timeline's key. A timeline that is not stored is created with the page.
+    ///   - olderCursor: the cursor of the page of the next older items; nil: not stated.
+    ///   - hasGap: whether the feed has left out items between these and those of earlier pages. Unless the timeline has an item of this
+    ///     page, a gap is shown, which `Timeline.fill` fills from `olderCursor`; without a cursor the timeline becomes stale instead.
+    ///   - completeness: whether the items have all their fields.
+    /// - Complexity: O(n) for a timeline of n items.
+    public mutating func insertPage<E: CacheEntity>(
+        _ items: [E],
+        in timeline: QueryKey,
+        olderCursor: String? = nil,
+        hasGap: Bool = false,
+        completeness: Completeness = .complete
+    ) {
+        for item in items { put(item, completeness: completeness) }
+        let keys = items.map(\.entityKey)
+        let merge = QueryMerge(confirms: false, keys: keys) { query, orders, context in
+            let page = keys.filter { context.stored.contains($0) }
+            guard !page.isEmpty else { return }
+            let head = query.headTimes
+            try query.editLayout { layout in
+                layout.takeFeedPage(
+                    page,
+                    cursor: olderCursor,
+                    hasGap: hasGap,
+                    head: head,
+                    order: context.order,
+                    &orders
+                )
+                layout.keep(atMost: NewestItems.fedMaximum)
+            }
+            if hasGap, olderCursor == nil { query.isInvalidated = true }
+            // The validator stands for the items of a page.
+            query.entityTag = nil
+        }
+        steps.append(.mergeQuery(timeline, merge))
+    }
+
     /// Inserts a stored entity at the front of a timeline.
     mutating func insertNewest(_ key: EntityKey, in timeline: QueryKey, isOwn: Bool = false) {
         insertNewest(.init(key: key, isOwn: isOwn), in: timeline)
@@ -81,21 +136,22 @@ extension Commit {
             // Items that are known to be deleted are not inserted.
             let items = newest.items.filter { item in
                 context.stored.contains(item.key) && !item.isBehind(query)
-                    && (item.isOwn || !query.members.contains(item.key))
+                    && (item.isOwn || !query.members.contains(item.key) || item.isWaiting(in: query.members))
             }
             guard !items.isEmpty else { return }
-            var isFull = false
+            var (isFull, isBehindOwn) = (false, false)
             let details = query.details
             for item in items {
                 guard item.isOwn || query.members.markedCount < NewestItems.unconfirmedMaximum else {
                     isFull = true
                     continue
                 }
+                if !item.isOwn, item.isNewer == nil, !item.isWaiting(in: query.members) { isBehindOwn = true }
                 try item.insert(into: &query.members, at: context.startedAt) {
                     try TimelineLayout.Details(details).tail == .end
                 }
             }
-            if isFull { query.isInvalidated = true }
+            if isFull || isBehindOwn && query.members.waitingCount > 0 { query.isInvalidated = true }
             // Usually the first item is unconfirmed, and no further one is looked at.
             let newest = query.members.entries.lazy.prefix { TimelineLayout.element($0.key).item != nil }
             if isFull || newest.contains(where: { $0.mark != nil }) { query.entityTag = nil }

@@ -20,6 +20,12 @@ struct NewestItems: Sendable {
             return !isNewer(key.id, last.id)
         }
 
+        /// Whether the list has the item as an own one whose place the server has not stated yet. An event about it states the place.
+        func isWaiting(in members: ListMembers) -> Bool {
+            guard !isOwn, isNewer == nil, let mark = members.mark(of: key) else { return false }
+            return TimelineLayout.Loose(mark: mark).isOwn
+        }
+
         /// Inserts the item, unless the list contains it. An item within a gap or behind the loaded items is not inserted: the page that
         /// contains it inserts it.
         ///
@@ -28,6 +34,7 @@ struct NewestItems: Sendable {
         /// - Parameter isEnd: whether the oldest item is loaded.
         func insert(into members: inout ListMembers, at time: WallTime, isEnd: () throws -> Bool) rethrows {
             let mark = TimelineLayout.Loose(insertedAt: time.nanosecondsSinceEpoch, isOwn: isOwn).mark
+            if isWaiting(in: members) { members.remove(key) }
             guard !members.contains(key) else {
                 // An item that no page has confirmed yet.
                 guard isOwn, let known = members.mark(of: key) else { return }
@@ -41,7 +48,10 @@ struct NewestItems: Sendable {
 
         /// The offset at which the item belongs; nil if it is not inserted.
         private func place(in members: ListMembers, isEnd: () throws -> Bool) rethrows -> Int? {
-            guard let isNewer else { return 0 }
+            guard let isNewer else {
+                // Own items stay in front of all others until the server says where they are.
+                return isOwn ? 0 : members.waitingCount
+            }
             var (isAnyItem, isBehindGap) = (false, false)
             for (offset, entry) in members.entries.enumerated() {
                 switch TimelineLayout.element(entry.key) {
@@ -65,4 +75,14 @@ struct NewestItems: Sendable {
     /// The number of unconfirmed items above which no item of another user is inserted. The timeline becomes stale
     /// instead, and its reader fetches a page.
     static let unconfirmedMaximum = 100
+
+    /// The number of items that a timeline has at most after a page of a feed. `PagedResource.itemsMaximum` applies to pages.
+    static let fedMaximum = 5_000
+}
+
+extension ListMembers {
+    /// The number of own items at the front, whose places the server has not stated yet.
+    var waitingCount: Int {
+        entries.prefix { entry in entry.mark.map { TimelineLayout.Loose(mark: $0).isOwn } ?? false }.count
+    }
 }

@@ -45,9 +45,19 @@ extension TimelineLayout {
         page.displaced = displaced(by: page)
         if page.isOnlyConfirmed, !isLate { invalidatePages() }
         let earlier = itemTimes(head: page.isOnlyConfirmed ? .never : page.head)
-        guard let woven = weave([], elements, page, orders, isNewest: true, isLate: isLate) else {
-            // A newer page was merged before this one, and without an overlap the position of this one is unknown.
-            if isLate { return }
+        let above = laterRuns(page, orders)
+        guard
+            let woven = weave(
+                Array(above),
+                Array(elements[above.endIndex...]),
+                page,
+                orders,
+                isNewest: true,
+                isLate: isLate
+            )
+        else {
+            // Something newer was merged before this page, and without an overlap the position of this one is unknown.
+            if isLate || !above.isEmpty { return }
             let new = Set(page.keys)
             let rest = elements.filter { $0.item.map { !new.contains($0) } ?? true }
             let hasConfirmed = rest.contains { $0.item.map { loose[$0] == nil } ?? false }
@@ -87,6 +97,17 @@ extension TimelineLayout {
         confirm(page, &orders, isHead: !isLate)
         assignPages(page, earlier, start: nil, isLate: isLate, isNewest: true)
         if !isLate { dropUnknownEnd() }
+    }
+
+    /// The elements down to the last gap that has above it only items that came after the request began, and that the page does not contain:
+    /// the page belongs below it (a page of a feed, see `takeFeedPage`).
+    private func laterRuns(_ page: IncomingPage, _ orders: QueryOrders) -> ArraySlice<Element> {
+        let new = Set(page.keys)
+        let count = elements.prefix { element in
+            element.item.map { (orders.items[$0] ?? 0) > page.order && !new.contains($0) } ?? true
+        }.count
+        let end = elements[..<count].lastIndex(where: \.isGap).map { $0 + 1 } ?? 0
+        return elements[..<end].contains { $0.item != nil } ? elements[..<end] : []
     }
 
     /// Drops what follows the last place from which a page can be requested, if it is not known what follows it: otherwise the end of the

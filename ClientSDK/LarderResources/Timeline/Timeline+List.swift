@@ -156,9 +156,11 @@ extension Timeline.List {
                     layout.takeNewest(page, rule, &orders)
                     layout.keep(atMost: resource.keptMaximum)
                 }
-                // While an item of the page is unconfirmed, the validator is dropped: a 304 would keep the item there for
-                // ever.
-                if isLatest { query.entityTag = layout.beginsLoose ? nil : answer.entityTag }
+                // While the list does not begin with the page alone, the validator is dropped: a 304 would keep other items there for ever.
+                if isLatest {
+                    let isWhole = !layout.beginsLoose && layout.items.starts(with: page.keys)
+                    query.entityTag = isWhole ? answer.entityTag : nil
+                }
             }
         }
         return normalizer
