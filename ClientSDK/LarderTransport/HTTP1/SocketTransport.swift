@@ -197,7 +197,10 @@ public final class SocketTransport: Transport {
 
     private func secureClient(for url: HTTPURL) async throws(TransportError) -> TLSClient? {
         guard url.scheme.isSecure else { return nil }
-        do throws(TLSError) { return try await tls.get() } catch { throw TransportError(unsent: error) }
+        let client: TLSClient?
+        do throws(TLSError) { client = try await tls.get() } catch { throw TransportError(unsent: error) }
+        guard let client else { throw TransportError(.cancelled, "The request was cancelled before it was sent.") }
+        return client
     }
 }
 

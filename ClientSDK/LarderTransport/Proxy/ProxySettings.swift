@@ -112,12 +112,13 @@ extension Proxy {
     /// The error of a proxy that rejects a request.
     func rejection(_ status: Status, of authority: String) -> TransportError {
         switch status.code {
-        case 407:
+        // Some proxies answer with the status of servers.
+        case 401, 407:
             TransportError(
                 .proxyRejected,
                 authorization == nil
-                    ? "The proxy \(self) requires credentials (407). Add them to its URL: http://user:password@\(self)."
-                    : "The proxy \(self) does not accept the credentials of its URL (407)."
+                    ? "The proxy \(self) requires credentials (\(status.code)). Add them to its URL: http://user:password@\(self)."
+                    : "The proxy \(self) does not accept the credentials of its URL (\(status.code))."
             )
         case 500...599:
             TransportError(

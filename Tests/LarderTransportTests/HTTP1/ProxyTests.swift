@@ -74,7 +74,10 @@ struct ProxySettingsTests {
         #expect(shown.contains("2001:db8::1") && !shown.contains("cret") && !shown.contains("us%40er"), "\(shown)")
     }
 
-    @Test(arguments: ["socks5://user:secret@proxy:1", "https://user:secret@proxy", "http://user:pa/secret@proxy:1", "http://", "http://pro xy"])
+    @Test(arguments: [
+        "socks5://user:secret@proxy:1", "https://user:secret@proxy", "http://user:pa/secret@proxy:1", "http://",
+        "http://pro xy",
+    ])
     func `a setting that cannot be used is an error that names the variable`(_ text: String) throws {
         let error = try #require(throws: TransportError.self) {
             try proxy(ProxySettings(https: text), "https://a.test/")
@@ -172,7 +175,7 @@ struct ProxyTests {
         #expect(try await sent.value.get().status == .noContent)
     }
 
-    @Test(arguments: [407, 403, 502, 504, 301]) func `an answer other than 2xx is an error, and nothing was sent`(
+    @Test(arguments: [407, 401, 403, 502, 504, 301]) func `an answer other than 2xx is an error, and nothing was sent`(
         _ status: Int
     ) async throws {
         let sent = sending(transport())
@@ -182,6 +185,7 @@ struct ProxyTests {
         let error = try await error(sent)
         #expect(error.code == (status >= 500 ? .unreachable : .proxyRejected) && error.kind == .unsent)
         #expect(error.description.contains("127.0.0.1:\(server.wire.port)") && error.description.contains("\(status)"))
+        #expect(error.description.contains("credentials") == (status == 407 || status == 401))
         #expect(await peer.isEnded())
     }
 
