@@ -169,6 +169,12 @@ final class Representation: Sendable {
         }
     }
 
+    /// Whether a field value is exactly this representation's tag, as caches send it.
+    func isTagged(_ value: ArraySlice<UInt8>) -> Bool {
+        value.count == entityTag.opaque.utf8.count + 2 && value.first == UInt8(ascii: "\"")
+            && value.last == UInt8(ascii: "\"") && value.dropFirst().dropLast().elementsEqual(entityTag.opaque.utf8)
+    }
+
     /// The memory cost in bytes. It grows when a compressed reply is made.
     var byteCount: Int {
         full.head.bytes.count * 2 + body.count + 256 + variantBytes.load(ordering: .relaxed)
