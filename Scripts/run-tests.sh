@@ -23,8 +23,9 @@ export LARDER_TEST_TIME_FACTOR=${LARDER_TEST_TIME_FACTOR:-$((2 + load / cores))}
 # Tests run one after another anyway; this way their lines do, too.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=1
 
-logs=$(mktemp -d)
-trap 'rm -rf "$logs"' EXIT
+logs=.build/tests
+rm -rf "$logs"
+mkdir -p "$logs"
 limited=()
 if command -v timeout >/dev/null 2>&1; then limited=(timeout -k 10 1500); fi
 
@@ -36,7 +37,7 @@ part() {
     echo "seed $seed: $(grep -a 'Test run with' "$log" | tail -1)"
     return
   }
-  printf 'Failed; repeat with LARDER_ORDER_SEED=%s swift test --skip-build --filter NAME\n' "$seed"
+  printf 'Failed; repeat with LARDER_ORDER_SEED=%s swift test --skip-build --filter NAME; the whole output is %s\n' "$seed" "$log"
   grep -a -m 20 '✘ .* recorded an issue' "$log" | cut -c 1-300 || true
   if ! grep -aq 'Test run with .* after' "$log"; then
     echo 'Unfinished tests:'

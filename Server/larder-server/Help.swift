@@ -28,7 +28,7 @@ enum Help {
         USAGE
           larder-server [options]
           larder-server init DIR                       writes an example of your own data for --data
-          larder-server routes from FILE               routes for --routes from an OpenAPI description (JSON) or a HAR
+          larder-server routes from FILE               routes for --routes from OpenAPI (JSON) or HAR
           larder-server proxy --to URL [options]       in front of your own server
           larder-server proxy --play FILE [options]    answers from a recording (recording save FILE)
           larder-server certificate [--format pem|der|android] [--output FILE]
@@ -48,9 +48,9 @@ enum Help {
                                   installed ones; if there are none, a generated world
           --data DIR              your own collections instead of the demo: NAME.json, each an array of
                                   objects with an id, or db.json
-          --routes PATH           your own API: routes in a JSON file, or the *.json files of a directory; without
-                                  data or fixtures there is no demo API. Files of --routes, --data and
-                                  --faults are loaded again when they change
+          --routes PATH           your own API: routes in a JSON file, or the *.json files of a directory;
+                                  without data or fixtures there is no demo API. Files of --routes, --data
+                                  and --faults are loaded again when they change
           --seed N                generated data instead; sizes:
           --people N --posts N --conversations N --messages N --tasks N --transfers N
           --database PATH         store the state in a SQLite file (default: in memory)

@@ -17,8 +17,10 @@ private final class Tunneller: ExchangeHandler {
 
         func received(_ event: UpstreamEvent) {
             guard case .head = event, let task else { return }
-            let head = Array("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n".utf8)
-            exchange.complete(Reply(.tunnel(head: head, TunnelEnd(task))))
+            var head = ReplyHead(.switchingProtocols)
+            head.append("Connection", "Upgrade")
+            head.append("Upgrade", "x")
+            exchange.complete(Reply(.tunnel(head, TunnelEnd(task))))
         }
     }
 

@@ -132,9 +132,24 @@ struct LiveFaultTests {
         try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live")))
         let listener = try await Listener(stage)
         post(stage, 30)
-        let held = await stage.world.journal().last { !$0.isExchange }?.injectedFault == "held back"
-        let seen = try await texts(listener, held ? 29 : 30)
+        // The last frame, if none follows it.
+        stage.world.clock.advance(by: .seconds(1))
+        let seen = try await texts(listener, 30)
         #expect(seen != (1...seen.count).map { String($0) } && Set(seen).count == seen.count)
+        await stage.backend.stop()
+    }
+
+    @Test func `a frame that none follows is held back for a second`() async throws {
+        let stage = try Stage()
+        var fault = LiveFault()
+        fault.reorder = 1
+        try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live")))
+        let listener = try await Listener(stage)
+        post(stage, 1)
+        #expect(try await stage.ask("GET", "/v1/feed").status == 200)
+        #expect(!listener.client.hasNews)
+        stage.world.clock.advance(by: .seconds(1))
+        #expect(try await texts(listener, 1) == ["1"])
         await stage.backend.stop()
     }
 

@@ -202,9 +202,10 @@ struct ProxyTests {
         let other = try RawServer()
         let chained = try Self.proxy(to: other.url)
         let second = try chained.send("GET", "/chain", fields: ["Via": String(line.dropFirst(5))])
-        _ = try await other.next().read(until: "\r\n\r\n")
+        let behind = try await other.next()
+        _ = try await behind.read(until: "\r\n\r\n")
         #expect(!first.hasNews && !second.hasNews)
-        withExtendedLifetime((proxy, chained)) {}
+        withExtendedLifetime((proxy, chained, peer, behind)) {}
     }
 
     /// A page of another site whose name resolves to this machine (DNS rebinding) must not reach the server.

@@ -51,7 +51,6 @@ enum MergePatch {
         try JSONParser.parse(Array(try JSONEncoder().encode(value)))
     }
 
-    /// The value of a document.
     static func value<Value: Decodable>(_ type: Value.Type, _ document: JSONValue) throws -> Value {
         try JSONDecoder().decode(type, from: Data(text(document).utf8))
     }

@@ -62,8 +62,10 @@ extension CacheUpdate {
     /// stated the places, so these items count as overlap for later pages. An invalidated timeline stays invalidated.
     ///
     /// ```swift
-    /// // A sync reply of a chat server, oldest first; `limited` says that events before these are missing.
-    /// update.insertPage(room.events.reversed().map(Event.init), in: messages(room.id), olderCursor: room.previousBatch, hasGap: room.limited)
+    /// // The sync reply of a chat server; `isLimited` says that events before these are missing.
+    /// func take<Event: CacheEntity>(_ newestFirst: [Event], _ previous: String?, isLimited: Bool, _ room: QueryKey, _ update: inout CacheUpdate) {
+    ///     update.insertPage(newestFirst, in: room, olderCursor: previous, hasGap: isLimited)
+    /// }
     /// ```
     ///
     /// - Parameters:

@@ -235,8 +235,10 @@ extension TimelineLayout {
         if isNewest, isLate {
             if let gap = front.lastIndex(where: \.isGap) {
                 result += front[...gap] + joined(protected(front[(gap + 1)...], page, orders), before)
-            } else {
+            } else if prefix.isEmpty {
                 result += front
+            } else {
+                result += joined(protected(front, page, orders), before)
             }
         } else if front.filter({ $0.item != nil || $0.isGap }) == before {
             result += front
@@ -262,7 +264,7 @@ extension TimelineLayout {
         let behind = Array(rest[(place(last) + 1)...])
         let said = page.keys[(last + 1)...].map { Element.item($0) }
         // A late page adds no items to the newest page, because their times would be those of the newest page.
-        if isLate, !rest[..<place(last)].contains(where: { $0.item == nil }) { return result + behind }
+        if isLate, prefix.isEmpty, !rest[..<place(last)].contains(where: { $0.item == nil }) { return result + behind }
         return result + mergeTail(behind, said, page, orders, isNewer: isNewer(page.keys[last]))
     }
 

@@ -10,6 +10,7 @@ extension Outbox {
         /// What becomes of the stored values if the server has accepted the changes and has returned no value: they keep the changes, and are
         /// stale.
         var accepted: [CacheUpdate.Step] = []
+
         package init() {}
 
         /// Changes an entity if it is stored.

@@ -99,7 +99,7 @@ struct RouteReader {
         let order = reader.choice("order", CustomRoute.Order.self) ?? .first
         let conditions = conditions(&reader)
         var replies: [CustomReply] = []
-        if let children = reader.objects("replies", countMaximum: Self.repliesMaximum) {
+        if let children = reader.objects("replies", count: 0...Self.repliesMaximum) {
             for var child in children {
                 var reply = reply(&child)
                 reply.conditions = self.conditions(&child)
@@ -162,7 +162,7 @@ struct RouteReader {
         reply.body = body(&reader, &reply.mediaType)
         reply.states = templates("set", &reader).map { ($0.name, $0.value) }
         reply.delay = delay(&reader)
-        for var child in reader.objects("webhooks", countMaximum: 8) ?? [] {
+        for var child in reader.objects("webhooks", count: 0...8) ?? [] {
             if let webhook = webhook(&child) { reply.webhooks.append(webhook) }
             child.finish()
         }

@@ -9,8 +9,10 @@ import Synchronization
 final class FrameFilter: LiveFilter {
     private struct State {
         var count = 0
-        /// A frame that is sent after the next one.
+        /// A frame that is sent after the next one, or alone if none follows within `reorderLimit`.
         var heldBack: LiveEvent?
+        /// Sends `heldBack` alone.
+        var release: TimerID?
         /// No further frame is sent.
         var isOver = false
         /// The number of frames that are delayed at present.
@@ -21,6 +23,9 @@ final class FrameFilter: LiveFilter {
         /// Ends the channel (`LiveFault.endAfter`).
         var timer: TimerID?
     }
+
+    /// The longest that a frame waits for one that is sent before it: otherwise the last frame of a channel would be lost.
+    static let reorderLimit = Duration.seconds(1)
 
     private let fault: LiveFault
     private let decision: FaultDecision?
@@ -53,7 +58,7 @@ final class FrameFilter: LiveFilter {
     }
 
     func closed() {
-        if let timer = state.withLock({ $0.timer }) { world.clock.cancel(timer) }
+        for timer in state.withLock({ [$0.timer, $0.release] }) { if let timer { world.clock.cancel(timer) } }
     }
 
     /// A frame came from the peer.
@@ -72,6 +77,11 @@ final class FrameFilter: LiveFilter {
             return (treatment, word, !state.endsWhenSent)
         }
         record(.sent, event.token, event.json.count, injectedFault: word)
+        let release = state.withLock { state in
+            defer { if state.heldBack == nil { state.release = nil } }
+            return state.heldBack == nil ? state.release : nil
+        }
+        if let release { world.clock.cancel(release) }
         switch treatment {
         case .send(let events, let delay) where delay > .zero:
             _ = world.clock.schedule(after: delay) { [self] in
@@ -83,14 +93,28 @@ final class FrameFilter: LiveFilter {
                 if isLast { end(output) }
             }
         case .send(let events, _): for event in events { output.emit(event) }
+        case .holdBack: holdBack(output)
         case .drop: break
         }
         if ends { end(output) }
     }
 
+    /// Sends the frame that is held back, unless another one is sent before.
+    private func holdBack(_ output: any LiveOutput) {
+        let timer = world.clock.schedule(after: Self.reorderLimit) { [self, weak output] in
+            let event = state.withLock { state in
+                defer { state.heldBack = nil }
+                return state.isOver ? nil : state.heldBack
+            }
+            if let event { output?.emit(event) }
+        }
+        state.withLock { $0.release = timer }
+    }
+
     /// How one frame is treated.
     private enum Treatment {
         case drop
+        case holdBack
         case send([LiveEvent], delay: Duration)
     }
 
@@ -113,7 +137,7 @@ final class FrameFilter: LiveFilter {
         }
         if reorders {
             state.heldBack = event
-            return (.drop, "held back")
+            return (.holdBack, "held back")
         }
         return (.send(events, delay: delay), doubles ? "doubled" : delay > .zero ? "delayed" : nil)
     }

@@ -6,6 +6,7 @@ import LarderTime
 import LarderTransport
 import Observation
 import SDKTestSupport
+import Synchronization
 import TestSupport
 import Testing
 
@@ -63,10 +64,10 @@ struct ObservedTests {
         let source = client.source
         let resource = Resource<Article>.entity("7") { try await source.fetch("/articles/7", context: $0) }
         var article: Observed<Snapshot<Article>>? = client.cache.observed(resource)
-        weak let released = article
+        let isReleased = { [weak article] in article == nil }
         await wait(for: { article?.current?.value?.title }, until: { $0 == "One" })
         article = nil
-        #expect(released == nil)
+        #expect(isReleased())
         try await client.cache.invalidate(resource)
         _ = try await client.cache.value(resource, .cacheOnly)
         #expect(transport.requests.count == 1)

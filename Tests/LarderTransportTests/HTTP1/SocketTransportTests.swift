@@ -417,15 +417,36 @@ import Testing
     }
 
     @Test func `a second address is tried after 250 ms beside a first one that does not answer`() async throws {
-        let host = try HostWithSilentAddress()
-        let request = TransportRequest(url: "http://larder.test/", timeout: .seconds(1 << 32))
-        let sending = send(host.transport, request)
-        let stepping = try await host.passAttemptDelay()
+        let silent = try SilentAddress()
+        let server = try WireServer()
+        let addresses = [silent.address, try SilentAddress.address(of: server)]
+        let clock = ManualClock()
+        let loop = SocketLoop(isStepped: true)
+        let transport = SocketTransport(
+            direct,
+            clock: clock,
+            resolver: HostResolver { _, _ in .success(addresses) },
+            loop: loop
+        )
+        let sending = send(transport, TransportRequest(url: "http://larder.test/", timeout: .seconds(1 << 32)))
+        // The first attempt begins in the step after the lookup.
+        while !loop.step().isActive, !Task.isCancelled { await Task.yield() }
+        try #require(loop.step().timeLeft == .milliseconds(250))
+        clock.advance(by: .milliseconds(249))
+        try #require(loop.step().timeLeft == .milliseconds(1))
+        clock.advance(by: .milliseconds(1))
+        let stepping = Task {
+            while !Task.isCancelled {
+                _ = loop.step()
+                await Task.yield()
+            }
+        }
         defer { stepping.cancel() }
-        let peer = try await host.server.accept()
+        let peer = try await server.accept()
         #expect(try await peer.readHead().contains("\r\nHost: larder.test\r\n"))
         await peer.send(ok)
         #expect(text(await sending.value) == "ok")
+        withExtendedLifetime(silent) {}
     }
 
     @Test func `the next address is tried after a rejection, and Host is the name`() async throws {

@@ -1,4 +1,6 @@
 import LarderTesting
+import LarderTime
+import Synchronization
 import TestSupport
 import Testing
 
@@ -7,16 +9,32 @@ import Testing
 @Suite("WebSocket limits", .oneMinute)
 struct WebSocketBoundsTests {
     @Test func `a second address is tried after 250 ms beside a first one that does not answer`() async throws {
-        let host = try HostWithSilentAddress()
-        let client = host.transport.webSockets()
+        let silent = try SilentAddress()
+        let server = try WireServer()
+        let addresses = [silent.address, try SilentAddress.address(of: server)]
+        let clock = ManualClock()
+        let loop = SocketLoop(isStepped: true)
+        var configuration = SocketTransport.Configuration()
+        configuration.proxies = .none
+        let resolver = HostResolver { _, _ in .success(addresses) }
+        let client = SocketTransport(configuration, clock: clock, resolver: resolver, loop: loop).webSockets()
         let connecting = Task { try await client.connect("ws://larder.test/") }
-        let stepping = try await host.passAttemptDelay()
+        while !loop.step().isActive, !Task.isCancelled { await Task.yield() }
+        try #require(loop.step().timeLeft == .milliseconds(250))
+        clock.advance(by: .milliseconds(250))
+        let stepping = Task {
+            while !Task.isCancelled {
+                _ = loop.step()
+                await Task.yield()
+            }
+        }
         defer { stepping.cancel() }
-        let peer = try await host.server.accept()
+        let peer = try await server.accept()
         try await peer.acceptWebSocket()
         let socket = try await connecting.value
         await peer.send(text("hello"))
         #expect(try await socket.receive() == .text("hello"))
+        withExtendedLifetime(silent) {}
     }
 
     @Test func `messages without content are bounded too`() {
