@@ -1,7 +1,7 @@
 // The files that the server was started with: what was loaded, when, and what is wrong with them.
 
 async function refreshFiles() {
-  const { files, webhooks } = await ask("GET", "/_larder/files");
+  const { files, webhooks } = await ask("GET", "/files");
   const parts = files.map((file) =>
     make(
       "p",
