@@ -80,7 +80,8 @@ extension TLSClient: Hashable {
 
 /// What a session is resumed with (a session ticket or a session ID of TLS 1.2).
 ///
-/// `@unchecked Sendable`: it is a copy that no connection has, is given to one connection, and is not used by anything else then.
+/// `@unchecked Sendable`: it is a copy that no connection has (`SSL_SESSION_dup`). `TicketStore` hands it out once, under the lock of its
+/// client, to the one connection that resumes it; nothing changes it meanwhile, and OpenSSL counts its references atomically.
 /// `@safe`: the handle is valid from `init` to `deinit` and never leaves this module.
 @safe final class TLSTicket: @unchecked Sendable {
     let handle: OpaquePointer

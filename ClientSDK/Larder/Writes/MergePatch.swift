@@ -44,6 +44,18 @@ enum MergePatch {
         return .object(result)
     }
 
+    /// The document with a string in place of all that are equal to another one. Names of members stay.
+    static func replacing(_ old: String, _ new: String, in document: JSONValue) -> JSONValue {
+        switch document {
+        case .string(old): return .string(new)
+        case .array(let items): return .array(items.map { replacing(old, new, in: $0) })
+        case .object(var object):
+            for member in object.members { object[member.name] = replacing(old, new, in: member.value) }
+            return .object(object)
+        default: return document
+        }
+    }
+
     // MARK: Values
 
     /// A value as a document, by its own coding.

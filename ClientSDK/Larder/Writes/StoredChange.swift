@@ -12,8 +12,8 @@ struct StoredChange: Codable, Sendable {
     /// The name by which the type is found after a restart; nil if the type is private or declared within a function.
     var typeName: String?
     var id: String
-    /// The JSON text of a merge patch (`modify`) or of the entity (`create`).
-    var value: String?
+    /// A merge patch (`modify`) or the entity (`create`). Stored as JSON text: a change whose text cannot be read is not decoded.
+    var document: JSONValue?
 
     var key: EntityKey { EntityKey(type: type, id: id) }
 
@@ -22,7 +22,27 @@ struct StoredChange: Codable, Sendable {
         self.type = E.entityType
         typeName = Self.name(of: type)
         self.id = id.description
-        self.value = value.map { MergePatch.text($0) }
+        document = value
+    }
+
+    private enum CodingKeys: String, CodingKey { case kind, type, typeName, id, value }
+
+    init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        kind = try values.decode(Kind.self, forKey: .kind)
+        type = try values.decode(String.self, forKey: .type)
+        typeName = try values.decodeIfPresent(String.self, forKey: .typeName)
+        id = try values.decode(String.self, forKey: .id)
+        document = try values.decodeIfPresent(String.self, forKey: .value).map { try MergePatch.parse($0) }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var values = encoder.container(keyedBy: CodingKeys.self)
+        try values.encode(kind, forKey: .kind)
+        try values.encode(type, forKey: .type)
+        try values.encodeIfPresent(typeName, forKey: .typeName)
+        try values.encode(id, forKey: .id)
+        try values.encodeIfPresent(document.map { MergePatch.text($0) }, forKey: .value)
     }
 
     /// The name by which a type is found at run time; nil if it cannot be found.
@@ -40,9 +60,6 @@ struct StoredChange: Codable, Sendable {
         return found
     }
 
-    /// The JSON of `value`; nil if there is none or if it cannot be read.
-    var document: JSONValue? { value.flatMap { try? MergePatch.parse($0) } }
-
     /// Adds a later change to changes; two changes of one entity become one where they can.
     static func add(_ new: StoredChange, to changes: inout [StoredChange]) {
         guard let index = changes.lastIndex(where: { $0.key == new.key }) else { return changes.append(new) }
@@ -53,7 +70,7 @@ struct StoredChange: Codable, Sendable {
             guard let first = old.document, let second = new.document,
                 let both = old.kind == .modify ? MergePatch.compose(first, second) : MergePatch.apply(second, to: first)
             else { return changes.append(new) }
-            changes[index].value = MergePatch.text(both)
+            changes[index].document = both
         case (.remove, .modify): break
         }
     }

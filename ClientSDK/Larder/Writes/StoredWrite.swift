@@ -70,7 +70,7 @@ struct StoredWrite: Codable, Sendable {
             write.changes = write.changes.map { change in
                 var change = change
                 if change.id == local { change.id = server }
-                change.value = change.value.map { Self.replacing(local, server, inJSON: $0) }
+                change.document = change.document.map { MergePatch.replacing(local, server, in: $0) }
                 return change
             }
             for index in write.edits.indices where write.edits[index].id == local { write.edits[index].id = server }

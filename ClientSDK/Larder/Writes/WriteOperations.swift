@@ -99,7 +99,8 @@ private struct WriteReply {
 
     private func id<E: CacheEntity>(_ type: E.Type) -> String? { entity(type)?.value?.entityKey.id }
 
-    /// The entity in the reply, with the facts that a read would have; nil if the reply is something else.
+    /// The entity in the reply, with the facts that a read would have; nil if the reply is something else. The write was carried out all the
+    /// same: the stored values then keep its changes and are stale, so that the next read asks for them.
     private func entity<E: CacheEntity>(_ type: E.Type) -> Fetched<E>? {
         guard let value = try? source.decode(type, response, TransportRequest(url: source.url(write.path))).value else {
             return nil
@@ -138,6 +139,7 @@ private struct WriteReply {
             let isNumber = content["id"]?.integer != nil
             content["id"] = isNumber ? Int64(id).map { JSONValue.integer($0) } : JSONValue.string(id)
         }
+        // A type that does not take the server's kind of ID keeps what was sent.
         guard let value = try? MergePatch.value(type, .object(content)), value.entityKey.id == id else { return false }
         update.put(value)
         update.invalidate(value.entityKey)

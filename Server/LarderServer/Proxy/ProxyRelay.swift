@@ -5,7 +5,9 @@ import LarderWebSocket
 
 /// One request that was sent on, and its reply. Confined to the loop of the exchange.
 ///
-/// `@unchecked Sendable`: the end of the world, which any thread can announce, is a job of that loop.
+/// `@unchecked Sendable`: all that changes is used on that loop only. `begin` is called by the handler of the exchange, which runs there; the
+/// events of the other server and the end of the client are told there; the end of the world, which any thread can announce, is a job of
+/// the loop; `deinit` runs when nobody refers to the relay any more.
 final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
     private enum Phase {
         case waiting

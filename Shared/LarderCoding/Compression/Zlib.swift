@@ -2,8 +2,7 @@ import Glibc
 
 /// The system's zlib (`libz.so.1`), loaded on first use. Contains all calls of it.
 ///
-/// `@unchecked Sendable`: the table of functions is immutable, and zlib keeps its state in streams, which have one owner each.
-@safe package final class Zlib: @unchecked Sendable {
+@safe package final class Zlib: Sendable {
     /// The balance of speed and size.
     package enum Level: Int32, Sendable, Hashable {
         case fast = 1
@@ -37,17 +36,17 @@ import Glibc
     /// Whether the system has the library.
     package static var isAvailable: Bool { (try? system.get()) != nil }
 
-    fileprivate let beginInflating: @convention(c) (Handle, Int32, UnsafePointer<CChar>, Int32) -> Int32
-    fileprivate let inflate: @convention(c) (Handle, Int32) -> Int32
-    fileprivate let resetInflating: @convention(c) (Handle) -> Int32
-    fileprivate let copyInflating: @convention(c) (Handle, Handle) -> Int32
-    fileprivate let endInflating: @convention(c) (Handle) -> Int32
+    fileprivate let beginInflating: @Sendable @convention(c) (Handle, Int32, UnsafePointer<CChar>, Int32) -> Int32
+    fileprivate let inflate: @Sendable @convention(c) (Handle, Int32) -> Int32
+    fileprivate let resetInflating: @Sendable @convention(c) (Handle) -> Int32
+    fileprivate let copyInflating: @Sendable @convention(c) (Handle, Handle) -> Int32
+    fileprivate let endInflating: @Sendable @convention(c) (Handle) -> Int32
     private let beginDeflating:
-        @convention(c) (Handle, Int32, Int32, Int32, Int32, Int32, UnsafePointer<CChar>, Int32) -> Int32
-    private let deflate: @convention(c) (Handle, Int32) -> Int32
-    private let deflatedBound: @convention(c) (Handle, UInt) -> UInt
-    private let endDeflating: @convention(c) (Handle) -> Int32
-    private let crc: @convention(c) (UInt, UnsafePointer<UInt8>?, UInt32) -> UInt
+        @Sendable @convention(c) (Handle, Int32, Int32, Int32, Int32, Int32, UnsafePointer<CChar>, Int32) -> Int32
+    private let deflate: @Sendable @convention(c) (Handle, Int32) -> Int32
+    private let deflatedBound: @Sendable @convention(c) (Handle, UInt) -> UInt
+    private let endDeflating: @Sendable @convention(c) (Handle) -> Int32
+    private let crc: @Sendable @convention(c) (UInt, UnsafePointer<UInt8>?, UInt32) -> UInt
 
     private init(_ library: UnsafeMutableRawPointer) throws(InflateError) {
         func symbol<Function>(_ name: String) throws(InflateError) -> Function {
