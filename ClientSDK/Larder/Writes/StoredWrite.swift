@@ -119,6 +119,7 @@ struct StoredWrite: Codable, Sendable {
         if older.method == "PATCH", newer.method == "PATCH", older.path == newer.path, let old = older.body,
             let new = newer.body
         {
+            // Bodies that are no JSON objects cannot be merged: both are sent.
             guard let old = try? MergePatch.parse(old), let new = try? MergePatch.parse(new), old.object != nil,
                 new.object != nil, let both = MergePatch.compose(old, new)
             else { return .keepBoth }

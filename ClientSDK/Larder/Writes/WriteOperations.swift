@@ -89,6 +89,7 @@ private struct WriteReply {
     private var createdID: String? {
         guard let first = write.changes.first else { return nil }
         if let type = first.entityType, let id = id(type) { return id }
+        // A reply that is no JSON names no ID; `Location` may.
         if source.isAccepted(response), let content = try? JSONParser.parse(response.body) {
             if let id = content["id"]?.string { return id }
             if let id = content["id"]?.integer { return String(id) }
