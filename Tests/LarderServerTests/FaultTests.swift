@@ -211,17 +211,22 @@ struct FaultTests {
         let stage = try Stage()
         try stage.world.set(Fault(.bandwidth(down: 10_000, up: nil), when: FaultMatch("GET", "/v1/**")))
         let alone = try stage.send("GET", "/v1/feed?limit=20", fields: ["Larder-Device": "phone"])
-        var size = 0
-        var took = Duration.zero
         let start = stage.world.clock.now
-        let reader = Task { [stage] in
-            while !Task.isCancelled {
-                if stage.world.clock.advanceToNextTimer() == nil { await Task.yield() }
+        /// Moves the clock while replies wait for it, once all of them do.
+        func paced(_ count: Int) async -> Task<Void, Never> {
+            while stage.world.clock.waitCount < count { await Task.yield() }
+            return Task { [stage] in
+                while !Task.isCancelled {
+                    if stage.world.clock.advanceToNextTimer() == nil { await Task.yield() }
+                }
             }
         }
+        var reader = await paced(1)
         let reply = try await alone.reply()
-        size = reply.head.utf8.count + reply.body.count
-        took = stage.world.clock.now - start
+        reader.cancel()
+        await reader.value
+        let size = reply.head.utf8.count + reply.body.count
+        let took = stage.world.clock.now - start
         let expected = Duration.seconds(Double(size) / 10_000)
         #expect(took > expected * 0.95 && took < expected * 1.1)
 
@@ -230,6 +235,7 @@ struct FaultTests {
             try stage.send("GET", "/v1/feed?limit=20", fields: ["Larder-Device": "phone"]),
             try stage.send("GET", "/v1/feed?limit=20", fields: ["Larder-Device": "phone"]),
         ]
+        reader = await paced(2)
         for client in two { _ = try await client.reply() }
         let both = stage.world.clock.now - middle
         reader.cancel()
