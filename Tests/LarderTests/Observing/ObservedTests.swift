@@ -68,8 +68,11 @@ struct ObservedTests {
         await wait(for: { article?.current?.value?.title }, until: { $0 == "One" })
         article = nil
         #expect(isReleased())
+        // The task of the holder is cancelled, and ends when its turn comes.
+        await rest()
         try await client.cache.invalidate(resource)
         _ = try await client.cache.value(resource, .cacheOnly)
+        await rest()
         #expect(transport.requests.count == 1)
     }
 }
