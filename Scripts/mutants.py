@@ -42,8 +42,8 @@ MUTANTS = {
     "tombstones": [
         (
             RESOURCES + "Core/Commit.swift",
-            "            if let version {\n                isGone",
-            "            if let version, !MUTANT {\n                isGone",
+            "isGone = try transaction.bury(key, version: version, at: stamp)",
+            "if MUTANT { try transaction.removeValue(key) } else { isGone = try transaction.bury(key, version: version, at: stamp) }",
         )
     ],
     "overlay of entities": [
@@ -163,23 +163,31 @@ MUTANTS = {
     ],
     "order of the replies": [
         (
-            RESOURCES + "Core/RequestOrder.swift",
-            "by order: UInt64) -> Bool { lastApplied(key) > order }",
-            "by order: UInt64) -> Bool { lastApplied(key) > order && !MUTANT }",
+            RESOURCES + "Core/Commit+Order.swift",
+            "guard stamp < place.asked else { return false }",
+            "guard stamp < place.asked, !MUTANT else { return false }",
         )
     ],
     "changes of a list while it is fetched": [
-        (RESOURCES + "Core/Commit+Order.swift", "guard !edits.isEmpty else", "guard !edits.isEmpty, !MUTANT else")
+        (
+            RESOURCES + "Core/Commit+Queries.swift",
+            "let ids = query.edits.applied(to: query.ids, askedAt: stamp)",
+            "let ids = MUTANT ? query.ids : query.edits.applied(to: query.ids, askedAt: stamp)",
+        )
     ],
     "invalidation while a value is fetched": [
         (
-            RESOURCES + "Core/RequestOrder.swift",
-            "state.withLock { ($0.invalidated[key] ?? 0) > order }",
-            "state.withLock { ($0.invalidated[key] ?? 0) > order && !MUTANT }",
+            RESOURCES + "Core/Commit+Order.swift",
+            "max(known ?? .never, core.rowless[key]?.invalid ?? .never)",
+            "MUTANT ? .never : max(known ?? .never, core.rowless[key]?.invalid ?? .never)",
         )
     ],
-    "invalidation by the other process while a value is fetched": [
-        (RESOURCES + "Core/Commit+Order.swift", "            !start.invalid.contains(key)\n", "            !start.invalid.contains(key), !MUTANT\n")
+    "number of the boot": [
+        (
+            RESOURCES + "Core/StampSource.swift",
+            "transaction.latestStamp()?.boot ?? 0) + 1",
+            "transaction.latestStamp()?.boot ?? 0) + (MUTANT ? 0 : 1)",
+        )
     ],
     "salvage of a damaged store": [
         (

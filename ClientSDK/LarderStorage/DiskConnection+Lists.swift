@@ -25,7 +25,9 @@ extension DiskConnection {
             expires: expires,
             removeAt: removal(expires),
             completeness: query.isComplete ? Int64(DiskEntity.Completeness.complete.rawValue) : 0,
-            terms: query.terms,
+            flags: DiskFlags.of(query.terms, isClockUncertain: query.isClockUncertain),
+            asked: query.asked,
+            invalid: query.invalid,
             payload: query.encoded,
             members: query.members
         )

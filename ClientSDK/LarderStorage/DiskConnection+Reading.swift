@@ -16,8 +16,10 @@ struct DiskRow {
     let flags: Int64
     let sum: Int64
     let blob: String?
+    let asked: Stamp
+    let invalid: Stamp
 
-    /// Reads the first twelve columns in the order of `DiskStatement.find`.
+    /// Reads the first fourteen columns in the order of `DiskStatement.find`.
     init(_ statement: Statement) {
         row = statement.int64(0)
         version = statement.isNull(1) ? nil : statement.int64(1)
@@ -31,6 +33,8 @@ struct DiskRow {
         flags = statement.int64(9)
         sum = statement.int64(10)
         blob = statement.isNull(11) ? nil : statement.text(11)
+        asked = Stamp(rawValue: statement.int64(12))
+        invalid = Stamp(rawValue: statement.int64(13))
     }
 
     var isTombstone: Bool { flags & DiskFlags.tombstone != 0 }
@@ -81,7 +85,7 @@ extension DiskConnection {
                 continue
             }
             let row = DiskRow(statement)
-            entities.append(entity(ids[entities.count], row, row.blob == nil ? statement.bytes(12) : []))
+            entities.append(entity(ids[entities.count], row, row.blob == nil ? statement.bytes(14) : []))
         }
         guard entities.count == ids.count else {
             throw SQLiteError(code: .corrupt, message: "a list has changed within a transaction")
@@ -103,7 +107,7 @@ extension DiskConnection {
             expiresAt: WallTime(nanosecondsSinceEpoch: row.expires),
             terms: row.terms
         )
-        query.isInvalidated = row.flags & DiskFlags.invalidated != 0
+        (query.asked, query.invalid) = (row.asked, row.invalid)
         query.isClockUncertain = row.flags & DiskFlags.clockUncertain != 0
         guard let payload = payload(row, body, .query, key.name, canonical, members: members.sum, item: .query(key))
         else { return nil }
@@ -137,7 +141,7 @@ extension DiskConnection {
         var found: (row: DiskRow, body: [UInt8])?
         let isFound = try statement.first(space, at: 2, key, at: 3) {
             let row = DiskRow(statement)
-            found = (row, row.isTombstone || row.blob != nil ? [] : statement.bytes(12))
+            found = (row, row.isTombstone || row.blob != nil ? [] : statement.bytes(14))
         }
         guard isFound, let row = found?.row, row.isTombstone else { return found }
         if !isWhole(row, tombstoneOf: EntityKey(type: space, id: key), kind) {
@@ -191,7 +195,7 @@ extension DiskConnection {
             completeness: DiskEntity.Completeness(rawValue: Int(row.completeness)),
             source: DiskEntity.Source(rawValue: Int(row.source))
         )
-        entity.isInvalidated = row.flags & DiskFlags.invalidated != 0
+        (entity.asked, entity.invalid) = (row.asked, row.invalid)
         entity.isClockUncertain = row.flags & DiskFlags.clockUncertain != 0
         return entity
     }

@@ -15,7 +15,9 @@ struct NewItem {
     let removeAt: Int64
     var completeness: Int64 = 0
     var source: Int64 = 0
-    var terms: DiskEntity.Terms = []
+    var flags: Int64 = 0
+    var asked = Stamp.never
+    var invalid = Stamp.never
     let payload: [UInt8]
     var members = ListMembers()
 }
@@ -43,7 +45,9 @@ extension DiskConnection {
             removeAt: removal(expires),
             completeness: Int64(entity.completeness.rawValue),
             source: Int64(entity.source.rawValue),
-            terms: entity.terms,
+            flags: DiskFlags.of(entity.terms, isClockUncertain: entity.isClockUncertain),
+            asked: entity.asked,
+            invalid: entity.invalid,
             payload: entity.payload
         )
         return try put(item)
@@ -135,7 +139,9 @@ extension DiskConnection {
         try statement.bind(size, at: 13)
         try statement.bind(Int64(bitPattern: content ^ times), at: 14)
         try statement.bind(blob, at: 15)
-        try statement.bind(item.terms.rawValue & DiskFlags.terms, at: 16)
+        try statement.bind(item.flags, at: 16)
+        try statement.bind(item.asked.rawValue, at: 17)
+        try statement.bind(item.invalid.rawValue, at: 18)
         guard try statement.step() else { return nil }
         let row = statement.int64(0)
         // All changes happen before the first row is returned; this step ends the statement.
@@ -153,31 +159,13 @@ extension DiskConnection {
         guard try statement.step() else { return nil }
         let known = statement.isNull(0) ? nil : statement.int64(0)
         if statement.int64(1) & DiskFlags.tombstone != 0 {
-            guard let known, let version = item.version, version > known else { return .keptNewer }
+            guard let known else { return item.asked.rawValue < statement.int64(3) ? .keptNewer : nil }
+            guard let version = item.version, version > known else { return .keptNewer }
             return nil
         }
         guard let known, let version = item.version, version <= known else { return nil }
         if version < known { return .keptNewer }
         return item.completeness < statement.int64(2) ? .keptMoreComplete : nil
-    }
-
-    /// When an item was last confirmed, and whether this counts; nil if there is none.
-    func confirmation(
-        _ kind: DiskKind,
-        _ space: String,
-        _ key: String
-    ) throws(SQLiteError) -> DiskStore.Confirmation? {
-        let statement = try prepared(.describe)
-        defer { statement.reset() }
-        try statement.bind(kind.rawValue, at: 1)
-        try statement.bind(space, at: 2)
-        try statement.bind(key, at: 3)
-        guard try statement.step(), statement.int64(1) & DiskFlags.tombstone == 0 else { return nil }
-        return DiskStore.Confirmation(
-            at: WallTime(nanosecondsSinceEpoch: statement.int64(3)),
-            isInvalidated: statement.int64(1) & DiskFlags.invalidated != 0,
-            isClockUncertain: statement.int64(1) & DiskFlags.clockUncertain != 0
-        )
     }
 
     func put(payload stored: [UInt8], of row: Int64) throws(SQLiteError) {
@@ -232,7 +220,8 @@ extension DiskConnection {
         _ key: String,
         validatedAt: WallTime,
         expiresAt: WallTime,
-        terms: DiskEntity.Terms,
+        flags: Int64,
+        asked: Stamp?,
         ifEntityTag entityTag: String?
     ) throws(SQLiteError) -> (old: Int64, new: Int64)? {
         let statement = try prepared(.findTimes)
@@ -259,13 +248,20 @@ extension DiskConnection {
         let new = DiskChecksum.times(version: version, fetched: fetched, validated: validated, expires: expires)
         let renewed = Int64(bitPattern: UInt64(bitPattern: sum) ^ old ^ new)
         let removeAt = kind == .record ? expires : removal(expires)
-        try run(.touch, [], numbers: [row, validated, expires, removeAt, renewed, terms.rawValue & DiskFlags.terms])
+        let touch = try prepared(.touch)
+        for (index, number) in [row, validated, expires, removeAt, renewed, flags].enumerated() {
+            try touch.bind(number, at: Int32(index + 1))
+        }
+        try touch.bind(asked?.rawValue, at: 7)
+        try touch.run()
         return (sum, renewed)
     }
 
-    /// Stores a tombstone for a version: nothing older replaces it.
-    func bury(_ key: EntityKey, version: Int64) throws -> Bool {
+    /// Stores a tombstone: nothing of its version or an older one replaces it, and without a version nothing that has an earlier stamp.
+    func bury(_ key: EntityKey, version: Int64?, at stamp: Stamp) throws -> Bool {
         try checkKey(key.type, key.id)
+        // A tombstone with a version stays.
+        if version == nil { try run(.removeValue, .entity, key.type, key.id) }
         let now = context.now
         let times = DiskChecksum.times(version: version, fetched: now, validated: now, expires: now)
         let content = context.checksum.tombstone(key.type, key.id)
@@ -279,6 +275,7 @@ extension DiskConnection {
         try statement.bind(context.stamp, at: 6)
         try statement.bind(Self.size(key.type, key.id, nil, storedInline: 0), at: 7)
         try statement.bind(Int64(bitPattern: content ^ times), at: 8)
+        try statement.bind(stamp.rawValue, at: 9)
         guard try statement.step() else { return false }
         let row = statement.int64(0)
         _ = try statement.step()

@@ -67,8 +67,12 @@ public struct DiskEntity: Sendable, Hashable {
     public var completeness: Completeness
     /// The source of the value.
     public var source: Source
+    /// When what has brought or confirmed it began.
+    package var asked = Stamp.never
+    /// When it was last invalidated.
+    package var invalid = Stamp.never
     /// Whether it was marked as stale since it was stored or validated.
-    public internal(set) var isInvalidated = false
+    public var isInvalidated: Bool { invalid > asked }
     /// Whether the clock was set back since: its times are uncertain.
     public package(set) var isClockUncertain = false
 

@@ -32,8 +32,17 @@ public struct DiskQuery: Sendable, Hashable {
     public var terms: DiskEntity.Terms
     /// Further data of the list's owner, such as gaps. Opaque to the store.
     public var details: [UInt8]
+    /// When the request or the event that has brought or confirmed it began.
+    package var asked = Stamp.never
+    /// When it was last invalidated.
+    package var invalid = Stamp.never
+    /// The edits of a list that replaces are applied to the replies of earlier requests.
+    package var edits = ListEdits()
     /// Whether it was marked as stale since it was stored or validated.
-    public var isInvalidated = false
+    public var isInvalidated: Bool {
+        get { invalid > asked }
+        set { invalid = newValue ? max(invalid, asked.successor) : min(invalid, asked) }
+    }
     /// Whether the clock was set back since: its times are uncertain.
     public package(set) var isClockUncertain = false
 
@@ -96,28 +105,39 @@ extension DiskStore {
 }
 
 extension DiskQuery {
-    /// The part of the list that is stored as bytes: the cursor and the details.
+    /// The part of the list that is stored as bytes: which of the cursor and the edits there are, these with their lengths, and the
+    /// details.
     var encoded: [UInt8] {
-        guard let nextCursor else { return [0] + details }
-        let count = UInt32(nextCursor.utf8.count)
-        let length = stride(from: UInt32(0), to: 32, by: 8).map { UInt8(truncatingIfNeeded: count >> $0) }
-        return [1] + length + Array(nextCursor.utf8) + details
+        var bytes: [UInt8] = [(nextCursor == nil ? 0 : 1) | (edits.isEmpty ? 0 : 2)]
+        for part in [nextCursor.map { Array($0.utf8) }, edits.isEmpty ? nil : edits.encoded] {
+            guard let part else { continue }
+            let count = UInt32(part.count)
+            bytes += stride(from: UInt32(0), to: 32, by: 8).map { UInt8(truncatingIfNeeded: count >> $0) } + part
+        }
+        return bytes + details
     }
 
-    /// Decodes the cursor and the details; false if they are invalid.
+    /// Decodes the cursor, the edits and the details; false if they are invalid.
     mutating func decode(_ bytes: [UInt8]) -> Bool {
-        switch bytes.first {
-        case 0:
-            nextCursor = nil
-            details = Array(bytes[1...])
-            return true
-        case 1 where bytes.count >= 5:
-            let count = (0..<4).reduce(0) { $0 | Int(bytes[1 + $1]) << (8 * $1) }
-            guard count <= bytes.count - 5 else { return false }
-            nextCursor = String(decoding: bytes[5..<(5 + count)], as: UTF8.self)
-            details = Array(bytes[(5 + count)...])
-            return true
-        default: return false
+        guard let first = bytes.first, first < 4 else { return false }
+        var rest = bytes.dropFirst()
+        func part() -> ArraySlice<UInt8>? {
+            guard rest.count >= 4 else { return nil }
+            let count = rest.prefix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
+            rest = rest.dropFirst(4)
+            guard count <= rest.count else { return nil }
+            defer { rest = rest.dropFirst(count) }
+            return rest.prefix(count)
         }
+        if first & 1 != 0 {
+            guard let cursor = part() else { return false }
+            nextCursor = String(decoding: cursor, as: UTF8.self)
+        }
+        if first & 2 != 0 {
+            guard let known = part().flatMap({ ListEdits(encoded: $0) }) else { return false }
+            edits = known
+        }
+        details = Array(rest)
+        return true
     }
 }

@@ -92,11 +92,11 @@ struct DiskSalvage {
 
     private mutating func saveItem(_ statement: Statement, _ source: DiskConnection, _ target: DiskConnection) throws {
         let row = DiskRow(statement)
-        let (space, key) = (statement.text(13), statement.text(14))
+        let (space, key) = (statement.text(15), statement.text(16))
         var blobSize: Int64?
         var stored: [UInt8] = []
         var members = ListMembers()
-        guard let kind = DiskKind(rawValue: statement.int64(12)) else {
+        guard let kind = DiskKind(rawValue: statement.int64(14)) else {
             areItemsWhole = false
             return
         }
@@ -155,7 +155,7 @@ struct DiskSalvage {
         try statement.bind(min(row.accessed, context.stamp), at: 11)
         try statement.bind(row.completeness, at: 12)
         try statement.bind(row.source, at: 13)
-        let kept = DiskFlags.tombstone | DiskFlags.invalidated | DiskFlags.clockUncertain | DiskFlags.terms
+        let kept = DiskFlags.tombstone | DiskFlags.clockUncertain | DiskFlags.terms
         try statement.bind(row.flags & kept, at: 14)
         try statement.bind(
             DiskConnection.size(space, key, row.entityTag, storedInline: storedInline, members: members),
@@ -163,6 +163,8 @@ struct DiskSalvage {
         )
         try statement.bind(row.sum, at: 16)
         try statement.bind(row.blob, at: 17)
+        try statement.bind(row.asked.rawValue, at: 18)
+        try statement.bind(row.invalid.rawValue, at: 19)
         try statement.run()
         return target.database.changes > 0
     }

@@ -10,7 +10,7 @@ enum DiskSchema {
     static let applicationID: Int32 = 0x4C72_6473
 
     /// The migrations. A released step is never changed.
-    static var migrations: Migrations { Migrations(applicationID: applicationID, [first, lists]) }
+    static var migrations: Migrations { Migrations(applicationID: applicationID, [first, lists, stamps]) }
 
     private static var first: Migration {
         Migration("items, outbox") { database throws(SQLiteError) in
@@ -89,6 +89,21 @@ enum DiskSchema {
             )
         }
     }
+
+    /// Entities keep their values and are confirmed again, because invalidations had no stamps. Lists are fetched again.
+    private static var stamps: Migration {
+        Migration("stamps") { database throws(SQLiteError) in
+            try database.execute(
+                """
+                DELETE FROM items WHERE kind = 1;
+                ALTER TABLE items ADD COLUMN asked INTEGER NOT NULL DEFAULT 0;
+                ALTER TABLE items ADD COLUMN invalid INTEGER NOT NULL DEFAULT 0;
+                UPDATE items SET invalid = 1, flags = flags & ~2 WHERE flags & 1 = 0;
+                DELETE FROM metadata WHERE kind = 0 AND key = 'larder.invalidations';
+                """
+            )
+        }
+    }
 }
 
 /// The kinds of rows in `items`.
@@ -102,9 +117,12 @@ enum DiskKind: Int64, Sendable {
 enum DiskFlags {
     /// The entity was deleted in the row's version; nothing older may replace it.
     static let tombstone: Int64 = 1
-    static let invalidated: Int64 = 2
     /// The clock was set back since the times were taken.
     static let clockUncertain: Int64 = 4
     /// The bits of `DiskEntity.Terms`.
     static let terms: Int64 = 24
+
+    static func of(_ terms: DiskEntity.Terms, isClockUncertain: Bool) -> Int64 {
+        terms.rawValue & Self.terms | (isClockUncertain ? clockUncertain : 0)
+    }
 }

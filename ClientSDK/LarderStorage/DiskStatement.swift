@@ -10,7 +10,7 @@ enum DiskStatement: Int, CaseIterable {
     case queryKeys, queriesWith, entityIDs, recordKeys, spaces
     case addBlob, unusedBlobs, dropBlob, knowsBlob
     case findMetadata, putMetadata, dropMetadata
-    case totals, evict, expire, stamp
+    case latestStamp, totals, evict, expire, stamp
     case outboxAppend, outboxList, outboxUpdate, outboxRemove
     case itemsUp, itemsDown, outboxDown, metadataAll, adoptItem, adoptOutbox
     case outboxNotes, outboxSequence, dropOutboxSequence, putOutboxSequence
@@ -26,14 +26,14 @@ enum DiskStatement: Int, CaseIterable {
         case .find:
             """
             SELECT i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.source,
-                i.flags, i.sum, i.blob, p.body
+                i.flags, i.sum, i.blob, i.asked, i.invalid, p.body
             FROM items i LEFT JOIN payloads p ON p.row = i.row WHERE i.kind = ?1 AND i.space = ?2 AND i.key = ?3
             """
         case .findMembers: "SELECT position, type, id, mark, note FROM members WHERE query = ?1 ORDER BY position"
         case .findListed:
             """
             SELECT i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.source,
-                i.flags, i.sum, i.blob, p.body
+                i.flags, i.sum, i.blob, i.asked, i.invalid, p.body
             FROM members m LEFT JOIN items i ON i.kind = 0 AND i.space = m.type AND i.key = m.id
             LEFT JOIN payloads p ON p.row = i.row WHERE m.query = ?1 ORDER BY m.position
             """
@@ -43,13 +43,15 @@ enum DiskStatement: Int, CaseIterable {
         case .upsert:
             """
             INSERT INTO items (kind, space, key, version, etag, fetched, validated, expires, remove_at, accessed,
-                completeness, source, flags, size, sum, blob)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?16, ?13, ?14, ?15)
+                completeness, source, flags, size, sum, blob, asked, invalid)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?16, ?13, ?14, ?15, ?17, ?18)
             ON CONFLICT (kind, space, key) DO UPDATE SET version = excluded.version, etag = excluded.etag,
                 fetched = excluded.fetched, validated = excluded.validated, expires = excluded.expires,
                 remove_at = excluded.remove_at, accessed = excluded.accessed, completeness = excluded.completeness,
-                source = excluded.source, flags = excluded.flags, size = excluded.size, sum = excluded.sum, blob = excluded.blob
-            WHERE CASE WHEN flags & 1 THEN excluded.version IS NOT NULL AND excluded.version > version
+                source = excluded.source, flags = excluded.flags, size = excluded.size, sum = excluded.sum, blob = excluded.blob,
+                asked = CASE excluded.asked WHEN 0 THEN max(asked, invalid) ELSE excluded.asked END,
+                invalid = max(invalid, excluded.invalid)
+            WHERE CASE WHEN flags & 1 THEN version IS NULL AND excluded.asked >= asked OR excluded.version > version
                 ELSE version IS NULL OR excluded.version IS NULL OR excluded.version > version
                     OR (excluded.version = version AND excluded.completeness >= completeness) END
             RETURNING row
@@ -58,16 +60,16 @@ enum DiskStatement: Int, CaseIterable {
             "INSERT INTO payloads (row, body) VALUES (?1, ?2) ON CONFLICT (row) DO UPDATE SET body = excluded.body"
         case .dropPayload: "DELETE FROM payloads WHERE row = ?1"
         case .describe:
-            "SELECT version, flags, completeness, validated FROM items WHERE kind = ?1 AND space = ?2 AND key = ?3"
+            "SELECT version, flags, completeness, asked, invalid FROM items WHERE kind = ?1 AND space = ?2 AND key = ?3"
         case .bury:
             """
             INSERT INTO items (kind, space, key, version, fetched, validated, expires, remove_at, accessed,
-                completeness, source, flags, size, sum)
-            VALUES (0, ?1, ?2, ?3, ?4, ?4, ?4, ?5, ?6, 0, 0, 1, ?7, ?8)
+                completeness, source, flags, size, sum, asked)
+            VALUES (0, ?1, ?2, ?3, ?4, ?4, ?4, ?5, ?6, 0, 0, 1, ?7, ?8, ?9)
             ON CONFLICT (kind, space, key) DO UPDATE SET version = excluded.version, etag = NULL,
                 fetched = excluded.fetched, validated = excluded.validated, expires = excluded.expires,
                 remove_at = excluded.remove_at, completeness = 0, source = 0, flags = 1,
-                size = excluded.size, sum = excluded.sum, blob = NULL
+                size = excluded.size, sum = excluded.sum, blob = NULL, asked = max(asked, excluded.asked)
             WHERE version IS NULL OR version <= excluded.version
             RETURNING row
             """
@@ -86,7 +88,8 @@ enum DiskStatement: Int, CaseIterable {
             """
         case .touch:
             """
-            UPDATE items SET validated = ?2, expires = ?3, remove_at = ?4, sum = ?5, flags = flags & ~30 | ?6
+            UPDATE items SET validated = ?2, expires = ?3, remove_at = ?4, sum = ?5, flags = flags & ~28 | ?6,
+                asked = max(asked, coalesce(?7, invalid))
             WHERE row = ?1
             """
         case .remove: "DELETE FROM items WHERE kind = ?1 AND space = ?2 AND key = ?3"
@@ -94,7 +97,11 @@ enum DiskStatement: Int, CaseIterable {
         case .removeRow: "DELETE FROM items WHERE row = ?1 AND sum = ?2"
         case .removeSpace: "DELETE FROM items WHERE kind = ?1 AND space = ?2"
         case .removeKind: "DELETE FROM items WHERE kind = ?1"
-        case .invalidate: "UPDATE items SET flags = flags | 2 WHERE kind = ?1 AND space = ?2 AND key = ?3"
+        case .invalidate:
+            """
+            UPDATE items SET invalid = max(invalid, coalesce(?4 + (asked = ?4), asked + 1))
+            WHERE kind = ?1 AND space = ?2 AND key = ?3
+            """
         case .distrust: "UPDATE items SET flags = flags | 4 WHERE flags & 5 = 0"
         case .queryKeys: "SELECT space, key FROM items WHERE kind = 1 AND space = ?1 ORDER BY key"
         case .entityIDs: "SELECT key FROM items WHERE kind = 0 AND space = ?1 AND flags & 1 = 0 ORDER BY key"
@@ -120,6 +127,8 @@ enum DiskStatement: Int, CaseIterable {
             ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, sum = excluded.sum
             """
         case .dropMetadata: "DELETE FROM metadata WHERE kind = ?1 AND key = ?2"
+
+        case .latestStamp: "SELECT max(max(asked, invalid)) FROM items"
 
         case .totals: "SELECT bytes, items FROM totals"
         case .evict: "DELETE FROM items WHERE row = (SELECT row FROM items ORDER BY accessed LIMIT 1)"
@@ -153,13 +162,13 @@ enum DiskStatement: Int, CaseIterable {
         case .itemsUp:
             """
             SELECT row, version, etag, fetched, validated, expires, accessed, completeness, source, flags, sum, blob,
-                kind, space, key, remove_at, size
+                asked, invalid, kind, space, key, remove_at, size
             FROM items NOT INDEXED WHERE row > ?1 ORDER BY row LIMIT ?2
             """
         case .itemsDown:
             """
             SELECT row, version, etag, fetched, validated, expires, accessed, completeness, source, flags, sum, blob,
-                kind, space, key, remove_at, size
+                asked, invalid, kind, space, key, remove_at, size
             FROM items NOT INDEXED WHERE row > ?1 ORDER BY row DESC LIMIT ?2
             """
         case .outboxDown:
@@ -171,8 +180,8 @@ enum DiskStatement: Int, CaseIterable {
         case .adoptItem:
             """
             INSERT INTO items (row, kind, space, key, version, etag, fetched, validated, expires, remove_at, accessed,
-                completeness, source, flags, size, sum, blob)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+                completeness, source, flags, size, sum, blob, asked, invalid)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
             ON CONFLICT DO NOTHING
             """
         case .adoptOutbox:

@@ -43,6 +43,18 @@ extension DiskStore {
             terms: DiskEntity.Terms = [],
             ifEntityTag entityTag: String? = nil
         ) throws(DiskError) -> Bool {
+            let flags = DiskFlags.of(terms, isClockUncertain: false)
+            return try touch(key, validatedAt, expiresAt, flags, asked: nil, ifEntityTag: entityTag)
+        }
+
+        private func touch(
+            _ key: EntityKey,
+            _ validatedAt: WallTime,
+            _ expiresAt: WallTime,
+            _ flags: Int64,
+            asked: Stamp?,
+            ifEntityTag entityTag: String?
+        ) throws(DiskError) -> Bool {
             try connection.perform {
                 try connection.touch(
                     .entity,
@@ -50,10 +62,25 @@ extension DiskStore {
                     key.id,
                     validatedAt: validatedAt,
                     expiresAt: expiresAt,
-                    terms: terms,
+                    flags: flags,
+                    asked: asked,
                     ifEntityTag: entityTag
                 ) != nil
             }
+        }
+
+        /// Renews an entity's times and stamp.
+        package func touch(
+            _ key: EntityKey,
+            validatedAt: WallTime,
+            expiresAt: WallTime,
+            terms: DiskEntity.Terms,
+            isClockUncertain: Bool,
+            asked: Stamp,
+            ifEntityTag entityTag: String?
+        ) throws(DiskError) {
+            let flags = DiskFlags.of(terms, isClockUncertain: isClockUncertain)
+            _ = try touch(key, validatedAt, expiresAt, flags, asked: asked, ifEntityTag: entityTag)
         }
 
         /// Removes an entity. Lists still contain its key.
@@ -72,7 +99,16 @@ extension DiskStore {
         /// - Returns: false if the stored entity is newer than the deletion, and stays.
         @discardableResult
         public func remove(_ key: EntityKey, deletedInVersion version: Int64) throws(DiskError) -> Bool {
-            try connection.perform { try connection.bury(key, version: version) }
+            try connection.perform { try connection.bury(key, version: version, at: .never) }
+        }
+
+        /// Removes an entity, and leaves a tombstone.
+        ///
+        /// - Parameters:
+        ///   - version: the version in which it was deleted; nil: not known, and nothing with an earlier stamp is stored.
+        /// - Returns: false if the stored entity is newer than the deletion, and stays.
+        package func bury(_ key: EntityKey, version: Int64?, at stamp: Stamp) throws(DiskError) -> Bool {
+            try connection.perform { try connection.bury(key, version: version, at: stamp) }
         }
 
         /// Removes all entities of a type, and their tombstones.
@@ -81,18 +117,26 @@ extension DiskStore {
         }
 
         /// Marks an entity as stale until it is stored or touched again.
-        public func invalidate(_ key: EntityKey) throws(DiskError) {
-            try connection.perform { try connection.run(.invalidate, .entity, key.type, key.id) }
+        public func invalidate(_ key: EntityKey) throws(DiskError) { try invalidate(key, at: nil) }
+
+        /// Marks an entity as stale until it has a later stamp.
+        package func invalidate(_ key: EntityKey, at stamp: Stamp?) throws(DiskError) {
+            try connection.perform { try connection.invalidate(.entity, key.type, key.id, at: stamp) }
         }
 
-        /// When an entity was last confirmed; nil if there is none. Cost: less than reading it.
-        package func confirmation(of key: EntityKey) throws(DiskError) -> DiskStore.Confirmation? {
-            try connection.perform { try connection.confirmation(.entity, key.type, key.id) }
+        /// The place of an entity or its deletion in the order of changes; nil if there is no row. Cost: less than reading it.
+        package func place(of key: EntityKey) throws(DiskError) -> DiskStore.Place? {
+            try connection.perform { try connection.place(.entity, key.type, key.id) }
         }
 
-        /// When a list was last confirmed; nil if there is none.
-        package func confirmation(of key: QueryKey) throws(DiskError) -> DiskStore.Confirmation? {
-            try connection.perform { try connection.confirmation(.query, key.name, key.canonicalParameters) }
+        /// The place of a list in the order of changes; nil if there is none.
+        package func place(of key: QueryKey) throws(DiskError) -> DiskStore.Place? {
+            try connection.perform { try connection.place(.query, key.name, key.canonicalParameters) }
+        }
+
+        /// The largest stamp of an item; nil without items. Cost: reads all items.
+        package func latestStamp() throws(DiskError) -> Stamp? {
+            try connection.perform { try connection.latestStamp() }
         }
 
         /// Marks the times of all items as uncertain, because the clock was set back, until they are stored or touched again.
@@ -124,13 +168,14 @@ extension DiskStore {
                     key.canonicalParameters,
                     validatedAt: validatedAt,
                     expiresAt: expiresAt,
-                    terms: terms,
+                    flags: DiskFlags.of(terms, isClockUncertain: false),
+                    asked: nil,
                     ifEntityTag: entityTag
                 ) != nil
             }
         }
 
-        /// Renews a list's times to those of the value.
+        /// Renews a list's times and stamp to those of the value.
         package func touch(_ query: inout DiskQuery) throws(DiskError) {
             let list = query
             let sums = try connection.perform {
@@ -140,7 +185,8 @@ extension DiskStore {
                     list.key.canonicalParameters,
                     validatedAt: list.validatedAt,
                     expiresAt: list.expiresAt,
-                    terms: list.terms,
+                    flags: DiskFlags.of(list.terms, isClockUncertain: list.isClockUncertain),
+                    asked: list.asked,
                     ifEntityTag: nil
                 )
             }
@@ -154,8 +200,11 @@ extension DiskStore {
         }
 
         /// Marks a list as stale until it is stored or touched again.
-        public func invalidate(_ key: QueryKey) throws(DiskError) {
-            try connection.perform { try connection.run(.invalidate, .query, key.name, key.canonicalParameters) }
+        public func invalidate(_ key: QueryKey) throws(DiskError) { try invalidate(key, at: nil) }
+
+        /// Marks a list as stale until it has a later stamp.
+        package func invalidate(_ key: QueryKey, at stamp: Stamp?) throws(DiskError) {
+            try connection.perform { try connection.invalidate(.query, key.name, key.canonicalParameters, at: stamp) }
         }
 
         // MARK: Records
@@ -240,12 +289,16 @@ extension DiskStore {
 }
 
 extension DiskStore {
-    /// When a stored item was last confirmed.
-    package struct Confirmation: Sendable {
-        package let at: WallTime
-        /// Whether it was invalidated since.
-        package let isInvalidated: Bool
-        /// Whether the clock was set back since.
-        package let isClockUncertain: Bool
+    /// The place of an item in the order of changes.
+    package struct Place: Sendable {
+        package var asked: Stamp
+        package var invalid: Stamp
+        package var version: Int64?
+        /// Whether it is a deletion.
+        package var isRemoval: Bool
+
+        package init(asked: Stamp, invalid: Stamp = .never, version: Int64? = nil, isRemoval: Bool = false) {
+            (self.asked, self.invalid, self.version, self.isRemoval) = (asked, invalid, version, isRemoval)
+        }
     }
 }

@@ -141,10 +141,13 @@ struct DiskStoreTests {
         fixture.clock.advance(by: .seconds(300))
         let now = fixture.clock.now
         #expect(try store.touch(entity.key, validatedAt: now, expiresAt: now + .seconds(60), ifEntityTag: "\"a\""))
+        let stored = try #require(try store.entity(entity.key))
+        #expect(!stored.isInvalidated)
         #expect(try store.rowChanges() - before == 1)
         var renewed = entity
         renewed.validatedAt = now
         renewed.expiresAt = now + .seconds(60)
+        (renewed.asked, renewed.invalid) = (stored.asked, stored.invalid)
         #expect(try store.entity(entity.key) == renewed)
         #expect(try !store.touch(entity.key, validatedAt: now, expiresAt: now, ifEntityTag: "\"b\""))
         #expect(try !store.touch(fixture.key("2"), validatedAt: now, expiresAt: now))

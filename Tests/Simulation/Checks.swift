@@ -47,7 +47,7 @@ extension Simulation {
                 setting,
                 handle: owners[number],
                 directory: "\(directory)/\(number)",
-                booted: clock.uptime
+                clock: clock
             )
             for _ in 0..<setting.processes { devices.append(Device(self, devices.count, machine)) }
         }

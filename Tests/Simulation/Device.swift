@@ -122,6 +122,7 @@ final class Device: @unchecked Sendable {
         settings.webSockets = sockets.webSockets()
         settings.cache.wallClock = clock
         settings.cache.monotonicClock = clock
+        settings.cache.stamps = machine.stamps
         settings.cache.random = { [random] in random.next() }
         settings.cache.onEvent = { [weak self, generation] event in
             guard let self, generation == self.generation else { return }
@@ -330,7 +331,10 @@ final class Machine: @unchecked Sendable {
     /// Whether it can lose power. Only a machine with one process records what was synced.
     let recordsSyncs: Bool
     var dateError = DateError()
-    var booted: MonotonicTime
+    private(set) var booted: MonotonicTime
+    /// The order of what its processes do.
+    private(set) var stamps: StampSource
+    private let clock: ManualClock
     /// Whether its disk is full or failing at present.
     var hasDiskTrouble = false
     /// Whether it ever was.
@@ -347,13 +351,26 @@ final class Machine: @unchecked Sendable {
     private(set) var powerLosses = 0
     private var plan: FaultPlan?
 
-    init(_ index: Int, _ setting: Plan.Machine, handle: String, directory: String, booted: MonotonicTime) {
+    init(_ index: Int, _ setting: Plan.Machine, handle: String, directory: String, clock: ManualClock) {
         self.index = index
         self.handle = handle
         processes = setting.processes
         recordsSyncs = setting.losesPower
         self.directory = directory
-        self.booted = booted
+        self.clock = clock
+        booted = clock.uptime
+        stamps = Self.stamps(clock)
+    }
+
+    private static func stamps(_ clock: ManualClock) -> StampSource {
+        let start = clock.uptime
+        // Stamps count microseconds.
+        return StampSource(bootID: "\(start.nanoseconds)") { (clock.uptime - start).nanosecondsSaturating / 1_000 }
+    }
+
+    func boot() {
+        booted = clock.uptime
+        stamps = Self.stamps(clock)
     }
 
     /// Another person has the machine from now on.

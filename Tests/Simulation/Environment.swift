@@ -61,7 +61,7 @@ extension Simulation {
             device.bury()
         }
         ledger.forget(machine.index)
-        machine.booted = clock.uptime
+        machine.boot()
         do { try machine.losePower(&random) } catch {
             // A fault that was planned for the machine's files has met the loss of power.
             note("power loss: \(error)")

@@ -62,10 +62,9 @@ extension Device {
         let age = simulation.clock.uptime - confirmed
         simulation.expect(age <= limit, .freshness, "\(name): \(path) is fresh \(age) after it was confirmed")
         // A transfer makes the balances stale, also those that a request brings which began before its end.
-        // A disk that takes nothing does not take this either, until it works again. A request of another process, for balances that
-        // were stale already when it began, ends this.
+        // A disk that takes nothing does not take this either, until it works again.
         guard path == "/v1/accounts", let paidAt = machine.paidAt,
-            simulation.judges(.balances, unless: machine.hadDiskTrouble || machine.processes > 1)
+            simulation.judges(.balances, unless: machine.hadDiskTrouble)
         else { return }
         let isOlder = paidAt - confirmed > .seconds(1)
         simulation.expect(!isOlder, .freshness, "\(name): the balances are fresh, and older than the last transfer")
@@ -82,8 +81,7 @@ extension Device {
         guard simulation.judges(.tasks, unless: isExcused) else { return }
         let shown = Set(items.map(\.id))
         for (id, addedAt) in simulation.errands where !shown.contains(id) {
-            // What another process has heard of since the request began is not in the reply.
-            if errandsShown.contains(id), machine.processes == 1 {
+            if errandsShown.contains(id) {
                 simulation.find(.monotonicReads, "\(name): \(id) was in the list of tasks, and is not any more")
             } else if let confirmed = tasksConfirmedAt, confirmed > addedAt {
                 simulation.find(.monotonicReads, "\(name): \(id) is not in a list of tasks that was read later")

@@ -30,12 +30,7 @@ extension LarderCache {
         }
         return rows.filter { row in
             guard !row.isInvalidated, !row.isClockUncertain else { return false }
-            return !core.invalidations.covers(
-                [],
-                type: type,
-                validatedAt: row.validatedAt,
-                order: core.entities[row.key]?.order ?? 0
-            )
+            return core.invalidations.latest([], type: type) <= row.asked
         }
     }
 

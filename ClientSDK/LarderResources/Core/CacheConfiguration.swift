@@ -39,6 +39,8 @@ public struct CacheConfiguration: Sendable {
     public var wallClock: any WallClock = SystemWallClock()
     /// Measures durations; used for every delay and timeout.
     public var monotonicClock: any MonotonicClock & Sleeper = SystemMonotonicClock()
+    /// Orders requests, events and changes. What shares a store shares the source, or its clock.
+    package var stamps = StampSource.system
     /// Returns numbers in 0..<1 for jitter.
     public var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
     /// The delays before a key is requested again after a failure: `base` and `ceiling`, with full jitter, and not before `Retry-After`. A

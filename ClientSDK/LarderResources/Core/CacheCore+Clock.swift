@@ -17,7 +17,6 @@ extension CacheCore {
     /// Marks all stored times as uncertain, because the clock was set back.
     func markTimesUncertain() {
         hasUncertainTimes.store(true, ordering: .relaxed)
-        invalidations.clockWasSetBack(to: configuration.wallClock.now)
         // A handler may change the cache or enqueue, and this may be called while an operation is being enqueued.
         delayed.add { [self] in
             configuration.onEvent(.clockSetBack)
@@ -34,7 +33,6 @@ extension CacheCore {
             try disk.write { transaction in
                 try transaction.markTimesUncertain()
                 try transaction.setMetadata(Self.encode(seen), for: Self.clockKey)
-                if invalidations.hasMarks { try storeMarks(in: transaction) }
             }
             hasUncertainTimes.store(false, ordering: .relaxed)
         } catch {
@@ -47,7 +45,7 @@ extension CacheCore {
     func storeMarks(in transaction: borrowing DiskStore.WriteTransaction) throws {
         let key = InvalidationTable.metadataKey
         if let marks = try transaction.read({ reading in try reading.metadata(key) }) {
-            invalidations.merge(marks, at: configuration.wallClock.now, order: order.now())
+            invalidations.merge(marks)
         }
         try transaction.setMetadata(invalidations.encoded, for: key)
     }

@@ -8,21 +8,17 @@ extension CacheCore {
     /// Commits an update and notifies observers.
     ///
     /// - Parameters:
-    ///   - order: the order of the request that was answered; nil for an event.
+    ///   - stamp: when the request that was answered, or the event, began; nil: now.
     ///   - isTolerant: whether memory is changed although the disk fails, which is reported.
-    /// - Returns: whether something of the answer counts as outdated already, because it was invalidated since the request began.
-    @discardableResult
     func commit(
         _ update: CacheUpdate,
-        order answered: UInt64? = nil,
+        askedAt stamp: Stamp? = nil,
         moment: Moment? = nil,
         isTolerant: Bool = false
-    ) throws(LarderError) -> Bool {
+    ) throws(LarderError) {
         defer { delayed.deliver() }
         for key in update.keptOffDisk { try keepOffDisk(key) }
-        let commit = try carryOut(update, order: answered, moment: moment, isTolerant: isTolerant)
-        announce(commit)
-        return commit.isOutdated
+        announce(try carryOut(update, askedAt: stamp, moment: moment, isTolerant: isTolerant))
     }
 
     /// Commits an update without notification: `announce` must follow outside of all locks.
@@ -30,7 +26,7 @@ extension CacheCore {
     /// - Parameter settle: stores the rows of the outbox and the pending changes after the content: calls its argument once with them.
     func carryOut(
         _ update: CacheUpdate,
-        order answered: UInt64? = nil,
+        askedAt stamp: Stamp? = nil,
         moment: Moment? = nil,
         isTolerant: Bool = false,
         settle: ((CacheUpdate, (CacheUpdate) throws -> Void) throws -> Void)? = nil
@@ -39,8 +35,7 @@ extension CacheCore {
         outboxOwner.requireOutside("A change to the cache")
         let moment = moment ?? now()
         let (content, local) = update.divided
-        let order = answered ?? self.order.now()
-        let start = Commit(core: self, order: order, moment: moment, isAnswer: answered != nil)
+        let start = Commit(core: self, stamp: stamp ?? stamps.next(), moment: moment)
         do {
             if content.steps.isEmpty, settle == nil { return try carryOutLocally(local, start) }
             // A commit of content may wait for the outbox lock.
@@ -151,8 +146,8 @@ extension CacheCore {
                 case .removed, .forgotten, .elsewhere: queries.remove(key)
                 }
             }
-            for (key, change) in commit.edits { order.noteEdited(key, commit.order, change) }
-            for key in commit.applied { order.noteApplied(key, commit.order, isRemoval: commit.isRemoval(key)) }
+            for (key, place) in commit.rowless { rowless.note(key, place) }
+            for key in commit.invalidWithoutValue { rowless.noteInvalid(key, commit.stamp) }
             for (key, change) in commit.overlays { entities.edit(key, change) }
             for (key, change) in commit.queryOverlays { entities.edit(key, change) }
             // An assembly that is in progress looks at these keys again.

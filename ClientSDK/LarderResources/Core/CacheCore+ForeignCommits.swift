@@ -70,7 +70,7 @@ extension CacheCore {
     private func mergeForeignMarks(_ disk: DiskStore) {
         do {
             guard let marks = try disk.metadata(InvalidationTable.metadataKey) else { return }
-            invalidations.merge(marks, at: configuration.wallClock.now, order: order.now())
+            invalidations.merge(marks)
         } catch {
             configuration.onEvent(.storageFailed(LarderError(error)))
         }

@@ -19,7 +19,7 @@ extension CacheCore {
         let seen = seenCommits
         guard let disk = contentDisk, !table.contains(commits: seen) else { return }
         do {
-            try table.load(commits: seen, order: order.now()) { try disk.metadata($0) }
+            try table.load(commits: seen, order: UInt64(stamps.next().rawValue)) { try disk.metadata($0) }
         } catch {
             // The lists are stale until the records can be read.
             configuration.onEvent(.storageFailed(LarderError(error)))

@@ -9,7 +9,7 @@ import Synchronization
 extension CacheCore {
     /// Commits pending changes without notification, also within a commit of content.
     func carryOutLocally(_ update: CacheUpdate) throws -> Commit {
-        try carryOutLocally(update, Commit(core: self, order: order.now(), moment: now(), isAnswer: false))
+        try carryOutLocally(update, Commit(core: self, stamp: stamps.next(), moment: now()))
     }
 
     /// Stores rows and pending changes that need no content. It never waits for a commit of content.
@@ -48,7 +48,7 @@ extension CacheCore {
         _ row: DiskOutboxRow,
         _ changes: (Int64) -> [CacheUpdate.Step]
     ) throws -> (number: Int64, Commit) {
-        let start = Commit(core: self, order: order.now(), moment: now(), isAnswer: false)
+        let start = Commit(core: self, stamp: stamps.next(), moment: now())
         return try outboxCommits.withLock { lastInMemory in
             outboxOwner.begin()
             defer { outboxOwner.end() }

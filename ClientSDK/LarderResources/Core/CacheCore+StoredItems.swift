@@ -10,12 +10,7 @@ extension CacheCore: StoredItems.Storage {
             for item in items {
                 guard let stored = self.entity(item.key, decode)?.stored, let version = stored.version,
                     version >= item.version, !stored.isInvalidated, stored.completeness == .complete,
-                    !self.invalidations.covers(
-                        [],
-                        type: item.key.type,
-                        validatedAt: stored.times.validatedAt,
-                        order: stored.order
-                    )
+                    self.invalidations.latest([], type: item.key.type) <= stored.asked
                 else { continue }
                 values[item.key.id] = stored.value
             }

@@ -4,7 +4,7 @@ import LarderStorage
 import LarderTime
 import Synchronization
 
-/// The shared engine of a cache: the tiers, the clocks, the order of requests, and the nodes.
+/// The shared engine of a cache: the tiers, the clocks, the stamps, and the nodes.
 ///
 /// Safe from any thread. Locks are taken in this order: a commit, then the disk, then memory; nodes' own last. No user code runs while
 /// a lock is held, except the functions that `ChangeOwner.Function` lists, within a commit: if one of them changes the cache, the
@@ -28,7 +28,8 @@ package final class CacheCore: Sendable {
     let entities: EntityTable
     let queries: MemoryTier<QueryKey, StoredQuery>
     let invalidations = InvalidationTable()
-    let order = RequestOrder()
+    let stamps: StampClock
+    let rowless = RowlessStamps()
     let resets = ListResets()
     let nodes: NodeRegistry
     let dependencies = DependencyIndex()
@@ -95,6 +96,7 @@ package final class CacheCore: Sendable {
             do { disk = try DiskStore(settings) } catch { throw LarderError(error) }
         }
         do { outboxDisk = try disk?.outboxStore() } catch { throw LarderError(error) }
+        stamps = StampClock(configuration.stamps, disk) { onEvent(.storageFailed($0)) }
         let mayBlock = disk?.configuration.mayBlock ?? false
         reads = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
         changes = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
@@ -134,7 +136,7 @@ package final class CacheCore: Sendable {
                     try transaction.metadata(Self.clockKey)
                 )
             }
-            if let marks { invalidations.merge(marks, at: configuration.wallClock.now, order: 0) }
+            if let marks { invalidations.merge(marks) }
             guard let clock, let seen = Int64(String(decoding: clock, as: UTF8.self)) else { return }
             let latest = WallTime(nanosecondsSinceEpoch: seen)
             if configuration.wallClock.now < latest - Moment.tolerance { markTimesUncertain() }
@@ -164,5 +166,6 @@ package final class CacheCore: Sendable {
             queries.removeAll()
         }
         invalidations.removeAll()
+        rowless.removeAll()
     }
 }

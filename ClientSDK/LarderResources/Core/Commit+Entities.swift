@@ -27,13 +27,6 @@ extension Commit {
         )
     }
 
-    /// The version of an entity on disk; nil if there is none.
-    func storedVersion(_ key: EntityKey, _ disk: DiskPart) throws -> Int64? {
-        var version: Int64?
-        try disk.write { transaction in version = try transaction.read { reading in try reading.entity(key)?.version } }
-        return version
-    }
-
     /// The value of the row of an entity.
     private mutating func row(of draft: EntityDraft, _ merge: EntityDraft.Merge, _ disk: DiskPart) throws
         -> StoredEntity?

@@ -10,7 +10,7 @@ extension Commit {
         var records = table.present
         let seen = core.seenCommits
         if disk.isThere, records.seenCommits.map({ $0 < seen }) ?? true {
-            let now = core.order.now()
+            let now = UInt64(core.stamps.next().rawValue)
             try disk.write { transaction in
                 records = try transaction.read { reading in
                     try table.stored(commits: seen, order: now) { try reading.metadata($0) }
@@ -23,7 +23,7 @@ extension Commit {
         }
         noteChanges(in: &records)
         for case .query(let key) in applied where records.lists[key] != nil {
-            records.lists[key]?.answered(order)
+            records.lists[key]?.answered(UInt64(stamp.rawValue))
             guard case .set(let list) = queries[key] else { continue }
             records.lists[key]?.isOffDisk = list.isMemoryOnly
         }
@@ -45,7 +45,7 @@ extension Commit {
             for list in lists[key.type] ?? [] {
                 switch entities[key] {
                 case .set(let stored):
-                    let change = MembershipRecord.Change(order: order, isOffDisk: stored.isMemoryOnly)
+                    let change = MembershipRecord.Change(order: UInt64(stamp.rawValue), isOffDisk: stored.isMemoryOnly)
                     records.lists[list]?.note(key.id, change)
                 case .removed, .forgotten: records.lists[list]?.remove(key.id)
                 case .elsewhere, nil: break

@@ -8,27 +8,25 @@ extension Commit {
     mutating func merge(_ key: QueryKey, _ merge: QueryMerge, _ disk: DiskPart) throws {
         let known = try current(key, disk)
         // A list that was removed since the request began is not created again.
-        if known == nil, core.order.isRemoved(.query(key), since: order) { return }
+        if known == nil, try isOvertaken(.query(key), disk) { return }
         var stored = known ?? unconfirmed(key)
         let (before, orders) = (stored.query, stored.orders)
-        // A list that has left memory since its last answer has no order of its own.
-        let confirmedOrder = max(stored.order, core.order.lastApplied(.query(key)))
         let context = QueryMerge.Context(
-            order: order,
+            order: UInt64(stamp.rawValue),
             startedAt: moment.wall,
             receivedAt: core.configuration.wallClock.now,
             stored: try self.stored(merge.keys, disk),
             isReset: core.resets.contains(key),
-            confirmedOrder: confirmedOrder,
+            confirmedOrder: UInt64(stored.query.asked.rawValue),
             isInvalid: stored.isInvalid(in: moment.epoch)
         )
         core.owner.calls(.merge)
         try merge.apply(&stored.query, &stored.orders, context)
-        noteInvalidated(stored, key, since: before)
+        noteInvalidated(&stored, since: before)
         let hasChanged = stored.query != before
         // A merge without a change does not create a list: a stored empty list would say that there are no items.
         if !hasChanged, !merge.confirms, stored.orders == orders { return }
-        if merge.confirms, order >= confirmedOrder {
+        if merge.confirms, stamp >= before.asked {
             applied.insert(.query(key))
             let new = times(known.flatMap { $0.times.stated }.updated(by: merge.stated))
             stored.times = Freshness.Times(
@@ -39,20 +37,19 @@ extension Commit {
                 epoch: new.epoch,
                 validatedUptime: new.validatedUptime
             )
-            stored.order = order
+            stored.query.asked = stamp
+            // Merged replies keep edits by their items.
+            stored.query.edits = ListEdits()
             stored.query.fetchedAt = stored.times.fetchedAt
             stored.query.validatedAt = new.validatedAt
             stored.query.expiresAt = new.expiresAt
             stored.query.terms = new.terms
-            stored.query.isInvalidated = try wasInvalidated(.query(key), disk)
-            stored.query.isClockUncertain = false
+            stored.query.invalid = invalidation(of: .query(key), stored.query.invalid)
+            stored.query.isClockUncertain = stored.times.isUncertain(in: core.clocks.epoch)
         }
         if hasChanged || known == nil || core.mayLackRows.load(ordering: .relaxed) { return set(stored, key) }
         if stored.query != before {
-            try disk.write { transaction in
-                try transaction.touch(&stored.query)
-                if stored.query.isInvalidated { try transaction.invalidate(key) }
-            }
+            try disk.write { transaction in try transaction.touch(&stored.query) }
         }
         queries[key] = .set(stored)
     }
@@ -70,7 +67,7 @@ extension Commit {
             validatedAt: times.validatedAt,
             expiresAt: times.expiresAt
         )
-        return StoredQuery(query, times: times, order: 0)
+        return StoredQuery(query, times: times)
     }
 
     private func stored(_ keys: [EntityKey], _ disk: DiskPart) throws -> Set<EntityKey> {
@@ -80,13 +77,8 @@ extension Commit {
             case .set, .elsewhere: found.insert(key)
             case .removed, .forgotten: break
             case nil:
-                if overtaken.contains(key) || core.entities[key] != nil {
-                    found.insert(key)
-                    continue
-                }
-                try disk.write { transaction in
-                    if try transaction.read({ reading in try reading.entity(key) }) != nil { found.insert(key) }
-                }
+                // Also a later value that memory has evicted.
+                if let place = try place(of: .entity(key), disk), !place.isRemoval { found.insert(key) }
             }
         }
         return found

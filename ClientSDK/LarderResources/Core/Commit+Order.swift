@@ -1,5 +1,7 @@
 import LarderStorage
 
+/// The order of changes. A change is overtaken if what is stored was asked for later; versions decide where both have one. What is stored
+/// is stale if it was invalidated after it was asked for.
 extension Commit {
     /// The keys that nodes have to look up again.
     var changed: Set<StoredKey> {
@@ -11,56 +13,74 @@ extension Commit {
         return keys
     }
 
-    /// Whether a key was invalidated after the request had begun, by this process or by another one, or the clock was set back.
-    mutating func wasInvalidated(_ key: StoredKey, _ disk: DiskPart) throws -> Bool {
-        guard isAnswer, try isInvalid(key, disk) else { return false }
-        isOutdated = true
+    /// Whether what is at a place is newer than this commit.
+    func isOvertaken(by place: DiskStore.Place, version: Int64?) -> Bool {
+        guard stamp < place.asked else { return false }
+        if let version, let known = place.version { return version <= known }
         return true
     }
 
-    private func isInvalid(_ key: StoredKey, _ disk: DiskPart) throws -> Bool {
-        if core.order.isInvalidated(key, since: order) || moment.epoch != core.clocks.epoch { return true }
-        guard disk.isThere, let start = core.order.start(of: order), start.seenCommits < seenCommits,
-            !start.invalid.contains(key)
-        else { return false }
-        return try confirmation(of: key, disk)?.isInvalidated ?? false
+    /// Whether what is stored under a key is newer than this commit.
+    func isOvertaken(_ key: StoredKey, _ disk: DiskPart) throws -> Bool {
+        try place(of: key, disk).map { isOvertaken(by: $0, version: nil) } ?? false
     }
 
-    /// Whether a later request has returned the list already, of this process or of another one.
-    func isOvertaken(_ key: QueryKey, _ disk: DiskPart) throws -> Bool {
-        try core.order.isOvertaken(.query(key), by: order) || isConfirmedLater(.query(key), disk)
+    /// The place of what is stored under a key, or was removed; nil if nothing is known.
+    func place(of key: StoredKey, _ disk: DiskPart) throws -> DiskStore.Place? {
+        let known: DiskStore.Place? =
+            switch key {
+            case .entity(let key): current(key)?.place
+            case .query(let key): self.known(key)?.place
+            }
+        var found = try known ?? row(of: key, disk)
+        if let rowless = core.rowless[key], rowless.asked > found?.asked ?? .never { found = rowless }
+        // A stamp of the future is damaged.
+        if let asked = found?.asked, asked > stamp, asked > core.stamps.next() { found?.asked = .never }
+        return found
     }
 
-    /// Whether another process has confirmed a key by a later request. The requests of two processes are compared by the wall clock.
-    func isConfirmedLater(_ key: StoredKey, _ disk: DiskPart) throws -> Bool {
-        guard isAnswer, disk.isThere, let start = core.order.start(of: order), start.seenCommits < seenCommits,
-            let row = try confirmation(of: key, disk)
-        else { return false }
-        return !row.isInvalidated && !row.isClockUncertain && row.at > moment.wall
-    }
-
-    private func confirmation(of key: StoredKey, _ disk: DiskPart) throws -> DiskStore.Confirmation? {
-        var result: DiskStore.Confirmation?
+    private func row(of key: StoredKey, _ disk: DiskPart) throws -> DiskStore.Place? {
+        var place: DiskStore.Place?
         try disk.write { transaction in
             switch key {
-            case .entity(let key): result = try transaction.confirmation(of: key)
-            case .query(let key): result = try transaction.confirmation(of: key)
+            case .entity(let key): place = try transaction.place(of: key)
+            case .query(let key): place = try transaction.place(of: key)
             }
         }
-        return result
+        return place
     }
 
-    /// Applies the edits that came while the request was in flight to its answer.
-    func replay(on query: inout DiskQuery) {
-        let edits = core.order.edits(of: query.key, since: order)
-        guard !edits.isEmpty else { return }
-        for edit in edits { edit.change(&query) }
-        var known = Set<EntityKey>()
-        query.members.replace(with: query.members.entries.filter { known.insert($0.key).inserted })
+    /// The latest invalidation of a key.
+    ///
+    /// - Parameter known: that of the stored value.
+    func invalidation(of key: StoredKey, _ known: Stamp?) -> Stamp {
+        max(known ?? .never, core.rowless[key]?.invalid ?? .never)
     }
 
-    /// Records that an edit or a merge has invalidated the list, so that no earlier request clears the mark.
-    func noteInvalidated(_ stored: StoredQuery, _ key: QueryKey, since before: DiskQuery) {
-        if stored.query.isInvalidated, !before.isInvalidated { core.order.noteInvalidated(.query(key), order) }
+    /// The stamp of an invalidation by this commit of what was asked for at `asked`: later than a change of this commit.
+    func mark(for asked: Stamp) -> Stamp { asked == stamp ? stamp.successor : stamp }
+
+    /// The stamps of what this commit has changed and what has no row.
+    var rowless: [(StoredKey, DiskStore.Place)] {
+        let hasRows = hasDisk && !isMemoryOnly
+        let removal = DiskStore.Place(asked: stamp, isRemoval: true)
+        var places = partlyReplaced.map { (StoredKey.entity($0), DiskStore.Place(asked: stamp, version: $1)) }
+        for key in applied {
+            switch key {
+            case .entity(let name):
+                if case .set(let stored) = entities[name], !hasRows || stored.isMemoryOnly {
+                    places.append((key, stored.place))
+                } else if case .removed = entities[name], !hasRows {
+                    places.append((key, removal))
+                }
+            case .query(let name):
+                if case .set(let stored) = queries[name], !hasRows || stored.isMemoryOnly {
+                    places.append((key, stored.place))
+                } else if case .removed = queries[name] {
+                    places.append((key, removal))
+                }
+            }
+        }
+        return places
     }
 }

@@ -27,23 +27,31 @@ extension Commit {
 
     mutating func put(_ query: DiskQuery, _ stated: StatedFreshness?, _ disk: DiskPart) throws {
         let key = query.key
-        if isAnswer, try isOvertaken(key, disk) { return }
+        if try isOvertaken(.query(key), disk) { return }
         let times = times(stated)
+        let known = try current(key, disk)
         var query = query
         query.fetchedAt = times.fetchedAt
         query.validatedAt = times.validatedAt
         query.expiresAt = times.expiresAt
         query.terms = times.terms
-        query.isInvalidated = try wasInvalidated(.query(key), disk)
-        if isAnswer { replay(on: &query) }
-        if let known = known(key) {
+        query.asked = stamp
+        query.edits = known?.query.edits ?? ListEdits()
+        let ids = query.edits.applied(to: query.ids, askedAt: stamp)
+        query.invalid = max(invalidation(of: .query(key), known?.query.invalid), query.edits.forgotten)
+        if ids != query.ids {
+            query.ids = ids
+            // The validator stands for the keys of the reply.
+            query.entityTag = nil
+        }
+        if let known {
             // The members that stay keep their positions.
             let entries = Array(query.members.entries)
             query.members = known.query.members
             query.members.replace(with: entries)
             query.stored = known.query.stored
         }
-        set(StoredQuery(query, times: times, order: order), key)
+        set(StoredQuery(query, times: times), key)
         applied.insert(.query(key))
     }
 
@@ -63,14 +71,18 @@ extension Commit {
         _ change: @escaping @Sendable (inout DiskQuery) -> Void,
         _ disk: DiskPart
     ) throws {
-        edits.append((key, change))
-        guard var stored = try current(key, disk) else { return }
+        guard var stored = try current(key, disk) else {
+            // A reply in flight does not contain the edit.
+            invalidWithoutValue.insert(.query(key))
+            return
+        }
         let before = stored.query
         core.owner.calls(.edit)
         change(&stored.query)
         guard stored.query != before else { return }
+        stored.query.edits.note(before.members, stored.query.members, at: stamp)
+        noteInvalidated(&stored, since: before)
         set(stored, key)
-        noteInvalidated(stored, key, since: before)
     }
 
     mutating func touch(
@@ -79,12 +91,11 @@ extension Commit {
         _ stated: StatedFreshness?,
         _ disk: DiskPart
     ) throws {
-        if try isOvertaken(key, disk) { return }
+        if try isOvertaken(.query(key), disk) { return }
         guard var stored = try current(key, disk), validator == nil || stored.query.entityTag == validator else {
             return
         }
         let new = times(stored.times.stated.updated(by: stated))
-        let isInvalidated = try wasInvalidated(.query(key), disk)
         // "Not modified" confirms the newest page and no other.
         let hasInvalidPages = stored.isInvalid(in: moment.epoch) && stored.query.members.notedCount > 0
         if hasInvalidPages { try stored.query.editLayout { $0.invalidatePages() } }
@@ -99,9 +110,8 @@ extension Commit {
         stored.query.validatedAt = new.validatedAt
         stored.query.expiresAt = new.expiresAt
         stored.query.terms = new.terms
-        stored.query.isInvalidated = isInvalidated
-        stored.query.isClockUncertain = false
-        stored.order = order
+        stored.query.isClockUncertain = stored.times.isUncertain(in: core.clocks.epoch)
+        stored.query.asked = stamp
         if isMemoryOnly {
             stored.isMemoryOnly = true
             stored.seenCommits = StoredEntity.memoryOnly
@@ -111,23 +121,26 @@ extension Commit {
         } else {
             // If the list is kept off the disk, a row under its key is another list.
             let part = stored.isMemoryOnly ? DiskPart(connection: nil) : disk
-            try part.write { transaction in
-                try transaction.touch(&stored.query)
-                if isInvalidated { try transaction.invalidate(key) }
-            }
+            try part.write { transaction in try transaction.touch(&stored.query) }
             queries[key] = .set(stored)
         }
         applied.insert(.query(key))
     }
 
     mutating func invalidate(_ key: QueryKey, _ disk: DiskPart) throws {
-        try disk.write { transaction in try transaction.invalidate(key) }
-        core.order.noteInvalidated(.query(key), order)
+        try disk.write { transaction in try transaction.invalidate(key, at: stamp) }
         guard var stored = known(key) else {
+            if try place(of: .query(key), disk)?.isRemoval ?? true { invalidWithoutValue.insert(.query(key)) }
             if queries[key] == nil { queries[key] = .elsewhere }
             return
         }
-        stored.query.isInvalidated = true
+        stored.query.invalid = max(stored.query.invalid, mark(for: stored.query.asked))
         queries[key] = .set(stored)
+    }
+
+    /// Gives an invalidation by an edit or a merge the stamp of this commit, so that no earlier request ends it.
+    func noteInvalidated(_ stored: inout StoredQuery, since before: DiskQuery) {
+        guard stored.query.isInvalidated, !before.isInvalidated else { return }
+        stored.query.invalid = max(stored.query.invalid, stamp)
     }
 }

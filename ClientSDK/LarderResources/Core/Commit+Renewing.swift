@@ -19,7 +19,6 @@ extension Commit {
         applied.insert(.entity(key))
         // If the key is kept off the disk, a row under it is another value.
         let disk = known?.isMemoryOnly ?? false ? DiskPart(connection: nil) : disk
-        let isInvalidated = try wasInvalidated(.entity(key), disk)
         let old = try known?.times ?? storedTimes(key, disk)
         var new = times((old?.stated).updated(by: stated))
         if isPart, let old, !old.isUncertain, old.statedLifetime != nil, old.expiresAt > new.expiresAt {
@@ -33,9 +32,10 @@ extension Commit {
                 validatedAt: renewed.validatedAt,
                 expiresAt: renewed.expiresAt,
                 terms: renewed.terms,
+                isClockUncertain: renewed.isUncertain(in: core.clocks.epoch),
+                asked: stamp,
                 ifEntityTag: validator
             )
-            if isInvalidated { try transaction.invalidate(key) }
         }
         guard var stored = known else {
             entities[key] = .elsewhere
@@ -47,8 +47,7 @@ extension Commit {
         stored.times.isUncertain = false
         stored.times.epoch = new.epoch
         stored.times.validatedUptime = new.validatedUptime
-        stored.isInvalidated = isInvalidated
-        stored.order = order
+        stored.asked = max(stored.asked, stamp)
         entities[key] = .set(stored)
     }
 
@@ -58,7 +57,7 @@ extension Commit {
         _ stated: StatedFreshness?,
         _ disk: DiskPart
     ) throws {
-        if try core.order.isOvertaken(.entity(key), by: order) || isConfirmedLater(.entity(key), disk) { return }
+        if try isOvertaken(.entity(key), disk) { return }
         let known = current(key)
         // A value with another validator is not the confirmed one.
         if let known, let validator, known.validator != validator { return }

@@ -16,10 +16,9 @@ struct Commit {
     }
 
     let core: CacheCore
-    let order: UInt64
+    /// When the request that was answered, the event or the change began.
+    let stamp: Stamp
     let moment: Moment
-    /// Whether the update is the answer to a request of that order, and not an event.
-    let isAnswer: Bool
     /// Whether nothing of it may be written to the disk.
     var isMemoryOnly = false
     /// Whether a value that the store cannot take stays in memory alone. Otherwise it makes the commit fail.
@@ -31,12 +30,14 @@ struct Commit {
     var queries: [QueryKey: Change<StoredQuery>] = [:]
     private(set) var overlays: [(EntityKey, @Sendable (inout [Overlay]) -> Void)] = []
     private(set) var queryOverlays: [(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)] = []
-    /// Changes of lists, which are applied again to the answers of earlier requests.
-    var edits: [(QueryKey, @Sendable (inout DiskQuery) -> Void)] = []
     /// Keys with new content, which earlier requests must not replace.
     var applied: Set<StoredKey> = []
-    /// The entities of which a later value exists, although neither memory nor the disk may have it any more.
-    private(set) var overtaken: Set<EntityKey> = []
+    /// Whether the disk takes part.
+    private(set) var hasDisk = false
+    /// The entities of which a part was replaced: their rows keep the stamp of the rest.
+    private(set) var partlyReplaced: [(EntityKey, version: Int64?)] = []
+    /// Keys that were invalidated while nothing was stored under them.
+    var invalidWithoutValue: Set<StoredKey> = []
     /// The entities whose values this commit has changed or removed.
     var changedValues: Set<EntityKey> = []
     /// The declared lists among the answers, with their entity types.
@@ -53,22 +54,20 @@ struct Commit {
     /// The number of the commit among those whose content precedes rows of the outbox; nil if it is none of them.
     var settled: Int64?
     var hasNewMarks = false
-    /// Whether something was stored as invalid, because it was invalidated since the request began.
-    var isOutdated = false
     /// Whether a value was on disk whose key is kept off the disk.
     var hasLeftDisk = false
     /// The nodes that depend on the changes.
     var affected: [DependencyIndex.Affected] = []
 
-    init(core: CacheCore, order: UInt64, moment: Moment, isAnswer: Bool) {
+    init(core: CacheCore, stamp: Stamp, moment: Moment) {
         self.core = core
-        self.order = order
+        self.stamp = stamp
         self.moment = moment
-        self.isAnswer = isAnswer
     }
 
     /// - Parameter disk: the transaction, if the disk takes part.
     mutating func perform(_ steps: [CacheUpdate.Step], _ disk: DiskPart) throws {
+        hasDisk = disk.isThere
         for step in steps { try perform(step, disk) }
         for key in listsToWrite { try write(key, disk) }
         listsToWrite = []
@@ -95,7 +94,7 @@ struct Commit {
         case .insertNewest(let items): try insertNewest(items, disk)
         case .touchQuery(let key, let validator, let stated): try touch(key, validator, stated, disk)
         case .removeQuery(let key):
-            if isAnswer, try isOvertaken(key, disk) { return }
+            if try isOvertaken(.query(key), disk) { return }
             applied.insert(.query(key))
             try disk.write { transaction in
                 try transaction.remove(key)
@@ -108,7 +107,7 @@ struct Commit {
             try invalidate(key, disk)
             try invalidate(EntityKey(wholeValueOf: key), disk)
         case .invalidateTag(let name):
-            core.invalidations.mark(name, at: moment.wall, order: order)
+            core.invalidations.mark(name, at: stamp)
             hasNewMarks = true
         case .token(let token, let feed): try disk.write { transaction in try transaction.setToken(token, for: feed) }
         case .metadata(let value, let key):
@@ -160,14 +159,8 @@ struct Commit {
         }
         func part(for draft: EntityDraft) -> DiskPart { isOffDisk(draft) ? DiskPart(connection: nil) : disk }
         let known = current(key)
-        if isAnswer, draft.version == nil, try isConfirmedLater(.entity(key), part(for: draft)) { return }
-        if isAnswer, core.order.isOvertaken(.entity(key), by: order) {
-            let old = try known?.version ?? storedVersion(key, part(for: draft))
-            guard let new = draft.version, let old, new > old else {
-                if !core.order.isRemoved(.entity(key), since: order) { overtaken.insert(key) }
-                return
-            }
-        }
+        let place = try place(of: .entity(key), part(for: draft))
+        if let place, isOvertaken(by: place, version: draft.version) { return }
         if let known, let old = known.version, let new = draft.version {
             if new < old { return }
             if new == old && draft.merge == nil && draft.completeness < known.completeness {
@@ -202,10 +195,13 @@ struct Commit {
             validator: validator,
             completeness: draft.completeness,
             source: source,
-            isInvalidated: try base?.isInvalidated ?? wasInvalidated(.entity(key), disk),
-            order: base?.order ?? order,
+            // An earlier stamp with a newer version has seen what the later one has.
+            asked: base?.asked ?? max(stamp, place?.asked ?? .never),
+            invalid: base?.invalid ?? invalidation(of: .entity(key), known?.invalid ?? place?.invalid),
             cost: 256
         )
+        // The rest of the value is as old as before, and no earlier request may replace the new part.
+        if base != nil { partlyReplaced.append((key, draft.version)) }
         stored.isMemoryOnly = isOffDisk(draft)
         if !stored.isMemoryOnly { stored.seenCommits = seenCommits }
         if disk.isThere {
@@ -249,7 +245,7 @@ struct Commit {
         _ key: EntityKey,
         _ disk: DiskPart
     ) throws -> DiskStore.PutOutcome? {
-        let entity = DiskEntity(
+        var entity = DiskEntity(
             key,
             payload: payload,
             version: stored.version,
@@ -261,12 +257,12 @@ struct Commit {
             completeness: stored.completeness,
             source: stored.source
         )
+        (entity.asked, entity.invalid) = (stored.asked, stored.invalid)
+        entity.isClockUncertain = stored.times.isUncertain(in: core.clocks.epoch)
+        let row = entity
         var outcome = DiskStore.PutOutcome.stored
         do {
-            try disk.write { transaction in
-                outcome = try transaction.put(entity)
-                if outcome == .stored, stored.isInvalid(in: core.clocks.epoch) { try transaction.invalidate(key) }
-            }
+            try disk.write { transaction in outcome = try transaction.put(row) }
             return outcome
         } catch let error as DiskError where isTolerant && error.isOfValue {
             note(LarderError(error))
@@ -279,10 +275,8 @@ struct Commit {
     private mutating func write(_ key: QueryKey, _ disk: DiskPart) throws {
         guard case .set(var stored) = queries[key] else { return }
         do {
-            try disk.write { transaction in
-                stored.query = try transaction.store(stored.query)
-                if stored.isInvalid(in: core.clocks.epoch) { try transaction.invalidate(key) }
-            }
+            stored.query.isClockUncertain = stored.times.isUncertain(in: core.clocks.epoch)
+            try disk.write { transaction in stored.query = try transaction.store(stored.query) }
         } catch let error as DiskError where isTolerant && error.isOfValue {
             note(LarderError(error))
             try disk.write { transaction in try transaction.remove(key) }
@@ -304,7 +298,10 @@ struct Commit {
         stored.version = modifier.version(stored.value) ?? stored.version
         // The value no longer matches the validator.
         stored.validator = nil
-        stored.order = order
+        // A change of the value does not end an invalidation.
+        let isStale = max(stored.invalid, core.invalidations.latest([], type: key.type)) > stored.asked
+        stored.asked = max(stored.asked, stamp)
+        if isStale { stored.invalid = stored.asked.successor }
         if !stored.isMemoryOnly { stored.seenCommits = seenCommits }
         if disk.isThere, !stored.isMemoryOnly {
             core.owner.calls(.codec)
@@ -321,28 +318,19 @@ struct Commit {
         changedValues.insert(key)
     }
 
-    /// Whether the commit removes a value that it does not set.
-    func isRemoval(_ key: StoredKey) -> Bool {
-        switch key {
-        case .entity(let key): if case .removed = entities[key] { true } else { false }
-        case .query(let key): if case .removed = queries[key] { true } else { false }
-        }
-    }
-
     private mutating func remove(_ key: EntityKey, _ version: Int64?, _ disk: DiskPart) throws {
-        if let version, let known = current(key)?.version, known > version { return }
-        // A late answer says nothing about what a later request or an event has brought.
-        if isAnswer, try core.order.isOvertaken(.entity(key), by: order) || isConfirmedLater(.entity(key), disk) {
-            return
+        if let place = try place(of: .entity(key), disk) {
+            if let version, let known = place.version {
+                if known > version { return }
+            } else if isOvertaken(by: place, version: nil) {
+                // A late answer says nothing about what a later request or an event has brought.
+                return
+            }
         }
         var isGone = true
         var names = Set<QueryKey>()
         try disk.write { transaction in
-            if let version {
-                isGone = try transaction.remove(key, deletedInVersion: version)
-            } else {
-                try transaction.removeValue(key)
-            }
+            isGone = try transaction.bury(key, version: version, at: stamp)
             guard isGone else { return }
             names = Set(try transaction.read { reading in try reading.queries(with: key) })
         }
@@ -357,13 +345,13 @@ struct Commit {
     }
 
     private mutating func invalidate(_ key: EntityKey, _ disk: DiskPart) throws {
-        try disk.write { transaction in try transaction.invalidate(key) }
-        core.order.noteInvalidated(.entity(key), order)
+        try disk.write { transaction in try transaction.invalidate(key, at: stamp) }
         guard var stored = current(key) else {
+            if try place(of: .entity(key), disk)?.isRemoval ?? true { invalidWithoutValue.insert(.entity(key)) }
             if entities[key] == nil { entities[key] = .elsewhere }
             return
         }
-        stored.isInvalidated = true
+        stored.invalid = max(stored.invalid, mark(for: stored.asked))
         entities[key] = .set(stored)
     }
 }

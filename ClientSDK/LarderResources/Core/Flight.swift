@@ -1,4 +1,5 @@
 package import LarderEvents
+import LarderStorage
 import LarderTime
 
 /// A request of a node.
@@ -6,8 +7,8 @@ typealias Flight = SingleFlight<FlightInfo, Void, LarderError>
 
 /// What a node knows about its request.
 struct FlightInfo: Sendable {
-    /// Its place in the order of requests.
-    let order: UInt64
+    /// Its place in the order of changes.
+    let stamp: Stamp
     /// When it began. The answer is not older than that.
     let moment: Moment
     /// How long it may take; nil: without a limit.
@@ -23,7 +24,7 @@ extension SingleFlight where Failure == LarderError {
 }
 
 extension SingleFlight where Info == FlightInfo {
-    var order: UInt64 { info.order }
+    var stamp: Stamp { info.stamp }
     var moment: Moment { info.moment }
 
     /// How long a new holder waits at most; nil if the request ends earlier by itself or there is no limit.

@@ -42,7 +42,7 @@ extension Node {
         unlessChangedSince changes: UInt64?
     ) throws(LarderError) -> Flight? {
         // Assembled before the lock is taken, because it may read from the disk.
-        let (content, start) = contentAtStart()
+        let content = content()
         let now = core.now()
         let needsOrigin = needsOrigin || isForced
         let revalidates = needsOrigin || mustRevalidate(content, options, at: now)
@@ -55,7 +55,7 @@ extension Node {
             }
             if let changes, state.changes != changes { return (nil, false) }
             let info = FlightInfo(
-                order: core.order.begin(start),
+                stamp: core.stamps.next(),
                 moment: now,
                 timeout: options.timeout,
                 revalidates: revalidates
@@ -92,16 +92,6 @@ extension Node {
         )
         flight.run(Task { await reason.around { await self.request(flight, context) } })
         return flight
-    }
-
-    /// The content, and what a request for it that begins now has to remember.
-    func contentAtStart() -> (content: Content, start: RequestOrder.Start) {
-        // Read first: a commit of another process in between counts as one during the request.
-        let seenCommits = core.seenCommits
-        let content = content()
-        var invalid = Set(content.stale.map(StoredKey.entity))
-        if content.isInvalidated { invalid.insert(storedKey) }
-        return (content, RequestOrder.Start(seenCommits: seenCommits, invalid: invalid))
     }
 
     /// Whether a request must be answered by the origin: the stored value is known to be outdated, or the resource requires more than a
@@ -172,7 +162,7 @@ extension Node {
     /// Whether the confirmed value is still stored, or a later request has returned a newer one.
     private func isThere(_ validator: String, _ flight: Flight) -> Bool {
         let content = content()
-        if content.order > flight.order { return true }
+        if content.facts.asked > flight.stamp { return true }
         // A list may have left memory, and with it everything but what was assembled of it.
         return content.facts.validator == validator && (entity != nil || core.query(key) != nil)
             && core.hasRow(storedKey)
@@ -192,21 +182,20 @@ extension Node {
         _ resource: Resource<Value>,
         _ result: Result<(Fetched<Value>, FetchContext), LarderError>
     ) {
-        defer { core.order.end(flight.order) }
         guard flight.claim() else { return }
         let took = core.configuration.monotonicClock.uptime - flight.moment.uptime
         do {
             let (fetched, context) = try result.get()
             let update = try update(for: fetched, resource, context)
             let moment = flight.moment.before(fetched.age)
-            let isOutdated: Bool
             do {
                 // The changes of the commit are shown once, together with the end of the request. Later changes show themselves.
                 state.withLock { $0.answers += 1 }
                 defer { state.withLock { $0.answers -= 1 } }
-                isOutdated = try core.commit(update, order: flight.order, moment: moment, isTolerant: true)
-                if update.isMemoryOnly, resource.retention == .disk {
-                    try removeFromDisk(unlessNewerThan: flight.order)
+                try core.commit(update, askedAt: flight.stamp, moment: moment, isTolerant: true)
+                // Unless a later request has stored another value.
+                if update.isMemoryOnly, resource.retention == .disk, content().facts.asked <= flight.stamp {
+                    try removeFromDisk()
                 }
             }
             switch fetched.content {
@@ -217,8 +206,7 @@ extension Node {
             case .gone: break
             }
             complete(flight, nil)
-            // Also a request that was joined after the invalidation had begun before it.
-            if isOutdated || isInvalidated(since: flight) { revalidateObserved() }
+            if isOutdated(since: flight) { revalidateObserved() }
         } catch {
             let error = LarderError(error)
             if error.code != .cancelled { core.configuration.onEvent(.failed(resource: key.name, error)) }
@@ -226,23 +214,14 @@ extension Node {
         }
     }
 
-    /// Whether the content counts as outdated by an invalidation since a request began, whose answer does not end it. An earlier
+    /// Whether observers need another request: the content was invalidated, or the clock was set back, since the request began. An earlier
     /// invalidation that the answer has not ended is no reason to ask again: the next answer would not end it either.
-    private func isInvalidated(since flight: Flight) -> Bool {
+    private func isOutdated(since flight: Flight) -> Bool {
         // Nothing is assembled for nobody.
         guard isObserved else { return false }
+        if flight.moment.epoch != core.clocks.epoch { return true }
         let content = content()
-        guard content.isInvalidated else { return false }
-        let tags = state.withLock { $0.tags }
-        func covers(_ tags: Set<String>, _ type: String?) -> Bool {
-            core.invalidations.covers(tags, type: type, validatedAt: flight.moment.wall, order: flight.order)
-        }
-        if covers(tags, nil) { return true }
-        return content.facts.parts.contains { part in
-            if core.order.isInvalidated(part, since: flight.order) { return true }
-            guard case .entity(let key) = part else { return false }
-            return covers([], key.type)
-        }
+        return content.isInvalidated && content.facts.invalid > flight.stamp
     }
 
     private var isObserved: Bool { state.withLock { !$0.observers.isEmpty } }
@@ -276,13 +255,6 @@ extension Node {
     }
 
     /// Removes a value from the disk that the server marks `no-store` now. It stays in memory.
-    ///
-    /// - Parameter order: that of the request; nothing happens if a later one has stored another value.
-    private func removeFromDisk(unlessNewerThan order: UInt64) throws(LarderError) {
-        guard !core.order.isOvertaken(storedKey, by: order) else { return }
-        try removeFromDisk()
-    }
-
     func removeFromDisk() throws(LarderError) {
         var update = CacheUpdate()
         update.steps = [.keepOffDisk(storedKey)]
@@ -291,7 +263,6 @@ extension Node {
 
     /// Handles a flight whose last holder has left.
     private func abandon(_ flight: Flight) {
-        core.order.end(flight.order)
         let isObserved = state.withLock { state in
             guard state.flight === flight else { return false }
             state.flight = nil

@@ -5,8 +5,8 @@ import Synchronization
 
 /// The state of one resource in memory: its assembled value, its request and its observers.
 ///
-/// A read judges the assembled value, and returns it or joins the request in flight. A request takes its place in `RequestOrder` when
-/// it begins. Its reply becomes a `CacheUpdate`, and `CacheCore.commit` makes a `Commit` of it: the steps are carried out in one
+/// A read judges the assembled value, and returns it or joins the request in flight. A request takes a stamp when it begins.
+/// Its reply becomes a `CacheUpdate`, and `CacheCore.commit` makes a `Commit` of it: the steps are carried out in one
 /// transaction and then in memory, and a step that a later request has overtaken changes nothing. The commit then tells each node that is
 /// made of a changed entity or list, and the node drops its assembled value and shows the next snapshot.
 ///
@@ -170,15 +170,9 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         facts.held = stored.completeness
         // An entity from a list has no validator, and a value of another type must not be confirmed.
         facts.validator = stored.value is Value ? stored.validator : nil
-        facts.isInvalidated =
-            stored.isInvalidated
-            || core.invalidations.covers(
-                tags,
-                type: key.type,
-                validatedAt: stored.times.validatedAt,
-                order: stored.order
-            )
-        facts.order = stored.order
+        facts.asked = stored.asked
+        facts.invalid = max(stored.invalid, core.invalidations.latest(tags, type: key.type))
+        facts.isInvalidated = facts.invalid > facts.asked
         facts.isFromDisk = found?.isFromDisk ?? false
         return Content(value, facts)
     }
@@ -213,7 +207,10 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         // Building the tag for each entity of a list would take longer than everything else.
         let hasMarks = core.invalidations.hasMarks
         func judged(_ stored: StoredEntity, _ key: EntityKey) -> StoredEntity {
-            hasMarks ? Self.judged(stored, key, core) : stored
+            guard hasMarks else { return stored }
+            var stored = stored
+            stored.invalid = max(stored.invalid, core.invalidations.latest([], type: key.type))
+            return stored
         }
         var lookup = EntityLookup(keys: basis.keys, list: stored, overlays: core.entities) {
             key,
@@ -240,7 +237,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             costs[key] = entity.cost
             return judged(entity, key)
         }
-        lookup.isOutdated = { core.invalidations.covers(tags, validatedAt: $0, order: $1) }
+        lookup.invalid = core.invalidations.latest(tags)
         lookup.earlier = basis.found
         lookup.changed = changed
         lookup.changes = normalizer.memberType.map { core.listChanges(key, type: $0) }
@@ -266,31 +263,15 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         let isConfirmable = lookup.stale.allSatisfy { $0.fetchedAt <= stored.times.fetchedAt }
         facts.validator = facts.isPartial || !isConfirmable ? nil : stored.query.entityTag
         facts.stale = lookup.stale.map(\.key)
+        facts.asked = stored.query.asked
+        let invalid = max(stored.query.invalid, lookup.invalid)
         facts.isInvalidated =
-            stored.query.isInvalidated || !lookup.stale.isEmpty || lookup.lacksCandidates
+            invalid > facts.asked || !lookup.stale.isEmpty || lookup.lacksCandidates
             || lookup.changes?.isIncomplete ?? false
-            || core.invalidations.covers(
-                tags,
-                validatedAt: stored.times.validatedAt,
-                order: stored.order
-            )
-        facts.order = stored.order
+        facts.invalid = lookup.stale.map(\.invalid).reduce(invalid, max)
         facts.isFromDisk = isFromDisk
         // Other entities than those of the index may move into a declared list, so it is looked up as a whole each time.
         return (Content(value, facts), lookup.changes == nil ? basis : nil)
-    }
-
-    private static func judged(_ stored: StoredEntity, _ key: EntityKey, _ core: CacheCore) -> StoredEntity {
-        var stored = stored
-        if core.invalidations.covers(
-            [],
-            type: key.type,
-            validatedAt: stored.times.validatedAt,
-            order: stored.order
-        ) {
-            stored.isInvalidated = true
-        }
-        return stored
     }
 
     func intrinsic(_ content: Content, _ times: Freshness.Times) -> FreshnessFacts {

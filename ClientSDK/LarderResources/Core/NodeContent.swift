@@ -15,8 +15,10 @@ struct ContentFacts: Sendable {
     /// The invalidated entities.
     var stale: [EntityKey] = []
     var pending = 0
-    /// The order of the request that returned or confirmed it.
-    var order: UInt64 = 0
+    /// When the request or the event began that has returned or confirmed it.
+    var asked = Stamp.never
+    /// The latest invalidation among those that make it stale.
+    var invalid = Stamp.never
     var isFromDisk = false
     var parts: Set<StoredKey> = []
     /// The cost of its parts against the memory limit, in bytes.
@@ -49,7 +51,6 @@ final class NodeContent<Value: Sendable>: Sendable {
     var isInvalidated: Bool { facts.isInvalidated }
     var stale: [EntityKey] { facts.stale }
     var pending: Int { facts.pending }
-    var order: UInt64 { facts.order }
     var isFromDisk: Bool { facts.isFromDisk }
 
     /// The same content, marked as read from memory.

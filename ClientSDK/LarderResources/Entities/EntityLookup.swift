@@ -7,8 +7,8 @@ public struct EntityLookup {
     public let keys: [EntityKey]
     /// The number of requested entities that are no longer stored.
     public internal(set) var missing = 0
-    /// The invalidated entities, with the times of their values.
-    var stale: [(key: EntityKey, fetchedAt: WallTime)] = []
+    /// The invalidated entities, with the times of their values and of their invalidation.
+    var stale: [(key: EntityKey, fetchedAt: WallTime, invalid: Stamp)] = []
     /// The number of pending changes that were applied.
     var pending = 0
     // An assembly looks up every entity of an index (`list`) and keeps the results (`found`). The next assembly gets those results
@@ -26,8 +26,8 @@ public struct EntityLookup {
     private(set) var found: [FoundEntities?] = []
     /// The index, with the marks and notes of its members; nil for a lookup without an index.
     let list: StoredQuery?
-    /// Whether a tag of the index was invalidated after a request with this order had confirmed a part of it.
-    var isOutdated: (_ validatedAt: WallTime, _ order: UInt64) -> Bool = { _, _ in false }
+    /// The latest invalidation of a tag of the index.
+    var invalid = Stamp.never
     /// The pages of a timeline besides the newest.
     var pages: [PageState] = []
     let find: (EntityKey, (StoredEntityDecoder)) -> StoredEntity?
@@ -66,7 +66,7 @@ public struct EntityLookup {
             remark.isMissing = !isHidden
             return nil
         }
-        if let stored, stored.isInvalidated { remark.staleSince = stored.times.fetchedAt }
+        remark.note(stored)
         return entity
     }
 
@@ -86,7 +86,7 @@ public struct EntityLookup {
         pending += remark.pending
         guard remark.isCounted else { return }
         if remark.isMissing { missing += 1 }
-        if let since = remark.staleSince { stale.append((remark.key, since)) }
+        if let since = remark.staleSince { stale.append((remark.key, since, remark.invalid)) }
     }
 
     /// All entities of a type in the index, in order; entities that are no longer stored are left out and counted.

@@ -38,12 +38,20 @@ struct FoundEntities: Sendable {
         var pending = 0
         /// When its value was fetched, if the entity is invalidated; otherwise nil.
         var staleSince: WallTime?
+        /// When it was last invalidated.
+        var invalid = Stamp.never
         /// Whether it is no longer stored.
         var isMissing = false
         /// Whether the freshness of the whole value depends on it, and not only that of a page.
         var isCounted = true
 
         var isNotable: Bool { pending > 0 || staleSince != nil || isMissing }
+
+        /// Notes whether the stored value is invalidated.
+        mutating func note(_ stored: StoredEntity?) {
+            guard let stored, stored.isInvalidated else { return }
+            (staleSince, invalid) = (stored.times.fetchedAt, stored.invalid)
+        }
     }
 
     /// `[E]` in the order of the index, or `FoundTimeline<E>`.

@@ -5,7 +5,7 @@ import LarderStorage
 /// than the source said.
 struct MembershipRecord: Sendable, Equatable {
     struct Change: Sendable, Equatable {
-        /// The order of the change (`RequestOrder`); 0 if it was in another process.
+        /// The stamp of the change.
         var order: UInt64
         /// Whether the entity must not be written to the disk, its identifier included.
         var isOffDisk: Bool

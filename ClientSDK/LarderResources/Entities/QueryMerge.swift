@@ -15,7 +15,7 @@ struct QueryMerge: Sendable {
 
     /// The inputs of the change besides the index.
     struct Context: Sendable {
-        /// The order of the request (`RequestOrder`), when it began, less the stated `Age`, and when its answer is stored.
+        /// The stamp of the request, when it began, less the stated `Age`, and when its answer is stored.
         var order: UInt64
         var startedAt: WallTime
         var receivedAt: WallTime
@@ -23,16 +23,16 @@ struct QueryMerge: Sendable {
         var stored: Set<EntityKey>
         /// Whether items that the answer does not overlap are dropped (`ListResets`).
         var isReset: Bool
-        /// The order of the latest request that confirmed the list, also by "not modified".
+        /// The stamp of the latest request that confirmed the list, also by "not modified".
         var confirmedOrder: UInt64
         /// Whether the list was invalidated as a whole, or its times are not meaningful (`StoredQuery.isInvalid`).
         var isInvalid: Bool
     }
 }
 
-/// The orders of the requests that last confirmed the items of a list. In memory only: requests of this process.
+/// The stamps of the requests that last confirmed the items of a list. In memory only: requests of this process.
 struct QueryOrders: Sendable, Hashable {
-    /// The order of the latest request for the start of the list.
+    /// The stamp of the latest request for the start of the list.
     var head: UInt64 = 0
     var items: [EntityKey: UInt64] = [:]
 }

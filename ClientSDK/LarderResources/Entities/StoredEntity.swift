@@ -9,9 +9,10 @@ struct StoredEntity: Sendable {
     var validator: String?
     var completeness: DiskEntity.Completeness
     var source: DiskEntity.Source
-    var isInvalidated: Bool
-    /// The order of the request that returned or confirmed it; 0 if it was read from the disk.
-    var order: UInt64
+    /// When the request, the event or the change began that has brought or confirmed it.
+    var asked: Stamp
+    /// When it was last invalidated.
+    var invalid: Stamp
     /// Its cost against the limit of the memory tier, in bytes.
     var cost: Int
     /// The number of foreign commits that were seen when the disk had this value. If there are more, the value is not
@@ -20,10 +21,11 @@ struct StoredEntity: Sendable {
     /// Whether it must not be written to the disk, also by later changes.
     var isMemoryOnly = false
 
-    /// Whether it counts as outdated until it is confirmed: it was invalidated, or the clock was set back.
-    ///
-    /// - Parameter epoch: the present one (`ClockGuard`).
-    func isInvalid(in epoch: UInt64) -> Bool { isInvalidated || times.isUncertain || times.epoch != epoch }
+    /// Whether it counts as outdated until it is confirmed.
+    var isInvalidated: Bool { invalid > asked }
+
+    /// Its place in the order of changes.
+    var place: DiskStore.Place { DiskStore.Place(asked: asked, invalid: invalid, version: version) }
 
     /// The `seenCommits` of a value that is only in memory: no other process changes it.
     static let memoryOnly = UInt64.max
@@ -48,8 +50,8 @@ extension StoredEntity {
             validator: entity.entityTag,
             completeness: entity.completeness,
             source: entity.source,
-            isInvalidated: entity.isInvalidated,
-            order: 0,
+            asked: entity.asked,
+            invalid: entity.invalid,
             cost: entity.payload.count + Self.overhead,
             seenCommits: seenCommits
         )

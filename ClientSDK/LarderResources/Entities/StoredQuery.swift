@@ -5,8 +5,6 @@ import LarderTime
 struct StoredQuery: Sendable {
     var query: DiskQuery
     var times: Freshness.Times
-    /// The order of the request that returned or confirmed it; 0 if it was read from the disk.
-    var order: UInt64
     /// The requests that confirmed its items, if answers are merged into it.
     var orders = QueryOrders()
     /// The number of foreign commits that were seen: see `StoredEntity.seenCommits`.
@@ -14,10 +12,9 @@ struct StoredQuery: Sendable {
     /// Whether its resource must not be written to the disk, also by later changes.
     var isMemoryOnly = false
 
-    init(_ query: DiskQuery, times: Freshness.Times, order: UInt64) {
+    init(_ query: DiskQuery, times: Freshness.Times) {
         self.query = query
         self.times = times
-        self.order = order
     }
 
     init(_ query: DiskQuery, epoch: UInt64, areTimesUncertain: Bool, seenCommits: UInt64) {
@@ -30,11 +27,13 @@ struct StoredQuery: Sendable {
                 terms: query.terms,
                 isUncertain: query.isClockUncertain || areTimesUncertain,
                 epoch: epoch
-            ),
-            order: 0
+            )
         )
         self.seenCommits = seenCommits
     }
+
+    /// Its place in the order of changes.
+    var place: DiskStore.Place { DiskStore.Place(asked: query.asked, invalid: query.invalid) }
 
     var cost: Int { 256 + query.details.count + query.members.count * 64 }
 

@@ -40,6 +40,11 @@ extension Freshness {
         /// The `validatedAt` of a value that the server has never confirmed.
         static let never = WallTime(nanosecondsSinceEpoch: .min)
 
+        /// Whether the clock was set back since these times were taken.
+        ///
+        /// - Parameter epoch: the present one (`ClockGuard`).
+        func isUncertain(in epoch: UInt64) -> Bool { isUncertain || self.epoch != epoch }
+
         /// The time since the value was confirmed; nil if it is unknown.
         ///
         /// The larger age of both clocks: the wall clock may have been set back a little, and the monotonic clock stops

@@ -7,6 +7,8 @@ struct PageTimes: Sendable, Hashable {
     var validatedAt: WallTime
     var expiresAt: WallTime
     var terms: DiskEntity.Terms = []
+    /// When the request that has confirmed it began.
+    var asked = Stamp.never
 
     /// The times of items that count as never confirmed.
     static let never = PageTimes(
@@ -15,11 +17,18 @@ struct PageTimes: Sendable, Hashable {
         expiresAt: Freshness.Times.never
     )
 
-    init(fetchedAt: WallTime, validatedAt: WallTime, expiresAt: WallTime, terms: DiskEntity.Terms = []) {
+    init(
+        fetchedAt: WallTime,
+        validatedAt: WallTime,
+        expiresAt: WallTime,
+        terms: DiskEntity.Terms = [],
+        asked: Stamp = .never
+    ) {
         self.fetchedAt = fetchedAt
         self.validatedAt = validatedAt
         self.expiresAt = expiresAt
         self.terms = terms
+        self.asked = asked
     }
 
     /// What the source has said about the freshness; nil if it has said nothing.
@@ -31,6 +40,7 @@ struct PageTimes: Sendable, Hashable {
         var times = validatedAt <= other.validatedAt ? self : other
         times.fetchedAt = min(fetchedAt, other.fetchedAt)
         times.expiresAt = min(expiresAt, other.expiresAt)
+        times.asked = min(asked, other.asked)
         times.terms = terms.union(other.terms)
         return times
     }
@@ -97,7 +107,7 @@ extension PageFacts {
             times.fetchedAt.nanosecondsSinceEpoch, times.validatedAt.nanosecondsSinceEpoch,
             times.expiresAt.nanosecondsSinceEpoch, times.terms.rawValue, isCursorGone ? 1 : 0,
             Int64(confirmation?.limit ?? 0), Int64(bitPattern: confirmation?.digest ?? 0),
-            Int64(confirmation?.validator.utf8.count ?? -1), newerCursor == nil ? 0 : 1,
+            Int64(confirmation?.validator.utf8.count ?? -1), newerCursor == nil ? 0 : 1, times.asked.rawValue,
         ]
         let line = numbers.map { "\($0)" }.joined(separator: " ")
         return line + "\n" + (confirmation?.validator ?? "") + (newerCursor ?? "")
@@ -109,13 +119,14 @@ extension PageFacts {
         guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
         let numbers = String(decoding: bytes[..<end], as: UTF8.self).split(separator: " ").compactMap { Int64($0) }
         let rest = bytes[(end + 1)...]
-        guard numbers.count == 9, numbers[7] <= rest.count else { return nil }
+        guard numbers.count == 10, numbers[7] <= rest.count else { return nil }
         self.init(
             PageTimes(
                 fetchedAt: WallTime(nanosecondsSinceEpoch: numbers[0]),
                 validatedAt: WallTime(nanosecondsSinceEpoch: numbers[1]),
                 expiresAt: WallTime(nanosecondsSinceEpoch: numbers[2]),
-                terms: DiskEntity.Terms(rawValue: numbers[3])
+                terms: DiskEntity.Terms(rawValue: numbers[3]),
+                asked: Stamp(rawValue: numbers[9])
             )
         )
         isCursorGone = numbers[4] != 0
@@ -135,6 +146,12 @@ extension DiskQuery {
     /// The times of the newest page, unless they are not meaningful.
     var headTimes: PageTimes {
         if isInvalidated || isClockUncertain { return .never }
-        return PageTimes(fetchedAt: fetchedAt, validatedAt: validatedAt, expiresAt: expiresAt, terms: terms)
+        return PageTimes(
+            fetchedAt: fetchedAt,
+            validatedAt: validatedAt,
+            expiresAt: expiresAt,
+            terms: terms,
+            asked: asked
+        )
     }
 }

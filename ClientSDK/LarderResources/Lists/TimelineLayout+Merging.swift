@@ -20,7 +20,7 @@ struct IncomingPage: Sendable {
     var isOnlyConfirmed = false
     /// The order of the latest request that confirmed the newest page, also by "not modified".
     var confirmedOrder: UInt64 = 0
-    /// The order of its request (`RequestOrder`), when the request began, and when the page is stored. The content of the page is not
+    /// The stamp of its request, when the request began, and when the page is stored. The content of the page is not
     /// older than the beginning.
     var order: UInt64
     var startedAt: WallTime

@@ -165,17 +165,18 @@ extension TimelineLayout {
     ///
     /// - Parameters:
     ///   - stated: what the source has said about the freshness: a lifetime that it has not stated continues.
-    ///   - time: when the request began.
+    ///   - time: when the request began, less the stated `Age`.
     mutating func confirm(
         _ cursor: String,
         _ confirmation: PageFacts.Confirmation,
         _ stated: StatedFreshness?,
-        at time: WallTime
+        at time: WallTime,
+        asked: Stamp
     ) {
         guard self.confirmation(cursor) == confirmation,
-            let known = pages[.boundary(cursor)]?.times, known.validatedAt <= time
+            let known = pages[.boundary(cursor)]?.times, known.asked <= asked
         else { return }
-        var times = PageTimes(known.stated.updated(by: stated), at: time)
+        var times = PageTimes(known.stated.updated(by: stated), at: time, asked: asked)
         times.fetchedAt = known.fetchedAt
         pages[.boundary(cursor)]?.times = times
     }

@@ -141,7 +141,7 @@ extension EntityLookup {
     private func state(_ times: PageTimes?) -> PageState {
         var known = list?.times ?? Freshness.Times(.never, epoch: 0)
         if let times { known = Freshness.Times(times, isUncertain: known.isUncertain, epoch: known.epoch) }
-        let isOutdated = isOutdated(known.validatedAt, times == nil ? list?.order ?? 0 : 0)
+        let isOutdated = invalid > times?.asked ?? list?.query.asked ?? .never
         return PageState(times: known, isInvalidated: isOutdated || list?.query.isInvalidated ?? false)
     }
 
@@ -159,7 +159,7 @@ extension EntityLookup {
         let (value, pending) = overlays.visible(stored?.value, key)
         remark.pending = pending
         remark.isCounted = place < (ranges.first?.upperBound ?? 0)
-        if let stored, stored.isInvalidated { remark.staleSince = stored.times.fetchedAt }
+        remark.note(stored)
         let entity = value as? E
         remark.isMissing = entity == nil && stored == nil
         if remark.isNotable { remarks.append(remark) }

@@ -140,7 +140,7 @@ extension Timeline.List {
                     keys: answer.ids.filter { context.stored.contains($0) },
                     cursor: try TimelineLayout.Details(answer.details).tail.cursor,
                     limit: max(1, resource.pageSize),
-                    times: PageTimes(stated, at: context.startedAt),
+                    times: PageTimes(stated, at: context.startedAt, asked: Stamp(rawValue: Int64(context.order))),
                     validator: answer.entityTag,
                     head: query.headTimes,
                     isOnlyConfirmed: context.isInvalid,

@@ -99,8 +99,7 @@ extension TimelineEngine {
         -> Bool
     {
         let resource = resource
-        let order = await core.reading { self.core.order.begin(self.node.contentAtStart().start) }
-        defer { core.order.end(order) }
+        let stamp = core.stamps.next()
         let moment = core.now()
         var renewed: String?
         if case .renewal = place, case .older(let cursor) = position { renewed = cursor }
@@ -154,7 +153,7 @@ extension TimelineEngine {
                 )
             }
             let time = moment.before(fetched.age).wall
-            let bytes = try await core.changing { try self.confirm(renewed, known, fetched, at: time) }
+            let bytes = try await core.changing { try self.confirm(renewed, known, fetched, at: time, asked: stamp) }
             let took = core.configuration.monotonicClock.uptime - moment.uptime
             core.configuration.onEvent(.revalidated(resource: node.key.name, took))
             core.configuration.onEvent(.spared(resource: node.key.name, bytes: bytes))
@@ -171,7 +170,7 @@ extension TimelineEngine {
                 position: position,
                 place: place,
                 limit: request.limit,
-                order: order,
+                stamp: stamp,
                 moment: moment.before(fetched.age)
             )
             try await core.changing { try self.store(page, fetched, resource, sent) }
@@ -204,14 +203,15 @@ extension TimelineEngine {
         _ cursor: String,
         _ known: PageFacts.Confirmation,
         _ fetched: Fetched<EntityList<Item>>,
-        at time: WallTime
+        at time: WallTime,
+        asked: Stamp
     ) throws -> Int {
         var update = CacheUpdate()
         update.answered = node.storedKey
         update.isMemoryOnly = !fetched.mayStore
         let stated = fetched.stated
         let merge = QueryMerge(confirms: false) { query, _, _ in
-            try query.editLayout { $0.confirm(cursor, known, stated, at: time) }
+            try query.editLayout { $0.confirm(cursor, known, stated, at: time, asked: asked) }
         }
         update.steps.append(.mergeQuery(node.key, merge))
         try core.commit(update, isTolerant: true)
@@ -224,7 +224,7 @@ extension TimelineEngine {
         let position: PageRequest.Position
         let place: TimelinePlace
         let limit: Int
-        let order: UInt64
+        let stamp: Stamp
         /// When the request began, or earlier if a cache on the way has answered.
         let moment: Moment
     }
@@ -248,7 +248,7 @@ extension TimelineEngine {
                 keys: keys.filter { context.stored.contains($0) },
                 cursor: page.nextCursor,
                 limit: sent.limit,
-                times: PageTimes(fetched.stated, at: context.startedAt),
+                times: PageTimes(fetched.stated, at: context.startedAt, asked: sent.stamp),
                 validator: fetched.validator,
                 newerCursor: page.previousCursor,
                 head: query.headTimes,
@@ -273,19 +273,20 @@ extension TimelineEngine {
             }
         }
         update.steps.append(.mergeQuery(node.key, merge))
-        try core.commit(update, order: sent.order, moment: sent.moment, isTolerant: true)
+        try core.commit(update, askedAt: sent.stamp, moment: sent.moment, isTolerant: true)
         if update.isMemoryOnly { try node.removeFromDisk() }
     }
 }
 
 extension PageTimes {
     /// The times of a page that was requested at a moment.
-    init(_ stated: StatedFreshness?, at moment: WallTime) {
+    init(_ stated: StatedFreshness?, at moment: WallTime, asked: Stamp) {
         self.init(
             fetchedAt: moment,
             validatedAt: moment,
             expiresAt: moment + (stated?.lifetime ?? CacheCore.longestLifetime),
-            terms: stated?.terms ?? []
+            terms: stated?.terms ?? [],
+            asked: asked
         )
     }
 }

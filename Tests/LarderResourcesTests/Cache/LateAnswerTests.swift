@@ -176,16 +176,15 @@ struct LateAnswerTests {
         _ = try await caches.0.value(note(sources.0))
         let fetchedAt = scene.clock.now
         let core = caches.0.core
-        let order = core.order.begin(RequestOrder.Start(seenCommits: core.seenCommits, invalid: []))
         // Another process replaces the row, and memory no longer has the value.
         sources.1.prepare(.value(Note(id: "1", text: "b"), validator: "b"))
         _ = try await caches.1.value(note(sources.1), .networkOnly)
         caches.0.trimMemory(toBytes: 0)
         scene.clock.advance(by: .seconds(10))
+        let stamp = core.stamps.next()
         var update = CacheUpdate()
         update.steps = [.touch(EntityKey(type: "note", id: "1"), validator: "a", stated: nil)]
-        try core.commit(update, order: order)
-        core.order.end(order)
+        try core.commit(update, askedAt: stamp)
         #expect(try scene.cache().stored(note(sources.0))?.times?.validatedAt == fetchedAt)
     }
 

@@ -207,9 +207,11 @@ private struct ListRun {
         notes[note.id] = note
     }
 
+    /// Applies an edit. One without an effect says nothing about what an earlier reply lacks.
     private mutating func apply(_ edit: @escaping Edit) {
+        let before = ids
         ids = ids.map(edit)
-        request?.edits.append(edit)
+        if ids != before { request?.edits.append(edit) }
     }
 
     func lists() -> (shown: [Note], expected: [Note]) {

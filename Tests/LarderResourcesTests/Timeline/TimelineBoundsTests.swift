@@ -94,7 +94,8 @@ struct TimelineBoundsTests {
     @Test func `a late confirmation of a page does not make it older`() throws {
         func times(_ seconds: Int64) -> PageTimes {
             let time = WallTime(nanosecondsSinceEpoch: seconds * 1_000_000_000)
-            return PageTimes(fetchedAt: time, validatedAt: time, expiresAt: time + .seconds(60))
+            let asked = Stamp(rawValue: seconds)
+            return PageTimes(fetchedAt: time, validatedAt: time, expiresAt: time + .seconds(60), asked: asked)
         }
         let keys = [Note.key("2"), Note.key("1")]
         let confirmation = PageFacts.Confirmation(validator: "v", limit: 1, digest: PageFacts.digest([keys[1]]))
@@ -102,9 +103,9 @@ struct TimelineBoundsTests {
         layout.elements = [.item(keys[0]), .boundary("after 2"), .item(keys[1])]
         layout.pages[.boundary("after 2")] = PageFacts(times(100), confirmation: confirmation)
         let minute = StatedFreshness(lifetime: .seconds(60))
-        layout.confirm("after 2", confirmation, minute, at: times(50).validatedAt)
+        layout.confirm("after 2", confirmation, minute, at: times(50).validatedAt, asked: times(50).asked)
         #expect(layout.pages[.boundary("after 2")]?.times == times(100))
-        layout.confirm("after 2", confirmation, minute, at: times(150).validatedAt)
+        layout.confirm("after 2", confirmation, minute, at: times(150).validatedAt, asked: times(150).asked)
         #expect(layout.pages[.boundary("after 2")]?.times.validatedAt == times(150).validatedAt)
         #expect(layout.pages[.boundary("after 2")]?.times.expiresAt == times(150).expiresAt)
     }
