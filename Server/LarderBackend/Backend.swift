@@ -29,13 +29,13 @@ package struct Backend: Sendable {
         _ conditions: Conditions = Conditions()
     ) -> Reply? {
         // Fields of this exchange alone are added last, to whichever reply is found.
-        var extra = CrossOrigin.lines(for: request)
+        var addedLines = CrossOrigin.lines(for: request)
         // A preflight is not limited: a page whose preflight fails is not shown the 429.
         if let limiter = world.limiter, !request.isPreflight {
             let verdict = limiter.take(caller(request, world), now: world.clock.now)
-            RateLimitFields.append(verdict, limiter, to: &extra)
+            RateLimitFields.append(verdict, limiter, to: &addedLines)
             guard verdict.isAllowed else {
-                var rejection = RateLimitFields.rejection(verdict).reply.adding(extra)
+                var rejection = RateLimitFields.rejection(verdict).reply.adding(addedLines)
                 rejection.note.owner = world
                 return rejection
             }
@@ -44,12 +44,9 @@ package struct Backend: Sendable {
         let trace = CallTrace()
         var result: Reply
         do {
-            switch try answer(request, exchange, world, conditions, trace, candidates) {
-            case .representation(let representation): result = reply(representation, request, world).adding(extra)
-            case .reply(let reply): result = reply.adding(extra)
-            case .later: return nil
-            }
-        } catch { result = error.reply.adding(extra) }
+            guard let reply = try answer(request, exchange, world, conditions, trace, candidates) else { return nil }
+            result = reply.adding(addedLines)
+        } catch { result = error.reply.adding(addedLines) }
         result.note.owner = world
         result.note.subject = trace.viewer
         result.note.effect = trace.commit
@@ -65,7 +62,7 @@ package struct Backend: Sendable {
         _ conditions: Conditions,
         _ trace: CallTrace,
         _ candidates: [CustomRoutes.Candidate]
-    ) throws(Problem) -> Answer {
+    ) throws(Problem) -> Reply? {
         if !candidates.isEmpty {
             guard let query = QueryString(parsing: Array(request.query ?? [])) else { throw Self.invalidQuery }
             // Credentials are those of the user's own API.
@@ -98,13 +95,19 @@ package struct Backend: Sendable {
                 )
             }
             let allowed = CrossOrigin.allowed(methods)
-            if request.method == .options { return .reply(CrossOrigin.preflight(allowed, to: request)) }
+            if request.method == .options { return CrossOrigin.preflight(allowed, to: request) }
             throw ProblemType.methodNotAllowed(
                 "\(request.method) is not allowed.",
                 fields: [.allow: allowed]
             )
         case .none:
-            if let document = try DocumentationEndpoints.answer(request, describesDemo: servesDemo) { return document }
+            if let document = try DocumentationEndpoints.answer(
+                request,
+                now: world.clock.now,
+                describesDemo: servesDemo
+            ) {
+                return document
+            }
             if !servesDemo, !world.hasCollections {
                 throw ProblemType.notFound(customRoutes.reasonMissing(request.method, request.pathText))
             }
@@ -120,7 +123,7 @@ package struct Backend: Sendable {
         _ trace: CallTrace,
         _ route: Route,
         _ parameters: [String]
-    ) throws(Problem) -> Answer {
+    ) throws(Problem) -> Reply? {
         var session: SessionRow?
         if case .ignored = route.authentication {} else { session = try self.session(request, world) }
         trace.viewer = session?.user ?? 0
@@ -133,11 +136,8 @@ package struct Backend: Sendable {
         let isCached =
             (request.method == .get || request.method == .head) && conditions.allowsCache && world.cache.isEnabled
             && Negotiation.acceptsJSON(request)
-        // Taken before the state is read: an entry with an older stamp is only rebuilt once more.
-        let stamp = world.stamp
-        if isCached, let known = world.cache.find(key(request, viewer: trace.viewer), stamp: stamp) {
-            return .representation(known)
-        }
+        let version = isCached ? version(of: request, in: world, viewer: trace.viewer) : nil
+        if let version, let known = world.cache.find(version) { return known.reply(to: request, now: world.clock.now) }
         guard let query = QueryString(parsing: Array(request.query ?? [])) else { throw Self.invalidQuery }
         var call = Call(
             request: request,
@@ -147,18 +147,10 @@ package struct Backend: Sendable {
             session: session,
             query: query,
             conditions: conditions,
+            version: version,
             trace: trace
         )
-        let answer = try route.answer(&call)
-        if case .representation(let representation) = answer {
-            guard Negotiation.acceptsJSON(request) else {
-                throw ProblemType.notAcceptable("The resource is application/json.")
-            }
-            if isCached, representation.isReusable {
-                world.cache.store(representation, for: key(request, viewer: trace.viewer), stamp: stamp)
-            }
-        }
-        return answer
+        return try route.answer(&call)
     }
 
     private static var invalidQuery: Problem {
@@ -177,56 +169,9 @@ package struct Backend: Sendable {
 
     private static let noRoutes = Router([])
 
-    private func key(_ request: Request, viewer: Int64) -> ResponseCache.Key {
-        request.withTarget { ResponseCache.Key(viewer: viewer, target: $0) }
-    }
-
-    /// The representation, or the reply that the request's conditions require (RFC 9110 §13.2).
-    private func reply(
-        _ representation: Representation,
-        _ request: Request,
-        _ world: World
-    ) -> Reply {
-        let coding = representation.isNegotiated ? Negotiation.coding(request) : nil
-        guard request.hasConditions else { return full(representation, coding, request) }
-        // A single entity tag, as caches send it, needs no parsing: a 304 is not slower than a 200.
-        if request.hasTagAlone, let range = request.fields.range(of: "if-none-match"),
-            representation.isTagged(request.head[range])
-        {
-            return .response(representation.notModified(nil))
-        }
-        let conditions = Preconditions(request)
-        func outcome(_ codings: [ContentCoding]) -> PreconditionOutcome {
-            conditions.evaluate(
-                method: request.method,
-                exists: true,
-                entityTag: representation.entityTag,
-                codings: codings,
-                lastModified: representation.lastModified,
-                now: world.clock.now
-            )
-        }
-        switch outcome(coding.map { [$0] } ?? []) {
-        case .proceed: return full(representation, coding, request)
-        case .notModified:
-            // The 304 has the tag that matched, so that the client's cache finds what it confirms. Without a tag in the condition it
-            // has the tag that the 200 would have.
-            let hasTag = request.fields.combined(.ifNoneMatch).map { $0.contains("\"") } ?? false
-            let matched = hasTag && outcome([]) == .notModified ? nil : coding
-            return .response(representation.notModified(matched))
-        case .preconditionFailed:
-            return ProblemType.preconditionFailed(
-                "The condition does not hold for the current representation.",
-                fields: [.etag: representation.entityTag.description]
-            ).reply
-        }
-    }
-
-    private func full(_ representation: Representation, _ coding: ContentCoding?, _ request: Request) -> Reply {
-        let response = representation.full(coding)
-        var reply = Reply.response(response)
-        if request.method != .head { reply.note.bytesSavedByCoding = response.bytesSavedByCoding }
-        return reply
+    private func version(of request: Request, in world: World, viewer: Int64) -> ResponseCache.Version {
+        let key = request.withTarget { ResponseCache.Key(viewer: viewer, target: $0) }
+        return ResponseCache.Version(key: key, stamp: world.stamp)
     }
 
     /// The session of the bearer token. Browsers cannot set fields on WebSocket and EventSource requests, so the token may be
@@ -249,7 +194,7 @@ package struct Backend: Sendable {
 
     // MARK: Rejections and records
 
-    package func rejected(_ rejection: Rejection) -> Response {
+    package func rejected(_ rejection: Rejection) -> Reply {
         let type: ProblemType =
             switch rejection.reason {
             case .malformed: .malformedRequest
@@ -272,20 +217,6 @@ package struct Backend: Sendable {
             fields.add(.connection, "upgrade")
         default: break
         }
-        return Response(status: type.status, fields: fields, body: .bytes(type(rejection.detail).encoded()))
-    }
-}
-
-extension Request {
-    /// Whether the request has any condition of RFC 9110 §13.1.
-    var hasConditions: Bool {
-        fields.range(of: "if-none-match") != nil || fields.range(of: "if-modified-since") != nil
-            || fields.range(of: "if-match") != nil || fields.range(of: "if-unmodified-since") != nil
-    }
-
-    /// Whether only `If-None-Match` must be evaluated: it overrides `If-Modified-Since` (RFC 9110 §13.1.3).
-    var hasTagAlone: Bool {
-        fields.range(of: "if-none-match") != nil && fields.range(of: "if-match") == nil
-            && fields.range(of: "if-unmodified-since") == nil
+        return Reply(status: type.status, fields: fields, body: .bytes(type(rejection.detail).encoded()))
     }
 }

@@ -107,7 +107,10 @@ public struct MockWorld: Sendable {
     // MARK: Scripted actors
 
     /// Executes an action immediately.
-    @discardableResult public func perform(_ act: ScriptedAction) -> ScriptedReply { plane.perform(act, in: world) }
+    @discardableResult public func perform(_ act: ScriptedAction) -> (status: Int, body: [UInt8]) {
+        let reply = plane.perform(act, in: world)
+        return (reply.status.code, reply.bytes)
+    }
 
     /// Executes an action after a delay in the world's time.
     public func perform(_ act: ScriptedAction, after delay: Duration) {

@@ -19,11 +19,11 @@ private final class Receiver: ExchangeHandler {
         last.withLock {
             $0 = (request.body, request.fields[.contentType], request.fields.count(of: "transfer-encoding") > 0)
         }
-        return .response(Response(status: .ok, body: .bytes(Array("\(request.body.count)".utf8))))
+        return Reply(status: .ok, body: .bytes(Array("\(request.body.count)".utf8)))
     }
 
-    func rejected(_ rejection: Rejection) -> Response {
-        Response(status: rejection.status, body: .bytes(Array(rejection.detail.utf8)))
+    func rejected(_ rejection: Rejection) -> Reply {
+        Reply(status: rejection.status, body: .bytes(Array(rejection.detail.utf8)))
     }
 
     var wantsHeads: Bool { false }

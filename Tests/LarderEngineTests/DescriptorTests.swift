@@ -9,10 +9,10 @@ import Testing
 struct DescriptorTests {
     private struct Yes: ExchangeHandler {
         func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
-            .response(Response(status: .ok, body: .bytes(Array("yes".utf8))))
+            Reply(status: .ok, body: .bytes(Array("yes".utf8)))
         }
 
-        func rejected(_ rejection: Rejection) -> Response { Response(status: rejection.status) }
+        func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
         var wantsRecords: Bool { false }
         func finished(_ record: ExchangeRecord) {}
         var wantsHeads: Bool { false }

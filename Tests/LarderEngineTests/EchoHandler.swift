@@ -16,11 +16,11 @@ final class EchoHandler: ExchangeHandler {
     /// The method, the target and the body of a request.
     static func reply(to request: Request) -> Reply {
         let text = "\(request.method) \(request.targetText) \(String(decoding: request.body, as: UTF8.self))"
-        return .response(Response(status: .ok, body: .bytes(Array(text.utf8))))
+        return Reply(status: .ok, body: .bytes(Array(text.utf8)))
     }
 
-    func rejected(_ rejection: Rejection) -> Response {
-        Response(status: rejection.status, body: .bytes(Array(rejection.detail.utf8)))
+    func rejected(_ rejection: Rejection) -> Reply {
+        Reply(status: rejection.status, body: .bytes(Array(rejection.detail.utf8)))
     }
 
     var wantsHeads: Bool { false }

@@ -17,14 +17,14 @@ private final class Mirror: ExchangeHandler {
         case "/later":
             kept.withLock { $0.append(exchange) }
             return nil
-        case "/large": return .response(Response(status: .ok, body: .bytes([UInt8](repeating: 0x61, count: 3_000_000))))
+        case "/large": return Reply(status: .ok, body: .bytes([UInt8](repeating: 0x61, count: 3_000_000)))
         case "/socket": return .webSocket(WebSocketAcceptance(handler: EchoHandler.Messages()))
         default: return EchoHandler.reply(to: request)
         }
     }
 
-    func rejected(_ rejection: Rejection) -> Response {
-        Response(status: rejection.status, body: .bytes(Array(rejection.detail.utf8)))
+    func rejected(_ rejection: Rejection) -> Reply {
+        Reply(status: rejection.status, body: .bytes(Array(rejection.detail.utf8)))
     }
 
     var wantsHeads: Bool { false }
@@ -133,8 +133,8 @@ struct EngineTests {
                 await Task.yield()
                 exchange = mirror.kept.withLock { $0.first }
             }
-            exchange?.complete(.response(Response(status: .created, body: .bytes([0x31]))))
-            exchange?.complete(.response(Response(status: .conflict)))
+            exchange?.complete(Reply(status: .created, body: .bytes([0x31])))
+            exchange?.complete(Reply(status: .conflict))
             #expect(try await client.reply().status == 201)
             #expect(try await client.reply().text == "GET /next ")
         }
@@ -290,7 +290,7 @@ struct EngineTests {
             var close: [UInt8] = []
             WebSocketEncoder.append(.close, [0x03, 0xE9], mask: 3, to: &close)
             try socket.send(close)
-            mirror.kept.withLock { $0.first }?.complete(.response(Response(status: .ok, body: .bytes([0x31]))))
+            mirror.kept.withLock { $0.first }?.complete(Reply(status: .ok, body: .bytes([0x31])))
             let last = try await waiting.reply()
             #expect(last.text == "1")
             #expect(last.field("Connection") == "close")

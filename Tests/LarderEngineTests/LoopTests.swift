@@ -17,7 +17,7 @@ private final class JobCount: ExchangeHandler {
         return EchoHandler.reply(to: request)
     }
 
-    func rejected(_ rejection: Rejection) -> Response { Response(status: rejection.status) }
+    func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
     var wantsHeads: Bool { false }
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
     var wantsRecords: Bool { false }

@@ -24,10 +24,10 @@ private final class PaddedReplies: ExchangeHandler {
         waitingMaximum.max(exchange.loop.scratch.count + output, ordering: .relaxed)
         let count = Int(request.pathText.dropFirst()) ?? 0
         let body = Array("\(request.exchangeIndex) ".utf8) + [UInt8](repeating: 0x61, count: count)
-        return .response(Response(status: .ok, body: .bytes(body)))
+        return Reply(status: .ok, body: .bytes(body))
     }
 
-    func rejected(_ rejection: Rejection) -> Response { Response(status: rejection.status) }
+    func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
     var wantsHeads: Bool { false }
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
     var wantsRecords: Bool { true }

@@ -26,11 +26,11 @@ struct RecordTimeTests {
         func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
             let head = ReplyHead(.ok, [.contentLength: "0"])
             exchange.send(head.bytes + [0x0D, 0x0A])
-            exchange.end(.persist, Response(head, body: .empty), note: ExchangeNote())
+            exchange.end(.persist, Reply(head, body: .empty), note: ExchangeNote())
             return nil
         }
 
-        func rejected(_ rejection: Rejection) -> Response { Response(status: rejection.status) }
+        func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
         var wantsHeads: Bool { false }
         func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
         var wantsRecords: Bool { true }

@@ -15,12 +15,12 @@ private final class Keeper: ExchangeHandler {
         case "/later":
             kept.withLock { $0.append(exchange) }
             return nil
-        case "/large": return .response(Response(status: .ok, body: .bytes([UInt8](repeating: 1, count: 16 << 20))))
+        case "/large": return Reply(status: .ok, body: .bytes([UInt8](repeating: 1, count: 16 << 20)))
         default: return EchoHandler.reply(to: request)
         }
     }
 
-    func rejected(_ rejection: Rejection) -> Response { Response(status: rejection.status) }
+    func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
     var wantsHeads: Bool { false }
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
     var wantsRecords: Bool { false }
@@ -51,7 +51,7 @@ struct RestTests {
             try client.send("GET /later HTTP/1.1\r\nHost: h\r\n\r\n")
             client.finishSending()
             #expect(await !isBusy(server))
-            keeper.kept.withLock { $0.first }?.complete(.response(Response(status: .created)))
+            keeper.kept.withLock { $0.first }?.complete(Reply(status: .created))
             #expect(try await client.reply().status == 201)
         }
     }
@@ -83,7 +83,7 @@ struct RestTests {
                 !Task.isCancelled
             {}
             #expect(await !isAlwaysReady(server))
-            keeper.kept.withLock { $0.first }?.complete(.response(Response(status: .created)))
+            keeper.kept.withLock { $0.first }?.complete(Reply(status: .created))
             #expect(try await client.reply().status == 201)
         }
     }

@@ -255,10 +255,10 @@ private final class LargeReplies: ExchangeHandler {
 
     func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
         guard request.pathText == "/large" else { return EchoHandler.reply(to: request) }
-        return .response(Response(status: .ok, body: .bytes([UInt8](repeating: 0x61, count: Self.byteCount))))
+        return Reply(status: .ok, body: .bytes([UInt8](repeating: 0x61, count: Self.byteCount)))
     }
 
-    func rejected(_ rejection: Rejection) -> Response { Response(status: rejection.status) }
+    func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
 
     var wantsHeads: Bool { false }
 

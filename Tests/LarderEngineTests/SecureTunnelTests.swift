@@ -20,7 +20,7 @@ private final class Tunneller: ExchangeHandler {
             var head = ReplyHead(.switchingProtocols)
             head.append("Connection", "Upgrade")
             head.append("Upgrade", "x")
-            exchange.complete(Reply(.tunnel(head, TunnelEnd(task))))
+            exchange.complete(Reply(head, body: .tunnel(TunnelEnd(task))))
         }
     }
 
@@ -36,7 +36,7 @@ private final class Tunneller: ExchangeHandler {
         return nil
     }
 
-    func rejected(_ rejection: Rejection) -> Response { Response(status: rejection.status) }
+    func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
 
     var wantsHeads: Bool { false }
 

@@ -15,7 +15,7 @@ private final class Keeper: ExchangeHandler {
         return nil
     }
 
-    func rejected(_ rejection: Rejection) -> Response { Response(status: rejection.status) }
+    func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
 
     var wantsRecords: Bool { false }
     var wantsHeads: Bool { false }
@@ -34,10 +34,10 @@ private final class Notebook: ExchangeHandler {
         guard path.hasPrefix("/large/"), let count = Int(path.dropFirst(7)) else {
             return EchoHandler.reply(to: request)
         }
-        return .response(Response(status: .ok, body: .bytes([UInt8](repeating: 0x61, count: count))))
+        return Reply(status: .ok, body: .bytes([UInt8](repeating: 0x61, count: count)))
     }
 
-    func rejected(_ rejection: Rejection) -> Response { Response(status: .badRequest, body: .bytes(Array("no".utf8))) }
+    func rejected(_ rejection: Rejection) -> Reply { Reply(status: .badRequest, body: .bytes(Array("no".utf8))) }
 
     var wantsRecords: Bool { true }
     var wantsHeads: Bool { false }
@@ -165,7 +165,7 @@ struct SimultaneousRequestTests {
             defer { isReceived.set() }
             try server.holdingLoop {
                 try other.send("GET /other HTTP/1.1\r\nHost: h\r\n\r\n")
-                exchange.complete(.response(Response(status: .noContent)))
+                exchange.complete(Reply(status: .noContent))
                 server.loops[0].execute { isReceived.wait() }
             }
             #expect(try await client.reply().status == 204)

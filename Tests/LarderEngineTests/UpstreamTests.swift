@@ -17,8 +17,8 @@ private final class Forwarder: ExchangeHandler {
             switch event {
             case .head(let head): status = head.status
             case .content: break
-            case .end: exchange.complete(.response(Response(status: status)))
-            case .failed: exchange.complete(.response(Response(status: .badGateway)))
+            case .end: exchange.complete(Reply(status: status))
+            case .failed: exchange.complete(Reply(status: .badGateway))
             }
         }
     }
@@ -33,7 +33,7 @@ private final class Forwarder: ExchangeHandler {
         return nil
     }
 
-    func rejected(_ rejection: Rejection) -> Response { Response(status: rejection.status) }
+    func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
 
     var wantsHeads: Bool { false }
 

@@ -124,16 +124,18 @@ struct CompressionTests {
         let one = representation([UInt8](repeating: 0x20, count: 4_000))
         let cost = one.byteCount
         let cache = ResponseCache(bytesMaximum: cost * 4 + 100)
-        let keys = (0..<4).map { ResponseCache.Key(viewer: Int64($0), target: [UInt8(1)].span) }
-        cache.store(one, for: keys[0], stamp: 0)
-        for key in keys.dropFirst() {
-            cache.store(representation([UInt8](repeating: 0x20, count: 4_000)), for: key, stamp: 0)
+        let versions = (0..<4).map {
+            ResponseCache.Version(key: ResponseCache.Key(viewer: Int64($0), target: [UInt8(1)].span), stamp: 0)
         }
-        let known = { keys.count { cache.find($0, stamp: 0) != nil } }
+        cache.store(one, for: versions[0])
+        for version in versions.dropFirst() {
+            cache.store(representation([UInt8](repeating: 0x20, count: 4_000)), for: version)
+        }
+        let known = { versions.count { cache.find($0) != nil } }
         #expect(known() == 4)
         // The bound leaves no room for a compressed reply: another entry is evicted when it is next seen.
         #expect(one.full(.gzip).bytesSavedByCoding > 3_000)
-        #expect(cache.find(keys[0], stamp: 0) != nil)
+        #expect(cache.find(versions[0]) != nil)
         #expect(known() == 3)
     }
 

@@ -181,7 +181,7 @@ struct WorldEndTests {
         plan.arm(.fail(.full), atStep: 1)
         let act = ScriptedAction("POST", "/v1/posts", as: "ana", body: #"{"text":"one"}"#)
         let reply = stage.backend.plane.perform(act, in: world)
-        #expect(reply.status == 503, "\(String(decoding: reply.body, as: UTF8.self))")
+        #expect(reply.status == .serviceUnavailable, "\(String(decoding: reply.bytes, as: UTF8.self))")
         await stage.backend.stop()
     }
 

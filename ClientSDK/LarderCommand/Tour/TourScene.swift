@@ -136,7 +136,9 @@ struct TourTimes: Sendable {
 extension MockWorld {
     /// Does something as another person or device; the reply.
     @discardableResult
-    func act(_ method: String, _ path: String, as person: String, _ body: String? = nil) throws -> ScriptedReply {
+    func act(_ method: String, _ path: String, as person: String, _ body: String? = nil) throws
+        -> (status: Int, body: [UInt8])
+    {
         var action = ScriptedAction(method, path, as: person, body: body)
         if method == "PATCH" { action.headers = ["If-Match": "*", "Content-Type": "application/merge-patch+json"] }
         let reply = perform(action)

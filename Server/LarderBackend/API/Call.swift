@@ -23,7 +23,17 @@ struct Call {
     let session: SessionRow?
     let query: QueryString
     var conditions = Conditions()
+    /// What a cached reply is valid for; nil if the reply is not cached.
+    var version: ResponseCache.Version?
     let trace: CallTrace
+
+    /// The reply with the current representation of the resource, whole or as the request's conditions require. Stores it in the cache of
+    /// replies if the request is a read of the present state.
+    func reply(_ representation: Representation) throws(Problem) -> Reply {
+        try Negotiation.requireJSON(request)
+        if let version, representation.isReusable { world.cache.store(representation, for: version) }
+        return representation.reply(to: request, now: world.clock.now)
+    }
 
     // MARK: State
 

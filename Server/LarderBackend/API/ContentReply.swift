@@ -15,8 +15,8 @@ extension Call {
         entityTag: EntityTag,
         byteCount: Int,
         isText: Bool = false,
-        _ content: () throws(Problem) -> Response.Body
-    ) throws(Problem) -> Answer {
+        _ content: () throws(Problem) -> Reply.Body
+    ) throws(Problem) -> Reply {
         var fields = fields
         let range = try requestedRange(entityTag, byteCount)
         let coding = isText && range == nil && byteCount >= Self.codedBytesMinimum ? Negotiation.coding(request) : nil
@@ -33,7 +33,7 @@ extension Call {
         )
         switch outcome {
         case .proceed: break
-        case .notModified: return .reply(.response(Response(status: .notModified, fields: fields, body: .empty)))
+        case .notModified: return Reply(status: .notModified, fields: fields, body: .empty)
         case .preconditionFailed:
             throw ProblemType.preconditionFailed(
                 "The content has another ETag.",
@@ -44,11 +44,11 @@ extension Call {
         if let range {
             fields.set(.contentRange, "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(byteCount)")
             switch body {
-            case .empty: break
             case .bytes(let bytes): body = .bytes(Array(bytes[range]))
             case .file(let file): body = .file(file.extracting(range))
+            case .empty, .webSocket, .eventStream, .tunnel: break
             }
-            return .reply(.response(Response(status: .partialContent, fields: fields, body: body)))
+            return Reply(status: .partialContent, fields: fields, body: body)
         }
         if isText { fields.add(.vary, "Accept-Encoding") }
         if let coding, case .bytes(let bytes) = body, let coded = coding.encode(bytes) {
@@ -57,7 +57,7 @@ extension Call {
         } else {
             fields.set(.etag, entityTag.description)
         }
-        return .reply(.response(Response(status: .ok, fields: fields, body: body)))
+        return Reply(status: .ok, fields: fields, body: body)
     }
 
     /// Smaller content fits into the packet that carries its head.

@@ -51,7 +51,7 @@ package enum CrossOrigin {
         if let wanted = request.fields.combined(.accessControlRequestHeaders) {
             fields.set(.accessControlAllowHeaders, wanted)
         }
-        return .response(Response(status: .noContent, fields: fields))
+        return Reply(status: .noContent, fields: fields)
     }
 
     /// The value of `Allow` for a resource with these methods.
@@ -74,7 +74,7 @@ package enum CrossOrigin {
         if let wanted = request.fields.combined(.accessControlRequestHeaders) {
             fields.set(.accessControlAllowHeaders, wanted)
         }
-        return .response(Response(status: .noContent, fields: fields))
+        return Reply(status: .noContent, fields: fields)
     }
 }
 

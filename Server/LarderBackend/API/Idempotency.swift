@@ -9,28 +9,16 @@ import LarderTime
 /// caller, the route and the key. A rejection by the domain (insufficient funds) is a result and is replayed too; a malformed
 /// request is not. The items of a batch have a key each, under the route of the batch.
 package enum Idempotency {
-    /// The result of an operation.
-    enum Outcome {
-        /// A new resource, at this path.
-        case created(at: String, [UInt8])
-        /// A resource that already existed.
-        case existing([UInt8])
-        /// The domain rejected the operation before it changed anything.
-        case rejected(Problem)
-        /// Another reply, with complete field lines.
-        case reply(Int, fields: [UInt8], body: [UInt8])
-    }
-
     static func run(
         _ call: Call,
         isKeyRequired: Bool,
-        _ operation: (Store, inout Commit) throws -> Outcome
-    ) throws(Problem) -> Answer {
+        _ operation: (Store, inout Commit) throws -> Reply
+    ) throws(Problem) -> Reply {
         guard let field = call.request.fields[.idempotencyKey] else {
             guard !isKeyRequired else {
                 throw ProblemType.idempotencyKeyMissing("\(route(call)) needs an Idempotency-Key.")
             }
-            return answer(try call.write { try stored(try operation($0, &$1), fingerprint: []) })
+            return try call.write { try operation($0, &$1) }
         }
         let key = try parse(field)
         let (user, route) = (call.viewer, route(call))
@@ -38,13 +26,15 @@ package enum Idempotency {
         guard call.conditions.holdsKey || call.world.keysInFlight.begin(inFlight) else { throw inProgress() }
         defer { if !call.conditions.holdsKey { call.world.keysInFlight.end(inFlight) } }
         let fingerprint = SHA256.hash(call.request.body)
-        let (reply, isReplay) = try call.write { store, commit -> (StoredReply, Bool) in
-            if let first = try first(key, fingerprint, for: call, in: store, now: commit.now) { return (first, true) }
-            let reply = try stored(try operation(store, &commit), fingerprint: fingerprint)
-            try store.idempotency.store(reply, user: user, route: route, key: key, now: commit.now)
-            return (reply, false)
+        return try call.write { store, commit in
+            if var first = try first(key, fingerprint, for: call, in: store, now: commit.now) {
+                first.head.append("Idempotent-Replayed", "true")
+                return first
+            }
+            let reply = try operation(store, &commit)
+            try store.idempotency.store(reply, fingerprint, user: user, route: route, key: key, now: commit.now)
+            return reply
         }
-        return answer(reply, isReplay: isReplay)
     }
 
     /// Executes one item of a batch at most once for its key, in the running transaction.
@@ -64,11 +54,18 @@ package enum Idempotency {
     ) throws -> (status: Int, json: [UInt8]) {
         guard let key else { return try operation(store, &commit) }
         if let first = try first(key, fingerprint, for: call, in: store, now: commit.now) {
-            return (first.status, first.body)
+            return (first.status.code, first.bytes)
         }
         let (status, json) = try operation(store, &commit)
-        let reply = StoredReply(fingerprint: fingerprint, status: status, fields: [], body: json)
-        try store.idempotency.store(reply, user: call.viewer, route: route(call), key: key, now: commit.now)
+        let reply = Reply(ReplyHead(Status(code: status)), body: .bytes(json))
+        try store.idempotency.store(
+            reply,
+            fingerprint,
+            user: call.viewer,
+            route: route(call),
+            key: key,
+            now: commit.now
+        )
         return (status, json)
     }
 
@@ -79,7 +76,7 @@ package enum Idempotency {
         for call: Call,
         in store: Store,
         now: WallTime
-    ) throws -> StoredReply? {
+    ) throws -> Reply? {
         let dialect = call.world.hooks.dialect.idempotency
         let found = try store.idempotency.find(user: call.viewer, route: route(call), key: key, now: now)
         guard let found else { return nil }
@@ -90,7 +87,7 @@ package enum Idempotency {
             throw problem
         }
         // Stripe's second API replays successes only and runs a failed operation again.
-        return dialect != .stripeV2 || found.status < 400 ? found : nil
+        return dialect != .stripeV2 || found.reply.status.code < 400 ? found.reply : nil
     }
 
     package static func inProgress() -> Problem {
@@ -129,40 +126,5 @@ package enum Idempotency {
             "Idempotency-Key \(detail).",
             errors: [Problem.FieldError(pointer: "Idempotency-Key", detail: detail)]
         )
-    }
-
-    /// The reply as it is stored: its status, `Content-Type`, `Location` and `ETag`, and its body.
-    private static func stored(_ outcome: Outcome, fingerprint: [UInt8]) throws -> StoredReply {
-        var fields: [UInt8] = []
-        let (status, body): (Int, [UInt8])
-        switch outcome {
-        case .created(let path, let json):
-            (status, body) = (201, json)
-            fields.append("Content-Type: application/json\r\nLocation: ")
-            fields.append(contentsOf: path.utf8)
-            fields.append("\r\nETag: ")
-            fields.append(contentsOf: EntityTag.strong(contentOf: json.span).description.utf8)
-            fields.append("\r\n")
-        case .existing(let json):
-            (status, body) = (200, json)
-            fields.append("Content-Type: application/json\r\nETag: ")
-            fields.append(contentsOf: EntityTag.strong(contentOf: json.span).description.utf8)
-            fields.append("\r\n")
-        case .rejected(let problem):
-            (status, body) = (problem.status.code, problem.encoded())
-            fields.append("Content-Type: application/problem+json\r\n")
-        case .reply(let code, let lines, let content): (status, fields, body) = (code, lines, content)
-        }
-        return StoredReply(fingerprint: fingerprint, status: status, fields: fields, body: body)
-    }
-
-    private static func answer(_ reply: StoredReply, isReplay: Bool = false) -> Answer {
-        var head = ReplyHead(Status(code: reply.status))
-        head.append("Content-Length", "\(reply.body.count)")
-        head.append("Cache-Control", "no-store")
-        head.append("Vary", "Authorization, Origin")
-        if isReplay { head.append("Idempotent-Replayed", "true") }
-        head.append(lines: reply.fields)
-        return .reply(.response(Response(head, body: .bytes(reply.body))))
     }
 }

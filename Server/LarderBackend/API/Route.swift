@@ -1,3 +1,4 @@
+import LarderEngine
 package import LarderHTTP
 
 /// Whether a route authenticates the caller.
@@ -15,7 +16,7 @@ package final class Route: Sendable {
     /// As in OpenAPI: `/v1/posts/{id}`.
     let template: StaticString
     let authentication: Authentication
-    let answer: @Sendable (inout Call) throws(Problem) -> Answer
+    let answer: @Sendable (inout Call) throws(Problem) -> Reply?
 
     /// The segments of the template; nil for a parameter.
     let segments: [[UInt8]?]
@@ -24,7 +25,7 @@ package final class Route: Sendable {
         _ method: Method,
         _ template: StaticString,
         _ authentication: Authentication,
-        _ answer: @escaping @Sendable (inout Call) throws(Problem) -> Answer
+        _ answer: @escaping @Sendable (inout Call) throws(Problem) -> Reply?
     ) {
         self.method = method
         self.template = template

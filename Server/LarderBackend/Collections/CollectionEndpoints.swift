@@ -22,15 +22,15 @@ enum CollectionEndpoints {
         Route(.post, "/{collection}/{id}/{children}", .ignored, createChild),
     ]
 
-    private static func description(_ call: inout Call) throws(Problem) -> Answer {
-        .representation(try call.read { try CollectionDescription.representation($0) })
+    private static func description(_ call: inout Call) throws(Problem) -> Reply? {
+        try call.reply(try call.read { try CollectionDescription.representation($0) })
     }
 
-    private static func changes(_ call: inout Call) throws(Problem) -> Answer {
+    private static func changes(_ call: inout Call) throws(Problem) -> Reply? {
         do throws(Problem) { return try ChangeEndpoints.read(&call) } catch { throw moved(error) }
     }
 
-    private static func live(_ call: inout Call) throws(Problem) -> Answer {
+    private static func live(_ call: inout Call) throws(Problem) -> Reply? {
         do throws(Problem) {
             if call.request.isWebSocketUpgrade { return try LiveEndpoints.webSocket(&call) }
             return try LiveEndpoints.eventStream(&call)
@@ -46,19 +46,19 @@ enum CollectionEndpoints {
 
     // MARK: Reading
 
-    private static func index(_ call: inout Call) throws(Problem) -> Answer {
+    private static func index(_ call: inout Call) throws(Problem) -> Reply? {
         let names = call.world.collections + ["changes", "live", "openapi.json"]
         let members = names.map { JSONObject.Member(name: $0, value: .string("/\($0)")) }
         let body = DocumentJSON.encode(.object(JSONObject(members)))
-        return .representation(
+        return try call.reply(
             Representation(body: body, cacheControl: CachePolicy.revalidate)
         )
     }
 
-    private static func list(_ call: inout Call) throws(Problem) -> Answer {
+    private static func list(_ call: inout Call) throws(Problem) -> Reply? {
         let name = call.parameters[0]
         let current = call
-        return .representation(
+        return try call.reply(
             try call.read { store in
                 guard try store.documents.isNumbered(name) != nil else { throw missing(name, current.world) }
                 if try store.documents.isSingular(name) {
@@ -75,9 +75,9 @@ enum CollectionEndpoints {
         )
     }
 
-    private static func read(_ call: inout Call) throws(Problem) -> Answer {
+    private static func read(_ call: inout Call) throws(Problem) -> Reply? {
         let current = call
-        return .representation(
+        return try call.reply(
             try call.read { store in
                 var row = try existing(current, in: store)
                 if let names = current.query.first("_embed") {
@@ -93,9 +93,9 @@ enum CollectionEndpoints {
     }
 
     /// `GET /posts/1/comments`: the comments whose `postId` is 1.
-    private static func children(_ call: inout Call) throws(Problem) -> Answer {
+    private static func children(_ call: inout Call) throws(Problem) -> Reply? {
         let current = call
-        return .representation(
+        return try call.reply(
             try call.read { store in
                 let (parent, name) = (current.parameters[0], current.parameters[2])
                 _ = try existing(current, in: store)
@@ -114,7 +114,7 @@ enum CollectionEndpoints {
     }
 
     /// `POST /posts/1/comments`: a comment with `postId` 1.
-    private static func createChild(_ call: inout Call) throws(Problem) -> Answer {
+    private static func createChild(_ call: inout Call) throws(Problem) -> Reply? {
         let current = call
         let id = try call.read { store in
             try JSONParser.parse(try existing(current, in: store).json)["id"] ?? .null
@@ -156,7 +156,7 @@ enum CollectionEndpoints {
 
     // MARK: Writing
 
-    private static func create(_ call: inout Call) throws(Problem) -> Answer {
+    private static func create(_ call: inout Call) throws(Problem) -> Reply? {
         try create(call, in: call.parameters[0])
     }
 
@@ -164,7 +164,7 @@ enum CollectionEndpoints {
         _ call: Call,
         in name: String,
         with member: JSONObject.Member? = nil
-    ) throws(Problem) -> Answer {
+    ) throws(Problem) -> Reply? {
         let seed = call.world.seed
         guard call.world.collections.contains(name) else { throw missing(name, call.world) }
         if try call.read({ try $0.documents.isSingular(name) }) {
@@ -220,17 +220,17 @@ enum CollectionEndpoints {
         }
     }
 
-    private static func replace(_ call: inout Call) throws(Problem) -> Answer {
+    private static func replace(_ call: inout Call) throws(Problem) -> Reply? {
         let body = try call.jsonObject()
         return try edit(call) { _ in body }
     }
 
-    private static func patch(_ call: inout Call) throws(Problem) -> Answer {
+    private static func patch(_ call: inout Call) throws(Problem) -> Reply? {
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
         return try edit(call) { DocumentJSON.merge(patch, into: $0) }
     }
 
-    private static func edit(_ call: Call, _ change: (JSONObject) -> JSONObject) throws(Problem) -> Answer {
+    private static func edit(_ call: Call, _ change: (JSONObject) -> JSONObject) throws(Problem) -> Reply? {
         try Idempotency.run(call, isKeyRequired: false) { store, commit in
             var row = try existing(call, in: store)
             try call.checkConditions(on: representation(of: row, call), version: row.version, isRequired: false)
@@ -249,7 +249,7 @@ enum CollectionEndpoints {
         }
     }
 
-    private static func delete(_ call: inout Call) throws(Problem) -> Answer {
+    private static func delete(_ call: inout Call) throws(Problem) -> Reply? {
         let current = call
         try call.write { store, commit in
             var row = try existing(current, in: store)

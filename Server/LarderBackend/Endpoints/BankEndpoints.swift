@@ -16,9 +16,9 @@ enum BankEndpoints {
 
     // MARK: Reading
 
-    private static func accounts(_ call: inout Call) throws(Problem) -> Answer {
+    private static func accounts(_ call: inout Call) throws(Problem) -> Reply? {
         let viewer = call.viewer
-        return .representation(
+        return try call.reply(
             try call.read { store in
                 var body: [UInt8] = []
                 body.append(ListPage.opening)
@@ -32,10 +32,10 @@ enum BankEndpoints {
         )
     }
 
-    private static func account(_ call: inout Call) throws(Problem) -> Answer {
+    private static func account(_ call: inout Call) throws(Problem) -> Reply? {
         let row = try call.row(.account)
         let current = call
-        return .representation(
+        return try call.reply(
             try call.read { store in
                 let account = try own(row, of: current.viewer, in: store)
                 var body: [UInt8] = []
@@ -49,12 +49,12 @@ enum BankEndpoints {
         )
     }
 
-    private static func transactions(_ call: inout Call) throws(Problem) -> Answer {
+    private static func transactions(_ call: inout Call) throws(Problem) -> Reply? {
         let row = try call.row(.account)
         let start = try call.pageStart(.transactions, owner: row)
         let limit = try call.limit()
         let viewer = call.viewer
-        return .representation(
+        return try call.reply(
             try call.read { store in
                 _ = try own(row, of: viewer, in: store)
                 let items = try store.ledger.page(start, account: row, limit: limit)
@@ -85,7 +85,7 @@ enum BankEndpoints {
 
     // MARK: Transfers
 
-    private static func transfer(_ call: inout Call) throws(Problem) -> Answer {
+    private static func transfer(_ call: inout Call) throws(Problem) -> Reply? {
         var reader = BodyReader(try call.jsonObject())
         reader.require("fromAccountId", "toAccountId", "amount")
         let source = reader.identifier("fromAccountId", .account)
@@ -131,7 +131,7 @@ enum BankEndpoints {
         by viewer: Int64,
         in store: Store,
         _ commit: inout Commit
-    ) throws -> Idempotency.Outcome {
+    ) throws -> Reply {
         guard let from = try store.accounts.find(source), from.owner == viewer else {
             throw ProblemType.validationFailed(
                 "You have no account acct_\(source).",
@@ -145,12 +145,10 @@ enum BankEndpoints {
             )
         }
         for (account, member) in [(from, "fromAccountId"), (to, "toAccountId")] where !account.isOpen {
-            return .rejected(
-                ProblemType.accountClosed(
-                    "Account acct_\(account.row) is closed.",
-                    errors: [Problem.FieldError(pointer: "/\(member)", detail: "is closed")]
-                )
-            )
+            return ProblemType.accountClosed(
+                "Account acct_\(account.row) is closed.",
+                errors: [Problem.FieldError(pointer: "/\(member)", detail: "is closed")]
+            ).reply
         }
         guard from.currency == currency, to.currency == currency else {
             var errors: [Problem.FieldError] = []
@@ -160,7 +158,7 @@ enum BankEndpoints {
             if to.currency != currency {
                 errors.append(Problem.FieldError(pointer: "/toAccountId", detail: "is in another currency"))
             }
-            return .rejected(ProblemType.currencyMismatch("The amount is in \(currency).", errors: errors))
+            return ProblemType.currencyMismatch("The amount is in \(currency).", errors: errors).reply
         }
         guard from.mayOverdraw || from.balance >= amount else {
             var problem = ProblemType.insufficientFunds("The balance of account acct_\(source) is insufficient.")
@@ -168,7 +166,7 @@ enum BankEndpoints {
             balance["minorUnits"] = .integer(from.balance)
             balance["currency"] = .string(from.currency)
             problem.extensions["balance"] = .object(balance)
-            return .rejected(problem)
+            return problem.reply
         }
         let row = try move(amount, from: from, to: to, note: note, in: store, &commit)
         guard let transfer = try store.ledger.transfer(row) else {
@@ -212,7 +210,7 @@ enum BankEndpoints {
         return rows.transfer
     }
 
-    private static func readTransfer(_ call: inout Call) throws(Problem) -> Answer {
+    private static func readTransfer(_ call: inout Call) throws(Problem) -> Reply? {
         try Negotiation.requireJSON(call.request)
         let row = try call.row(.transfer)
         let viewer = call.viewer
@@ -224,7 +222,7 @@ enum BankEndpoints {
             transfer.append(to: &body)
             return body
         }
-        return .json(.ok, body, cacheControl: CachePolicy.noStore)
+        return .json(.ok, body)
     }
 
     private static func isParty(_ viewer: Int64, to transfer: TransferRow, in store: Store) throws -> Bool {
@@ -235,7 +233,7 @@ enum BankEndpoints {
     }
 
     /// The transfer that was made under an idempotency key, for a client that lost the reply.
-    private static func transfersByKey(_ call: inout Call) throws(Problem) -> Answer {
+    private static func transfersByKey(_ call: inout Call) throws(Problem) -> Reply? {
         try Negotiation.requireJSON(call.request)
         guard let key = call.query.first("idempotencyKey") else {
             throw call.invalid("idempotencyKey", "is required: transfers are listed by account, as transactions")
@@ -243,13 +241,13 @@ enum BankEndpoints {
         let viewer = call.viewer
         let now = call.world.clock.now
         let body = try call.read { store in
-            let reply = try store.idempotency.find(user: viewer, route: "POST /v1/transfers", key: key, now: now)
+            let found = try store.idempotency.find(user: viewer, route: "POST /v1/transfers", key: key, now: now)
             var body: [UInt8] = []
             body.append(ListPage.opening)
-            if let reply, reply.status == Status.created.code { body.append(contentsOf: reply.body) }
+            if let reply = found?.reply, reply.status == .created { body.append(contentsOf: reply.bytes) }
             ListPage.close(&body, next: nil, previous: nil)
             return body
         }
-        return .json(.ok, body, cacheControl: CachePolicy.noStore)
+        return .json(.ok, body)
     }
 }

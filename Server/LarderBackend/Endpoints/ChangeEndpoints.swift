@@ -11,7 +11,7 @@ enum ChangeEndpoints {
 
     static let waitSecondsMaximum = 30
 
-    static func read(_ call: inout Call) throws(Problem) -> Answer {
+    static func read(_ call: inout Call) throws(Problem) -> Reply? {
         try Negotiation.requireJSON(call.request)
         let limit = try call.limit(default: 100, maximum: 500)
         let wait = try call.integer("wait", in: 0...waitSecondsMaximum) ?? 0
@@ -53,9 +53,9 @@ enum ChangeEndpoints {
         }
         guard let page else {
             waiter?.start(limit: .seconds(wait))
-            return .later
+            return nil
         }
-        return .json(.ok, body(page), fields: [.vary: "Authorization, Origin"], cacheControl: CachePolicy.noStore)
+        return .json(.ok, body(page), fields: [.vary: "Authorization, Origin"])
     }
 
     static func body(_ page: ChangePage) -> [UInt8] {
@@ -195,7 +195,7 @@ final class LongPoll: LiveSink {
             }
             var fields: Fields = [.contentType: "application/json", .vary: "Authorization, Origin"]
             fields.set(.cacheControl, CachePolicy.noStore.description)
-            reply = .response(Response(status: .ok, fields: fields, body: .bytes(ChangeEndpoints.body(page))))
+            reply = Reply(status: .ok, fields: fields, body: .bytes(ChangeEndpoints.body(page)))
         } catch {
             reply = error.reply
         }

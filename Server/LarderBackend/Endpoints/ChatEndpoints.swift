@@ -19,13 +19,13 @@ enum ChatEndpoints {
 
     // MARK: Reading
 
-    private static func conversations(_ call: inout Call) throws(Problem) -> Answer {
+    private static func conversations(_ call: inout Call) throws(Problem) -> Reply? {
         let limit = try call.limit(default: 50)
         let viewer = call.viewer
         var after: Int64 = 0
         if let text = call.query.first("after") { after = try call.cursor(text, "after", .conversations, viewer).row }
         let first = after
-        return .representation(
+        return try call.reply(
             try call.read { store in
                 var body: [UInt8] = []
                 body.append(ListPage.opening)
@@ -37,10 +37,10 @@ enum ChatEndpoints {
         )
     }
 
-    private static func conversation(_ call: inout Call) throws(Problem) -> Answer {
+    private static func conversation(_ call: inout Call) throws(Problem) -> Reply? {
         let row = try call.row(.conversation)
         let current = call
-        return .representation(
+        return try call.reply(
             try call.read { store in
                 try requireMember(current.viewer, of: row, in: store)
                 var body: [UInt8] = []
@@ -56,13 +56,13 @@ enum ChatEndpoints {
         )
     }
 
-    private static func messages(_ call: inout Call) throws(Problem) -> Answer {
+    private static func messages(_ call: inout Call) throws(Problem) -> Reply? {
         let row = try call.row(.conversation)
         let start = try call.pageStart(.messages, owner: row)
         let anchor = try anchor(call, start)
         let limit = try call.limit(default: 50)
         let viewer = call.viewer
-        return .representation(
+        return try call.reply(
             try call.read { store in
                 try requireMember(viewer, of: row, in: store)
                 if let anchor { try requireMessage(anchor, in: row, store) }
@@ -105,10 +105,10 @@ enum ChatEndpoints {
         }
     }
 
-    private static func message(_ call: inout Call) throws(Problem) -> Answer {
+    private static func message(_ call: inout Call) throws(Problem) -> Reply? {
         let row = try call.row(.message)
         let current = call
-        return .representation(
+        return try call.reply(
             try call.read { store in
                 _ = try visible(row, to: current.viewer, in: store)
                 return try representation(of: row, for: current, in: store)
@@ -144,7 +144,7 @@ enum ChatEndpoints {
 
     // MARK: Writing
 
-    private static func send(_ call: inout Call) throws(Problem) -> Answer {
+    private static func send(_ call: inout Call) throws(Problem) -> Reply? {
         let conversation = try call.row(.conversation)
         let viewer = call.viewer
         // Before validation of the body: a non-member must learn nothing about the conversation from errors.
@@ -227,7 +227,7 @@ enum ChatEndpoints {
         return row
     }
 
-    private static func edit(_ call: inout Call) throws(Problem) -> Answer {
+    private static func edit(_ call: inout Call) throws(Problem) -> Reply? {
         let row = try call.row(.message)
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
         let current = call
@@ -252,10 +252,10 @@ enum ChatEndpoints {
             )
             return try Self.representation(of: row, for: current, in: store)
         }
-        return .reply(.response(representation.full))
+        return representation.full
     }
 
-    private static func delete(_ call: inout Call) throws(Problem) -> Answer {
+    private static func delete(_ call: inout Call) throws(Problem) -> Reply? {
         let row = try call.row(.message)
         let current = call
         try call.write { store, commit in

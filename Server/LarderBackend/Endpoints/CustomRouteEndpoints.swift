@@ -13,7 +13,7 @@ private struct RenderedReply: Sendable {
 
 extension Call {
     /// The reply of the first custom route that accepts the method and whose conditions hold; nil if there is none.
-    func answer(_ candidates: [CustomRoutes.Candidate]) throws(Problem) -> Answer? {
+    func answer(_ candidates: [CustomRoutes.Candidate]) throws(Problem) -> Reply? {
         let candidates = candidates.filter { $0.route.accepts(request.method) }
         guard let access = candidates.map(\.route.access).max(by: { $0.rawValue < $1.rawValue }) else { return nil }
         func render(_ store: Store?) throws -> RenderedReply? {
@@ -37,8 +37,8 @@ extension Call {
         guard let rendered else { return nil }
         trace.sequel = rendered.sequel
         guard rendered.status == .ok, request.method == .get || request.method == .head else {
-            let body: Response.Body = rendered.body.isEmpty ? .empty : .bytes(rendered.body)
-            return .reply(.response(Response(status: rendered.status, fields: rendered.fields, body: body)))
+            let body: Reply.Body = rendered.body.isEmpty ? .empty : .bytes(rendered.body)
+            return Reply(status: rendered.status, fields: rendered.fields, body: body)
         }
         let type = rendered.fields[.contentType] ?? ""
         return try contentReply(
@@ -51,7 +51,7 @@ extension Call {
     }
 
     /// Renders the reply at most once for the request's idempotency key; nil if no route fits.
-    private func answerOnce(_ render: (Store?) throws -> RenderedReply?) throws(Problem) -> Answer? {
+    private func answerOnce(_ render: (Store?) throws -> RenderedReply?) throws(Problem) -> Reply? {
         var fits = true
         var sequel: ReplySequel?
         do throws(Problem) {
@@ -61,9 +61,9 @@ extension Call {
                     throw ProblemType.notFound("No route fits.")
                 }
                 sequel = rendered.sequel
-                // A stored reply has these itself.
-                rendered.fields.removeAll { $0 == .cacheControl || $0 == .vary }
-                return .reply(rendered.status.code, fields: rendered.fields.lines, body: rendered.body)
+                rendered.fields.set(.cacheControl, "no-store")
+                rendered.fields.set(.vary, "Authorization, Origin")
+                return Reply(status: rendered.status, fields: rendered.fields, body: .bytes(rendered.body))
             }
             trace.sequel = sequel
             return answer

@@ -1,48 +1,45 @@
 import LarderCoding
 import LarderEngine
 import LarderHTTP
+import LarderTime
 
 /// Endpoints about the server itself: health, OpenAPI description, problem types, front page and echo.
 enum DocumentationEndpoints {
     /// The answer if the path is one of these; otherwise nil.
     ///
     /// - Parameter describesDemo: whether the front page and the description of the demo API are served.
-    static func answer(_ request: Request, describesDemo: Bool) throws(Problem) -> Answer? {
+    static func answer(_ request: Request, now: WallTime, describesDemo: Bool) throws(Problem) -> Reply? {
         let path = request.pathText
-        if path == EchoEndpoints.path.description { return .reply(EchoEndpoints.answer(request)) }
+        if path == EchoEndpoints.path.description { return EchoEndpoints.answer(request) }
         // `OPTIONS *` applies to the server and not to a resource (RFC 9110 §9.3.7).
         if path == "*" {
             let methods = Array(Set(APIRoutes.all.map(\.method)))
-            return .reply(CrossOrigin.preflight(CrossOrigin.allowed(methods), to: request))
+            return CrossOrigin.preflight(CrossOrigin.allowed(methods), to: request)
         }
         if !describesDemo, path == "/" || path == "/openapi.json" { return nil }
-        guard let answer = document(path, request) else { return nil }
+        guard let answer = document(path, request, now) else { return nil }
         guard request.method == .get || request.method == .head else {
             let allowed = CrossOrigin.allowed([.get])
-            if request.method == .options { return .reply(CrossOrigin.preflight(allowed, to: request)) }
+            if request.method == .options { return CrossOrigin.preflight(allowed, to: request) }
             throw ProblemType.methodNotAllowed("\(request.method) is not allowed.", fields: [.allow: allowed])
         }
         return answer
     }
 
-    private static func document(_ path: String, _ request: Request) -> Answer? {
+    private static func document(_ path: String, _ request: Request, _ now: WallTime) -> Reply? {
+        let representation: Representation
         switch path {
-        case "/healthz":
-            return .json(
-                .ok,
-                Array("{\"status\":\"ok\"}".utf8),
-                fields: [.vary: "Origin"],
-                cacheControl: CachePolicy.noStore
-            )
-        case "/openapi.json": return .representation(description)
-        case "/problems": return .representation(Self.document(problemList()))
-        case "/": return .representation(Self.document(frontPage(), html))
+        case "/healthz": return .json(.ok, Array("{\"status\":\"ok\"}".utf8), fields: [.vary: "Origin"])
+        case "/openapi.json": representation = description
+        case "/problems": representation = document(problemList())
+        case "/": representation = document(frontPage(), html)
         default:
             guard path.hasPrefix("/problems/"),
                 let type = ProblemType.all.first(where: { $0.name == path.dropFirst("/problems/".count) })
             else { return nil }
-            return .representation(wantsPage(request) ? Self.document(page(type), html) : Self.document(json(type)))
+            representation = wantsPage(request) ? document(page(type), html) : document(json(type))
         }
+        return representation.reply(to: request, now: now)
     }
 
     private static let html: StaticString = "text/html; charset=utf-8"

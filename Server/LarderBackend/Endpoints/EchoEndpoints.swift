@@ -41,7 +41,7 @@ package enum EchoEndpoints {
         }
         writer.endObject()
         let fields: Fields = [.contentType: "application/json", .cacheControl: "no-store"]
-        return .response(Response(status: .ok, fields: fields, body: .bytes(writer.bytes)))
+        return Reply(status: .ok, fields: fields, body: .bytes(writer.bytes))
     }
 }
 

@@ -30,7 +30,7 @@ enum FeedEndpoints {
 
     // MARK: Reading
 
-    private static func page(_ call: inout Call, author: Int64?) throws(Problem) -> Answer {
+    private static func page(_ call: inout Call, author: Int64?) throws(Problem) -> Reply? {
         let list: Cursor.List = author == nil ? .feed : .authoredPosts
         let owner = author ?? 0
         let start = try call.pageStart(list, owner: owner)
@@ -41,7 +41,7 @@ enum FeedEndpoints {
             throw call.invalid("fields", "cannot be given together with `include`")
         }
         let viewer = call.viewer
-        return .representation(
+        return try call.reply(
             try call.read { store in
                 var body: [UInt8] = []
                 // Larger than most pages: growing the buffer costs as much as reading the rows.
@@ -74,9 +74,9 @@ enum FeedEndpoints {
     }
 
     /// Posts by their identifiers.
-    private static func batch(_ rows: [Int64], _ call: Call) throws(Problem) -> Answer {
+    private static func batch(_ rows: [Int64], _ call: Call) throws(Problem) -> Reply? {
         let viewer = call.viewer
-        return .representation(
+        return try call.reply(
             try call.read { store in
                 try BatchReply.representation(rows, .post) { row, body in
                     try store.posts.append(row, viewer: viewer, to: &body) != nil
@@ -87,11 +87,11 @@ enum FeedEndpoints {
 
     /// The same feed by offset, to demonstrate the flaw of offsets: a post that is created between two requests shifts every
     /// later page by one, so that its first item repeats.
-    private static func offsetPage(_ call: inout Call) throws(Problem) -> Answer {
+    private static func offsetPage(_ call: inout Call) throws(Problem) -> Reply? {
         let number = try call.integer("page", in: 1...1_000_000) ?? 1
         let limit = try call.limit()
         let viewer = call.viewer
-        return .representation(
+        return try call.reply(
             try call.read { store in
                 var body: [UInt8] = []
                 body.append(ListPage.opening)
@@ -120,12 +120,12 @@ enum FeedEndpoints {
         )
     }
 
-    private static func read(_ call: inout Call) throws(Problem) -> Answer {
+    private static func read(_ call: inout Call) throws(Problem) -> Reply? {
         let row = try call.row(.post)
         let includesProfiles = try include(call)
         let viewer = call.viewer
         let modification = call.modification
-        return .representation(
+        return try call.reply(
             try call.read { store in
                 var body: [UInt8] = []
                 guard let post = try store.posts.append(row, viewer: viewer, to: &body) else {
@@ -165,7 +165,7 @@ enum FeedEndpoints {
 
     // MARK: Writing
 
-    private static func create(_ call: inout Call) throws(Problem) -> Answer {
+    private static func create(_ call: inout Call) throws(Problem) -> Reply? {
         var reader = BodyReader(try call.jsonObject())
         reader.require("text")
         let text = reader.string("text", length: textLength)
@@ -194,7 +194,7 @@ enum FeedEndpoints {
         return row
     }
 
-    private static func edit(_ call: inout Call) throws(Problem) -> Answer {
+    private static func edit(_ call: inout Call) throws(Problem) -> Reply? {
         let row = try call.row(.post)
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
         let current = call
@@ -216,10 +216,10 @@ enum FeedEndpoints {
             try commit.record(.post, row, audience: .everyone, version: post.version, in: store)
             return try Self.representation(of: row, for: current, in: store)
         }
-        return .reply(.response(representation.full))
+        return representation.full
     }
 
-    private static func delete(_ call: inout Call) throws(Problem) -> Answer {
+    private static func delete(_ call: inout Call) throws(Problem) -> Reply? {
         let row = try call.row(.post)
         let current = call
         try call.write { store, commit in
@@ -270,7 +270,7 @@ enum FeedEndpoints {
         )
     }
 
-    private static func created(_ row: Int64, viewer: Int64, _ store: Store) throws -> Idempotency.Outcome {
+    private static func created(_ row: Int64, viewer: Int64, _ store: Store) throws -> Reply {
         var body: [UInt8] = []
         _ = try store.posts.append(row, viewer: viewer, to: &body)
         return .created(at: "/v1/posts/post_\(row)", body)

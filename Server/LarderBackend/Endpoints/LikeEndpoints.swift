@@ -12,14 +12,14 @@ enum LikeEndpoints {
 
     static let batchCount = 1...100
 
-    private static func set(_ call: inout Call, isLiked: Bool) throws(Problem) -> Answer {
+    private static func set(_ call: inout Call, isLiked: Bool) throws(Problem) -> Reply? {
         let row = try call.row(.post)
         let viewer = call.viewer
         // With a key a late attempt does not undo a later opposite one.
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
             var body: [UInt8] = []
             guard try apply(isLiked, post: row, user: viewer, in: store, &commit, showing: &body) else {
-                return .rejected(ProblemType.notFound("There is no post post_\(row)."))
+                return ProblemType.notFound("There is no post post_\(row).").reply
             }
             return .existing(body)
         }
@@ -82,7 +82,7 @@ enum LikeEndpoints {
     }
 
     /// Many likes in one request. Each item has its own key and its own result, in order; a missing post does not affect the others.
-    private static func batch(_ call: inout Call) throws(Problem) -> Answer {
+    private static func batch(_ call: inout Call) throws(Problem) -> Reply? {
         var reader = BodyReader(try call.jsonObject())
         var wanted: [Item] = []
         reader.require("items")
@@ -109,7 +109,7 @@ enum LikeEndpoints {
             body.append("]}")
             return body
         }
-        return .json(.ok, body, cacheControl: CachePolicy.noStore)
+        return .json(.ok, body)
     }
 
     /// Carries out an item, or replays its first result; returns its status and the post or the problem.

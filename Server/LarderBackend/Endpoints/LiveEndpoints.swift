@@ -21,7 +21,7 @@ enum LiveEndpoints {
     /// The WebSocket subprotocol of the channel.
     static let subprotocol = "larder.live.v1"
 
-    static func webSocket(_ call: inout Call) throws(Problem) -> Answer {
+    static func webSocket(_ call: inout Call) throws(Problem) -> Reply? {
         guard call.request.isWebSocketUpgrade else {
             throw ProblemType.upgradeRequired(
                 "Connect with a WebSocket client.",
@@ -35,17 +35,17 @@ enum LiveEndpoints {
             session: call.session,
             filter: filter(call)
         )
-        return .reply(.webSocket(WebSocketAcceptance(handler: channel, subprotocols: [subprotocol])))
+        return .webSocket(WebSocketAcceptance(handler: channel, subprotocols: [subprotocol]))
     }
 
-    static func eventStream(_ call: inout Call) throws(Problem) -> Answer {
+    static func eventStream(_ call: inout Call) throws(Problem) -> Reply? {
         if let accept = call.request.fields.combined(.accept), !Accept(parsing: accept).accepts("text/event-stream") {
             throw ProblemType.notAcceptable("The resource is a text/event-stream.")
         }
         let opening = try opening(call, since: call.request.fields[.lastEventID] ?? call.query.first("since"))
         let fields: Fields = [.cacheControl: "no-store", .vary: "Authorization, Origin"]
         let stream = LiveEventStream(opening, world: call.world, session: call.session, filter: filter(call))
-        return .reply(.eventStream(fields, stream))
+        return .eventStream(fields, stream)
     }
 
     /// The filter of the channel's frames: a fault's, or one that only records; nil for none.

@@ -12,13 +12,13 @@ enum ProfileEndpoints {
         Route(.patch, "/v1/me", .required) { call throws(Problem) in try edit(call, call.viewer) },
     ]
 
-    private static func list(_ call: inout Call) throws(Problem) -> Answer {
+    private static func list(_ call: inout Call) throws(Problem) -> Reply? {
         let limit = try call.limit(default: 50)
         let handle = call.query.first("handle")
         var after: Int64 = 0
         if let text = call.query.first("after") { after = try call.cursor(text, "after", .profiles, 0).row }
         let first = after
-        return .representation(
+        return try call.reply(
             try call.read { store in
                 var body: [UInt8] = []
                 body.append(ListPage.opening)
@@ -43,8 +43,8 @@ enum ProfileEndpoints {
         )
     }
 
-    private static func read(_ call: Call, _ row: Int64) throws(Problem) -> Answer {
-        .representation(try call.read { try representation(of: row, for: call, in: $0) })
+    private static func read(_ call: Call, _ row: Int64) throws(Problem) -> Reply? {
+        try call.reply(try call.read { try representation(of: row, for: call, in: $0) })
     }
 
     private static func representation(of row: Int64, for call: Call, in store: Store) throws -> Representation {
@@ -61,7 +61,7 @@ enum ProfileEndpoints {
         )
     }
 
-    private static func edit(_ call: Call, _ row: Int64) throws(Problem) -> Answer {
+    private static func edit(_ call: Call, _ row: Int64) throws(Problem) -> Reply? {
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
         let representation = try call.write { store, commit in
             guard var profile = try store.profiles.find(row) else {
@@ -82,7 +82,7 @@ enum ProfileEndpoints {
             try commit.record(.profile, row, audience: .everyone, version: profile.version, in: store)
             return try Self.representation(of: row, for: call, in: store)
         }
-        return .reply(.response(representation.full))
+        return representation.full
     }
 
     /// Merges a patch (RFC 7396) into the members that the owner may change.

@@ -11,7 +11,7 @@ enum SessionEndpoints {
         Route(.delete, "/v1/sessions/current", .required, signOut),
     ]
 
-    private static func signIn(_ call: inout Call) throws(Problem) -> Answer {
+    private static func signIn(_ call: inout Call) throws(Problem) -> Reply? {
         var reader = BodyReader(try call.jsonObject())
         reader.require("handle", "password")
         let handle = reader.string("handle", length: 1...64)
@@ -29,7 +29,7 @@ enum SessionEndpoints {
             try store.sessions.add(user: user, tokens.grant, at: commit.now)
             return try tokens.json(user: user, store)
         }
-        return .json(.created, body, cacheControl: CachePolicy.noStore)
+        return .json(.created, body)
     }
 
     private static var wrongCredentials: Problem {
@@ -39,7 +39,7 @@ enum SessionEndpoints {
         )
     }
 
-    private static func refresh(_ call: inout Call) throws(Problem) -> Answer {
+    private static func refresh(_ call: inout Call) throws(Problem) -> Reply? {
         var reader = BodyReader(try call.jsonObject())
         reader.require("refreshToken")
         let token = reader.string("refreshToken", length: 1...512)
@@ -66,10 +66,10 @@ enum SessionEndpoints {
                 fields: Authenticator.challenge("invalid_token")
             )
         }
-        return .json(.ok, body, cacheControl: CachePolicy.noStore)
+        return .json(.ok, body)
     }
 
-    private static func signOut(_ call: inout Call) throws(Problem) -> Answer {
+    private static func signOut(_ call: inout Call) throws(Problem) -> Reply? {
         guard let session = call.session else {
             preconditionFailure("The router requires authentication for this route.")
         }

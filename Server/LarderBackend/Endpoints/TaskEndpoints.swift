@@ -17,7 +17,7 @@ enum TaskEndpoints {
 
     // MARK: Reading
 
-    private static func list(_ call: inout Call) throws(Problem) -> Answer {
+    private static func list(_ call: inout Call) throws(Problem) -> Reply? {
         let pageParameters: [StaticString] = [
             "status", "assignee", "due", "sort", "after", "before", "limit", "fields",
         ]
@@ -28,7 +28,7 @@ enum TaskEndpoints {
         let digest = query.digest
         let start = try call.sortedPageStart(.tasks, owner: digest)
         let place = start.cursor.map { TaskPlace(key: $0.key, row: $0.row) }
-        return .representation(
+        return try call.reply(
             try call.read { store in
                 let page = try store.tasks.page(
                     query,
@@ -70,8 +70,8 @@ enum TaskEndpoints {
     }
 
     /// Tasks by their identifiers, whatever list they are in.
-    private static func batch(_ rows: [Int64], _ call: Call) throws(Problem) -> Answer {
-        .representation(
+    private static func batch(_ rows: [Int64], _ call: Call) throws(Problem) -> Reply? {
+        try call.reply(
             try call.read { store in
                 try BatchReply.representation(rows, .task) { try store.tasks.append($0, to: &$1) != nil }
             }
@@ -116,10 +116,10 @@ enum TaskEndpoints {
         return query
     }
 
-    private static func read(_ call: inout Call) throws(Problem) -> Answer {
+    private static func read(_ call: inout Call) throws(Problem) -> Reply? {
         let row = try call.row(.task)
         let current = call
-        return .representation(try call.read { try representation(of: row, for: current, in: $0) })
+        return try call.reply(try call.read { try representation(of: row, for: current, in: $0) })
     }
 
     private static func representation(of row: Int64, for call: Call, in store: Store) throws -> Representation {
@@ -136,7 +136,7 @@ enum TaskEndpoints {
 
     // MARK: Writing
 
-    private static func create(_ call: inout Call) throws(Problem) -> Answer {
+    private static func create(_ call: inout Call) throws(Problem) -> Reply? {
         let body = try call.jsonObject()
         var reader = BodyReader(body)
         reader.require("title")
@@ -180,7 +180,7 @@ enum TaskEndpoints {
         }
     }
 
-    private static func edit(_ call: inout Call) throws(Problem) -> Answer {
+    private static func edit(_ call: inout Call) throws(Problem) -> Reply? {
         let row = try call.row(.task)
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
         var reader = BodyReader(patch)
@@ -205,7 +205,7 @@ enum TaskEndpoints {
         }
     }
 
-    private static func delete(_ call: inout Call) throws(Problem) -> Answer {
+    private static func delete(_ call: inout Call) throws(Problem) -> Reply? {
         let row = try call.row(.task)
         let current = call
         try call.write { store, commit in

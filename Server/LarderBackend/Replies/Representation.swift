@@ -34,7 +34,7 @@ struct Modification {
 ///
 /// Immutable; each reply is serialised once, and compressed once for each coding that is asked for.
 final class Representation: Sendable {
-    let full: Response
+    let full: Reply
     private let body: [UInt8]
     let entityTag: EntityTag
     let lastModified: WallTime?
@@ -50,9 +50,9 @@ final class Representation: Sendable {
 
     /// What is made on first use.
     private struct Variants {
-        var notModified: [ContentCoding?: Response] = [:]
+        var notModified: [ContentCoding?: Reply] = [:]
         /// nil: the coding makes the body no smaller.
-        var coded: [ContentCoding: Response?] = [:]
+        var coded: [ContentCoding: Reply?] = [:]
     }
 
     /// Smaller bodies are not compressed: they fit into the packet that carries their head.
@@ -93,7 +93,7 @@ final class Representation: Sendable {
             to: &caching
         )
         head.append(lines: caching + lines)
-        full = Response(head, body: .bytes(body))
+        full = Reply(head, body: .bytes(body))
     }
 
     private static func isNegotiated(_ body: [UInt8]) -> Bool { body.count >= codedBytesMinimum }
@@ -126,7 +126,7 @@ final class Representation: Sendable {
     }
 
     /// The 200 in a coding; uncompressed if the body is too small for one, or the coding makes it no smaller.
-    func full(_ coding: ContentCoding?) -> Response {
+    func full(_ coding: ContentCoding?) -> Reply {
         guard let coding, isNegotiated else { return full }
         return variants.withLock { variants in
             if let known = variants.coded[coding] { return known ?? full }
@@ -137,7 +137,7 @@ final class Representation: Sendable {
         }
     }
 
-    private func coded(by coding: ContentCoding) -> Response? {
+    private func coded(by coding: ContentCoding) -> Reply? {
         guard let coded = coding.encode(body), coded.count < body.count else { return nil }
         var head = ReplyHead(.ok)
         head.append("Content-Type", mediaType.description)
@@ -146,13 +146,13 @@ final class Representation: Sendable {
         let tag = entityTag.coded(by: coding)
         head.append { Self.appendCaching(cacheControl, tag, lastModified, vary, isNegotiated: true, to: &$0) }
         head.append(lines: lines)
-        return Response(head, body: .bytes(coded), bytesSavedByCoding: body.count - coded.count)
+        return Reply(head, body: .bytes(coded), bytesSavedByCoding: body.count - coded.count)
     }
 
     /// The 304 with the tag of a coding: it repeats the caching fields of the 200 and no content fields (RFC 9110 §15.4.5).
     ///
     /// Made on first use, because most representations are discarded before they are revalidated.
-    func notModified(_ coding: ContentCoding?) -> Response {
+    func notModified(_ coding: ContentCoding?) -> Reply {
         variants.withLock { variants in
             if let known = variants.notModified[coding] { return known }
             var head = ReplyHead(.notModified)
@@ -163,7 +163,7 @@ final class Representation: Sendable {
                 Self.appendCaching(cacheControl, tag, lastModified, vary, isNegotiated: isNegotiated, to: &$0)
             }
             head.append(lines: lines)
-            let made = Response(head, body: .empty)
+            let made = Reply(head, body: .empty)
             variants.notModified[coding] = made
             return made
         }

@@ -28,6 +28,13 @@ final class ResponseCache: Sendable {
         }
     }
 
+    /// A read of one state of the world.
+    struct Version {
+        let key: Key
+        /// Taken before the state is read: an entry with an older stamp is only rebuilt once more.
+        let stamp: UInt64
+    }
+
     private struct Entry {
         let key: Key
         let representation: Representation
@@ -54,15 +61,15 @@ final class ResponseCache: Sendable {
 
     var isEnabled: Bool { bytesMaximum > 0 }
 
-    /// The reply that was built from the state with this stamp.
-    func find(_ key: Key, stamp: UInt64) -> Representation? {
+    /// The reply that was built from the state with the version's stamp.
+    func find(_ version: Version) -> Representation? {
         state.withLock { state in
-            guard let slot = state.index[key] else {
+            guard let slot = state.index[version.key] else {
                 state.misses &+= 1
                 return nil
             }
             let representation = state.entries[slot].representation
-            guard state.entries[slot].stamp == stamp else {
+            guard state.entries[slot].stamp == version.stamp else {
                 state.misses &+= 1
                 return nil
             }
@@ -78,8 +85,9 @@ final class ResponseCache: Sendable {
         }
     }
 
-    /// Stores a reply that was built after the stamp was taken.
-    func store(_ representation: Representation, for key: Key, stamp: UInt64) {
+    /// Stores a reply that was built after the version's stamp was taken.
+    func store(_ representation: Representation, for version: Version) {
+        let (key, stamp) = (version.key, version.stamp)
         let cost = representation.byteCount
         guard cost <= bytesMaximum / 4 else { return }
         state.withLock { state in

@@ -1,14 +1,6 @@
+import LarderEngine
 import LarderSQLite
 import LarderTime
-
-/// A reply stored under an idempotency key.
-struct StoredReply {
-    let fingerprint: [UInt8]
-    let status: Int
-    /// `Location` and `ETag` lines as they were sent; dates and rate limits are not stored.
-    let fields: [UInt8]
-    let body: [UInt8]
-}
 
 /// Idempotency keys and their first replies, stored in the transaction of the effect
 /// (draft-ietf-httpapi-idempotency-key-header).
@@ -23,14 +15,14 @@ final class IdempotencyTable {
     init(_ database: Database) throws(SQLiteError) {
         select = try database.prepare(
             """
-            SELECT fingerprint, status, fields, body FROM idempotency
+            SELECT fingerprint, head, body FROM idempotency
             WHERE user = ? AND route = ? AND key = ? AND created > ?
             """
         )
         insert = try database.prepare(
             """
-            INSERT OR REPLACE INTO idempotency (user, route, key, fingerprint, status, fields, body, created)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT OR REPLACE INTO idempotency (user, route, key, fingerprint, head, body, created)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
             """
         )
         prune = try database.prepare(
@@ -41,23 +33,21 @@ final class IdempotencyTable {
         )
     }
 
-    func find(user: Int64, route: String, key: String, now: WallTime) throws(SQLiteError) -> StoredReply? {
+    func find(user: Int64, route: String, key: String, now: WallTime) throws(SQLiteError) -> (
+        fingerprint: [UInt8], reply: Reply
+    )? {
         defer { select.reset() }
         try select.bind(user, at: 1)
         try select.bind(route, at: 2)
         try select.bind(key, at: 3)
         try select.bind((now - Self.lifetime).milliseconds, at: 4)
         guard try select.step() else { return nil }
-        return StoredReply(
-            fingerprint: select.bytes(0),
-            status: Int(select.int64(1)),
-            fields: select.bytes(2),
-            body: select.bytes(3)
-        )
+        return (select.bytes(0), Reply(ReplyHead(stored: select.bytes(1)), body: .bytes(select.bytes(2))))
     }
 
     func store(
-        _ reply: StoredReply,
+        _ reply: Reply,
+        _ fingerprint: [UInt8],
         user: Int64,
         route: String,
         key: String,
@@ -66,11 +56,10 @@ final class IdempotencyTable {
         try insert.bind(user, at: 1)
         try insert.bind(route, at: 2)
         try insert.bind(key, at: 3)
-        try insert.bind(reply.fingerprint, at: 4)
-        try insert.bind(Int64(reply.status), at: 5)
-        try insert.bind(reply.fields, at: 6)
-        try insert.bind(reply.body, at: 7)
-        try insert.bind(now.milliseconds, at: 8)
+        try insert.bind(fingerprint, at: 4)
+        try insert.bind(reply.head.bytes, at: 5)
+        try insert.bind(reply.bytes, at: 6)
+        try insert.bind(now.milliseconds, at: 7)
         try insert.run()
         // Each write removes a few expired keys: none is kept much longer than a day, and no write removes many.
         try prune.bind((now - Self.lifetime).milliseconds, at: 1)

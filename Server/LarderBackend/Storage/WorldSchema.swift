@@ -107,7 +107,7 @@ package enum WorldSchema {
 
         CREATE TABLE idempotency (
             user INTEGER NOT NULL, route TEXT NOT NULL, key TEXT NOT NULL, fingerprint BLOB NOT NULL,
-            status INTEGER NOT NULL, fields BLOB NOT NULL, body BLOB NOT NULL, created INTEGER NOT NULL,
+            head BLOB NOT NULL, body BLOB NOT NULL, created INTEGER NOT NULL,
             PRIMARY KEY (user, route, key)
         ) WITHOUT ROWID;
         CREATE INDEX idempotency_by_age ON idempotency (created);

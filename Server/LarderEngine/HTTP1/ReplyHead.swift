@@ -12,6 +12,9 @@ package struct ReplyHead: Sendable {
 
     private init() {}
 
+    /// The head with these `bytes`, as they were stored.
+    package init(stored bytes: [UInt8]) { self.bytes = bytes }
+
     package init(_ status: Status, _ fields: Fields = Fields()) {
         bytes.reserveCapacity(256)
         bytes.append(contentsOf: Self.statusLine(status))

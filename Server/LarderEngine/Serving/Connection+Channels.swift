@@ -10,20 +10,16 @@ extension Connection {
             mode = .webSocket(channel)
             channel.start()
         } catch {
-            var response = loop.handler.rejected(error.rejection)
-            if error == .version { response.head.append("Sec-WebSocket-Version", "13") }
-            write(response, pendingReply, reply)
+            var rejection = loop.handler.rejected(error.rejection)
+            if error == .version { rejection.head.append("Sec-WebSocket-Version", "13") }
+            (rejection.date, rejection.note) = (reply.date, reply.note)
+            write(rejection, pendingReply)
         }
     }
 
-    func startStream(
-        _ pendingReply: PendingReply,
-        _ head: ReplyHead,
-        _ handler: any EventStreamHandler,
-        _ reply: Reply
-    ) {
+    func startStream(_ pendingReply: PendingReply, _ handler: any EventStreamHandler, _ reply: Reply) {
         let channel = EventStreamChannel(handler, isChunked: pendingReply.request.minorVersion == 1, self)
-        begin(pendingReply, channel.framed(head), reply)
+        begin(pendingReply, channel.framed(reply.head), reply)
         guard pendingReply.request.method != .head else {
             closesAfterOutput = true
             return
@@ -33,8 +29,8 @@ extension Connection {
     }
 
     /// Passes bytes in both directions from now on.
-    func startTunnel(_ pendingReply: PendingReply, _ head: ReplyHead, _ end: TunnelEnd, _ reply: Reply) {
-        begin(pendingReply, head, reply)
+    func startTunnel(_ pendingReply: PendingReply, _ end: TunnelEnd, _ reply: Reply) {
+        begin(pendingReply, reply.head, reply)
         guard let upstream = end.open() else {
             closesAfterOutput = true
             return
@@ -63,6 +59,7 @@ extension Connection {
                 head: head,
                 bytesSent: loop.scratch.count - start,
                 bodyBytes: 0,
+                bytesSavedByCoding: 0,
                 started: pendingReply.started,
                 ended: loop.now,
                 isComplete: true,

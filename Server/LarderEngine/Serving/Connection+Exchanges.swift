@@ -42,7 +42,7 @@ extension Connection {
         markDirty()
     }
 
-    func end(_ index: Int, _ ending: ExchangeEnding, _ reply: Response?, _ note: ExchangeNote) {
+    func end(_ index: Int, _ ending: ExchangeEnding, _ reply: Reply?, _ note: ExchangeNote) {
         guard let pendingReply, index == exchangeCount, !isClosed else { return }
         guard ending != .silence else {
             self.pendingReply?.silence = note
@@ -57,6 +57,7 @@ extension Connection {
                     head: reply?.head ?? .none,
                     bytesSent: pendingReply.bytesSent,
                     bodyBytes: reply?.body.count ?? 0,
+                    bytesSavedByCoding: reply?.bytesSavedByCoding ?? 0,
                     started: pendingReply.started,
                     ended: loop.now,
                     isComplete: reply.map { pendingReply.bytesSent >= $0.head.bytes.count + $0.body.count } ?? false,

@@ -129,6 +129,7 @@ extension Connection {
                     head: .none,
                     bytesSent: pendingReply.bytesSent,
                     bodyBytes: 0,
+                    bytesSavedByCoding: 0,
                     started: pendingReply.started,
                     ended: loop.now,
                     isComplete: false,

@@ -237,15 +237,15 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         guard let pendingReply = pendingReply.take() else {
             preconditionFailure("A reply must belong to the exchange whose reply is pending.")
         }
-        switch reply.content {
-        case .response(let response): write(response, pendingReply, reply)
+        switch reply.body {
+        case .empty, .bytes, .file: write(reply, pendingReply)
         case .webSocket(let acceptance): upgrade(pendingReply, acceptance, reply)
-        case .eventStream(let head, let handler): startStream(pendingReply, head, handler, reply)
-        case .tunnel(let head, let end): startTunnel(pendingReply, head, end, reply)
+        case .eventStream(let handler): startStream(pendingReply, handler, reply)
+        case .tunnel(let end): startTunnel(pendingReply, end, reply)
         }
     }
 
-    func write(_ response: Response, _ pendingReply: PendingReply, _ reply: Reply) {
+    func write(_ reply: Reply, _ pendingReply: PendingReply) {
         if let lease = reply.note.lease { leases.append(lease) }
         let isPersistent = staysOpen(pendingReply.request)
         let isHead = pendingReply.request.method == .head
@@ -254,13 +254,13 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         let connection: StaticString =
             isPersistent
             ? pendingReply.request.minorVersion == 0 ? "Connection: keep-alive\r\n" : "" : "Connection: close\r\n"
-        loop.scratch.append(head: response.head, date: reply.date ?? loop.date.line, connection: connection)
+        loop.scratch.append(head: reply.head, date: reply.date ?? loop.date.line, connection: connection)
         let headCount = loop.scratch.count - start
         var bodyCount = 0
-        if !isHead, !response.status.hasNoContent {
-            bodyCount = response.body.count
-            switch response.body {
-            case .empty: break
+        if !isHead, !reply.status.hasNoContent {
+            bodyCount = reply.body.count
+            switch reply.body {
+            case .empty, .webSocket, .eventStream, .tunnel: break
             case .bytes(let bytes):
                 if bytes.count <= Output.copiedBytesMaximum {
                     loop.scratch.append(contentsOf: bytes)
@@ -273,9 +273,10 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         guard loop.handler.wantsRecords else { return }
         let record = ExchangeRecord(
             request: pendingReply.request,
-            head: response.head,
+            head: reply.head,
             bytesSent: headCount + bodyCount,
             bodyBytes: bodyCount,
+            bytesSavedByCoding: isHead ? 0 : reply.bytesSavedByCoding,
             started: pendingReply.started,
             ended: loop.configuration.monotonic.uptime,
             isComplete: true,
@@ -298,11 +299,9 @@ final class Connection: DescriptorUser, @unchecked Sendable {
 
     /// Answers malformed input and closes.
     func reject(_ rejection: Rejection) {
-        let response = loop.handler.rejected(rejection)
-        loop.scratch.append(contentsOf: response.head.bytes)
-        loop.scratch.append(contentsOf: loop.date.line)
-        loop.scratch.append("Connection: close\r\n\r\n")
-        if case .bytes(let bytes) = response.body { loop.scratch.append(contentsOf: bytes) }
+        let reply = loop.handler.rejected(rejection)
+        loop.scratch.append(head: reply.head, date: loop.date.line, connection: "Connection: close\r\n")
+        loop.scratch.append(contentsOf: reply.bytes)
         closesAfterOutput = true
         isLingering = true
         if !isProcessing { afterProcessing() }

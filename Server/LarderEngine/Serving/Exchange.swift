@@ -8,7 +8,7 @@ package protocol ExchangeHandler: Sendable {
     func handle(_ request: Request, _ exchange: Exchange) -> Reply?
 
     /// The reply to a rejected request.
-    func rejected(_ rejection: Rejection) -> Response
+    func rejected(_ rejection: Rejection) -> Reply
 
     /// Whether `finished` must be called.
     var wantsRecords: Bool { get }
@@ -44,6 +44,8 @@ package struct ExchangeRecord: Sendable {
     /// Bytes of the reply's head and body.
     package let bytesSent: Int
     package let bodyBytes: Int
+    /// The bytes that a content coding has taken off the body.
+    package let bytesSavedByCoding: Int
     package let started: MonotonicTime
     package internal(set) var ended: MonotonicTime
     /// Whether the whole reply was written.
@@ -126,7 +128,7 @@ package struct Exchange: Sendable {
     /// - Parameters:
     ///   - last: the last bytes, sent in the same turn of the loop: a client that has them finds the exchange ended.
     ///   - reply: the reply for the record: the head that was sent and the body's length.
-    package func end(_ ending: ExchangeEnding, after last: [UInt8] = [], _ reply: Response?, note: ExchangeNote) {
+    package func end(_ ending: ExchangeEnding, after last: [UInt8] = [], _ reply: Reply?, note: ExchangeNote) {
         withConnection { connection, index in
             if !last.isEmpty { connection.send(index, last) }
             connection.end(index, ending, reply, note)

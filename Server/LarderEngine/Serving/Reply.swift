@@ -1,50 +1,91 @@
 package import LarderHTTP
 
-/// The reply to an exchange.
+/// The reply to an exchange: its head, and its body or what the connection becomes. The engine adds `Date` and `Connection`.
 package struct Reply: Sendable {
-    package enum Content: Sendable {
-        case response(Response)
-        /// The connection becomes a WebSocket if the request is a valid upgrade (RFC 6455).
+    package enum Body: Sendable {
+        case empty
+        case bytes([UInt8])
+        case file(FileRegion)
+        /// The connection becomes a WebSocket if the request is a valid upgrade (RFC 6455). The engine writes the head.
         case webSocket(WebSocketAcceptance)
         /// A stream of Server-Sent Events; the head has `Content-Type`, and the engine adds the framing.
-        case eventStream(ReplyHead, any EventStreamHandler)
+        case eventStream(any EventStreamHandler)
         /// The connection passes bytes to and from another server, which has accepted an upgrade. The head is a 101.
-        case tunnel(ReplyHead, TunnelEnd)
+        case tunnel(TunnelEnd)
+
+        /// The number of bytes; 0 if it is not known, because the connection becomes something else.
+        package var count: Int {
+            switch self {
+            case .bytes(let bytes): bytes.count
+            case .file(let region): region.range.count
+            case .empty, .webSocket, .eventStream, .tunnel: 0
+            }
+        }
     }
 
-    package var content: Content
+    /// The head, with `Content-Length` if the status has content.
+    package var head: ReplyHead
+    package var body: Body
     /// A complete `Date` line that replaces the server's own; empty sends none.
     package var date: [UInt8]?
+    /// The bytes that a content coding has taken off the body.
+    package var bytesSavedByCoding = 0
     /// Data of the handler that is returned with the record of the exchange.
     package var note = ExchangeNote()
 
-    package init(_ content: Content) { self.content = content }
+    package var status: Status { head.status }
 
-    package static func response(_ response: Response) -> Reply { Reply(.response(response)) }
+    /// A reply with these fields and the length of its body.
+    package init(status: Status, fields: Fields = Fields(), body: Body = .empty) {
+        self.init(ReplyHead(status, fields), body: body)
+        // A 304 could only state the length of the corresponding 200, which is not known here (RFC 9110 §8.6).
+        if !status.hasNoContent { head.append("Content-Length", "\(body.count)") }
+    }
 
-    package static func webSocket(_ acceptance: WebSocketAcceptance) -> Reply { Reply(.webSocket(acceptance)) }
+    /// A reply with a complete head.
+    package init(_ head: ReplyHead, body: Body, bytesSavedByCoding: Int = 0) {
+        self.head = head
+        self.body = body
+        self.bytesSavedByCoding = bytesSavedByCoding
+    }
+
+    package static func webSocket(_ acceptance: WebSocketAcceptance) -> Reply {
+        Reply(.none, body: .webSocket(acceptance))
+    }
 
     package static func eventStream(_ fields: Fields, _ handler: any EventStreamHandler) -> Reply {
         var head = ReplyHead(.ok)
         head.append("Content-Type", "text/event-stream")
         head.append(fields)
-        return Reply(.eventStream(head, handler))
+        return Reply(head, body: .eventStream(handler))
     }
 
-    /// The reply with further field lines; a WebSocket and a tunnel are unchanged.
+    /// The bytes of a body in memory; empty for every other body.
+    package var bytes: [UInt8] { if case .bytes(let bytes) = body { bytes } else { [] } }
+
+    /// The reply with further complete field lines.
     package func adding(_ lines: [UInt8]) -> Reply {
         guard !lines.isEmpty else { return self }
         var changed = self
-        switch content {
-        case .response(var response):
-            response.head.append(lines: lines)
-            changed.content = .response(response)
-        case .eventStream(var head, let handler):
-            head.append(lines: lines)
-            changed.content = .eventStream(head, handler)
-        case .webSocket, .tunnel: break
-        }
+        changed.head.append(lines: lines)
         return changed
+    }
+
+    /// The reply for a handler that sends it itself: with a `Date` line, and with the body in memory, which is empty if `request` allows
+    /// none; nil for a WebSocket, an event stream or a tunnel, and for a file that cannot be read.
+    package func whole(for request: Request, date line: [UInt8]) -> Reply? {
+        var whole = self
+        whole.head.append(lines: date ?? line)
+        switch body {
+        case .webSocket, .eventStream, .tunnel: return nil
+        case _ where request.method == .head || status.hasNoContent:
+            (whole.body, whole.bytesSavedByCoding) = (.empty, 0)
+        case .empty, .bytes: break
+        case .file(let region):
+            guard let bytes = region.read(at: 0, count: region.range.count) else { return nil }
+            whole.body = .bytes(bytes)
+        }
+        return whole
     }
 }
 
@@ -56,28 +97,10 @@ package struct ExchangeNote: Sendable {
     package var subject: Int64 = 0
     /// The effect of the exchange, as a number of the handler.
     package var effect: Int64 = 0
-    /// The bytes that a content coding has taken off the body.
-    package var bytesSavedByCoding = 0
     /// Further data.
     package var detail: (any AnyObject & Sendable)?
     /// Released when the reply is written, or its connection is closed: for what is limited while replies wait for their readers.
     package var lease: (any AnyObject & Sendable)?
 
     package init() {}
-}
-
-extension Reply {
-    /// The reply for a handler that sends it itself: with a `Date` line, and with the body in memory, which is empty if `request` allows
-    /// none; nil for a WebSocket, an event stream or a tunnel, and for a file that cannot be read.
-    package func whole(for request: Request, date line: [UInt8]) -> (head: ReplyHead, body: [UInt8])? {
-        guard case .response(let response) = content else { return nil }
-        var head = response.head
-        head.append(lines: date ?? line)
-        if request.method == .head || response.status.hasNoContent { return (head, []) }
-        switch response.body {
-        case .empty: return (head, [])
-        case .bytes(let bytes): return (head, bytes)
-        case .file(let region): return region.read(at: 0, count: region.range.count).map { (head, $0) }
-        }
-    }
 }

@@ -23,6 +23,6 @@ enum DashboardEndpoints {
         ] {
             if let name = FieldName(name) { fields.set(name, value) }
         }
-        return .response(Response(status: .ok, fields: fields, body: .bytes(document.bytes)))
+        return Reply(status: .ok, fields: fields, body: .bytes(document.bytes))
     }
 }

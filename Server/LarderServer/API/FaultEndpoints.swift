@@ -344,7 +344,7 @@ extension ControlPlane {
         case .removeAll: world.control.faults.removeAll()
         case .act(let act):
             let reply = perform(act, in: world)
-            return reply.status < 400 ? nil : JSONValue(displaying: reply.body)
+            return reply.status.code < 400 ? nil : JSONValue(displaying: reply.bytes)
         case .inject(let fault): try inject(fault, in: world)
         }
         return nil

@@ -26,7 +26,7 @@ enum JournalEndpoints {
             )
             var fields: Fields = [.contentType: "application/json", .cacheControl: "no-store"]
             fields.set("Content-Disposition", "attachment; filename=\"\(call.world.id).har\"")
-            return .response(Response(status: .ok, fields: fields, body: .bytes(document.encoded)))
+            return Reply(status: .ok, fields: fields, body: .bytes(document.encoded))
         case (.get, let text?):
             guard let number = Int(text), let entry = journal.entry(number) else {
                 throw ProblemType.notFound("The journal has no entry '\(text.prefix(32))'.")

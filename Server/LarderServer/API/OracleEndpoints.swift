@@ -92,9 +92,9 @@ extension ControlPlane {
             if let types { path += "&types=" + types }
             if let token { path += "&since=" + token }
             let result = perform(ScriptedAction("GET", path, as: person), in: world, device: "oracle")
-            guard result.status == 200, case .object(let page)? = try? JSONParser.parse(result.body) else {
+            guard result.status == .ok, case .object(let page)? = try? JSONParser.parse(result.bytes) else {
                 throw ProblemType.invalidParameter(
-                    "The data of \(person ?? "nobody") cannot be read: \(String(decoding: result.body.prefix(300), as: UTF8.self))"
+                    "The data of \(person ?? "nobody") cannot be read: \(String(decoding: result.bytes.prefix(300), as: UTF8.self))"
                 )
             }
             for change in page["items"]?.array ?? [] {

@@ -20,8 +20,13 @@ enum ScriptedActorEndpoints {
             _ = world.clock.schedule(after: after) { for act in acts { plane.perform(act, in: world) } }
             return ControlEndpoints.json(.members(["scheduled": .integer(Int64(acts.count))]), status: .accepted)
         }
-        let results = acts.map { plane.perform($0, in: world) }
-        return ControlEndpoints.json(.members(["results": .array(results.map(\.json))]))
+        let results = acts.map { act in
+            let reply = plane.perform(act, in: world)
+            return JSONValue.members([
+                "status": .integer(Int64(reply.status.code)), "body": JSONValue(displaying: reply.bytes),
+            ])
+        }
+        return ControlEndpoints.json(.members(["results": .array(results)]))
     }
 
     private static func readActs(_ reader: inout BodyReader) -> [ScriptedAction] {

@@ -72,21 +72,6 @@ extension JSONValue {
     }
 }
 
-/// The reply to an action.
-public struct ScriptedReply: Sendable, Hashable {
-    /// The reply's status.
-    public let status: Int
-    /// The reply's body.
-    public let body: [UInt8]
-
-    var json: JSONValue {
-        .members([
-            "status": .integer(Int64(status)),
-            "body": JSONValue(displaying: body),
-        ])
-    }
-}
-
 /// Actions that run at a given stage of a matching exchange, so that a conflict happens in every run.
 public struct ScriptedActor: Sendable, Hashable {
     /// At which stage of the exchange the actions run.

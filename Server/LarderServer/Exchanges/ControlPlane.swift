@@ -179,7 +179,7 @@ final class ControlPlane: ExchangeHandler {
         return nil
     }
 
-    func rejected(_ rejection: Rejection) -> Response { backend.rejected(rejection) }
+    func rejected(_ rejection: Rejection) -> Reply { backend.rejected(rejection) }
 
     /// Heads are needed if some world has a fault that applies before the body is read.
     var wantsHeads: Bool { worlds.hasHeadFaults }
@@ -315,18 +315,16 @@ final class ControlPlane: ExchangeHandler {
         for (name, value) in canned.headers.sorted(by: { $0.key < $1.key }) {
             if let name = FieldName(name) { fields.set(name, value) }
         }
-        return .response(Response(status: status, fields: fields, body: body.isEmpty ? .empty : .bytes(body)))
+        return Reply(status: status, fields: fields, body: body.isEmpty ? .empty : .bytes(body))
     }
 
     // MARK: Actions of faults and actors
 
     /// Executes an action immediately.
-    @discardableResult func perform(_ act: ScriptedAction, in world: World, device: String = "actor") -> ScriptedReply {
+    @discardableResult func perform(_ act: ScriptedAction, in world: World, device: String = "actor") -> Reply {
         let request: Request
-        do { request = try act.request(device: device) } catch {
-            return ScriptedReply(status: error.status.code, body: error.encoded())
-        }
         do throws(Problem) {
+            request = try act.request(device: device)
             try requireDomain("An action of another person")
             if world.collections.isEmpty, let person = act.person, try !world.hasPerson(person) {
                 throw ProblemType.unauthenticated(
@@ -334,15 +332,12 @@ final class ControlPlane: ExchangeHandler {
                     fields: Authenticator.challenge("invalid_token")
                 )
             }
-        } catch { return ScriptedReply(status: error.status.code, body: error.encoded()) }
-        guard let loop = server.withLock({ $0?.loops.first }) else { return ScriptedReply(status: 503, body: []) }
+        } catch { return error.reply }
+        guard let loop = server.withLock({ $0?.loops.first }) else { return Reply(status: .serviceUnavailable) }
         var conditions = Conditions()
         conditions.isDetached = true
         let reply = backend.handle(request, Exchange(detachedOn: loop) { _ in }, world, conditions)
-        guard let (head, body) = reply?.whole(for: request, date: []) else {
-            return ScriptedReply(status: 202, body: [])
-        }
-        return ScriptedReply(status: head.status.code, body: body)
+        return reply?.whole(for: request, date: []) ?? Reply(status: .accepted)
     }
 
     /// Closes the port for a while; existing connections stay open.

@@ -257,7 +257,6 @@ final class ExchangeRun: @unchecked Sendable {
             pass(.reply) { [self] in
                 let terminal = decisions.first { $0.fault.action.isTerminal && $0.fault.stage == .afterCommit }
                 if let terminal { return end(terminal) }
-                note.bytesSavedByCoding = reply.note.bytesSavedByCoding
                 // A proxy has translated the fields, and passes content on unchanged.
                 send(reply, hasOwnLinks: isAddressedByPath && plane.hasDomain)
             }
@@ -291,14 +290,14 @@ final class ExchangeRun: @unchecked Sendable {
     /// - Parameter hasOwnLinks: whether links of the API in the reply must address the world by path.
     private func send(_ reply: Reply, hasOwnLinks: Bool = false) {
         let date = plane.dateLine(for: facts.device, in: world)
-        guard let (head, body) = reply.whole(for: request, date: date) else {
+        guard let whole = reply.whole(for: request, date: date) else {
             var reply = reply
             // The date of another server stays (RFC 9110 §6.6.1).
             reply.date = reply.date ?? date
             reply.note = finalNote(ending: nil)
             return exchange.complete(reply)
         }
-        var mutator = ReplyMutator(head, body)
+        var mutator = ReplyMutator(whole)
         if hasOwnLinks { localize(&mutator) }
         if let drift = world.control.current.drift, request.path.starts(with: "/v1/".utf8) { apply(drift, &mutator) }
         var plan = Pacer.Plan()
@@ -319,7 +318,7 @@ final class ExchangeRun: @unchecked Sendable {
         note.lease = reply.note.lease
         let cut = mutator.cut
         let bytes = cut.map { Array(mutator.bytes.prefix($0.at)) } ?? mutator.bytes
-        let sent = Response(mutator.head, body: .bytes(mutator.body))
+        let sent = Reply(mutator.head, body: .bytes(mutator.body), bytesSavedByCoding: mutator.bytesSavedByCoding)
         if recordingIndex != nil { self.sent = bytes }
         let pacer = Pacer(
             bytes,
@@ -366,7 +365,7 @@ final class ExchangeRun: @unchecked Sendable {
         guard let body else {
             preconditionFailure("The backend has compressed the reply with the zlib that is now missing.")
         }
-        if coding != nil { note.bytesSavedByCoding = max(0, changed.count - body.count) }
+        if coding != nil { mutator.bytesSavedByCoding = max(0, changed.count - body.count) }
         mutator.replaceBody(body)
     }
 
@@ -381,7 +380,7 @@ final class ExchangeRun: @unchecked Sendable {
 
     private func finish(
         _ ending: ExchangeEnding,
-        _ reply: Response?,
+        _ reply: Reply?,
         after last: [UInt8] = [],
         ending word: String?
     ) {

@@ -11,9 +11,12 @@ struct ReplyMutator {
     /// The offset at which the reply is cut off, counted from its first byte, and how the connection ends.
     private(set) var cut: (at: Int, how: FaultAction.ExchangeCut)?
 
-    init(_ head: ReplyHead, _ body: [UInt8]) {
-        self.head = head
-        self.body = body
+    var bytesSavedByCoding: Int
+
+    init(_ reply: Reply) {
+        head = reply.head
+        body = reply.bytes
+        bytesSavedByCoding = reply.bytesSavedByCoding
     }
 
     /// Head, empty line and body.

@@ -68,7 +68,7 @@ final class Journal: Sendable {
                 head: record.head,
                 bodyBytes: record.bodyBytes,
                 bytesSent: record.bytesSent,
-                bytesSavedByCoding: record.note.bytesSavedByCoding,
+                bytesSavedByCoding: record.bytesSavedByCoding,
                 requestBodyBytes: bodyCount,
                 started: record.started,
                 ended: record.ended,

@@ -94,7 +94,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
             let stream = ProxyEventStream(task)
             phase = .streaming
             self.stream = stream
-            var reply = Reply(.eventStream(Self.streamHead(head), stream))
+            var reply = Reply(Self.streamHead(head), body: .eventStream(stream))
             if head.lines.range(of: "date") != nil { reply.date = [] }
             complete(reply)
         } else {
@@ -203,7 +203,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
             )
         }
         if !statesOtherLength, !status.hasNoContent { result.append("Content-Length", "\(body.count)") }
-        var reply = Reply.response(Response(result, body: .bytes(body)))
+        var reply = Reply(result, body: .bytes(body))
         // A recipient with a clock does not replace the origin's date (RFC 9110 §6.6.1).
         if fields.range(of: "date") != nil { reply.date = [] }
         return reply
@@ -232,7 +232,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
         var upgraded = Self.streamHead(head)
         upgraded.append("Connection", "Upgrade")
         upgraded.append("Upgrade", "websocket")
-        var reply = Reply(.tunnel(upgraded, TunnelEnd(task)))
+        var reply = Reply(upgraded, body: .tunnel(TunnelEnd(task)))
         if head.lines.range(of: "date") != nil { reply.date = [] }
         complete(reply)
     }

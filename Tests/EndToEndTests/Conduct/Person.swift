@@ -256,7 +256,7 @@ final class Person: Sendable {
 
 extension MockWorld {
     /// Performs a request, in the next minute if the rate limit of its user is reached.
-    private func performWithinLimit(_ action: ScriptedAction) -> ScriptedReply {
+    private func performWithinLimit(_ action: ScriptedAction) -> (status: Int, body: [UInt8]) {
         let reply = perform(action)
         guard reply.status == 429 else { return reply }
         clock.advance(by: .seconds(61))

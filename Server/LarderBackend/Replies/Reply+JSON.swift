@@ -1,0 +1,47 @@
+import LarderCoding
+package import LarderEngine
+package import LarderHTTP
+
+extension Reply {
+    /// A JSON reply that no cache may keep.
+    static func json(
+        _ status: Status,
+        _ body: [UInt8],
+        fields: Fields = Fields()
+    ) -> Reply {
+        var fields = fields
+        fields.set(.cacheControl, "no-store")
+        fields.set(.contentType, "application/json")
+        return Reply(status: status, fields: fields, body: .bytes(body))
+    }
+
+    /// 204 No Content.
+    static let noContent = Reply(status: .noContent, fields: [.cacheControl: "no-store"])
+
+    /// A new resource, at this path.
+    static func created(at path: String, _ json: [UInt8]) -> Reply {
+        result(.created, json, [.location: path])
+    }
+
+    /// A resource that already existed.
+    static func existing(_ json: [UInt8]) -> Reply { result(.ok, json, Fields()) }
+
+    /// The reply to a write, with the resource in its present state.
+    private static func result(_ status: Status, _ json: [UInt8], _ fields: Fields) -> Reply {
+        var fields = fields
+        fields.set(.etag, EntityTag.strong(contentOf: json.span).description)
+        fields.set(.vary, "Authorization, Origin")
+        return .json(status, json, fields: fields)
+    }
+}
+
+extension Problem {
+    /// The problem as a reply, with `no-store`: the next attempt may succeed.
+    package var reply: Reply {
+        var fields = fields
+        fields.set(.contentType, "application/problem+json")
+        fields.set(.cacheControl, "no-store")
+        fields.set(.vary, "Authorization, Origin")
+        return Reply(status: status, fields: fields, body: .bytes(encoded()))
+    }
+}
