@@ -21,60 +21,53 @@ package struct Backend: Sendable {
 
     // MARK: Requests
 
-    /// Answers a request, or returns nil and completes the exchange later.
-    package func handle(
-        _ request: Request,
-        _ exchange: Exchange,
-        _ world: World,
-        _ conditions: Conditions = Conditions()
-    ) -> Reply? {
+    /// Answers a request, or returns nil and completes the exchange later. The request has no prefix of a world.
+    package func handle(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) -> Reply? {
         // Fields of this exchange alone are added last, to whichever reply is found.
         var addedLines = CrossOrigin.lines(for: request)
-        // A preflight is not limited: a page whose preflight fails is not shown the 429.
-        if let limiter = world.limiter, !request.isPreflight {
-            let verdict = limiter.take(caller(request, world), now: world.clock.now)
-            RateLimitFields.append(verdict, limiter, to: &addedLines)
-            guard verdict.isAllowed else {
-                var rejection = RateLimitFields.rejection(verdict).reply.adding(addedLines)
-                rejection.note.owner = world
-                return rejection
-            }
-        }
         let candidates = customRoutes.candidates(request.path)
-        let trace = CallTrace()
-        var result: Reply
+        let result: Reply
         do {
-            guard let reply = try answer(request, exchange, world, conditions, trace, candidates) else { return nil }
+            try limit(request, owner, &addedLines)
+            guard let reply = try answer(request, exchange, owner, candidates) else { return nil }
             result = reply.adding(addedLines)
         } catch { result = error.reply.adding(addedLines) }
-        result.note.owner = world
-        result.note.subject = trace.viewer
-        result.note.effect = trace.commit
-        guard let sequel = trace.sequel else { return result }
-        sequel.follow(exchange, world, customRoutes).complete(result)
+        guard !candidates.isEmpty, let sequel = owner.sequel.take() else { return result }
+        sequel.follow(exchange, owner.world, customRoutes).complete(result)
         return nil
+    }
+
+    /// Counts the request of its caller.
+    ///
+    /// - Throws: `rate-limited`.
+    private func limit(_ request: Request, _ owner: WorldExchange, _ addedLines: inout [UInt8]) throws(Problem) {
+        // A preflight is not limited: a page whose preflight fails is not shown the 429.
+        guard let limiter = owner.world.limiter, !request.isPreflight else { return }
+        // A caller with invalid credentials is counted by address; the regular path reports the credentials.
+        let user = try? owner.session(request)?.user
+        let caller = user.map { "user \($0)" } ?? request.peer.host
+        let verdict = limiter.take(caller, now: owner.world.clock.now)
+        RateLimitFields.append(verdict, limiter, to: &addedLines)
+        guard verdict.isAllowed else { throw RateLimitFields.rejection(verdict) }
     }
 
     private func answer(
         _ request: Request,
         _ exchange: Exchange,
-        _ world: World,
-        _ conditions: Conditions,
-        _ trace: CallTrace,
+        _ owner: WorldExchange,
         _ candidates: [CustomRoutes.Candidate]
     ) throws(Problem) -> Reply? {
+        let world = owner.world
         if !candidates.isEmpty {
             guard let query = QueryString(parsing: Array(request.query ?? [])) else { throw Self.invalidQuery }
             // Credentials are those of the user's own API.
             let call = Call(
                 request: request,
                 exchange: exchange,
-                world: world,
+                owner: owner,
                 parameters: [],
                 session: nil,
-                query: query,
-                conditions: conditions,
-                trace: trace
+                query: query
             )
             if let answer = try call.answer(candidates) { return answer }
         }
@@ -87,7 +80,7 @@ package struct Backend: Sendable {
         }
         switch match {
         case .route(let route, let parameters):
-            return try answer(request, exchange, world, conditions, trace, route, parameters)
+            return try answer(request, exchange, owner, route, parameters)
         case .otherMethods(let methods):
             if candidates.contains(where: { $0.route.accepts(request.method) }) {
                 throw ProblemType.notFound(
@@ -118,15 +111,13 @@ package struct Backend: Sendable {
     private func answer(
         _ request: Request,
         _ exchange: Exchange,
-        _ world: World,
-        _ conditions: Conditions,
-        _ trace: CallTrace,
+        _ owner: WorldExchange,
         _ route: Route,
         _ parameters: [String]
     ) throws(Problem) -> Reply? {
         var session: SessionRow?
-        if case .ignored = route.authentication {} else { session = try self.session(request, world) }
-        trace.viewer = session?.user ?? 0
+        if case .ignored = route.authentication {} else { session = try owner.session(request) }
+        let world = owner.world
         if case .required = route.authentication, session == nil {
             throw ProblemType.unauthenticated(
                 "\(route.template) is personal.",
@@ -134,21 +125,19 @@ package struct Backend: Sendable {
             )
         }
         let isCached =
-            (request.method == .get || request.method == .head) && conditions.allowsCache && world.cache.isEnabled
+            (request.method == .get || request.method == .head) && owner.deviations.past == nil && world.cache.isEnabled
             && Negotiation.acceptsJSON(request)
-        let version = isCached ? version(of: request, in: world, viewer: trace.viewer) : nil
+        let version = isCached ? version(of: request, in: world, viewer: session?.user ?? 0) : nil
         if let version, let known = world.cache.find(version) { return known.reply(to: request, now: world.clock.now) }
         guard let query = QueryString(parsing: Array(request.query ?? [])) else { throw Self.invalidQuery }
         var call = Call(
             request: request,
             exchange: exchange,
-            world: world,
+            owner: owner,
             parameters: parameters,
             session: session,
             query: query,
-            conditions: conditions,
-            version: version,
-            trace: trace
+            version: version
         )
         return try route.answer(&call)
     }
@@ -172,24 +161,6 @@ package struct Backend: Sendable {
     private func version(of request: Request, in world: World, viewer: Int64) -> ResponseCache.Version {
         let key = request.withTarget { ResponseCache.Key(viewer: viewer, target: $0) }
         return ResponseCache.Version(key: key, stamp: world.stamp)
-    }
-
-    /// The session of the bearer token. Browsers cannot set fields on WebSocket and EventSource requests, so the token may be
-    /// in the query there (RFC 6750 §2.3).
-    package func session(_ request: Request, _ world: World) throws(Problem) -> SessionRow? {
-        if let range = request.fields.range(of: "authorization") {
-            return try Authenticator.session(bearing: request.head.span.extracting(range), in: world)
-        }
-        guard request.path.starts(with: "/v1/live".utf8), let query = QueryString(parsing: Array(request.query ?? [])),
-            let token = query.first("access_token")
-        else { return nil }
-        return try Authenticator.session(token: Array(token.utf8), in: world)
-    }
-
-    private func caller(_ request: Request, _ world: World) -> String {
-        // A caller with invalid credentials is counted by address; the regular path reports the credentials.
-        if let session = try? session(request, world) { return "user \(session.user)" }
-        return request.peer.host
     }
 
     // MARK: Rejections and records

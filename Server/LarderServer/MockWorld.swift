@@ -159,10 +159,10 @@ public struct MockWorld: Sendable {
     /// The matching entries, oldest first.
     public func journal(_ filter: JournalFilter = JournalFilter()) async -> [JournalRecord] {
         await plane.barrier()
-        let matcher = JournalMatcher(filter) { [plane, world] in plane.handle(of: $0, in: world) }
+        let matcher = JournalMatcher(filter) { [world] in Authenticator.handle(of: $0, in: world) }
         let verdicts = world.control.verdicts
         return world.control.journal.entries.filter { matcher.matches($0) }.map {
-            JournalRecord($0, handle: plane.handle(of: $0.user, in: world), verdicts[$0.number] ?? [])
+            JournalRecord($0, handle: Authenticator.handle(of: $0.user, in: world), verdicts[$0.number] ?? [])
         }
     }
 
@@ -170,7 +170,7 @@ public struct MockWorld: Sendable {
     var allEntries: ([JournalEntry], @Sendable (Int64) -> String?) {
         get async {
             await plane.barrier()
-            return (world.control.journal.entries, { [plane, world] in plane.handle(of: $0, in: world) })
+            return (world.control.journal.entries, { [world] in Authenticator.handle(of: $0, in: world) })
         }
     }
 

@@ -26,7 +26,7 @@ struct RecordTimeTests {
         func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
             let head = ReplyHead(.ok, [.contentLength: "0"])
             exchange.send(head.bytes + [0x0D, 0x0A])
-            exchange.end(.persist, Reply(head, body: .empty), note: ExchangeNote())
+            exchange.end(.persist, Reply(head, body: .empty))
             return nil
         }
 

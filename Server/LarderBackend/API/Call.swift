@@ -3,29 +3,21 @@ import LarderEngine
 import LarderHTTP
 import LarderTime
 
-/// Results of a request that the reply path needs: its commit, and what follows the reply. Confined to the loop of the request.
-final class CallTrace {
-    var viewer: Int64 = 0
-    /// The number of the commit that the request made; 0 for none.
-    var commit: Int64 = 0
-    /// What a custom route does with the reply and after it.
-    var sequel: ReplySequel?
-}
-
 /// One request to one world, as an operation sees it.
 struct Call {
     let request: Request
     let exchange: Exchange
-    let world: World
+    /// Whose request it is, and what it changes.
+    let owner: WorldExchange
     /// The values of the path template's parameters, in order.
     let parameters: [String]
     /// The caller's session; nil for an anonymous caller.
     let session: SessionRow?
     let query: QueryString
-    var conditions = Conditions()
     /// What a cached reply is valid for; nil if the reply is not cached.
     var version: ResponseCache.Version?
-    let trace: CallTrace
+
+    var world: World { owner.world }
 
     /// The reply with the current representation of the resource, whole or as the request's conditions require. Stores it in the cache of
     /// replies if the request is a read of the present state.
@@ -39,14 +31,14 @@ struct Call {
 
     /// Reads a consistent state: the present one, or an earlier one if the conditions ask for it.
     func read<Result: Sendable>(_ body: (Store) throws -> Result) throws(Problem) -> Result {
-        guard let past = conditions.past else { return try world.read(body) }
+        guard let past = owner.deviations.past else { return try world.read(body) }
         return try world.readPast(upTo: past, body)
     }
 
     /// Changes the state in a transaction; the reply is sent after the commit.
     func write<Result: Sendable>(_ body: (Store, inout Commit) throws -> Result) throws(Problem) -> Result {
         let (result, number) = try world.commit(body)
-        trace.commit = number
+        owner.commit = max(owner.commit, number)
         return result
     }
 

@@ -23,8 +23,8 @@ package enum Idempotency {
         let key = try parse(field)
         let (user, route) = (call.viewer, route(call))
         let inFlight = KeysInFlight.Key(user: user, route: route, key: key)
-        guard call.conditions.holdsKey || call.world.keysInFlight.begin(inFlight) else { throw inProgress() }
-        defer { if !call.conditions.holdsKey { call.world.keysInFlight.end(inFlight) } }
+        guard call.owner.deviations.holdsKey || call.world.keysInFlight.begin(inFlight) else { throw inProgress() }
+        defer { if !call.owner.deviations.holdsKey { call.world.keysInFlight.end(inFlight) } }
         let fingerprint = SHA256.hash(call.request.body)
         return try call.write { store, commit in
             if var first = try first(key, fingerprint, for: call, in: store, now: commit.now) {

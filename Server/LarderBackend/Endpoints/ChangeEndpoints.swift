@@ -21,7 +21,7 @@ enum ChangeEndpoints {
         let now = call.world.clock.now
         let hooks = call.world.hooks
         let fault =
-            call.conditions.isDetached
+            call.owner.deviations.isDetached
             ? .none : hooks.fault(ofPageAfter: since.token, text: call.query.first("since"))
         let style = hooks.dialect.resync
         guard fault != .gone else {
@@ -180,7 +180,7 @@ final class LongPoll: LiveSink {
         if let reader = work.reader { world.removeReader(reader) }
         if let timer = work.timer { world.clock.cancel(timer) }
         guard !exchange.isAbandoned else { return }
-        var reply: Reply
+        let reply: Reply
         do {
             let page = try world.read { store in
                 let reader = ChangeReader(
@@ -199,8 +199,6 @@ final class LongPoll: LiveSink {
         } catch {
             reply = error.reply
         }
-        reply.note.owner = world
-        reply.note.subject = viewer
         exchange.complete(reply)
     }
 }

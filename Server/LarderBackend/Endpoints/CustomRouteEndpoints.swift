@@ -35,7 +35,7 @@ extension Call {
             do { rendered = try render(nil) } catch { throw World.problem(error) }
         }
         guard let rendered else { return nil }
-        trace.sequel = rendered.sequel
+        owner.sequel = rendered.sequel
         guard rendered.status == .ok, request.method == .get || request.method == .head else {
             let body: Reply.Body = rendered.body.isEmpty ? .empty : .bytes(rendered.body)
             return Reply(status: rendered.status, fields: rendered.fields, body: body)
@@ -65,7 +65,7 @@ extension Call {
                 rendered.fields.set(.vary, "Authorization, Origin")
                 return Reply(status: rendered.status, fields: rendered.fields, body: .bytes(rendered.body))
             }
-            trace.sequel = sequel
+            owner.sequel = sequel
             return answer
         } catch {
             guard !fits else { throw error }

@@ -50,7 +50,7 @@ enum LiveEndpoints {
 
     /// The filter of the channel's frames: a fault's, or one that only records; nil for none.
     private static func filter(_ call: Call) -> (any LiveFilter)? {
-        call.conditions.live
+        call.owner.deviations.live
             ?? call.world.hooks.frameRecorder(for: call.world, opening: call.request, viewer: call.viewer)
     }
 

@@ -1,9 +1,22 @@
 import LarderCoding
+import LarderEngine
 package import LarderHTTP
 import LarderTime
 
 /// Finds the session of a bearer token (RFC 6750).
 package enum Authenticator {
+    /// The session of the bearer token; nil without one. Browsers cannot set fields on WebSocket and EventSource requests, so the token
+    /// may be in the query there (RFC 6750 §2.3).
+    static func session(of request: Request, in world: World) throws(Problem) -> SessionRow? {
+        if let range = request.fields.range(of: "authorization") {
+            return try session(bearing: request.head.span.extracting(range), in: world)
+        }
+        guard request.path.starts(with: "/v1/live".utf8), let query = QueryString(parsing: Array(request.query ?? [])),
+            let token = query.first("access_token")
+        else { return nil }
+        return try session(token: Array(token.utf8), in: world)
+    }
+
     /// The session for an `Authorization` value.
     ///
     /// - Throws: `invalid-token` or `token-expired`, with the challenge that RFC 6750 §3 requires.
@@ -36,8 +49,9 @@ package enum Authenticator {
         return session
     }
 
-    /// A person's handle. The store must not be locked.
+    /// A person's handle; nil for an anonymous caller. The store must not be locked.
     package static func handle(of user: Int64, in world: World) -> String? {
+        guard user > 0 else { return nil }
         // If it cannot be read now, nil is returned and the next call reads it again.
         let found = try? world.read { try $0.profiles.find(user)?.members["handle"]?.string }
         return found ?? nil

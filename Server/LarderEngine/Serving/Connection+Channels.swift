@@ -12,7 +12,7 @@ extension Connection {
         } catch {
             var rejection = loop.handler.rejected(error.rejection)
             if error == .version { rejection.head.append("Sec-WebSocket-Version", "13") }
-            (rejection.date, rejection.note) = (reply.date, reply.note)
+            rejection.date = reply.date
             write(rejection, pendingReply)
         }
     }
@@ -63,7 +63,7 @@ extension Connection {
                 started: pendingReply.started,
                 ended: loop.now,
                 isComplete: true,
-                note: reply.note
+                context: pendingReply.context
             )
         )
     }

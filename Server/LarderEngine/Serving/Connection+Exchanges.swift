@@ -12,9 +12,11 @@ extension Connection {
         request.exchangeIndex = exchangeCount
         request.peer = peer
         request.isSecure = output.tls != nil
+        let context = loop.handler.context(of: request)
+        announcedContext = context
         // Pending while the handler decides: it may end the exchange before it returns.
-        pendingReply = PendingReply(request: request, started: loop.now, isHeld: true)
-        let exchange = Exchange(loop: loop, connection: self, index: exchangeCount)
+        pendingReply = PendingReply(request: request, started: loop.now, context: context, isHeld: true)
+        let exchange = Exchange(loop: loop, connection: self, index: exchangeCount, context: context)
         if loop.handler.began(request, exchange) == .proceed { pendingReply = nil }
     }
 
@@ -25,11 +27,10 @@ extension Connection {
         process()
     }
 
-    func watchAbandonment(_ index: Int, _ note: ExchangeNote, _ body: @escaping @Sendable () -> Void) {
+    func watchAbandonment(_ index: Int, _ body: @escaping @Sendable () -> Void) {
         guard !isClosed else { return body() }
         guard pendingReply != nil, index == exchangeCount else { return }
         pendingReply?.abandoned = body
-        pendingReply?.abandonmentNote = note
         if hasPeerEnded { close() }
     }
 
@@ -42,10 +43,10 @@ extension Connection {
         markDirty()
     }
 
-    func end(_ index: Int, _ ending: ExchangeEnding, _ reply: Reply?, _ note: ExchangeNote) {
+    func end(_ index: Int, _ ending: ExchangeEnding, _ reply: Reply?) {
         guard let pendingReply, index == exchangeCount, !isClosed else { return }
         guard ending != .silence else {
-            self.pendingReply?.silence = note
+            self.pendingReply?.isSilent = true
             if hasPeerEnded { close() }
             return
         }
@@ -61,11 +62,11 @@ extension Connection {
                     started: pendingReply.started,
                     ended: loop.now,
                     isComplete: reply.map { pendingReply.bytesSent >= $0.head.bytes.count + $0.body.count } ?? false,
-                    note: note
+                    context: pendingReply.context
                 )
             )
         }
-        if let lease = note.lease { leases.append(lease) }
+        if let lease = reply?.lease { leases.append(lease) }
         switch ending {
         case .persist:
             // After an unread body the next request cannot be found.

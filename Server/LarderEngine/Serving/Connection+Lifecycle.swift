@@ -101,7 +101,7 @@ extension Connection {
     /// The peer will send no more. Requests that were read are still answered.
     func peerEnded() {
         hasPeerEnded = true
-        guard pendingReply?.silence == nil else { return close() }
+        guard pendingReply?.isSilent != true else { return close() }
         // A peer that has gone looks like one that only sends no more. Work that can be cancelled is.
         guard pendingReply?.abandoned == nil else { return close() }
         if case .tunnel(let upstream) = mode {
@@ -133,13 +133,14 @@ extension Connection {
                     started: pendingReply.started,
                     ended: loop.now,
                     isComplete: false,
-                    note: pendingReply.silence ?? pendingReply.abandonmentNote
+                    context: pendingReply.context
                 )
             )
         }
-        pendingReply.take()?.abandoned?()
         leases = []
+        // Before the waits of the exchange end, so that the record says what it was waiting for.
         reportRecords(areComplete: false)
+        pendingReply.take()?.abandoned?()
         switch mode {
         case .webSocket(let channel): channel.connectionClosed()
         case .eventStream(let channel): channel.connectionClosed()

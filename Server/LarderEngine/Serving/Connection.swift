@@ -25,16 +25,15 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     struct PendingReply {
         let request: Request
         let started: MonotonicTime
+        let context: ExchangeContext?
         /// Whether the request's body is not read yet.
         var isHeld = false
         /// Whether the handler has sent bytes itself.
         var bytesSent = 0
         /// Whether nothing more will ever be sent.
-        var silence: ExchangeNote?
+        var isSilent = false
         /// Called if the peer goes away first.
         var abandoned: (@Sendable () -> Void)?
-        /// The note of the record in that case.
-        var abandonmentNote = ExchangeNote()
     }
 
     let descriptor: Int32
@@ -55,6 +54,8 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     var exchangeCount = 0
     /// Whether the current request already has its number, because its head was passed to the handler.
     var isAnnounced = false
+    /// The context of the current request, if it is announced.
+    var announcedContext: ExchangeContext?
     var resetsAfterOutput = false
     var isStopping = false
     var records: [ExchangeRecord] = []
@@ -208,6 +209,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
 
     private func answer(_ request: Request) {
         var request = request
+        let context = isAnnounced ? announcedContext.take() : loop.handler.context(of: request)
         if !isAnnounced { exchangeCount += 1 }
         request.wasAnnounced = isAnnounced
         isAnnounced = false
@@ -218,8 +220,8 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         request.isSecure = output.tls != nil
         // The loop's own time is updated once per turn: sufficient for deadlines, too coarse for records.
         let started = loop.handler.wantsRecords ? loop.configuration.monotonic.uptime : loop.now
-        pendingReply = PendingReply(request: request, started: started)
-        let exchange = Exchange(loop: loop, connection: self, index: exchangeCount)
+        pendingReply = PendingReply(request: request, started: started, context: context)
+        let exchange = Exchange(loop: loop, connection: self, index: exchangeCount, context: context)
         guard let reply = loop.handler.handle(request, exchange) else { return }
         write(reply)
     }
@@ -246,7 +248,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     }
 
     func write(_ reply: Reply, _ pendingReply: PendingReply) {
-        if let lease = reply.note.lease { leases.append(lease) }
+        if let lease = reply.lease { leases.append(lease) }
         let isPersistent = staysOpen(pendingReply.request)
         let isHead = pendingReply.request.method == .head
         let start = loop.scratch.count
@@ -280,7 +282,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
             started: pendingReply.started,
             ended: loop.configuration.monotonic.uptime,
             isComplete: true,
-            note: reply.note
+            context: pendingReply.context
         )
         // A reply that is sent in one write with its head is recorded first: a peer that has it finds its record.
         if output.isEmpty { loop.handler.finished(record) } else { records.append(record) }

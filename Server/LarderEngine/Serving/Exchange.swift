@@ -3,6 +3,10 @@ package import LarderTime
 
 /// Answers requests. Called on the loops' threads: blocking delays every connection of the loop.
 package protocol ExchangeHandler: Sendable {
+    /// What the handler knows about an exchange that begins; nil for nothing. It stays with the exchange until its record. Called when
+    /// the head of the request has arrived, or with the complete request.
+    func context(of request: Request) -> ExchangeContext?
+
     /// Answers a complete request, or returns nil and keeps `exchange`, which must then be completed exactly once, from any
     /// thread.
     func handle(_ request: Request, _ exchange: Exchange) -> Reply?
@@ -22,6 +26,13 @@ package protocol ExchangeHandler: Sendable {
     /// The head of a request has arrived, and its body is not read yet. A handler that returns `.hold` keeps `exchange` and
     /// either lets the body be read with `Exchange.proceed()` or ends the exchange.
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict
+}
+
+/// A value of the handler that belongs to one exchange. The engine does not use it.
+package typealias ExchangeContext = any AnyObject & Sendable
+
+extension ExchangeHandler {
+    package func context(of request: Request) -> ExchangeContext? { nil }
 }
 
 /// How to continue after the head of a request.
@@ -50,7 +61,7 @@ package struct ExchangeRecord: Sendable {
     package internal(set) var ended: MonotonicTime
     /// Whether the whole reply was written.
     package internal(set) var isComplete: Bool
-    package let note: ExchangeNote
+    package let context: ExchangeContext?
 
     package var status: Status { head.status }
 }
@@ -75,18 +86,18 @@ package struct Exchange: Sendable {
     let index: Int
     /// Receives the reply instead of the connection, to change or delay it.
     package var interceptor: (@Sendable (Reply) -> Void)?
-    /// The note of the record if the peer goes away before the exchange is answered.
-    package var abandonmentNote = ExchangeNote()
+    package let context: ExchangeContext?
 
-    init(loop: EventLoop, connection: Connection?, index: Int) {
+    init(loop: EventLoop, connection: Connection?, index: Int, context: ExchangeContext?) {
         self.loop = loop
         self.connection = connection
         self.index = index
+        self.context = context
     }
 
     /// An exchange without a connection: its reply goes to `interceptor`.
     package init(detachedOn loop: EventLoop, _ interceptor: @escaping @Sendable (Reply) -> Void) {
-        self.init(loop: loop, connection: nil, index: 0)
+        self.init(loop: loop, connection: nil, index: 0, context: nil)
         self.interceptor = interceptor
     }
 
@@ -103,7 +114,7 @@ package struct Exchange: Sendable {
     package func whenAbandoned(_ body: @escaping @Sendable () -> Void) {
         guard let connection else { return }
         precondition(loop.isCurrent, "Connections must be used on their loop's thread.")
-        connection.watchAbandonment(index, abandonmentNote, body)
+        connection.watchAbandonment(index, body)
     }
 
     /// Whether the connection is closed. Only known on the loop's thread; false on others.
@@ -128,10 +139,10 @@ package struct Exchange: Sendable {
     /// - Parameters:
     ///   - last: the last bytes, sent in the same turn of the loop: a client that has them finds the exchange ended.
     ///   - reply: the reply for the record: the head that was sent and the body's length.
-    package func end(_ ending: ExchangeEnding, after last: [UInt8] = [], _ reply: Reply?, note: ExchangeNote) {
+    package func end(_ ending: ExchangeEnding, after last: [UInt8] = [], _ reply: Reply?) {
         withConnection { connection, index in
             if !last.isEmpty { connection.send(index, last) }
-            connection.end(index, ending, reply, note)
+            connection.end(index, ending, reply)
         }
     }
 

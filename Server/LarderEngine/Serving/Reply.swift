@@ -30,8 +30,8 @@ package struct Reply: Sendable {
     package var date: [UInt8]?
     /// The bytes that a content coding has taken off the body.
     package var bytesSavedByCoding = 0
-    /// Data of the handler that is returned with the record of the exchange.
-    package var note = ExchangeNote()
+    /// Released when the reply is written, or its connection is closed: for what is limited while replies wait for their readers.
+    package var lease: (any AnyObject & Sendable)?
 
     package var status: Status { head.status }
 
@@ -87,20 +87,4 @@ package struct Reply: Sendable {
         }
         return whole
     }
-}
-
-/// Data that a handler attaches to an exchange and gets back when it is over. The engine does not use it.
-package struct ExchangeNote: Sendable {
-    /// The owner of the exchange, for a handler that serves several.
-    package var owner: (any AnyObject & Sendable)?
-    /// The caller, as a number of the handler.
-    package var subject: Int64 = 0
-    /// The effect of the exchange, as a number of the handler.
-    package var effect: Int64 = 0
-    /// Further data.
-    package var detail: (any AnyObject & Sendable)?
-    /// Released when the reply is written, or its connection is closed: for what is limited while replies wait for their readers.
-    package var lease: (any AnyObject & Sendable)?
-
-    package init() {}
 }

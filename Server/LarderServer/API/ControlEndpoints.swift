@@ -53,7 +53,7 @@ struct ControlCall: Sendable {
         )
     }
 
-    func handle(of user: Int64) -> String? { plane.handle(of: user, in: world) }
+    func handle(of user: Int64) -> String? { Authenticator.handle(of: user, in: world) }
 }
 
 /// The control plane over HTTP, under `/_larder`: the same functions and terms as in the Swift API.

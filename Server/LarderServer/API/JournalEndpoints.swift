@@ -16,7 +16,7 @@ enum JournalEndpoints {
             return ControlEndpoints.done
         case (.get, "live"?):
             let fields: Fields = [.cacheControl: "no-store"]
-            return .eventStream(fields, JournalStream(call.plane, call.world))
+            return .eventStream(fields, JournalStream(call.world))
         case (.get, "har"?):
             let document = HAR.document(
                 journal.entries,
@@ -118,29 +118,25 @@ enum JournalEndpoints {
 
 extension ControlPlane {
     func verifier(_ world: World) -> Verifier {
-        Verifier(entries: world.control.journal.entries) { [self] in handle(of: $0, in: world) }
+        Verifier(entries: world.control.journal.entries) { Authenticator.handle(of: $0, in: world) }
     }
 }
 
 /// The journal in real time, as Server-Sent Events whose `id` is the entry's number.
 final class JournalStream: EventStreamHandler {
-    private let plane: ControlPlane
     private let world: World
     private let registration = Mutex<(observer: UInt64, ending: UInt64)?>(nil)
 
-    init(_ plane: ControlPlane, _ world: World) {
-        self.plane = plane
-        self.world = world
-    }
+    init(_ world: World) { self.world = world }
 
     func opened(_ handle: EventStreamHandle) {
         handle.send(Array(": the journal of \(world.id)\n\n".utf8))
-        let (plane, world) = (plane, world)
+        let world = world
         let id = world.control.journal.observe { entry in
             // Encoded on the loop: the thread that writes an entry may hold the store's lock.
             handle.loop.execute {
                 let verdicts = world.control.verdicts[entry.number] ?? []
-                let json = entry.json(handle: plane.handle(of: entry.user, in: world), verdicts).encoded
+                let json = entry.json(handle: Authenticator.handle(of: entry.user, in: world), verdicts).encoded
                 handle.send(LiveEvent.serverSentEvent(named: "entry", id: String(entry.number), data: json))
             }
         }

@@ -7,24 +7,20 @@ extension ControlPlane {
     var hasDomain: Bool { if case .domain = origin { true } else { false } }
 
     /// Answers a request, or returns nil and completes the exchange later. On the loop of the exchange.
-    func answer(_ request: Request, _ exchange: Exchange, _ world: World, _ conditions: Conditions) -> Reply? {
+    func answer(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) -> Reply? {
         switch origin {
-        case .domain: return backend.handle(request, exchange, world, conditions)
+        case .domain: return backend.handle(request, exchange, owner)
         case .proxy(let proxy):
             // After a delay the client may have gone.
             guard !exchange.isAbandoned else { return nil }
             do throws(Problem) {
-                try proxy.handle(request, exchange, world)
+                try proxy.handle(request, exchange, owner.world)
                 return nil
             } catch {
-                var reply = error.reply
-                reply.note.owner = world
-                return reply
+                return error.reply
             }
         case .recording(let replies):
-            var reply = replies.reply(to: request)
-            reply.note.owner = world
-            return reply
+            return replies.reply(to: request)
         }
     }
 

@@ -109,27 +109,41 @@ final class ControlPlane: ExchangeHandler {
 
     // MARK: Requests
 
+    func context(of request: Request) -> ExchangeContext? {
+        guard let path = WorldPath(request, readsPrefix: readsWorldPaths) else { return WorldExchange(main) }
+        // Exchanges with the control plane belong to no world, except for the echo.
+        if path.isControl, !isEcho(request.droppingPathPrefix(path.prefixLength)) { return nil }
+        return worlds.find(path.isControl ? World.mainID : path.worldID).map {
+            WorldExchange($0, prefixLength: path.prefixLength)
+        }
+    }
+
+    private func isEcho(_ request: Request) -> Bool { request.path.elementsEqual("\(EchoEndpoints.path)".utf8) }
+
     func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
-        guard let path = path(of: request) else {
-            return handle(request, exchange, main, isAddressedByPath: false)
-        }
-        return handle(path, request, exchange)
+        guard let owner = exchange.context as? WorldExchange else { return handleOutsideOfWorlds(request, exchange) }
+        if owner.prefixLength == 0, owner.world.isUntouched(request.path) { return answer(request, exchange, owner) }
+        let request = request.droppingPathPrefix(owner.prefixLength)
+        if isEcho(request) { return backend.handle(request, exchange, owner) }
+        let facts = ExchangeFacts(request, of: owner)
+        let decisions = owner.world.control.faults.decide(
+            facts,
+            request.wasAnnounced ? .rest : .whole,
+            now: owner.world.clock.uptime
+        )
+        ExchangeRun(self, owner, exchange, facts, decisions).start()
+        return nil
     }
 
-    private func path(of request: Request) -> WorldPath? {
-        WorldPath(request, readsPrefix: readsWorldPaths)
-    }
-
-    private func handle(_ path: WorldPath, _ request: Request, _ exchange: Exchange) -> Reply? {
-        let inner = request.droppingPathPrefix(path.prefixLength)
-        if path.isControl {
-            if inner.pathText == EchoEndpoints.path.description { return backend.handle(inner, exchange, main) }
-            return answerControl(inner, exchange, worldID: path.worldID)
+    /// Answers a request to the control plane, or to a world that does not exist.
+    private func handleOutsideOfWorlds(_ request: Request, _ exchange: Exchange) -> Reply? {
+        guard let path = WorldPath(request, readsPrefix: readsWorldPaths) else {
+            preconditionFailure("A request without a path of a world belongs to main.")
         }
-        guard let world = worlds.find(path.worldID) else {
+        guard path.isControl else {
             return worlds.unknown(path.worldID).reply.adding(CrossOrigin.lines(for: request))
         }
-        return handle(inner, exchange, world, isAddressedByPath: path.prefixLength > 0)
+        return answerControl(request.droppingPathPrefix(path.prefixLength), exchange, worldID: path.worldID)
     }
 
     /// Answers a request to the control plane, with CORS fields if the page's origin may read the reply.
@@ -156,46 +170,19 @@ final class ControlPlane: ExchangeHandler {
         return CrossOrigin.preflight(granting: [method], to: request).adding(CrossOrigin.lines(for: request))
     }
 
-    private func handle(_ request: Request, _ exchange: Exchange, _ world: World, isAddressedByPath: Bool) -> Reply? {
-        if !isAddressedByPath, world.isUntouched(request.path) {
-            return answer(request, exchange, world, Conditions())
-        }
-        let facts = facts(request, in: world)
-        let decisions = world.control.faults.decide(
-            facts,
-            request.wasAnnounced ? .rest : .whole,
-            now: world.clock.uptime
-        )
-        let run = ExchangeRun(
-            self,
-            world,
-            request,
-            exchange,
-            facts,
-            isAddressedByPath: isAddressedByPath,
-            decisions
-        )
-        run.start()
-        return nil
-    }
-
     func rejected(_ rejection: Rejection) -> Reply { backend.rejected(rejection) }
 
     /// Heads are needed if some world has a fault that applies before the body is read.
     var wantsHeads: Bool { worlds.hasHeadFaults }
 
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict {
-        let path = path(of: request)
-        if path?.isControl ?? false { return .proceed }
-        guard let world = path.map({ worlds.find($0.worldID) }) ?? main, world.control.faults.hasHeadFaults else {
+        guard let owner = exchange.context as? WorldExchange, owner.world.control.faults.hasHeadFaults else {
             return .proceed
         }
-        let inner = request.droppingPathPrefix(path?.prefixLength ?? 0)
-        let facts = facts(inner, in: world)
-        let decisions = world.control.faults.decide(facts, .head, now: world.clock.uptime)
+        let facts = ExchangeFacts(request.droppingPathPrefix(owner.prefixLength), of: owner)
+        let decisions = owner.world.control.faults.decide(facts, .head, now: owner.world.clock.uptime)
         guard !decisions.isEmpty else { return .proceed }
-        let run = ExchangeRun(self, world, inner, exchange, facts, isAddressedByPath: false, decisions)
-        run.startAtHead()
+        ExchangeRun(self, owner, exchange, facts, decisions).startAtHead()
         return .hold
     }
 
@@ -205,53 +192,23 @@ final class ControlPlane: ExchangeHandler {
 
     func finished(_ record: ExchangeRecord) {
         log?.write(record, at: main.clock.now)
-        // Exchanges with the control plane belong to no world.
-        guard journals, let world = world(of: record) else { return }
-        let journal = world.control.journal
-        guard journal.isEnabled else { return }
+        guard journals, let owner = record.context as? WorldExchange else { return }
+        let world = owner.world
+        guard world.control.journal.isEnabled else { return }
         let isSystem = world.clock.followsSystem
-        // Most exchanges have none: a cast of nil costs as much as one of an object.
-        let trace = record.note.detail.flatMap { $0 as? ExchangeTrace }
+        // A stage of the exchange may go on after its record.
+        let trace = (owner.trace as? ExchangeTrace)?.copy
         let uptime = isSystem ? record.ended : trace?.ended ?? world.clock.uptime
-        let connection = world.control.connections.index(of: record.request.connection, now: uptime)
-        // A request that went directly to the backend has no world prefix in its path.
-        let isStraight = record.note.owner != nil && record.note.detail == nil
-        journal.append(
+        world.control.journal.append(
             record,
-            user: record.note.owner == nil ? viewer(of: record.request, in: world) : record.note.subject,
+            of: owner,
+            trace,
             at: world.clock.now,
             // What goes directly to the backend is answered at once.
             arrived: isSystem ? record.started : trace?.arrived ?? uptime,
             uptime: uptime,
-            connection: connection,
-            prefix: isStraight ? 0 : path(of: record.request)?.prefixLength ?? 0
+            connection: world.control.connections.index(of: record.request.connection, now: uptime)
         )
-    }
-
-    /// The world of an exchange. An exchange that was abandoned before its reply has no note; its request identifies the world.
-    private func world(of record: ExchangeRecord) -> World? {
-        if let owner = record.note.owner { return owner === main ? main : owner as? World }
-        guard record.status == .noReply else { return nil }
-        guard let path = path(of: record.request) else { return main }
-        return path.isControl ? nil : worlds.find(path.worldID)
-    }
-
-    // MARK: Facts
-
-    func facts(_ request: Request, in world: World) -> ExchangeFacts {
-        let viewer = viewer(of: request, in: world)
-        let connection = world.control.connections.index(of: request.connection, now: world.clock.uptime)
-        return ExchangeFacts(request, connection: connection, viewer: viewer, handle: handle(of: viewer, in: world))
-    }
-
-    /// The caller's row; 0 for an anonymous caller.
-    func viewer(of request: Request, in world: World) -> Int64 {
-        (try? backend.session(request, world)?.user) ?? 0
-    }
-
-    func handle(of user: Int64, in world: World) -> String? {
-        guard user > 0 else { return nil }
-        return Authenticator.handle(of: user, in: world)
     }
 
     // MARK: Replies
@@ -334,9 +291,9 @@ final class ControlPlane: ExchangeHandler {
             }
         } catch { return error.reply }
         guard let loop = server.withLock({ $0?.loops.first }) else { return Reply(status: .serviceUnavailable) }
-        var conditions = Conditions()
-        conditions.isDetached = true
-        let reply = backend.handle(request, Exchange(detachedOn: loop) { _ in }, world, conditions)
+        let owner = WorldExchange(world)
+        owner.deviations.isDetached = true
+        let reply = backend.handle(request, Exchange(detachedOn: loop) { _ in }, owner)
         return reply?.whole(for: request, date: []) ?? Reply(status: .accepted)
     }
 

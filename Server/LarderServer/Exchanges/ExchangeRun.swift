@@ -17,18 +17,11 @@ import Synchronization
 /// next one, and it starts it through a lock (a loop's mailbox, the clock's, the gates').
 final class ExchangeRun: @unchecked Sendable {
     private let plane: ControlPlane
-    private let world: World
-    private var request: Request
+    private let owner: WorldExchange
     private let exchange: Exchange
     private let facts: ExchangeFacts
-    /// Whether the path names the world.
-    private let isAddressedByPath: Bool
     private let decisions: [FaultDecision]
-    /// When the request arrived, on the world's clock.
-    private let arrived: MonotonicTime
-    private var injected = Duration.zero
-    private var gates: [String] = []
-    private var note = ExchangeNote()
+    private let trace: ExchangeTrace
     private var repeats = 0
     /// The idempotency key that the exchange holds.
     private var key: KeysInFlight.Key?
@@ -38,25 +31,23 @@ final class ExchangeRun: @unchecked Sendable {
 
     init(
         _ plane: ControlPlane,
-        _ world: World,
-        _ request: Request,
+        _ owner: WorldExchange,
         _ exchange: Exchange,
         _ facts: ExchangeFacts,
-        isAddressedByPath: Bool,
         _ decisions: [FaultDecision]
     ) {
         self.plane = plane
-        self.world = world
-        self.request = request
+        self.owner = owner
         self.exchange = exchange
         self.facts = facts
-        self.isAddressedByPath = isAddressedByPath
         self.decisions = decisions
-        arrived = world.clock.uptime
-        recordingIndex = world.control.recording.arrived(request)
-        note.owner = world
-        note.subject = facts.viewer
+        trace = ExchangeTrace(.init(decisions: decisions, arrived: owner.world.clock.uptime))
+        recordingIndex = owner.world.control.recording.arrived(facts.request)
+        owner.trace = trace
     }
+
+    private var world: World { owner.world }
+    private var request: Request { facts.request }
 
     // MARK: Stages before the request is processed
 
@@ -99,9 +90,9 @@ final class ExchangeRun: @unchecked Sendable {
         guard plane.hasDomain, request.method == .post, let text = request.fields[.idempotencyKey],
             let parsed = try? Idempotency.parse(text)
         else { return act() }
-        let key = KeysInFlight.Key(user: note.subject, route: "\(request.method) \(request.pathText)", key: parsed)
+        let key = KeysInFlight.Key(user: facts.viewer, route: "\(request.method) \(request.pathText)", key: parsed)
         let waits = world.control.current.dialect.idempotency == .blocking
-        let (loop, leaving) = (exchange.loop, leaving())
+        let loop = exchange.loop
         let again: @Sendable () -> Void = { [self] in loop.execute { [self] in begin() } }
         let isFree = world.keysInFlight.begin(key, orWait: waits ? again : nil)
         if isFree {
@@ -111,7 +102,7 @@ final class ExchangeRun: @unchecked Sendable {
             send(Idempotency.inProgress().reply.adding(CrossOrigin.lines(for: request)))
         } else {
             // Only the connection ends: the key decides when the write is done.
-            leaving.end(while: { true }, by: {})
+            exchange.end(while: { true }, by: {})
         }
     }
 
@@ -154,25 +145,10 @@ final class ExchangeRun: @unchecked Sendable {
 
     private func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) {
         guard delay > .zero, !exchange.isAbandoned else { return body() }
-        let (clock, leaving) = (world.clock, leaving())
-        injected += delay
+        let clock = world.clock
+        trace.change { $0.injected += delay }
         let wait = clock.wait(for: delay, body)
-        leaving.end(while: { clock.isWaiting(wait) }, by: { clock.endWait(wait) })
-    }
-
-    /// The exchange with the note for the journal if the client leaves now.
-    private func leaving() -> Exchange {
-        var leaving = exchange
-        leaving.abandonmentNote = note
-        leaving.abandonmentNote.detail = ExchangeTrace(
-            decisions: decisions,
-            arrived: arrived,
-            ended: nil,
-            injected: injected,
-            ending: nil,
-            gates: gates
-        )
-        return leaving
+        exchange.end(while: { clock.isWaiting(wait) }, by: { clock.endWait(wait) })
     }
 
     /// Continues when no gate holds the exchange.
@@ -180,10 +156,10 @@ final class ExchangeRun: @unchecked Sendable {
         let set = world.control.gates
         guard !set.isEmpty, !exchange.isAbandoned else { return body() }
         let started = world.clock.uptime
-        var leaving = leaving()
+        let count = trace.gates.count
         let held = set.hold(facts, stage) { [self] gate, verdict in
-            gates.append(gate)
-            injected += world.clock.uptime - started
+            trace.add(gate: gate, after: count)
+            trace.change { $0.injected += world.clock.uptime - started }
             switch verdict {
             case .proceed: body()
             case .answer(let canned): send(plane.reply(canned, to: request, from: facts.device, in: world))
@@ -192,21 +168,21 @@ final class ExchangeRun: @unchecked Sendable {
         }
         guard let held else { return body() }
         // Another thread may already have released it and be running its next stage.
-        leaving.abandonmentNote.detail = (leaving.abandonmentNote.detail as? ExchangeTrace)?.held(by: held.gate)
-        leaving.end(while: { set.isHolding(held.number) }, by: { set.release(held.number) })
+        trace.add(gate: held.gate, after: count)
+        exchange.end(while: { set.isHolding(held.number) }, by: { set.release(held.number) })
     }
 
     // MARK: Processing
 
     private func dispatch() {
-        var conditions = Conditions()
+        var deviations = WorldExchange.Deviations()
         var request = request
         for decision in decisions {
             switch decision.fault.action {
             case .lag(let lag):
                 var generator = decision.generator
                 if lag.isConsistent || generator.unit() < 0.5 {
-                    conditions.past = lag.age.map { .age($0) } ?? .commits(lag.commits ?? 1)
+                    deviations.past = lag.age.map { .age($0) } ?? .commits(lag.commits ?? 1)
                 }
             case .validators(.missing), .validators(.changing), .validators(.wrong):
                 request = request.removing(["if-none-match", "if-modified-since"])
@@ -214,36 +190,36 @@ final class ExchangeRun: @unchecked Sendable {
                 // These are about text, which compressed bytes would hide.
                 request = request.removing(["accept-encoding"])
             case .live(let fault):
-                conditions.live = FrameFilter(fault, decision, world: world, opening: request, subject: note.subject)
+                deviations.live = FrameFilter(fault, decision, world: world, opening: request, subject: facts.viewer)
             case .duplicate: repeats = max(repeats, 1)
             default: break
             }
         }
         // A reply whose text is changed on its way is not compressed.
         if world.control.current.drift != nil { request = request.removing(["accept-encoding"]) }
-        conditions.holdsKey = key != nil
-        dispatch(request, conditions)
+        deviations.holdsKey = key != nil
+        owner.deviations = deviations
+        dispatch(request)
     }
 
-    private func dispatch(_ request: Request, _ conditions: Conditions) {
-        var inner = leaving()
+    private func dispatch(_ request: Request) {
+        var inner = exchange
         inner.interceptor = { [self] reply in
             if repeats > 0 {
                 // Like a proxy that retries: the same request is processed again, and the second reply is sent.
                 repeats -= 1
-                note.effect = max(note.effect, reply.note.effect)
-                exchange.loop.execute { [self] in dispatch(request, conditions) }
+                exchange.loop.execute { [self] in dispatch(request) }
             } else {
                 replied(reply)
             }
         }
         if exchange.loop.isCurrent {
-            if let reply = plane.answer(request, inner, world, conditions) { inner.complete(reply) }
+            if let reply = plane.answer(request, inner, owner) { inner.complete(reply) }
         } else {
             // After the release of a gate or a change of the clock this is another thread; requests are processed on their
             // loop.
             exchange.loop.execute { [self, inner] in
-                if let reply = plane.answer(request, inner, world, conditions) { inner.complete(reply) }
+                if let reply = plane.answer(request, inner, owner) { inner.complete(reply) }
             }
         }
     }
@@ -251,14 +227,13 @@ final class ExchangeRun: @unchecked Sendable {
     // MARK: Stages after the commit
 
     private func replied(_ reply: Reply) {
-        note.effect = max(note.effect, reply.note.effect)
         for act in world.control.actors.due(facts, .after) { plane.perform(act, in: world) }
         after(decisions.reduce(Duration.zero) { $0 + latency($1, at: .afterCommit) }) { [self] in
             pass(.reply) { [self] in
                 let terminal = decisions.first { $0.fault.action.isTerminal && $0.fault.stage == .afterCommit }
                 if let terminal { return end(terminal) }
                 // A proxy has translated the fields, and passes content on unchanged.
-                send(reply, hasOwnLinks: isAddressedByPath && plane.hasDomain)
+                send(reply, hasOwnLinks: owner.prefixLength > 0 && plane.hasDomain)
             }
         }
     }
@@ -294,7 +269,7 @@ final class ExchangeRun: @unchecked Sendable {
             var reply = reply
             // The date of another server stays (RFC 9110 §6.6.1).
             reply.date = reply.date ?? date
-            reply.note = finalNote(ending: nil)
+            end(as: nil)
             return exchange.complete(reply)
         }
         var mutator = ReplyMutator(whole)
@@ -315,20 +290,19 @@ final class ExchangeRun: @unchecked Sendable {
             }
         }
         if !plane.keepsAlive(request) { mutator.head.append("Connection", "close") }
-        note.lease = reply.note.lease
         let cut = mutator.cut
         let bytes = cut.map { Array(mutator.bytes.prefix($0.at)) } ?? mutator.bytes
-        let sent = Reply(mutator.head, body: .bytes(mutator.body), bytesSavedByCoding: mutator.bytesSavedByCoding)
         if recordingIndex != nil { self.sent = bytes }
+        let sent = mutator.reply
         let pacer = Pacer(
             bytes,
             headCount: min(bytes.count, mutator.headCount),
             plan,
             device: facts.device,
             world: world,
-            exchange: leaving()
+            exchange: exchange
         ) { [self] spent, last in
-            injected += spent
+            trace.change { $0.injected += spent }
             switch cut?.how {
             case .reset?: finish(.reset, sent, after: last, ending: "reset")
             case .close?: finish(.close, sent, after: last, ending: "truncated")
@@ -384,13 +358,13 @@ final class ExchangeRun: @unchecked Sendable {
         after last: [UInt8] = [],
         ending word: String?
     ) {
-        let note = finalNote(ending: word)
-        exchange.end(ending, after: last, reply, note: note)
+        end(as: word)
+        exchange.end(ending, after: last, reply)
         if ending == .silence {
             // The client waits until it gives up, or until the world ends.
             let (control, exchange) = (world.control, exchange)
             exchange.loop.execute {
-                let ending = control.whenEnded { exchange.end(.close, reply, note: note) }
+                let ending = control.whenEnded { exchange.end(.close, reply) }
                 exchange.whenAbandoned { control.forget(ending) }
             }
         }
@@ -401,15 +375,8 @@ final class ExchangeRun: @unchecked Sendable {
         key = nil
     }
 
-    private func finalNote(ending: String?) -> ExchangeNote {
-        note.detail = ExchangeTrace(
-            decisions: decisions,
-            arrived: arrived,
-            ended: world.clock.uptime,
-            injected: injected,
-            ending: ending,
-            gates: gates
-        )
-        return note
+    private func end(as word: String?) {
+        let now = world.clock.uptime
+        trace.change { ($0.ended, $0.ending) = (now, word) }
     }
 }

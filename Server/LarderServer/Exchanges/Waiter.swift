@@ -140,7 +140,7 @@ final class Waiter: Sendable {
         case .entries(let filter, let count):
             var (position, seen) = state.withLock { ($0.position, $0.seen) }
             let (entries, wasCleared) = world.control.journal.entries(after: &position)
-            let matcher = JournalMatcher(filter) { [self] in plane.handle(of: $0, in: world) }
+            let matcher = JournalMatcher(filter) { [self] in Authenticator.handle(of: $0, in: world) }
             seen = (wasCleared ? 0 : seen) + entries.count { matcher.matches($0) }
             state.withLock { [position] in $0.position = position }
             return (seen >= count, seen)

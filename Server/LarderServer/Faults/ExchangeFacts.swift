@@ -19,6 +19,18 @@ final class ExchangeFacts {
 
     static let deviceField: StaticString = "larder-device"
 
+    /// - Parameter request: without the prefix of the world.
+    convenience init(_ request: Request, of owner: WorldExchange) {
+        let world = owner.world
+        let viewer = (try? owner.session(request)?.user) ?? 0
+        self.init(
+            request,
+            connection: world.control.connections.index(of: request.connection, now: world.clock.uptime),
+            viewer: viewer,
+            handle: Authenticator.handle(of: viewer, in: world)
+        )
+    }
+
     init(_ request: Request, connection: Int, viewer: Int64, handle: String?) {
         self.request = request
         self.connection = connection

@@ -12,11 +12,20 @@ struct ReplyMutator {
     private(set) var cut: (at: Int, how: FaultAction.ExchangeCut)?
 
     var bytesSavedByCoding: Int
+    private let lease: (any AnyObject & Sendable)?
 
     init(_ reply: Reply) {
         head = reply.head
         body = reply.bytes
         bytesSavedByCoding = reply.bytesSavedByCoding
+        lease = reply.lease
+    }
+
+    /// The changed reply, without its cut.
+    var reply: Reply {
+        var reply = Reply(head, body: .bytes(body), bytesSavedByCoding: bytesSavedByCoding)
+        reply.lease = lease
+        return reply
     }
 
     /// Head, empty line and body.

@@ -45,17 +45,16 @@ final class Journal: Sendable {
     /// - Parameters:
     ///   - arrived: the start of the exchange on the world's clock.
     ///   - uptime: its end on that clock.
-    ///   - prefix: the length in bytes of the world's prefix in the path.
     func append(
         _ record: ExchangeRecord,
-        user: Int64,
+        of owner: WorldExchange,
+        _ trace: ExchangeTrace?,
         at: WallTime,
         arrived: MonotonicTime,
         uptime: MonotonicTime,
-        connection: Int,
-        prefix: Int
+        connection: Int
     ) {
-        var request = record.request.droppingPathPrefix(prefix)
+        var request = record.request.droppingPathPrefix(owner.prefixLength)
         let bodyCount = request.body.count
         if bodyCount > Self.keptBodyBytesMaximum { request.body = [] }
         append([
@@ -76,9 +75,9 @@ final class Journal: Sendable {
                 endedInWorld: uptime,
                 isComplete: record.isComplete,
                 peer: request.peer.host,
-                user: user,
-                commit: record.note.effect,
-                trace: record.note.detail.flatMap { $0 as? ExchangeTrace }
+                user: owner.viewer,
+                commit: owner.commit,
+                trace: trace
             )
         ])
     }

@@ -3,48 +3,39 @@ import LarderCoding
 import LarderEngine
 import LarderHTTP
 import LarderTime
+import Synchronization
 
-/// The faults and gates of an exchange. Immutable once the exchange is over.
+/// The faults and gates of an exchange. Safe from any thread: stages of the exchange change it, and its entry in the journal has a copy.
+@dynamicMemberLookup
 final class ExchangeTrace: Sendable {
-    let decisions: [FaultDecision]
-    /// When the request arrived, on the world's clock.
-    let arrived: MonotonicTime
-    /// When its last byte was handed on, on the world's clock. The entry is written later. Nil if the client left first.
-    let ended: MonotonicTime?
-    /// The injected part of the exchange's duration.
-    let injected: Duration
-    /// How it ended; nil if it ended normally.
-    let ending: String?
-    /// The gates that held it.
-    let gates: [String]
-
-    init(
-        decisions: [FaultDecision],
-        arrived: MonotonicTime,
-        ended: MonotonicTime?,
-        injected: Duration,
-        ending: String?,
-        gates: [String]
-    ) {
-        self.decisions = decisions
-        self.arrived = arrived
-        self.ended = ended
-        self.injected = injected
-        self.ending = ending
-        self.gates = gates
+    struct Values: Sendable {
+        let decisions: [FaultDecision]
+        /// When the request arrived, on the world's clock.
+        let arrived: MonotonicTime
+        /// When its last byte was handed on, on the world's clock. The entry is written later. Nil if the client left first.
+        var ended: MonotonicTime?
+        /// The injected part of the exchange's duration.
+        var injected = Duration.zero
+        /// How it ended; nil if it ended normally.
+        var ending: String?
+        /// The gates that held it.
+        var gates: [String] = []
     }
 
-    /// The trace of the exchange while another gate holds it.
-    func held(by gate: String) -> ExchangeTrace {
-        ExchangeTrace(
-            decisions: decisions,
-            arrived: arrived,
-            ended: ended,
-            injected: injected,
-            ending: ending,
-            gates: gates + [gate]
-        )
-    }
+    private let values: Mutex<Values>
+
+    init(_ values: Values) { self.values = Mutex(values) }
+
+    var copy: ExchangeTrace { ExchangeTrace(values.withLock { $0 }) }
+
+    subscript<Value>(dynamicMember path: KeyPath<Values, Value>) -> Value { values.withLock { $0 }[keyPath: path] }
+
+    func change(_ body: (inout Values) -> Void) { values.withLock { body(&$0) } }
+
+    /// Adds the gate of a stage, unless the stage has added it.
+    ///
+    /// - Parameter count: the number of gates before the stage.
+    func add(gate: String, after count: Int) { change { if $0.gates.count == count { $0.gates.append(gate) } } }
 }
 
 /// An exchange, or a frame of a live channel.

@@ -63,7 +63,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
         task?.cancel()
         switch Swift.exchange(&phase, with: .done) {
         case .waiting, .collecting:
-            complete(ProblemType.unknownWorld("The world '\(world.id)' was removed.").reply)
+            exchange.complete(ProblemType.unknownWorld("The world '\(world.id)' was removed.").reply)
         case .streaming: stream?.failed()
         case .done: break
         }
@@ -96,7 +96,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
             self.stream = stream
             var reply = Reply(Self.streamHead(head), body: .eventStream(stream))
             if head.lines.range(of: "date") != nil { reply.date = [] }
-            complete(reply)
+            exchange.complete(reply)
         } else {
             phase = .collecting(head)
         }
@@ -133,7 +133,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
         task?.cancel()
         phase = .done
         body = []
-        complete(problem.reply)
+        exchange.complete(problem.reply)
     }
 
     private func ended() {
@@ -146,8 +146,8 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
                 for: request
             )
             var reply = Self.reply(head, Swift.exchange(&body, with: []), to: request, location)
-            reply.note.lease = lease
-            complete(reply)
+            reply.lease = lease
+            exchange.complete(reply)
         case .streaming: stream?.ended()
         case .waiting, .done: break
         }
@@ -156,7 +156,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
     private func failed(_ failure: UpstreamFailure) {
         switch Swift.exchange(&phase, with: .done) {
         // A reply that ended early is not passed on as if it were complete: its head is not sent yet.
-        case .waiting, .collecting: complete(problem(failure).reply)
+        case .waiting, .collecting: exchange.complete(problem(failure).reply)
         case .streaming: stream?.failed()
         case .done: break
         }
@@ -175,12 +175,6 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
         case .tooMany(let count):
             ProblemType.unavailable("\(count) requests already wait for a connection to \(authority).")
         }
-    }
-
-    private func complete(_ reply: Reply) {
-        var reply = reply
-        reply.note.owner = world
-        exchange.complete(reply)
     }
 
     // MARK: Replies
@@ -234,6 +228,6 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
         upgraded.append("Upgrade", "websocket")
         var reply = Reply(upgraded, body: .tunnel(TunnelEnd(task)))
         if head.lines.range(of: "date") != nil { reply.date = [] }
-        complete(reply)
+        exchange.complete(reply)
     }
 }

@@ -1,0 +1,53 @@
+package import LarderEngine
+package import LarderHTTP
+
+/// An exchange with a world: what the control plane, the backend and the journal share about it, found once.
+///
+/// `@unchecked Sendable`: properties change on the loop of the exchange only, or, for an exchange without a connection, on the one thread
+/// that has it. A fault sets `deviations` on the thread of its stage, before the job of the loop that processes the request.
+package final class WorldExchange: @unchecked Sendable {
+    /// How the request is processed if the control plane deviates from the default.
+    package struct Deviations: Sendable {
+        /// Reads see the state at an earlier commit.
+        package var past: StateHistory.Limit?
+        /// The filter for the frames of a live channel.
+        package var live: (any LiveFilter)?
+        /// Whether the request did not arrive over a connection, so that faults of the change feed do not apply to it.
+        package var isDetached = false
+        /// Whether the request already holds its idempotency key.
+        package var holdsKey = false
+
+        package init() {}
+    }
+
+    package let world: World
+    /// The length in bytes of the world's prefix in the path.
+    package let prefixLength: Int
+    package var deviations = Deviations()
+    /// The caller's row; 0 for an anonymous caller, and before it is known.
+    package private(set) var viewer: Int64 = 0
+    /// The number of the last commit that the request made; 0 for none.
+    package internal(set) var commit: Int64 = 0
+    /// The faults and gates of the exchange, which the backend does not use.
+    package var trace: (any AnyObject & Sendable)?
+    /// What a custom route does with the reply and after it.
+    var sequel: ReplySequel?
+    private var known: (session: SessionRow, stamp: UInt64)?
+
+    package init(_ world: World, prefixLength: Int = 0) {
+        self.world = world
+        self.prefixLength = prefixLength
+    }
+
+    /// The session of the request's token; nil without one. It is found again only after a commit.
+    package func session(_ request: Request) throws(Problem) -> SessionRow? {
+        let stamp = world.stamp
+        if let known, known.stamp == stamp, known.session.accessExpires.map({ world.clock.now < $0 }) ?? true {
+            return known.session
+        }
+        let session = try Authenticator.session(of: request, in: world)
+        known = session.map { ($0, stamp) }
+        viewer = session?.user ?? 0
+        return session
+    }
+}
