@@ -8,7 +8,7 @@ itself stays as it is. A seed that fails without any mutant does not count: when
 the run goes on with the next one if that fails too. Results and such seeds are kept in DIR after each mutant, so that a run can be
 interrupted and repeated: what has a result for these seeds is not run again without --again. Several processes may share DIR with
 --no-build. Prints a row of a table for each mutant: its name, the first seed, the number of seeds until one fails, the number of these
-runs that have reached the mutated place, and the rule that is broken. --check only looks whether each text is still in its file.
+runs that have reached the mutated place, and the rule that is broken. --check only looks whether the code of each mutant still exists.
 """
 
 import argparse
@@ -29,7 +29,8 @@ RESOURCES = "ClientSDK/LarderResources/"
 DEMO = "ClientSDK/LarderDemo/Features/"
 KEY = "[.idempotencyKey: attempt.idempotencyKey"
 OTHER_KEY = KEY + ' + (MUTANT ? String(UInt32.random(in: 0 ... .max)) : "")'
-# Each mutant has a name, and edits: a file, a text that occurs in it once, and what replaces it. MUTANT becomes a condition.
+# Each mutant has a name, and edits: a file, code that occurs in it once, and what replaces it. MUTANT becomes a condition. Code is compared
+# by its tokens: how it is indented and where its lines end does not matter.
 MUTANTS = {
     "version guard of entities": [
         (RESOURCES + "Core/Commit.swift", "            if new < old { return }", "            if new < old, !MUTANT { return }"),
@@ -64,9 +65,8 @@ MUTANTS = {
         (
             RESOURCES + "Sync/ChangeSync.swift",
             "            var rest = changes[...]\n",
-            "            if MUTANT {\n                let feed = self.feed.name\n"
-            "                try self.cache.updateBlocking { update in update.setToken(token, for: feed) }\n"
-            "            }\n            var rest = MUTANT ? [] : changes[...]\n",
+            "if MUTANT { try cache.updateBlocking { update in update.setToken(token, for: feed.name) } }\n"
+            "        var rest = MUTANT ? [] : changes[...]\n",
         )
     ],
     "content on a disk that has failed is not read": [
@@ -293,13 +293,13 @@ MUTANTS = {
     "Retry-After": [
         (
             "ClientSDK/LarderTransport/Retry/HostGate.swift",
-            "guard !isUserInitiated, let wait = wait(for: url) else { return now }",
-            "guard !isUserInitiated, !MUTANT, let wait = wait(for: url) else { return now }",
+            "guard !isUserInitiated, let wait = wait(for: url) else {",
+            "guard !isUserInitiated, !MUTANT, let wait = wait(for: url) else {",
         ),
         (
             RESOURCES + "Core/Node+BackOff.swift",
-            "let held = error.retryAfter.map { now + $0 }",
-            "let held = MUTANT ? nil : error.retryAfter.map { now + $0 }",
+            "[held, error.retryAfter.map { now + $0 }]",
+            "[held, MUTANT ? nil : error.retryAfter.map { now + $0 }]",
         ),
         (
             RESOURCES + "Outbox/OutboxOperation.swift",
@@ -331,8 +331,8 @@ MUTANTS = {
     "no validator while an item of the newest page is unconfirmed": [
         (
             RESOURCES + "Timeline/Timeline+List.swift",
-            "query.entityTag = layout.beginsLoose ? nil",
-            "query.entityTag = layout.beginsLoose && !MUTANT ? nil",
+            "let isWhole = !layout.beginsLoose && layout.items.starts(with: page.keys)",
+            "let isWhole = !layout.beginsLoose && layout.items.starts(with: page.keys) || MUTANT",
         )
     ],
     "no validator for a list whose items have changed": [
@@ -412,9 +412,9 @@ MUTANTS = {
     ],
     "erasing at sign-out": [
         (
-            "ClientSDK/Larder/Client/APIClient.swift",
-            "do throws(LarderError) { try cache.erase() }",
-            "do throws(LarderError) { if MUTANT { cache.close() } else { try cache.erase() } }",
+            "ClientSDK/Larder/Client/APIClient+SignOut.swift",
+            "httpStore, cache.disk]",
+            "httpStore, MUTANT ? nil : cache.disk]",
         )
     ],
     "connections per host": [
@@ -461,9 +461,9 @@ MUTANTS = {
     ],
     "pictures are erased at sign-out": [
         (
-            "ClientSDK/Larder/Client/APIClient.swift",
-            "for store in [images.configuration.disk, httpStore] {",
-            "for store in [MUTANT ? nil : images.configuration.disk, httpStore] {",
+            "ClientSDK/Larder/Client/APIClient+SignOut.swift",
+            "[images.configuration.disk, httpStore,",
+            "[MUTANT ? nil : images.configuration.disk, httpStore,",
         )
     ],
     "downloads end with the last request for them": [
@@ -477,8 +477,6 @@ MUTANTS = {
 # The themes of the simulation (`Theme.swift`) whose runs use a mechanism most: with --themed only their seeds are run.
 THEMES = {
     "tombstones": "unevenNetwork,history",
-    "a value that only memory has is written with the token": "disk",
-    "rows that lack a change which only memory has are not read": "disk",
     "clock guard": "clocks",
     "clock guard across starts": "clocks",
     "send lock": "twoProcesses",
@@ -517,7 +515,6 @@ UNNOTICED = {
     "send lock": "unit test: one process sends and the other waits: no operation is doubled or lost",
     "invalidation by the other process while a value is fetched": "unit test: a reply does not end an invalidation that another process has made "
     "since the request began",
-    "a value that only memory has is written with the token": "nobody: the next commit that the disk takes writes everything that only memory has",
     "clock guard": "nobody: the age by the monotonic clock, and times in the future count as unknown",
     "content lost with the power is stale": "nobody: the change token is lost with the content, and brings the changes again",
     "second attempt of a lost renewal": "nobody: the next request renews again, and the server accepts the replaced token for a while; "
@@ -562,16 +559,26 @@ nonisolated(unsafe) private var isReached = false
 """
 
 
+def pattern(code):
+    """A regular expression for code with any space between its tokens."""
+    text = r"\s*".join(re.escape(token) for token in re.findall(r"\w+|[^\w\s]", code))
+    return re.compile((r"\b" if code.strip()[0].isidentifier() else "") + text)
+
+
 def texts():
     """The mutated files, and what no longer matches."""
     files, faults = {}, []
     for number, (name, edits) in enumerate(MUTANTS.items()):
         for path, old, new in edits:
-            text = files.get(path) or (ROOT / path).read_text(encoding="utf-8")
-            if text.count(old) != 1:
-                faults.append((name, f"the text occurs {text.count(old)} times in {path}: {old.strip()[:60]}"))
+            if path not in files and (ROOT / path).exists():
+                files[path] = (ROOT / path).read_text(encoding="utf-8")
+            places = list(pattern(old).finditer(files.get(path, "")))
+            if len(places) != 1:
+                faults.append((name, f"the code occurs {len(places)} times in {path}: {old.strip()[:60]}"))
                 continue
-            files[path] = text.replace(old, new.replace("MUTANT", f"isMutant({number})"))
+            start, end = places[0].span()
+            files[path] = files[path][:start] + new.strip().replace("MUTANT", f"isMutant({number})") + files[path][end:]
+    faults += [(name, "there is no such mutant") for name in {**THEMES, **UNNOTICED} if name not in MUTANTS]
     return files, faults
 
 
