@@ -315,7 +315,8 @@ let package = Package(
         .executableTarget(
             name: "simulate",
             dependencies: [
-                "SimulationRuntime", "LarderTime", "LarderHTTP", "LarderModels", "LarderSQLite", "LarderEngine",
+                "SimulationRuntime", "LarderTime", "LarderHTTP", "LarderModels", "LarderSQLite", "LarderTLS",
+                "LarderEngine",
                 "LarderBackend", "LarderServer", "LarderEvents", "LarderStorage", "LarderTransport", "LarderResources",
                 "LarderImages", "LarderDevice", "Larder", "LarderDemo", "LarderTesting", "FileFaults",
             ],

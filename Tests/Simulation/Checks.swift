@@ -94,6 +94,7 @@ extension Simulation {
     private func heal() {
         note("heal")
         removeFaults()
+        network.disturbsHandshakes = false
         world.drift = nil
         // A client leaves out changes of types that it does not know: after them it needs a new history.
         if coverage.counts[Act.schemaDrift.rawValue] != nil { expireTokens() }

@@ -8,6 +8,7 @@ import LarderResources
 import LarderSQLite
 import LarderServer
 import LarderStorage
+import LarderTLS
 import LarderTesting
 import LarderTime
 import LarderTransport
@@ -69,6 +70,8 @@ final class Device: @unchecked Sendable {
     }
 
     var isRunning: Bool { client != nil }
+    /// The URL of the server.
+    var server: String { "\(simulation.roots == nil ? "http" : "https")://\(Network.address(of: index)):8080" }
 
     // MARK: The process
 
@@ -85,7 +88,7 @@ final class Device: @unchecked Sendable {
         let settings = configuration()
         do {
             let opened = try await LarderClient(
-                server: Network.address(of: index),
+                server: server,
                 account: machine.handle,
                 directory: machine.directory,
                 settings
@@ -109,6 +112,7 @@ final class Device: @unchecked Sendable {
     private func configuration() -> LarderClient.Configuration {
         var socket = SocketTransport.Configuration()
         socket.timeout = .seconds(30)
+        if let roots = simulation.roots { socket.tls.roots = .only(roots) }
         let sockets = SocketTransport(socket, clock: clock, loop: loop)
         let named = NamedTransport(device: name, base: sockets) {
             [weak self, generation] request, status, sentAt in

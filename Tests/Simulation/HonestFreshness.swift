@@ -15,7 +15,7 @@ extension Device {
     func noteReply(to request: TransportRequest, status: Int, sentAt: MonotonicTime) {
         if status == 200, request.url.hasSuffix("/v1/sessions/refresh") { noteRenewal(request.body, sentAt) }
         guard request.method == .get, status == 200 || status == 304 else { return }
-        let path = request.url.dropFirst(Network.address(of: index).count)
+        let path = request.url.dropFirst(server.count)
         if path.hasPrefix("/v1/tasks?") { noteTasks(path.contains("fields="), path.contains("ids="), sentAt) }
         for (judged, _) in Self.judged where path == judged || judged.hasSuffix("?") && path.hasPrefix(judged) {
             // Another page says nothing about the newest one.

@@ -52,18 +52,39 @@ struct Network {
         var isClosed = false
         /// Whether the process at the client's end has ended.
         var isOrphan = false
+        /// What happens to the handshake of TLS; nil: nothing does.
+        var handshakeFault: HandshakeFault?
+    }
+
+    /// The end of a connection in the midst of the handshake of TLS.
+    private struct HandshakeFault {
+        /// The pieces that are passed on before, in both directions, and the bytes of the next one.
+        var pieces: Int
+        var bytes: Int
+        /// Whether it is reset; otherwise nothing more is passed on.
+        var isCut: Bool
+
+        init(_ random: inout SeededGenerator) {
+            pieces = random.uniform(in: 0..<5)
+            bytes = random.uniform(in: 0..<200)
+            isCut = random.unit() < 0.5
+        }
     }
 
     private var connections: [Connection] = []
     private var lastNumber = 0
     private(set) var bytesCarried = 0
     private(set) var cuts = 0
+    /// The connections that have ended in the midst of the handshake.
+    private(set) var cutHandshakes = 0
     private(set) var links: [Link]
+    /// Whether some connections end in the midst of the handshake of TLS.
+    var disturbsHandshakes = false
 
     init(devices: Int) { links = Array(repeating: .good, count: devices) }
 
     /// The server's address for a device: the network knows the device by it.
-    static func address(of device: Int) -> String { "http://127.0.0.\(device + 1):8080" }
+    static func address(of device: Int) -> String { "127.0.0.\(device + 1)" }
 
     /// Sets the state of a device's network.
     mutating func set(_ link: Link, of device: Int) {
@@ -97,6 +118,7 @@ struct Network {
                 arrives: now + Self.delay(link, &random)
             )
             connection.isDead = link.isBlackHole || random.unit() < link.halfOpen
+            if disturbsHandshakes, random.unit() < 0.1 { connection.handshakeFault = HandshakeFault(&random) }
             connections.append(connection)
         }
     }
@@ -231,7 +253,14 @@ struct Network {
             trace.add(due)
             trace.add(connection.number << 1 | direction.rawValue)
             switch piece {
-            case .bytes(let bytes):
+            case .bytes(var bytes):
+                if let fault = connections[index].handshakeFault, fault.pieces == 0 {
+                    guard fault.bytes > 0 else {
+                        breakHandshake(index, fault)
+                        return true
+                    }
+                    bytes = Array(bytes.prefix(fault.bytes))
+                }
                 let written = unsafe bytes.withUnsafeBytes { unsafe sim_write(end, $0.baseAddress, $0.count) }
                 // Without room the rest waits for the reader.
                 guard written > 0 else {
@@ -242,6 +271,13 @@ struct Network {
                 if trace.keepsLines { describe(bytes.prefix(written), connection.number, direction, now, &trace) }
                 bytesCarried += written
                 isActive = true
+                if let fault = connections[index].handshakeFault {
+                    guard fault.pieces > 0 else {
+                        breakHandshake(index, fault)
+                        return true
+                    }
+                    connections[index].handshakeFault?.pieces -= 1
+                }
                 if written < bytes.count {
                     pipe.pieces[0].piece = .bytes(Array(bytes[written...]))
                 } else {
@@ -260,6 +296,12 @@ struct Network {
         let (up, down) = (connections[index].up, connections[index].down)
         if up.isOver, down.isOver, up.pieces.isEmpty, down.pieces.isEmpty { shut(index, resets: false) }
         return isActive
+    }
+
+    /// Ends a connection in the midst of the handshake.
+    private mutating func breakHandshake(_ index: Int, _ fault: HandshakeFault) {
+        cutHandshakes += 1
+        if fault.isCut { shut(index, resets: true) } else { connections[index].isDead = true }
     }
 
     /// A line for the reader: the first line of a message.

@@ -44,6 +44,7 @@ extension Plan {
         }
         // Stable: steps at one time stay in order.
         steps = steps.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }.map(\.element)
+        settings.isSecure = random.unit() < 0.2
     }
 }
 

@@ -36,6 +36,8 @@ struct Plan: Codable, Sendable {
         var live: [String]
         /// Whether nothing disturbs the clients' manners, so that the rules of the conduct report hold.
         var isCalm: Bool
+        /// Whether the devices use https; nil, in plans from before it could be chosen: they do not.
+        var isSecure: Bool?
 
         var liveKinds: [LiveSync.Kind] { live.compactMap(LiveSync.Kind.init) }
     }

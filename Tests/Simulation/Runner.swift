@@ -129,6 +129,8 @@ struct Runner {
         simulation.run(in: path)
         simulation.coverage.count("virtual seconds", Int(simulation.elapsed.components.seconds))
         simulation.coverage.count("bytes carried", simulation.network.bytesCarried)
+        if simulation.roots != nil { simulation.coverage.count("runs over https") }
+        simulation.coverage.count("cut handshakes", simulation.network.cutHandshakes)
         simulation.coverage.count("writings", simulation.ledger.writings.count)
         simulation.coverage.count("payments", simulation.ledger.payments.count)
         var lines = ["hash\t\(String(simulation.trace.hash, radix: 16))"]

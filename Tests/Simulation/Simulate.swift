@@ -9,6 +9,8 @@ import SimulationRuntime
             exit(2)
         }
         sim_install()
+        let hasTLS = sim_seed_tls()
+        if !hasTLS { print("All runs use http: the system has no OpenSSL, so that https cannot be simulated.") }
         let began = sim_real_clock()
         var outcome = Outcome()
         // Two worlds: one of them has pictures. A process has one server.
@@ -17,7 +19,7 @@ import SimulationRuntime
                 .filter { ($0.plan.theme == .pictures) == hasPictures }
             let jobs = min(options.jobs, entries.count)
             let workers = (0..<jobs).map { worker in
-                start(options, stride(from: worker, to: entries.count, by: jobs).map { entries[$0] })
+                start(options, hasTLS, stride(from: worker, to: entries.count, by: jobs).map { entries[$0] })
             }
             for worker in workers {
                 let status = sim_wait(worker.process)
@@ -31,7 +33,11 @@ import SimulationRuntime
     }
 
     /// Starts a process that runs plans, all with pictures or all without.
-    private static func start(_ options: Options, _ entries: [Runner.Entry]) -> (process: Int32, path: String) {
+    private static func start(
+        _ options: Options,
+        _ hasTLS: Bool,
+        _ entries: [Runner.Entry]
+    ) -> (process: Int32, path: String) {
         let path = "\(Runner.directory)/larder-simulation-\(getpid())-\(entries[0].number).outcome"
         let process = sim_fork()
         if process != 0 { return (process, path) }
@@ -41,7 +47,7 @@ import SimulationRuntime
             if entries[0].plan.theme == .pictures {
                 pictures = try PictureSet(directory: "\(Runner.directory)/larder-simulation-\(getpid())-pictures")
             }
-            try Runner(options, try Stage(pictures: pictures)).run(entries).write(to: path)
+            try Runner(options, try Stage(pictures: pictures, isSecure: hasTLS)).run(entries).write(to: path)
         } catch {
             print("simulate: the backend does not start, or its report cannot be written: \(error)")
             sim_exit(2)

@@ -1,6 +1,7 @@
 import LarderEngine
 import LarderHTTP
 import LarderServer
+import LarderTLS
 import LarderTime
 import SimulationRuntime
 
@@ -36,6 +37,8 @@ final class Simulation: @unchecked Sendable {
     private var running: [Int: (what: String, since: MonotonicTime)] = [:]
     private var lastScript = 0
     let loops: [EventLoop]
+    /// The authority that the devices trust, in PEM; nil: they use http.
+    let roots: [UInt8]?
     var handlesByID: [String: String] = [:]
     /// When replicas have lagged, by the true date; a period that goes on has no end.
     var lags: [(from: WallTime, to: WallTime?)] = []
@@ -57,8 +60,10 @@ final class Simulation: @unchecked Sendable {
         loops = stage.loops
         world = backend.main
         people = stage.people
+        roots = plan.settings.isSecure == true ? stage.roots : nil
         random = SeededGenerator(seed: plan.seed ^ 0x5157_0001)
         network = Network(devices: plan.machines.reduce(0) { $0 + $1.processes })
+        network.disturbsHandshakes = roots != nil && !plan.settings.isCalm
         trace = Trace(keepsLines: recordsLines)
     }
 
@@ -188,9 +193,13 @@ struct Stage {
     let loops: [EventLoop]
     /// The handles of the world's people.
     let people: [String]
+    /// The authority of the server's certificate, in PEM; nil without https.
+    let roots: [UInt8]?
 
-    /// - Parameter pictures: the pictures of the world; nil: it has none.
-    init(pictures: PictureSet?) throws {
+    /// - Parameters:
+    ///   - pictures: the pictures of the world; nil: it has none.
+    ///   - isSecure: whether https is served besides http.
+    init(pictures: PictureSet?, isSecure: Bool) throws {
         sim_set_clock(clock.now.nanosecondsSinceEpoch, Self.systemOffset)
         var size = WorldSize()
         size.people = 8
@@ -205,6 +214,15 @@ struct Stage {
         configuration.server.isStepped = true
         configuration.server.poller = .poll
         configuration.use(clock)
+        var roots: [UInt8]?
+        if isSecure {
+            let authority = try TLSAuthority(name: "Simulated Authority", now: clock.now)
+            let identity = try authority.issue(hosts: (0..<8).map(Network.address), now: clock.now)
+            let server = try TLSServer { _ in identity }
+            configuration.server.tls = { _ throws(TLSError) in SecureSession(try server.session()) }
+            roots = Array(authority.certificate.pem.utf8)
+        }
+        self.roots = roots
         backend = try MockBackend.start(.generated(size, picturesFrom: pictures?.directory), configuration)
         loops = backend.loops
         people = try backend.developerTokens(8).map { String($0.token.dropFirst("dev-".count)) }

@@ -71,7 +71,7 @@ extension Device {
     }
 
     private func wanted(_ rendition: PictureSet.Rendition) -> Wanted {
-        Wanted(rendition: rendition, request: ImageRequest(url: Network.address(of: index) + rendition.path))
+        Wanted(rendition: rendition, request: ImageRequest(url: server + rendition.path))
     }
 
     /// Scrolls over pictures: some leave the screen before they are there.

@@ -4,6 +4,7 @@
 #include "SimulationRuntime.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -82,6 +83,28 @@ ssize_t getrandom(void *buffer, size_t count, unsigned flags) {
 int getentropy(void *buffer, size_t count) {
     fill(buffer, count);
     return 0;
+}
+
+// OpenSSL mixes the number of the process and the processor's cycles into its own generator. Handshakes and signatures have other bytes
+// and lengths then, so the generator is replaced: RAND_METHOD of OpenSSL 1.1 and 3.
+static int tls_bytes(unsigned char *buffer, int count) { return fill(buffer, (size_t)count) == count; }
+static int tls_seed(const void *buffer, int count) { return (void)buffer, (void)count, 1; }
+static int tls_add(const void *buffer, int count, double entropy) { return (void)entropy, tls_seed(buffer, count); }
+static int tls_status(void) { return 1; }
+static const struct {
+    int (*seed)(const void *, int);
+    int (*bytes)(unsigned char *, int);
+    void (*cleanup)(void);
+    int (*add)(const void *, int, double);
+    int (*pseudorand)(unsigned char *, int);
+    int (*status)(void);
+} tls_method = {tls_seed, tls_bytes, NULL, tls_add, tls_bytes, tls_status};
+
+bool sim_seed_tls(void) {
+    void *library = dlopen("libcrypto.so.3", RTLD_NOW);
+    if (!library) library = dlopen("libcrypto.so.1.1", RTLD_NOW);
+    int (*set)(const void *) = library ? (int (*)(const void *))dlsym(library, "RAND_set_rand_method") : NULL;
+    return set && set(&tls_method) == 1;
 }
 
 pid_t gettid(void) { return 1; }

@@ -14,6 +14,9 @@ void sim_install(void);
 /// Seeds the system's random numbers and those of SQLite.
 void sim_seed(uint64_t seed);
 
+/// Makes OpenSSL take its random numbers from the same place; false if the system has no OpenSSL.
+bool sim_seed_tls(void);
+
 /// Sets the system's clocks, in nanoseconds.
 void sim_set_clock(int64_t wall, int64_t monotonic);
 
