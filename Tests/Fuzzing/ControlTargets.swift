@@ -50,7 +50,7 @@ func fuzzControl(_ bytes: [UInt8]) throws {
 /// Recordings.
 func fuzzRecording(_ bytes: [UInt8]) {
     guard let file = try? RecordingFile(bytes) else { return }
-    _ = RecordedReplies(file)
+    _ = RecordedReplies(file, readsWorldPaths: true)
 }
 
 private let fixtureDirectory: String = {
