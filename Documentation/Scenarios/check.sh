@@ -23,5 +23,6 @@ if node -e "process.exit(parseInt(process.versions.node) >= 18 ? 0 : 1)" >/dev/n
     -- node --test careful.test.mjs
 fi
 if curl --help all 2>/dev/null | grep -q -e --retry-all-errors; then
-  "$server" scenarios run retry-after-seconds unchanged-resource lost-reply empty-reply cut-handshake -- ./curl.sh
+  "$server" scenarios run retry-after-seconds unchanged-resource lost-reply empty-reply cut-handshake stalled-handshake \
+    -- ./curl.sh
 fi

@@ -7,7 +7,8 @@ set -euo pipefail
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 request() {
-  ${LARDER_CA:+env CURL_CA_BUNDLE="$LARDER_CA"} curl --silent --show-error --fail --retry 6 --retry-all-errors --max-time 15 \
+  ${LARDER_CA:+env CURL_CA_BUNDLE="$LARDER_CA"} curl --silent --show-error --fail --retry 6 --retry-all-errors \
+    --connect-timeout 3 --max-time 15 \
     --header "Authorization: Bearer $LARDER_TOKEN" --header "Content-Type: application/json" "$@"
 }
 

@@ -23,6 +23,8 @@ struct ScenarioClient: Sendable {
         variables = run.environment
         var transport = SocketTransport.Configuration()
         if let authority = variables["LARDER_CA"] { transport.tls.roots = .only(file: authority) }
+        // A stalled handshake ends with it.
+        transport.connectTimeout = .seconds(2)
         var configuration = LarderClient.Configuration(transport: SocketTransport(transport))
         configuration.services = .none
         configuration.followsLive = false
