@@ -82,7 +82,7 @@ private final class Ride: Sendable {
 
     /// Lets all requests in flight finish.
     func settle() async {
-        for _ in 0..<50 { await Task.yield() }
+        await rest()
         while transport.inFlight > 0, !Task.isCancelled { await advanceToNextReply() }
     }
 

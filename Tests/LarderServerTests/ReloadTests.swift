@@ -11,14 +11,33 @@ import Testing
 struct ReloadTests {
     /// What the server has announced, for tests that wait for it.
     private final class Announcements: Sendable {
-        let all = Mutex<[String]>([])
+        private struct State {
+            var all: [String] = []
+            var waiting: [(text: String, found: Pending<String>)] = []
+        }
 
-        /// Waits for an announcement with that text; the suite's time limit ends the wait.
-        func next(containing text: String) async -> String {
-            while true {
-                if let found = all.withLock({ all in all.first { $0.contains(text) } }) { return found }
-                await Task.yield()
+        private let state = Mutex(State())
+
+        func add(_ announcement: String) {
+            let found = state.withLock { state in
+                state.all.append(announcement)
+                defer { state.waiting.removeAll { announcement.contains($0.text) } }
+                return state.waiting.filter { announcement.contains($0.text) }.map(\.found)
             }
+            for wait in found { wait.finish(announcement) }
+        }
+
+        /// Waits for an announcement with that text, the first one. Empty if the suite's time limit ends the wait.
+        func next(containing text: String) async -> String {
+            let found = Pending<String>()
+            state.withLock { state in
+                if let known = state.all.first(where: { $0.contains(text) }) {
+                    found.finish(known)
+                } else {
+                    state.waiting.append((text, found))
+                }
+            }
+            return await found.value(ifCancelled: "")
         }
     }
 
@@ -28,7 +47,7 @@ struct ReloadTests {
         let announcements = Announcements()
         let site = try RouteSite(files, source) { configuration in
             configuration.watchesFiles = true
-            configuration.announce = { text in announcements.all.withLock { $0.append(text) } }
+            configuration.announce = { announcements.add($0) }
         }
         return (site, announcements)
     }

@@ -117,7 +117,7 @@ struct LateAnswerTests {
         scene.clock.advance(by: .seconds(20))
         source.answer(1, .notModified())
         await source.waitForRequests(3)
-        for _ in 0..<200_000 where scene.clock.nextWakeUp != start + .seconds(30) { await Task.yield() }
+        await rest()
         #expect(scene.clock.nextWakeUp == start + .seconds(30))
         scene.clock.advance(by: .seconds(30))
         let error = await #expect(throws: LarderError.self) { try await reading.value }
