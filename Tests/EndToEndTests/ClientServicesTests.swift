@@ -228,7 +228,7 @@ struct ClientServicesTests {
         try client.likes.set(true, liked.id)
         for _ in 0..<20 {
             scene.clock.advance(by: .seconds(30))
-            for _ in 0..<20 { await Task.yield() }
+            await rest()
         }
         #expect(transport.sent.count == count, "\(transport.sent.dropFirst(count))")
         #expect(seen.elements.allSatisfy { $0.value != nil && $0.refreshError == nil })
@@ -236,7 +236,7 @@ struct ClientServicesTests {
         transport.isCut = false
         sources.network.set(isConnected: true)
         #expect(client.network?.behavior.isReturning == true)
-        for _ in 0..<200 { await Task.yield() }
+        await rest()
         #expect(transport.sent.count == count, "Its turn has not come.")
         try await scene.clock.waitForSleepers()
         scene.clock.advance(by: .seconds(30))
