@@ -185,11 +185,7 @@ let package = Package(
         ),
         sdk(
             "LarderTesting",
-            [
-                "Larder", "LarderTransport", "LarderResources", "LarderStorage", "LarderSQLite", "FileFaults",
-                "LarderTime",
-                "LarderHTTP", "LarderTLS", "LarderWebSocket",
-            ]
+            ["Larder", "LarderResources", "LarderHTTP", "LarderTime"]
         ),
         sdk("LarderServerTesting", ["LarderTesting", "LarderServer", "LarderTime"]),
 
@@ -211,7 +207,11 @@ let package = Package(
         ),
         .target(
             name: "SDKTestSupport",
-            dependencies: ["LarderTime", "LarderStorage", "LarderResources"],
+            dependencies: [
+                "LarderTime", "LarderTLS", "LarderWebSocket", "LarderSQLite", "LarderStorage", "LarderResources",
+                "Larder",
+                "FileFaults",
+            ],
             path: "Tests/SDKSupport",
             swiftSettings: strict
         ),
@@ -238,15 +238,14 @@ let package = Package(
         tests(
             "LarderStorageTests",
             [
-                "LarderTime", "LarderCoding", "LarderTLS", "LarderStorage", "LarderTesting", "TestSupport",
-                "SDKTestSupport",
+                "LarderTime", "LarderCoding", "LarderTLS", "LarderStorage", "TestSupport", "SDKTestSupport",
             ]
         ),
         tests(
             "LarderTransportTests",
             [
                 "LarderTime", "LarderCoding", "LarderHTTP", "LarderTLS", "LarderEvents", "LarderTransport",
-                "LarderTesting", "TestSupport",
+                "LarderTesting", "TestSupport", "SDKTestSupport",
             ]
         ),
         tests(
@@ -338,7 +337,7 @@ let package = Package(
                 "LarderTime", "LarderCoding", "LarderHTTP", "LarderTLS", "LarderModels", "LarderEngine", "LarderServer",
                 "larder-server", "LarderSQLite", "LarderEvents", "LarderStorage", "LarderTransport", "LarderHTTPCache",
                 "LarderResources", "LarderImages", "LarderDevice", "LarderTelemetry", "Larder", "LarderDemo",
-                "LarderCommand", "LarderTesting", "LarderServerTesting", "TestSupport",
+                "LarderCommand", "LarderTesting", "LarderServerTesting", "TestSupport", "SDKTestSupport",
             ]
         ),
     ] + fuzzing,

@@ -7,6 +7,7 @@ import LarderStorage
 import LarderTesting
 import LarderTime
 import LarderTransport
+import SDKTestSupport
 import Synchronization
 import TestSupport
 import Testing

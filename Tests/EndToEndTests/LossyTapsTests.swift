@@ -3,8 +3,8 @@ import Larder
 import LarderModels
 import LarderServer
 import LarderStorage
-import LarderTesting
 import LarderTime
+import SDKTestSupport
 import TestSupport
 import Testing
 

@@ -5,6 +5,7 @@ import LarderResources
 import LarderServer
 import LarderStorage
 import LarderTesting
+import SDKTestSupport
 import Synchronization
 import TestSupport
 import Testing

@@ -8,6 +8,7 @@ import LarderStorage
 import LarderTesting
 import LarderTime
 import LarderTransport
+import SDKTestSupport
 import Synchronization
 import TestSupport
 import Testing

@@ -2,9 +2,9 @@ import Larder
 import LarderHTTP
 import LarderServer
 import LarderServerTesting
-import LarderTesting
 import LarderTime
 import LarderTransport
+import SDKTestSupport
 import TestSupport
 import Testing
 

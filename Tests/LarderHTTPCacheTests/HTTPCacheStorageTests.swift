@@ -1,7 +1,6 @@
 import Foundation
 import LarderHTTP
 import LarderHTTPCache
-import LarderTesting
 import LarderTime
 import SDKTestSupport
 import Synchronization

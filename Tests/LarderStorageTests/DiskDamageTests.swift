@@ -1,6 +1,5 @@
 import Foundation
 import Glibc
-import LarderTesting
 import LarderTime
 import SDKTestSupport
 import TestSupport

@@ -1,5 +1,4 @@
 import Foundation
-import LarderTesting
 import LarderTime
 import SDKTestSupport
 import TestSupport

@@ -1,5 +1,4 @@
 import LarderStorage
-import LarderTesting
 import SDKTestSupport
 import TestSupport
 import Testing

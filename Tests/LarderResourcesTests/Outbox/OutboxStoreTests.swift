@@ -1,7 +1,6 @@
 import Foundation
 import LarderResources
 import LarderStorage
-import LarderTesting
 import LarderTime
 import SDKTestSupport
 import Synchronization

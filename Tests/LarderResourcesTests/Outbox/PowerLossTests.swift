@@ -2,7 +2,6 @@ import Foundation
 import LarderResources
 import LarderSQLite
 import LarderStorage
-import LarderTesting
 import LarderTime
 import LarderTransport
 import SDKTestSupport

@@ -1,6 +1,7 @@
 import LarderHTTP
 import LarderTesting
 import LarderTime
+import SDKTestSupport
 import Synchronization
 import TestSupport
 import Testing

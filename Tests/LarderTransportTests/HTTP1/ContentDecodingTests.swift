@@ -1,8 +1,8 @@
 import LarderCoding
 import LarderEvents
 import LarderHTTP
-import LarderTesting
 import LarderTime
+import SDKTestSupport
 import TestSupport
 import Testing
 

@@ -2,8 +2,8 @@ import LarderCoding
 import LarderEvents
 import LarderHTTP
 import LarderTLS
-import LarderTesting
 import LarderTime
+import SDKTestSupport
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
 import LarderEvents
 import LarderHTTP
 import LarderTLS
-import LarderTesting
 import LarderTime
+import SDKTestSupport
 import Synchronization
 import TestSupport
 import Testing

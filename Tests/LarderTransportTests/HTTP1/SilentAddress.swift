@@ -1,4 +1,4 @@
-import LarderTesting
+import SDKTestSupport
 
 @testable import LarderTransport
 

@@ -1,6 +1,6 @@
 import LarderHTTP
-import LarderTesting
 import LarderTime
+import SDKTestSupport
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
-import LarderTesting
 import LarderTime
+import SDKTestSupport
 import Synchronization
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 import LarderHTTP
-import LarderTesting
 import LarderTime
 import LarderTransport
+import SDKTestSupport
 import Testing
 
 /// A client connected to a scripted server.

@@ -1,7 +1,7 @@
 import Foundation
 import LarderHTTP
-import LarderTesting
 import LarderTime
+import SDKTestSupport
 import Synchronization
 import TestSupport
 import Testing
