@@ -127,7 +127,7 @@ struct ClientRequestTests {
         isOnline.withLock { $0 = false }
         try client.likes.set(true, post.id)
         client.close()
-        try flags.setOverride(false, for: FeatureFlags.BuiltIn.diskTier)
+        try flags.setOverride(false, for: .diskTier)
         client = try await start()
         #expect(!client.cache.isDiskTierOn && client.cache.outbox.status.pending == 1)
         let error = await #expect(throws: LarderError.self) { try await client.cache.value(client.feed.newest) }
@@ -138,7 +138,7 @@ struct ClientRequestTests {
         #expect(try await client.cache.refresh(client.feed.post(post.id)).value?.likedByMe == true)
         client.close()
         // Turned on again: the old feed, without the like, is not shown.
-        try flags.setOverride(true, for: FeatureFlags.BuiltIn.diskTier)
+        try flags.setOverride(true, for: .diskTier)
         isOnline.withLock { $0 = false }
         client = try await start()
         #expect(client.cache.isDiskTierOn)
@@ -149,7 +149,7 @@ struct ClientRequestTests {
     @Test func `a feature whose cache is off is fetched at each read, and the others are not`() async throws {
         let scene = try ClientScene()
         let flags = FeatureFlags()
-        try flags.setOverride(false, for: FeatureFlags.BuiltIn.cache(of: "profiles"))
+        try flags.setOverride(false, for: .cache(of: "profiles"))
         var services = APIClient.Services.none
         services.flags = .given(flags)
         let client = try await scene.client(services: services)
@@ -159,7 +159,7 @@ struct ClientRequestTests {
         }
         #expect(await scene.count("GET", Self.profile) == 2)
         #expect(await scene.count("GET", "/v1/feed") == 1)
-        try flags.setOverride(true, for: FeatureFlags.BuiltIn.cache(of: "profiles"))
+        try flags.setOverride(true, for: .cache(of: "profiles"))
         _ = try await client.profiles.profile("user_2", .cacheFirst)
         #expect(await scene.count("GET", Self.profile) == 2)
         client.close()

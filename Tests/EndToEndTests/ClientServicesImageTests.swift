@@ -95,8 +95,8 @@ struct ClientServicesImageTests {
             ({ client.network?.setOverride(.constrained) }, { client.network?.setOverride(nil) }),
             ({ scene.sources.memory.signal(.warning) }, { scene.sources.memory.signal(.normal) }),
             (
-                { try? client.flags?.setOverride(false, for: FeatureFlags.BuiltIn.imagePrefetch) },
-                { try? client.flags?.setOverride(nil, for: FeatureFlags.BuiltIn.imagePrefetch) }
+                { try? client.flags?.setOverride(false, for: .imagePrefetch) },
+                { try? client.flags?.setOverride(nil, for: .imagePrefetch) }
             ),
         ]
         for (index, pressure) in pressures.enumerated() {

@@ -120,7 +120,7 @@ struct ClientServicesTests {
             let network = try #require(client.network)
             _ = try await client.cache.value(client.feed.newest)
             #expect(client.telemetry.totals.features["feed"]?.reads[.network]?.hits == 1)
-            #expect(client.flags?[FeatureFlags.BuiltIn.memoryGuard] == true)
+            #expect(client.flags?[.memoryGuard] == true)
             made.memory.signal(.warning)
             #expect(client.memory?.limits.level == .warning)
             for _ in 0..<3 { network.note(NetworkSample(.unreachable)) }
@@ -299,18 +299,17 @@ struct ClientServicesTests {
             sources.services { services in
                 services.fetchFlags = {
                     asked.withLock { $0 += 1 }
-                    return ["larder.memory.guard": .bool(false), "larder.network.resumeWindowSeconds": .integer(0)]
+                    return ["larder.memory.guard": false]
                 }
             }
         }
         var client = try await scene.client(services: services())
         var flags = try #require(client.flags)
-        for await isOn in flags.updates(of: FeatureFlags.BuiltIn.memoryGuard) where !isOn { break }
         let first = client
-        #expect(await eventually { first.network?.policy.resume.window == .zero })
+        #expect(await eventually { first.flags?[.memoryGuard] == false })
         sources.memory.signal(.critical)
-        #expect(client.memory?.limits == .normal, "The guard is off.")
-        try flags.setOverride(false, for: FeatureFlags.BuiltIn.networkDegradation)
+        #expect(await eventually { first.memory?.limits == .normal }, "The guard is off.")
+        try flags.setOverride(false, for: .networkDegradation)
         #expect(await eventually { first.network?.policy == DegradationPolicy.none })
         sources.network.set(isConnected: false)
         #expect(client.network?.behavior == .unrestricted, "Degradation is off.")
@@ -318,11 +317,11 @@ struct ClientServicesTests {
 
         client = try await scene.client(services: services())
         flags = try #require(client.flags)
-        #expect(!flags[FeatureFlags.BuiltIn.networkDegradation] && !flags[FeatureFlags.BuiltIn.memoryGuard])
+        #expect(!flags[.networkDegradation] && !flags[.memoryGuard])
         #expect(client.network?.behavior == .unrestricted)
         sources.memory.signal(.critical)
         #expect(client.memory?.limits == .normal)
-        try flags.setOverride(nil, for: FeatureFlags.BuiltIn.networkDegradation)
+        try flags.setOverride(nil, for: .networkDegradation)
         let second = client
         #expect(await eventually { second.network?.behavior.allowsRefresh == false })
         #expect(asked.withLock { $0 } == 1, "What was fetched is good for an hour.")

@@ -1,5 +1,7 @@
 import Glibc
 package import LarderTLS
+import LarderTime
+import LarderTransport
 import LarderWebSocket
 import Synchronization
 
@@ -273,12 +275,39 @@ package final class WirePeer: Sendable {
     }
 }
 
-/// Waits for events of a descriptor while other tasks run. Returns false if the task is cancelled first.
+/// Waits for events of a descriptor. Returns false if the task is cancelled first.
 private func wait(_ descriptor: Int32, for events: Int32) async -> Bool {
-    while !Task.isCancelled {
-        var waiting = pollfd(fd: descriptor, events: Int16(events), revents: 0)
-        if unsafe poll(&waiting, 1, 2) > 0 { return true }
-        await Task.yield()
+    var waiting = pollfd(fd: descriptor, events: Int16(events), revents: 0)
+    if unsafe poll(&waiting, 1, 0) > 0 { return !Task.isCancelled }
+    let waiter = DescriptorWaiter(descriptor, for: events)
+    guard SocketLoop.shared.add(waiter) else { return false }
+    return await waiter.isReady.value(ifCancelled: false) {
+        waiter.end()
+        SocketLoop.shared.wake()
     }
-    return false
+}
+
+/// One wait for one descriptor in the loop of the process's sockets.
+private final class DescriptorWaiter: SocketHandler {
+    let isReady = Pending<Bool>()
+    private let awaited: Mutex<(descriptor: Int32, events: Int32)?>
+
+    init(_ descriptor: Int32, for events: Int32) { awaited = Mutex((descriptor, events)) }
+
+    var interest: SocketInterest? {
+        awaited.withLock { awaited in
+            awaited.map {
+                SocketInterest(descriptor: $0.descriptor, reads: $0.events == POLLIN, writes: $0.events == POLLOUT)
+            }
+        }
+    }
+
+    func end() { awaited.withLock { $0 = nil } }
+
+    func ready() {
+        end()
+        isReady.finish(true)
+    }
+
+    func deadlineReached() {}
 }

@@ -19,7 +19,7 @@ extension APIClient {
         let account: AccountTransport
         /// Takes the place of the cache while that is off: it stores nothing.
         let bypass: HTTPCache
-        /// Whether the cache is used at present (`FeatureFlags.BuiltIn.httpCache`).
+        /// Whether the cache is used at present (`FeatureFlags.Key.httpCache`).
         let isCacheOn: @Sendable () -> Bool
 
         private var current: HTTPCache { isCacheOn() ? cache ?? bypass : bypass }

@@ -46,7 +46,7 @@ extension APIClient {
         /// given store.
         public var recorder = Part<FlightRecorder>.own
         /// Fetches the settings of the client's own flags, at most once per `flagsLifetime`; nil: flags are local.
-        public var fetchFlags: FeatureFlags.Fetch?
+        public var fetchFlags: (@Sendable () async throws -> [String: Bool])?
         /// How long fetched settings are fresh.
         public var flagsLifetime: Duration = .seconds(3_600)
         /// The version of the app, for the events and totals of the client's own telemetry: `3.4.1`. Their session is random for each client.

@@ -96,7 +96,7 @@ public final class APIClient: Sendable {
     public var flags: FeatureFlags? { services.flags }
     /// Delays decoding of pictures that are not visible (priority below `.high`) while the user interacts: a
     /// `ImagePipeline.ListPrefetch` tells it about scrolling; call `idle?.interacted()` for other touches. Decoding never waits
-    /// without either, or while the flag `FeatureFlags.BuiltIn.idleDecoding` is off. Nil if it is off.
+    /// without either, or while the flag `FeatureFlags.Key.idleDecoding` is off. Nil if it is off.
     public var idle: IdleScheduler? { services.idle }
     /// The operations of `write` and `commit`.
     let writing: WriteOperations
@@ -260,13 +260,12 @@ public final class APIClient: Sendable {
     }
 
     /// Whether a feature is cached at present, for `Resource.isCached` and `PagedResource.isCached`: by the flag
-    /// `FeatureFlags.BuiltIn.cache(of:)`.
+    /// `FeatureFlags.Key.cache(of:)`.
     ///
     ///     articles.isCached = client.isCached("articles")
     public func isCached(_ feature: String) -> @Sendable () -> Bool {
         guard let flags else { return { true } }
-        let flag = FeatureFlags.BuiltIn.cache(of: feature)
-        return { flags[flag] }
+        return { flags[.cache(of: feature)] }
     }
 
     /// Reports the progress of a synchronisation to telemetry until the client is closed.

@@ -98,12 +98,7 @@ final class RunningServices: Sendable {
         case .none: flags = nil
         case .given(let given): flags = given
         case .own:
-            flags = FeatureFlags(
-                storage: cache.outboxDisk.map { FeatureFlags.DiskStorage($0) },
-                fetch: Self.fetch(settings, cache),
-                wall: configuration.wallClock,
-                telemetry: telemetry
-            )
+            flags = FeatureFlags(store: cache.outboxDisk, fetch: Self.fetch(settings, cache), telemetry: telemetry)
         }
         switch settings.idle {
         case .none: idle = nil
@@ -118,7 +113,7 @@ final class RunningServices: Sendable {
     var submitWhenIdle: (@Sendable (@escaping @Sendable () -> Bool, @escaping @Sendable () -> Void) -> Void)? {
         guard let idle else { return nil }
         return { [flags] isWanted, run in
-            if flags?[FeatureFlags.BuiltIn.idleDecoding] ?? true {
+            if flags?[.idleDecoding] ?? true {
                 idle.submit(isWanted: isWanted, run: run)
             } else if isWanted() {
                 run()
@@ -146,17 +141,13 @@ final class RunningServices: Sendable {
         ["://127.", "://localhost", "://[::1]"].contains { server.contains($0) }
     }
 
-    private static func fetch(_ settings: APIClient.Services, _ cache: LarderCache) -> FeatureFlags.Fetch? {
+    private static func fetch(
+        _ settings: APIClient.Services,
+        _ cache: LarderCache
+    ) -> (@Sendable () async throws -> [String: Bool])? {
         guard let load = settings.fetchFlags else { return nil }
         let lifetime = settings.flagsLifetime
-        return {
-            try await cache.request(
-                "larder.flags",
-                as: [String: FeatureFlags.Setting].self,
-                lifetime: lifetime,
-                load: load
-            )
-        }
+        return { try await cache.request("larder.flags", as: [String: Bool].self, lifetime: lifetime, load: load) }
     }
 
     // MARK: Running
@@ -198,13 +189,13 @@ final class RunningServices: Sendable {
 
     /// Turns the disk tier and the HTTP cache off or on, before the first read and after each change of the flags.
     private func applyCacheFlags(_ http: HTTPCache?) async {
-        let isDiskOn = flags?[FeatureFlags.BuiltIn.diskTier] ?? true
+        let isDiskOn = flags?[.diskTier] ?? true
         do throws(LarderError) { try await cache.setDiskTier(isOn: isDiskOn) } catch {
             // It is off, and the next start tries again.
             cache.configuration.onEvent(.storageFailed(error))
         }
         guard let http else { return }
-        let isOn = flags?[FeatureFlags.BuiltIn.httpCache] ?? true
+        let isOn = flags?[.httpCache] ?? true
         await cache.core.changing { [httpSwitch] in httpSwitch.set(isOn, http) }
     }
 
@@ -224,8 +215,11 @@ final class RunningServices: Sendable {
     private func follow(_ flags: FeatureFlags, _ limits: LimitController, _ http: HTTPCache?) {
         let (network, memory, telemetry, policy) = (network, memory, telemetry, settings.degradation)
         let apply: @Sendable () -> Void = {
-            FeatureFlags.BuiltIn.apply(flags, monitor: network, policy: policy, guard: memory, telemetry: telemetry)
-            limits.setPrefetch(flags[FeatureFlags.BuiltIn.imagePrefetch])
+            let allowed = flags[.networkDegradation] ? policy : .none
+            if let network, network.policy != allowed { network.policy = allowed }
+            memory?.setEnabled(flags[.memoryGuard])
+            telemetry.setTotals(flags[.telemetryTotals])
+            limits.setPrefetch(flags[.imagePrefetch])
         }
         let changes = flags.changes
         apply()
@@ -246,7 +240,7 @@ final class RunningServices: Sendable {
     }
 
     private static func refresh(_ flags: FeatureFlags, _ telemetry: Telemetry) async {
-        do throws(FeatureFlags.Failure) { try await flags.refresh() } catch {
+        do throws(LarderError) { try await flags.refresh() } catch {
             // The known settings stay in force.
             telemetry.record(.note(name: "flagsNotFetched", detail: error.description))
         }
