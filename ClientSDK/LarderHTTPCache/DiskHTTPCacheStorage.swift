@@ -8,8 +8,8 @@ import LarderTime
 /// Contents above the store's `blobThreshold` are files. Updating fields after a 304 does not rewrite the content. The
 /// store's budget applies; the least recently read responses are evicted first. Several processes may share one store.
 ///
-/// A row is named by a digest of the URL. The URL is stored with the entries, so a payload transform covers it. Who has the file can
-/// still check a URL or a content that he guesses, because digests have no key.
+/// A row is named by a digest of the URL, which is not stored itself. A reader of the file can still check a URL or a content that he
+/// guesses, because digests have no key.
 public final class DiskHTTPCacheStorage: HTTPCacheStorage {
     package let store: DiskStore
     /// Whether calls may wait for the disk; see `DiskStore.Configuration`.
@@ -83,18 +83,9 @@ public final class DiskHTTPCacheStorage: HTTPCacheStorage {
                 isComplete: true,
                 fetchedAt: newest,
                 expiresAt: outdated,
-                details: Self.details(key, entries)
+                details: HTTPCacheEntry.encode(entries)
             )
         )
-    }
-
-    /// Returns all keys.
-    public func keys() throws -> [String] {
-        try store.read { transaction in
-            try transaction.queryKeys(named: query).compactMap { key in
-                try transaction.query(key).flatMap { Self.split($0.details)?.key }
-            }
-        }
     }
 
     /// Removes all responses of this cache from the store.
@@ -109,21 +100,9 @@ public final class DiskHTTPCacheStorage: HTTPCacheStorage {
         QueryKey(query, [QueryKey.Parameter("digest", hexEncode(SHA256.hash(Array(key.utf8))))])
     }
 
-    // MARK: Details
-
-    /// The key, ended by a zero byte, and the entries.
-    private static func details(_ key: String, _ entries: [HTTPCacheEntry]) -> [UInt8] {
-        Array(key.utf8) + [0] + HTTPCacheEntry.encode(entries)
-    }
-
-    private static func split(_ details: [UInt8]) -> (key: String, entries: ArraySlice<UInt8>)? {
-        guard let end = details.firstIndex(of: 0) else { return nil }
-        return (String(decoding: details[..<end], as: UTF8.self), details[(end + 1)...])
-    }
-
     /// An entry of another format version is a miss and is replaced by the next response.
     private static func entries(in list: DiskQuery) -> [HTTPCacheEntry] {
-        split(list.details).flatMap { HTTPCacheEntry.decode(Array($0.entries)) } ?? []
+        HTTPCacheEntry.decode(list.details) ?? []
     }
 
     private func bodyKey(_ id: String, _ key: String) -> EntityKey {

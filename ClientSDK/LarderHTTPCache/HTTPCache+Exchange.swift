@@ -104,21 +104,8 @@ extension HTTPCache {
             policy: configuration.policy
         )
         let entry = rejection == nil ? decision.entry : nil
-        if plan.isCompletion, reply.status == .partialContent || reply.status == .rangeNotSatisfiable {
-            if let whole = try completed(plan, reply, entry, ticket) { return whole }
-            return try await askAgain(
-                plan,
-                "The \(reply.status.code) does not complete what is stored (RFC 9111 §3.4)."
-            )
-        }
-        let explanation = "\(plan.explanation) \(rejection ?? decision.explanation)"
-        if let entry, entry.part != nil {
-            keepPart(entry, reply, plan, ticket)
-        } else {
-            notePart(plan, reply.status, reply.fields, requestedAt, receivedAt, ticket)
-            keep(entry, reply, plan, ticket)
-        }
-        var response = response(reply, explanation)
+        keep(entry, reply, plan, ticket)
+        var response = response(reply, "\(plan.explanation) \(rejection ?? decision.explanation)")
         response.times = entry.map {
             HTTPCache.Response.Times($0, now: receivedAt, policy: configuration.policy)
         }
@@ -277,7 +264,7 @@ extension HTTPCache {
         if isStored, ticket.isValid { count { $0.stores += 1 } }
     }
 
-    /// Applies the response to a `HEAD` to the stored response (RFC 9111 §4.3.5).
+    /// Applies the response to a `HEAD` to the stored response: it confirms it and updates its fields, or invalidates it (RFC 9111 §4.3.5).
     private func settleHead(
         _ plan: Plan,
         _ reply: TransportResponse,
@@ -285,26 +272,13 @@ extension HTTPCache {
         _ receivedAt: WallTime,
         _ ticket: HTTPCacheTicket
     ) {
-        guard reply.status == .ok, let entry = plan.entry else { return }
+        guard reply.status == .ok, let entry = plan.entry, !CacheControl(request: plan.request.fields).noStore else {
+            return
+        }
         let isCurrent = entry.status == .ok && HTTPCacheValidation.head(reply.fields, confirms: entry)
-        note(entry, plan, isCurrent: isCurrent, by: reply.fields, requestedAt, receivedAt, ticket)
-    }
-
-    /// Applies a response without the complete content to the stored one: it confirms it and updates its fields, or
-    /// invalidates it.
-    func note(
-        _ entry: HTTPCacheEntry,
-        _ plan: Plan,
-        isCurrent: Bool,
-        by fields: Fields,
-        _ requestedAt: WallTime,
-        _ receivedAt: WallTime,
-        _ ticket: HTTPCacheTicket
-    ) {
-        guard !CacheControl(request: plan.request.fields).noStore else { return }
         let renewed = HTTPCacheValidation.freshened(
             entry,
-            by: fields,
+            by: reply.fields,
             for: plan.request.fields,
             requestedAt: requestedAt,
             receivedAt: receivedAt,

@@ -20,25 +20,6 @@ extension HTTPCache {
         await storing { _ = self.change(url.text) { $0 = [] } }
     }
 
-    /// Removes the responses of all URLs with a prefix, such as `https://api.example.com/v1/feed`. Cost: reads all
-    /// keys.
-    nonisolated(nonsending) public func remove(urlPrefix: String) async {
-        // Normalised like the keys.
-        guard let prefix = HTTPURL(urlPrefix)?.text else { return }
-        await remove { $0.utf8.starts(with: prefix.utf8) }
-    }
-
-    /// Removes the responses of the chosen URLs, which have scheme and host in lower case and no default port or
-    /// fragment. Cost: reads all keys.
-    nonisolated(nonsending) public func remove(where isChosen: @Sendable (String) -> Bool) async {
-        revokeTickets(isChosen)
-        await storing {
-            for key in self.attempt({ try self.configuration.storage.keys() }) ?? [] where isChosen(key) {
-                self.change(key) { $0 = [] }
-            }
-        }
-    }
-
     /// Invalidates the responses of a URL: they are validated before their next use (RFC 9111 §4.4).
     nonisolated(nonsending) public func invalidate(url: String) async {
         guard let url = HTTPURL(url) else { return }

@@ -56,10 +56,8 @@ extension HTTPCache {
         for rule in rules { rule.rewrite(stream.status, &fields) }
         let isTaken = rules.allSatisfy { $0.accepts(stream.status, fields) }
         let isRedirect = Redirection.next(after: request, stream.status, fields) != nil
-        let isRest = plan.isCompletion && stream.status != .ok
-        if stream.status == .notModified || stream.status.isServerFailure || isRedirect || isRest || !isTaken {
-            // These responses are short or are combined with stored content: they are processed without streaming. The
-            // content of a redirect may never be read.
+        if stream.status == .notModified || stream.status.isServerFailure || isRedirect || !isTaken {
+            // These responses are short: they are processed without streaming. The content of a redirect may never be read.
             do throws(TransportError) {
                 let reply = try await stream.whole()
                 let response = try await storing { () async throws(TransportError) in
@@ -81,10 +79,7 @@ extension HTTPCache {
             || HTTPCacheStorageDecision.rejection(plan.request, stream.status, fields, configuration.policy) != nil
         {
             let head = TransportResponse(status: stream.status, fields: fields)
-            await storing {
-                self.notePart(plan, head.status, head.fields, requestedAt, self.configuration.clock.now, ticket)
-                self.keep(nil, head, plan, ticket)
-            }
+            await storing { self.keep(nil, head, plan, ticket) }
             return Self.rewritten(stream, fields)
         }
         isTicketGiven = true
@@ -192,10 +187,6 @@ final class HTTPCacheTee: Sendable {
             receivedAt: receivedAt,
             policy: cache.configuration.policy
         )
-        if let entry = decision.entry, entry.part != nil {
-            cache.keepPart(entry, reply, plan, ticket)
-        } else {
-            cache.keep(decision.entry, reply, plan, ticket)
-        }
+        cache.keep(decision.entry, reply, plan, ticket)
     }
 }

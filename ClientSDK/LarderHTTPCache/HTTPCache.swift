@@ -12,8 +12,7 @@ import Synchronization
 ///
 /// Redirects are followed here and not by the transport, so that each response is stored and reused under its own URL.
 ///
-/// Ranges are cut from stored content, also with `If-Range`. Partial responses are stored, combined under the same strong
-/// entity tag, and completed by a request for the rest (RFC 9111 §3.3, §3.4).
+/// Ranges are cut from stored content, also with `If-Range`. Partial responses are passed on and not stored (RFC 9111 §3.3).
 ///
 /// All received fields are stored (§3.1), `Set-Cookie` too; a `Rule` can remove fields. Beyond the RFC: `Authorization`
 /// selects among responses (`Policy.separation`), and `no-store` content never reaches the storage. Safe from
@@ -152,9 +151,6 @@ public final class HTTPCache: Transport {
         /// The conditions that the cache adds.
         let conditions: Fields
         let explanation: String
-
-        /// Whether it asks for the rest of a stored part.
-        var isCompletion: Bool { conditions.contains(.range) }
     }
 
     enum Look: Sendable {
@@ -218,10 +214,7 @@ public final class HTTPCache: Transport {
             // The validation has no conditions of the original request.
             var asking = request
             asking.method = .get
-            // A part is validated with its range.
-            asking.fields.removeAll {
-                HTTPCacheValidation.own.contains($0) && !(entry.part != nil && $0 == .range)
-            }
+            asking.fields.removeAll { HTTPCacheValidation.own.contains($0) }
             let asked = HTTPCacheValidation.conditions(entry, entries, asking.fields, configuration.policy)
             return .answer(response, plan(asking, url, entries, entry, asked, decision.explanation))
         }

@@ -50,7 +50,7 @@ enum HTTPCacheAnswer {
     }
 
     /// Returns the requested range of the content (RFC 9110 §14.2). For several ranges or other units the complete content
-    /// is returned, which the RFC allows. A stored part is used only for a range within it (`suffices(for:_:)`).
+    /// is returned, which the RFC allows.
     private static func part(
         _ entry: HTTPCacheEntry,
         _ fields: Fields,
@@ -72,20 +72,19 @@ enum HTTPCacheAnswer {
         {
             return whole
         }
-        let (offset, total) = (entry.part?.offset ?? 0, entry.part?.total ?? body.count)
-        guard let range = ranges[0].resolved(against: total) else {
+        guard let range = ranges[0].resolved(against: body.count) else {
             return TransportResponse(
                 status: .rangeNotSatisfiable,
-                fields: [.contentRange: "bytes */\(total)", .contentLength: "0"]
+                fields: [.contentRange: "bytes */\(body.count)", .contentLength: "0"]
             )
         }
         var fields = fields
-        fields.set(.contentRange, "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(total)")
+        fields.set(.contentRange, "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(body.count)")
         fields.set(.contentLength, "\(range.count)")
         return TransportResponse(
             status: .partialContent,
             fields: fields,
-            body: Array(body[(range.lowerBound - offset)..<(range.upperBound - offset)])
+            body: Array(body[range])
         )
     }
 }

@@ -61,7 +61,7 @@ package struct HTTPCacheDecision: Sendable, Hashable {
             return HTTPCacheDecision(.forward, nil, "The request says no-store (RFC 9111 §5.2.1.5).")
         }
         let selecting = policy.selecting(fields)
-        let matching = entries.filter { $0.matches(selecting) && $0.suffices(for: method, fields) }
+        let matching = entries.filter { $0.matches(selecting) }
         // The most recent by date (§4.1).
         let chosen = matching.max { ($0.date, $0.receivedAt) < ($1.date, $1.receivedAt) }
         let miss =
@@ -78,14 +78,6 @@ package struct HTTPCacheDecision: Sendable, Hashable {
             }
             if isOffline {
                 return HTTPCacheDecision(.unreachable, nil, "\(miss), and there is no network (\(section)).")
-            }
-            if let (beginning, conditions) = HTTPCachePart.beginning(method, fields, entries, selecting) {
-                let stored = "The first \(beginning.bodyCount) bytes are stored"
-                return HTTPCacheDecision(
-                    .validate(conditions),
-                    beginning,
-                    "\(stored); the rest is asked for (RFC 9111 §3.3)."
-                )
             }
             return HTTPCacheDecision(.forward, nil, "\(miss) (\(section)).")
         }
@@ -131,9 +123,9 @@ package struct HTTPCacheDecision: Sendable, Hashable {
         isDisconnected: Bool = false
     ) -> String? {
         let wishes = CacheControl(request: fields)
-        guard !wishes.noStore, wishes.noCache == .none, entry.matches(policy.selecting(fields)),
-            entry.suffices(for: .get, fields)
-        else { return nil }
+        guard !wishes.noStore, wishes.noCache == .none, entry.matches(policy.selecting(fields)) else {
+            return nil
+        }
         let use = HTTPCacheUse(entry, wishes, now, policy)
         return use.staleIfError ?? (isDisconnected ? use.staleWithoutReply : nil)
     }

@@ -4,7 +4,7 @@ import LarderTime
 
 extension HTTPCacheEntry {
     // JSON with a version number.
-    private static let version: Int64 = 2
+    private static let version: Int64 = 3
 
     /// Encodes the entries of one URL.
     public static func encode(_ entries: [HTTPCacheEntry]) -> [UInt8] {
@@ -46,12 +46,6 @@ extension HTTPCacheEntry {
         writer.beginArray()
         for time in [requestedAt, receivedAt, fetchedAt] { writer.integer(time.nanosecondsSinceEpoch) }
         writer.endArray()
-        if let part {
-            writer.key("part")
-            writer.beginArray()
-            for number in [part.offset, part.total] { writer.integer(Int64(number)) }
-            writer.endArray()
-        }
         writer.key("invalidated")
         writer.bool(isInvalidated)
         writer.endObject()
@@ -85,13 +79,6 @@ extension HTTPCacheEntry {
             guard let name = selectors[index].string.flatMap({ FieldName($0) }) else { return nil }
             chosen.append(Selector(name: name, value: selectors[index + 1].string))
         }
-        var part: Part?
-        if let numbers = value["part"] {
-            guard let pair = numbers.array?.compactMap(\.integer), pair.count == 2, count >= 0, pair[0] >= 0,
-                pair[1] >= count, pair[0] <= pair[1] - count
-            else { return nil }
-            part = Part(offset: Int(pair[0]), total: Int(pair[1]))
-        }
         self.init(
             bodyID: bodyID,
             bodyCount: Int(count),
@@ -101,8 +88,7 @@ extension HTTPCacheEntry {
             requestedAt: WallTime(nanosecondsSinceEpoch: times[0]),
             receivedAt: WallTime(nanosecondsSinceEpoch: times[1]),
             fetchedAt: WallTime(nanosecondsSinceEpoch: times[2]),
-            isInvalidated: isInvalidated,
-            part: part
+            isInvalidated: isInvalidated
         )
     }
 }

@@ -11,20 +11,10 @@ public struct HTTPCacheEntry: Sendable, Hashable {
         public let value: String?
     }
 
-    /// The position of a stored part within the whole content.
-    package struct Part: Sendable, Hashable {
-        /// The position of the first byte.
-        package let offset: Int
-        /// The size of the whole content, in bytes.
-        package let total: Int
-    }
-
     /// Identifies the content. Entries of one URL with the same content share it.
     public let bodyID: String
     /// The size of the stored content, in bytes.
     public let bodyCount: Int
-    /// Which part of the content is stored (RFC 9111 §3.3); nil if all of it is.
-    package let part: Part?
     public internal(set) var status: Status
     /// The fields without those of the connection.
     public internal(set) var fields: Fields
@@ -48,8 +38,7 @@ public struct HTTPCacheEntry: Sendable, Hashable {
         requestedAt: WallTime,
         receivedAt: WallTime,
         fetchedAt: WallTime? = nil,
-        isInvalidated: Bool = false,
-        part: Part? = nil
+        isInvalidated: Bool = false
     ) {
         self.bodyID = bodyID
         self.bodyCount = bodyCount
@@ -60,7 +49,6 @@ public struct HTTPCacheEntry: Sendable, Hashable {
         self.receivedAt = receivedAt
         self.fetchedAt = fetchedAt ?? receivedAt
         self.isInvalidated = isInvalidated
-        self.part = part
     }
 
     /// Returns a hash of the content.

@@ -22,9 +22,6 @@ public protocol HTTPCacheStorage: Sendable {
     ///   - change: changes the entries. May be called more than once.
     func update(_ key: String, body: [UInt8]?, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) throws
 
-    /// Returns all keys. Cost: may read all entries.
-    func keys() throws -> [String]
-
     /// Removes everything.
     func removeAll() throws
 }

@@ -34,19 +34,14 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         guard case .fields(let names) = Vary(response.fields) else {
             return .init(nil, "Not stored: Vary is * or invalid, so no request could match (RFC 9111 §4.1).")
         }
-        let part = response.status == .partialContent ? HTTPCachePart.part(response.fields) : nil
-        var fields = storable(response.fields, receivedAt: receivedAt)
-        if part != nil { fields.removeAll { $0 == .contentRange || $0 == .contentLength } }
         let entry = HTTPCacheEntry(
             bodyID: HTTPCacheEntry.bodyID(for: response.body),
             bodyCount: response.body.count,
-            // A part is stored as an incomplete 200 (§3.3).
-            status: part == nil ? response.status : .ok,
-            fields: fields,
+            status: response.status,
+            fields: storable(response.fields, receivedAt: receivedAt),
             selectors: selectors(names, in: request.fields, policy),
             requestedAt: requestedAt,
-            receivedAt: receivedAt,
-            part: part.map { HTTPCacheEntry.Part(offset: $0.bytes.lowerBound, total: $0.total) }
+            receivedAt: receivedAt
         )
         let terms = ResponseTerms(entry, policy: policy)
         let lifetime = terms.lifetime.components.seconds
@@ -76,11 +71,8 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
             return "Not stored: the request says no-store (RFC 9111 §5.2.1.5)."
         }
         // They answer the conditions or the range of this request and not its URL.
-        guard ![304, 412, 416].contains(status.code) else {
+        guard ![206, 304, 412, 416].contains(status.code) else {
             return "Not stored: \(status.code) is not a whole response (RFC 9111 §3)."
-        }
-        if status == .partialContent, HTTPCachePart.part(fields) == nil {
-            return "Not stored: not one range of content of a known size (RFC 9111 §3.3)."
         }
         // The transport removes chunked only. Without its `Transfer-Encoding` coded content could not be recognised.
         if let coding = fields.values(of: .transferEncoding).flatMap({ FieldList.members(of: $0.lowercased()) }).first(
@@ -110,10 +102,6 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         let count = response.body.count
         guard count <= max(0, policy.bodyBytesMaximum) else {
             return "Not stored: \(count) bytes of content, and \(policy.bodyBytesMaximum) are taken."
-        }
-        if response.status == .partialContent, let part = HTTPCachePart.part(response.fields), part.bytes.count != count
-        {
-            return "Not stored: \(count) bytes came of a range of \(part.bytes.count) (RFC 9111 §3.3)."
         }
         // Decoded content may be larger than `Content-Length`.
         if !response.status.hasNoContent, !response.fields.contains(.contentEncoding),

@@ -22,7 +22,7 @@ package enum HTTPCacheValidation {
         guard !own.contains(where: { $0 != .range && request.contains($0) }) else { return Fields() }
         var conditions = Fields()
         let selecting = policy.selecting(request)
-        let candidates = entries.filter { $0.matches(selecting) && ($0.part == nil || $0 == chosen) }
+        let candidates = entries.filter { $0.matches(selecting) }
         var tags = chosen.entityTag.map { [$0.description] } ?? []
         for entry in candidates where tags.count < tagsMaximum {
             if let tag = entry.entityTag?.description, !tags.contains(tag) { tags.append(tag) }
@@ -51,8 +51,7 @@ package enum HTTPCacheValidation {
         _ policy: HTTPCache.Policy
     ) -> HTTPCacheEntry? {
         let selecting = policy.selecting(request)
-        let candidates = entries.filter { $0.matches(selecting) && $0.suffices(for: .get, request) }
-        let chosen = chosen.flatMap { $0.suffices(for: .get, request) ? $0 : nil }
+        let candidates = entries.filter { $0.matches(selecting) }
         let recent = ([chosen].compactMap { $0 } + candidates.sorted { $0.receivedAt > $1.receivedAt })
         if let text = fields[.etag] {
             guard let tag = EntityTag(parsing: text) else { return nil }

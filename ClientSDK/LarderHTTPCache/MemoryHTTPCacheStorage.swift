@@ -18,26 +18,15 @@ public final class MemoryHTTPCacheStorage: HTTPCacheStorage {
         }
     }
 
-    /// The keys in the tier, under the inner of two locks.
-    private final class Keys: Sendable {
-        let known = Mutex<Set<String>>([])
-    }
-
     private let tier: MemoryTier<String, Stored>
-    private let known: Keys
     private let bytesMaximum: Int
     /// Held during an update, because the tier has no atomic update.
     private let changing = Mutex(())
 
     /// - Parameter bytesMaximum: the budget for contents and fields, in bytes. 0 or less stores nothing.
     public init(bytesMaximum: Int = 16 << 20) {
-        let known = Keys()
-        self.known = known
         self.bytesMaximum = max(0, bytesMaximum)
-        tier = MemoryTier(limits: .init(cost: max(0, bytesMaximum))) { departure in
-            guard departure.reason != .replaced else { return }
-            _ = known.known.withLock { $0.remove(departure.key) }
-        }
+        tier = MemoryTier(limits: .init(cost: max(0, bytesMaximum)))
     }
 
     /// The approximate size of stored responses, in bytes.
@@ -63,13 +52,9 @@ public final class MemoryHTTPCacheStorage: HTTPCacheStorage {
                 tier.remove(key)
                 return
             }
-            _ = known.known.withLock { $0.insert(key) }
             tier.store(stored, for: key, cost: cost)
         }
     }
-
-    /// Returns all keys.
-    public func keys() -> [String] { known.known.withLock { Array($0) } }
 
     /// Removes everything.
     public func removeAll() { changing.withLock { _ in tier.removeAll() } }

@@ -77,11 +77,7 @@ struct HTTPCacheChangeTests {
         let stage = CacheStage(Origin(reply(fresh)))
         let urls = ["http://origin.test/v1/feed", "http://origin.test/v1/feed?a=1", "http://origin.test/v2"]
         for url in urls { _ = try await stage.get(url: url) }
-        await stage.cache.remove(urlPrefix: "HTTP://Origin.test:80/v1/feed#x")
-        #expect(try await stage.get(url: urls[2]).source == .hit)
-        #expect(try await stage.get(url: urls[0]).source == .network)
-        #expect(try await stage.get(url: urls[1]).source == .network)
-        await stage.cache.remove(url: urls[0])
+        await stage.cache.remove(url: "HTTP://Origin.test:80/v1/feed#x")
         #expect(try await stage.get(url: urls[1]).source == .hit)
         #expect(try await stage.get(url: urls[0]).source == .network)
 
