@@ -38,7 +38,7 @@ let fuzzing: [Target] =
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "LarderTime", "LarderCoding", "LarderHTTP", "LarderHTTPWire", "LarderWebSocket", "LarderSQLite",
+                "LarderTime", "LarderCoding", "LarderHTTP", "LarderHTTPWire", "LarderSQLite",
                 "LarderTLS",
                 "LarderEngine", "LarderBackend", "LarderServer", "LarderStorage", "LarderTransport", "LarderHTTPCache",
                 "LarderResources", "LarderImages",
@@ -63,7 +63,6 @@ let package = Package(
         .executable(name: "larder-server", targets: ["larder-server"]),
         .executable(name: "larder", targets: ["LarderCommand"]),
         .library(name: "LarderServer", targets: ["LarderServer"]),
-        .library(name: "LarderServerTesting", targets: ["LarderServerTesting"]),
         .library(name: "Larder", targets: ["Larder"]),
         .library(name: "LarderMemory", targets: ["LarderMemory"]),
         .library(name: "LarderStorage", targets: ["LarderStorage"]),
@@ -86,8 +85,7 @@ let package = Package(
         library("LarderTime", "Shared/LarderTime"),
         library("LarderCoding", "Shared/LarderCoding"),
         library("LarderHTTP", "Shared/LarderHTTP", ["LarderTime", "LarderCoding"]),
-        library("LarderHTTPWire", "Shared/LarderHTTPWire", ["LarderHTTP"]),
-        library("LarderWebSocket", "Shared/LarderWebSocket", ["LarderCoding"]),
+        library("LarderHTTPWire", "Shared/LarderHTTPWire", ["LarderHTTP", "LarderCoding"]),
         library("LarderSQLite", "Shared/LarderSQLite", ["CSQLite"]),
         library("LarderTLS", "Shared/LarderTLS", ["LarderTime"]),
         library("LarderModels", "Shared/LarderModels"),
@@ -98,13 +96,13 @@ let package = Package(
             "LarderEngine",
             "Server/LarderEngine",
             [
-                "CSystem", "LarderHTTPWire", "LarderHTTP", "LarderWebSocket", "LarderTLS", "LarderTime", "LarderCoding",
+                "CSystem", "LarderHTTPWire", "LarderHTTP", "LarderTLS", "LarderTime", "LarderCoding",
             ]
         ),
         .target(
             name: "LarderBackend",
             dependencies: [
-                "LarderEngine", "LarderHTTP", "LarderSQLite", "LarderCoding", "LarderTime", "LarderWebSocket",
+                "LarderEngine", "LarderHTTP", "LarderSQLite", "LarderCoding", "LarderTime", "LarderHTTPWire",
             ],
             path: "Server/LarderBackend",
             exclude: decisions("LarderBackend"),
@@ -116,7 +114,7 @@ let package = Package(
             dependencies: [
                 "LarderBackend", "LarderEngine", "LarderSQLite", "LarderCoding", "LarderHTTP", "LarderTLS",
                 "LarderTime",
-                "LarderWebSocket",
+                "LarderHTTPWire",
             ],
             path: "Server/LarderServer",
             exclude: decisions("LarderServer"),
@@ -140,7 +138,7 @@ let package = Package(
         sdk(
             "LarderTransport",
             [
-                "LarderHTTPWire", "LarderHTTP", "LarderWebSocket", "LarderTLS", "LarderTime", "LarderCoding",
+                "LarderHTTPWire", "LarderHTTP", "LarderTLS", "LarderTime", "LarderCoding",
                 "LarderEvents",
             ]
         ),
@@ -187,7 +185,6 @@ let package = Package(
             "LarderTesting",
             ["Larder", "LarderResources", "LarderHTTP", "LarderTime"]
         ),
-        sdk("LarderServerTesting", ["LarderTesting", "LarderServer", "LarderTime"]),
 
         // Disk faults, for tests of both sides.
         .target(
@@ -208,8 +205,8 @@ let package = Package(
         .target(
             name: "SDKTestSupport",
             dependencies: [
-                "LarderTime", "LarderTLS", "LarderWebSocket", "LarderSQLite", "LarderStorage", "LarderResources",
-                "Larder",
+                "LarderTime", "LarderTLS", "LarderHTTPWire", "LarderSQLite", "LarderStorage", "LarderTransport",
+                "LarderResources", "Larder",
                 "FileFaults",
             ],
             path: "Tests/SDKSupport",
@@ -218,18 +215,17 @@ let package = Package(
         tests("LarderTimeTests", ["LarderTime", "TestSupport"]),
         tests("LarderCodingTests", ["LarderTime", "LarderCoding", "TestSupport"]),
         tests("LarderHTTPTests", ["LarderTime", "LarderHTTP", "TestSupport"]),
-        tests("LarderHTTPWireTests", ["LarderTime", "LarderHTTP", "LarderHTTPWire", "TestSupport"]),
+        tests("LarderHTTPWireTests", ["LarderTime", "LarderCoding", "LarderHTTP", "LarderHTTPWire", "TestSupport"]),
         tests("LarderTLSTests", ["LarderTime", "LarderTLS", "TestSupport"]),
-        tests("LarderWebSocketTests", ["LarderCoding", "LarderWebSocket", "TestSupport"]),
         tests("LarderSQLiteTests", ["LarderSQLite", "FileFaults", "TestSupport"]),
         tests(
             "LarderEngineTests",
-            ["LarderTime", "LarderHTTP", "LarderTLS", "LarderWebSocket", "LarderEngine", "TestSupport"]
+            ["LarderTime", "LarderHTTP", "LarderTLS", "LarderHTTPWire", "LarderEngine", "TestSupport"]
         ),
         tests(
             "LarderServerTests",
             [
-                "LarderArguments", "LarderTime", "LarderCoding", "LarderHTTP", "LarderWebSocket", "LarderSQLite",
+                "LarderArguments", "LarderTime", "LarderCoding", "LarderHTTP", "LarderHTTPWire", "LarderSQLite",
                 "LarderTLS", "LarderEngine", "LarderBackend", "LarderServer", "larder-server", "FileFaults",
                 "TestSupport",
             ]
@@ -283,7 +279,7 @@ let package = Package(
         tests(
             "LarderTelemetryTests",
             [
-                "LarderTime", "LarderEvents", "LarderMemory", "LarderStorage", "LarderTelemetry", "Larder",
+                "LarderTime", "LarderEvents", "LarderStorage", "LarderTelemetry", "Larder",
                 "TestSupport", "SDKTestSupport",
             ]
         ),
@@ -337,7 +333,7 @@ let package = Package(
                 "LarderTime", "LarderCoding", "LarderHTTP", "LarderTLS", "LarderModels", "LarderEngine", "LarderServer",
                 "larder-server", "LarderSQLite", "LarderEvents", "LarderStorage", "LarderTransport", "LarderHTTPCache",
                 "LarderResources", "LarderImages", "LarderDevice", "LarderTelemetry", "Larder", "LarderDemo",
-                "LarderCommand", "LarderTesting", "LarderServerTesting", "TestSupport", "SDKTestSupport",
+                "LarderCommand", "LarderTesting", "TestSupport", "SDKTestSupport",
             ]
         ),
     ] + fuzzing,

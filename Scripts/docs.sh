@@ -6,7 +6,7 @@ site=${1:?usage: Scripts/docs.sh DIRECTORY}
 modules=.build/debug/Modules
 work=.build/docs-work
 products=(LarderResources LarderHTTPCache LarderTransport LarderMemory LarderStorage LarderImages LarderDevice LarderTelemetry
-  LarderEvents LarderHTTP LarderTime LarderTLS LarderDemo LarderModels LarderTesting LarderServer LarderBackend LarderServerTesting
+  LarderEvents LarderHTTP LarderTime LarderTLS LarderDemo LarderModels LarderTesting LarderServer LarderBackend
   Larder)
 
 command -v docc >/dev/null 2>&1 || {

@@ -3,7 +3,6 @@ import LarderDemo
 import LarderModels
 import LarderResources
 import LarderServer
-import LarderServerTesting
 import LarderStorage
 import LarderTesting
 import LarderTime

@@ -3,7 +3,6 @@ import Larder
 import LarderCoding
 import LarderSQLite
 import LarderServer
-import LarderServerTesting
 import LarderTesting
 import TestSupport
 import Testing

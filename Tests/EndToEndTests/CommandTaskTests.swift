@@ -1,6 +1,5 @@
 import LarderCoding
 import LarderServer
-import LarderServerTesting
 import TestSupport
 import Testing
 

@@ -3,7 +3,6 @@ import Larder
 import LarderCoding
 import LarderEngine
 import LarderServer
-import LarderServerTesting
 import LarderTesting
 import TestSupport
 import Testing

@@ -2,7 +2,6 @@ import Larder
 import LarderHTTP
 import LarderHTTPCache
 import LarderServer
-import LarderServerTesting
 import LarderTesting
 import LarderTime
 import LarderTransport

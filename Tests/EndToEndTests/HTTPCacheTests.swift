@@ -3,7 +3,6 @@ import Larder
 import LarderHTTP
 import LarderHTTPCache
 import LarderServer
-import LarderServerTesting
 import LarderStorage
 import LarderTesting
 import LarderTime

@@ -1,6 +1,5 @@
 import Larder
 import LarderHTTP
-import LarderServerTesting
 import LarderTLS
 import LarderTesting
 import LarderTime

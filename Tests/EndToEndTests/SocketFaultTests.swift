@@ -1,7 +1,6 @@
 import Larder
 import LarderHTTP
 import LarderServer
-import LarderServerTesting
 import LarderTesting
 import LarderTime
 import LarderTransport

@@ -1,7 +1,6 @@
 import Larder
 import LarderHTTP
 import LarderServer
-import LarderServerTesting
 import LarderTime
 import LarderTransport
 import SDKTestSupport

@@ -1,8 +1,7 @@
 import LarderHTTP
-import LarderHTTPWire
 
+@testable import LarderHTTPWire
 @testable import LarderTransport
-@testable import LarderWebSocket
 
 private func frames(_ pieces: [ArraySlice<UInt8>], _ role: WebSocketRole) -> [WebSocketEvent] {
     var parser = WebSocketParser(role: role, messageBytesMaximum: 2_048)

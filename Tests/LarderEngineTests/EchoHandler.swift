@@ -1,7 +1,7 @@
 import Glibc
 import LarderHTTP
+import LarderHTTPWire
 import LarderTime
-import LarderWebSocket
 import Synchronization
 
 @testable import LarderEngine

@@ -1,6 +1,6 @@
 import LarderHTTP
+import LarderHTTPWire
 import LarderTime
-import LarderWebSocket
 import Synchronization
 import TestSupport
 import Testing

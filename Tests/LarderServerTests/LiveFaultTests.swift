@@ -1,8 +1,8 @@
 import LarderCoding
 import LarderEngine
+import LarderHTTPWire
 import LarderServer
 import LarderTime
-import LarderWebSocket
 import TestSupport
 import Testing
 

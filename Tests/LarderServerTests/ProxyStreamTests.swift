@@ -1,8 +1,8 @@
 import LarderCoding
 import LarderEngine
 import LarderHTTP
+import LarderHTTPWire
 import LarderTime
-import LarderWebSocket
 import TestSupport
 import Testing
 

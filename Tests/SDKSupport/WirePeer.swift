@@ -1,8 +1,8 @@
 import Glibc
+import LarderHTTPWire
 package import LarderTLS
 import LarderTime
 import LarderTransport
-import LarderWebSocket
 import Synchronization
 
 /// A TCP server that sends arbitrary bytes, for tests of failures below HTTP.

@@ -1,6 +1,6 @@
+import LarderHTTPWire
 import LarderTLS
 import LarderTime
-import LarderWebSocket
 
 /// Reading and the end of the connection.
 extension SocketWebSocketChannel {

@@ -1,7 +1,7 @@
 import LarderHTTP
+import LarderHTTPWire
 import LarderTLS
 import LarderTime
-import LarderWebSocket
 import Synchronization
 
 /// One WebSocket over a connected socket, from the handshake to its end.

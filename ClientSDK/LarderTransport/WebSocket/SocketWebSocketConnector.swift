@@ -1,8 +1,8 @@
 import LarderEvents
 import LarderHTTP
+import LarderHTTPWire
 import LarderTLS
 import LarderTime
-import LarderWebSocket
 import Synchronization
 
 /// Opens `ws` and `wss` WebSockets over POSIX sockets. One thread of the process serves all of them.

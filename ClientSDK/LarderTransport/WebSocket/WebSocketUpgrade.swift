@@ -1,7 +1,6 @@
 import LarderCoding
 import LarderHTTP
 import LarderHTTPWire
-import LarderWebSocket
 
 /// The client's side of the opening handshake (RFC 6455 §4.1).
 ///

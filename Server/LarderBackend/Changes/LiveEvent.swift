@@ -1,5 +1,5 @@
 import LarderEngine
-import LarderWebSocket
+import LarderHTTPWire
 
 /// One change for all readers with the same view, encoded once for each kind of channel.
 package struct LiveEvent: Sendable {

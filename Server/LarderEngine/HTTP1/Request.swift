@@ -1,6 +1,5 @@
 package import LarderHTTP
 @_exported public import LarderHTTPWire
-import LarderWebSocket
 
 /// A complete request.
 package struct Request: Sendable {

@@ -1,6 +1,6 @@
 import LarderHTTP
+import LarderHTTPWire
 import LarderTime
-import LarderWebSocket
 
 /// Receives the messages of a WebSocket. Called on the connection's loop.
 package protocol WebSocketHandler: AnyObject, Sendable {

@@ -1,7 +1,7 @@
 import LarderBackend
 import LarderEngine
 import LarderHTTP
-import LarderWebSocket
+import LarderHTTPWire
 
 /// One request that was sent on, and its reply. Confined to the loop of the exchange.
 ///

@@ -2,7 +2,6 @@ import Larder
 import LarderEngine
 import LarderResources
 import LarderServer
-import LarderServerTesting
 import LarderTime
 import TestSupport
 import Testing

@@ -4,7 +4,6 @@ import LarderEngine
 import LarderHTTP
 import LarderModels
 import LarderResources
-import LarderServerTesting
 import LarderTime
 import LarderTransport
 import Synchronization

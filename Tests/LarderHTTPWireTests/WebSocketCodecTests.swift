@@ -2,7 +2,7 @@ import LarderCoding
 import TestSupport
 import Testing
 
-@testable import LarderWebSocket
+@testable import LarderHTTPWire
 
 @Suite("WebSocket codec", .oneMinute)
 struct WebSocketCodecTests {

@@ -2,7 +2,7 @@ import LarderCoding
 import TestSupport
 import Testing
 
-@testable import LarderWebSocket
+@testable import LarderHTTPWire
 
 /// The rules of RFC 6455 for frames. Every case is decoded in one piece and byte by byte.
 @Suite("WebSocket frames", .oneMinute)

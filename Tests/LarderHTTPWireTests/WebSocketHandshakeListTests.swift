@@ -1,4 +1,4 @@
-import LarderWebSocket
+import LarderHTTPWire
 import TestSupport
 import Testing
 

@@ -1,5 +1,3 @@
-public import LarderServer
-
 extension MockBackend {
     /// Starts a backend with a small generated world: 20 people, 200 posts, no images. The same seed gives the same world.
     ///
