@@ -21,7 +21,7 @@ extension Telemetry {
     /// Records an HTTP exchange, for `MonitoredTransport.onExchange`.
     ///
     /// - Parameter feature: the feature that the request belongs to; one of a small set of names.
-    public func record(_ exchange: MonitoredTransport.Exchange, feature: String = "http") {
+    package func record(_ exchange: MonitoredTransport.Exchange, feature: String = "http") {
         record(
             .request(
                 feature: feature,

@@ -1,28 +1,28 @@
 import LarderEvents
 import LarderHTTP
-public import LarderTime
-public import LarderTransport
+package import LarderTime
+package import LarderTransport
 import Synchronization
 
 /// A transport that reports the duration and outcome of each exchange to a `NetworkMonitor` and to `onExchange`.
 ///
 /// Exchanges are passed through unchanged; on request, those that cannot succeed are rejected. Safe from any task.
-public struct MonitoredTransport: Transport {
+package struct MonitoredTransport: Transport {
     /// A completed exchange.
-    public struct Exchange: Sendable {
-        public let request: TransportRequest
+    package struct Exchange: Sendable {
+        package let request: TransportRequest
         /// The status of the response; nil if there was none.
-        public let status: Int?
+        package let status: Int?
         /// The code of the `TransportError`; nil on success.
-        public let failure: String?
+        package let failure: String?
         /// The time from sending to the end of the content.
-        public let duration: Duration
+        package let duration: Duration
         /// The number of content bytes that were received, before they were decoded.
-        public let bytesReceived: Int
+        package let bytesReceived: Int
         /// The number of content bytes after decoding; nil: the content had no coding that the transport decodes.
-        public let bytesDecoded: Int?
+        package let bytesDecoded: Int?
         /// Why the SDK has sent the request, in words; nil for a request of the app's own.
-        public let reason: String?
+        package let reason: String?
     }
 
     private let base: any Transport
@@ -43,7 +43,7 @@ public struct MonitoredTransport: Transport {
     ///   - makeRequestID: makes the `X-Request-ID` of each request that has none, with which the server's log is joined to `Exchange`;
     ///     nil: requests have no such field.
     ///   - onExchange: called after each exchange, on the task that made it or read its content.
-    public init(
+    package init(
         _ base: any Transport,
         monitor: NetworkMonitor?,
         rejectsOffline: Bool = false,
@@ -62,7 +62,7 @@ public struct MonitoredTransport: Transport {
     }
 
     /// Sends a request and reports the exchange.
-    public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    package func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         try admit()
         let request = identified(request)
         let reason = RequestReason.current?.description
@@ -92,7 +92,7 @@ public struct MonitoredTransport: Transport {
     }
 
     /// Returns as soon as the response head has arrived. The exchange is reported at the end of its content.
-    public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+    package func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         try admit()
         let request = identified(request)
         let reason = RequestReason.current?.description

@@ -67,7 +67,6 @@ public final class NetworkMonitor: Sendable {
     private let records = OrderedObservers<Event>()
     private let recording: EventRegistration
     private let changes = EventHub<State>()
-    private let resumptions = EventHub<MonotonicTime>()
     /// Wakes `run` when a decision may have moved the next point in time.
     private let wakeUps = EventHub<Void>()
     private let behaviorChanges = EventHub<NetworkBehavior>()
@@ -199,11 +198,6 @@ public final class NetworkMonitor: Sendable {
         return state.withLock { changes.subscribe(limit: 1, first: $0.told ?? present) }
     }
 
-    /// The times at which to resume after the network returned: with jitter, see `DegradationPolicy.ResumeSpread`.
-    ///
-    /// They are posted while `run(sleeper:)` runs, or when the monitor is read.
-    public var resumes: EventSequence<MonotonicTime> { resumptions.subscribe(limit: 1) }
-
     // MARK: Telling
 
     /// Adds the measurement of an exchange.
@@ -265,7 +259,6 @@ public final class NetworkMonitor: Sendable {
         struct Outcome {
             var state: State
             var wakeups: [EventWakeup<State>] = []
-            var resumed: [EventWakeup<MonotonicTime>] = []
             var changed: [EventWakeup<NetworkBehavior>] = []
             var stirred: [EventWakeup<Void>] = []
         }
@@ -290,7 +283,7 @@ public final class NetworkMonitor: Sendable {
                 state.told = new
                 outcome.wakeups = changes.post(new)
             }
-            if state.resume.take(at: now) { outcome.resumed = resumptions.post(now) }
+            _ = state.resume.take(at: now)
             let behavior = self.behavior(state, level)
             if behavior != state.toldBehavior {
                 state.toldBehavior = behavior
@@ -302,7 +295,6 @@ public final class NetworkMonitor: Sendable {
             return outcome
         }
         for wakeup in outcome.wakeups { wakeup.resume() }
-        for wakeup in outcome.resumed { wakeup.resume() }
         for wakeup in outcome.changed { wakeup.resume() }
         for wakeup in outcome.stirred { wakeup.resume() }
         records.drain()

@@ -4,7 +4,7 @@ public struct NetworkStatus: Sendable, Hashable {
     public var isConnected: Bool
     /// Whether traffic is expensive or limited.
     public var isMetered: Bool
-    /// The interfaces, ordered by number; empty if the source does not know them.
+    /// The interfaces; empty if the source does not know them.
     public var interfaces: [Interface]
 
     /// Creates a network status.

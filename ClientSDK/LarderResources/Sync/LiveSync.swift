@@ -60,7 +60,7 @@ extension LiveSync {
 /// messages: by reading the change feed, or, if the backend has no change tokens, by marking as stale what the messages cover.
 ///
 /// It does nothing while the network may not be used, and continues at once when it returns (`LarderCache.networkReturned`), but not before
-/// a time that the server has asked for (`LarderError.retryAfter` of the source). A return adds no jitter: `NetworkMonitor.resumes` spreads
+/// a time that the server has asked for (`LarderError.retryAfter` of the source). A return adds no jitter: `DegradationPolicy.ResumeSpread` spreads
 /// the return of many clients. Safe from any task.
 public final class LiveSync: Sendable {
     /// The state of a live sync.

@@ -26,16 +26,7 @@ struct NetworkMonitorTests {
     }
 
     private func interface(_ index: Int, _ last: UInt8) -> NetworkStatus.Interface {
-        NetworkStatus.Interface(
-            index: index,
-            name: "eth\(index)",
-            isUp: true,
-            isRunning: true,
-            addresses: [NetworkStatus.Interface.Address(.ipv4, bytes: [192, 0, 2, last])].compactMap(\.self).reduce(
-                into: []) {
-                    $0.insert($1)
-                }
-        )
+        NetworkStatus.Interface(name: "eth\(index)", isUp: true, addresses: [[192, 0, 2, last]])
     }
 
     @Test func `a change of the system's connection takes effect at once`() {
@@ -78,7 +69,7 @@ struct NetworkMonitorTests {
         // A repeated report of the same network changes nothing.
         source.set(
             NetworkStatus(interfaces: [
-                interface(1, 1), NetworkStatus.Interface(index: 9, name: "x", isUp: true, isRunning: false),
+                interface(1, 1), NetworkStatus.Interface(name: "x", isUp: false),
             ])
         )
         #expect(monitor.level == .offline)
@@ -90,7 +81,7 @@ struct NetworkMonitorTests {
         func path(_ name: String) -> NetworkStatus {
             NetworkStatus(
                 isConnected: true,
-                interfaces: [NetworkStatus.Interface(index: 1, name: name, isUp: true, isRunning: true)]
+                interfaces: [NetworkStatus.Interface(name: name, isUp: true)]
             )
         }
         source.set(path("en0"))
@@ -153,29 +144,21 @@ struct NetworkMonitorTests {
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test func `the monitor posts one resume time per return, and none if the network is lost again`()
-        async throws
-    {
-        let monitor = monitor { $0.policy.resume = DegradationPolicy.ResumeSpread(window: .seconds(60)) }
-        let resumes = monitor.resumes
+    @Test func `each return waits for its own time, and for none if the network is lost again`() {
         let spread = DegradationPolicy.ResumeSpread(window: .seconds(60))
+        let monitor = monitor { $0.policy.resume = spread }
         source.set(isConnected: false)
         source.set(isConnected: true)
-        // The network is lost before the resume time.
+        // The network is lost before the time has come.
         clock.advance(by: spread.delay(seed: 7, round: 1) - .milliseconds(1))
-        _ = monitor.level
+        #expect(monitor.behavior.isReturning)
         source.set(isConnected: false)
+        #expect(!monitor.behavior.isReturning)
         clock.advance(by: .seconds(300))
         source.set(isConnected: true)
-        let back = clock.uptime
-        let running = Task { await monitor.run(sleeper: clock) }
-        try await clock.waitForSleepers()
-        clock.advance(by: .seconds(60))
-        var iterator = resumes.makeAsyncIterator()
-        let time = await iterator.next()
-        #expect(time.map { $0 >= back + spread.delay(seed: 7, round: 2) } == true)
-        #expect(resumes.droppedCount == 0)
-        running.cancel()
-        await running.value
+        clock.advance(by: spread.delay(seed: 7, round: 2) - .milliseconds(1))
+        #expect(monitor.behavior.isReturning)
+        clock.advance(by: .milliseconds(1))
+        #expect(!monitor.behavior.isReturning)
     }
 }

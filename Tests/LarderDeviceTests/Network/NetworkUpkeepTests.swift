@@ -183,8 +183,7 @@ struct NetworkUpkeepTests {
         var clients = (0..<1_000).map { _ in
             var configuration = NetworkMonitor.Configuration(seed: generator.next())
             configuration.policy.resume = DegradationPolicy.ResumeSpread(window: .seconds(100))
-            let monitor = NetworkMonitor(source: source, configuration: configuration, clock: clock)
-            return (monitor: monitor, resumes: monitor.resumes)
+            return NetworkMonitor(source: source, configuration: configuration, clock: clock)
         }
         source.set(isConnected: false)
         clock.advance(by: .seconds(600))
@@ -193,10 +192,7 @@ struct NetworkUpkeepTests {
         for _ in 0..<20 {
             clock.advance(by: .seconds(5))
             let before = clients.count
-            clients.removeAll { client in
-                _ = client.monitor.level
-                return !client.resumes.takeAvailable().isEmpty
-            }
+            clients.removeAll { !$0.behavior.isReturning }
             arrivals.append(before - clients.count)
         }
         #expect(clients.isEmpty, "\(clients.count) did not come back")
