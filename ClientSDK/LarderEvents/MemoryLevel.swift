@@ -19,3 +19,11 @@ public enum MemoryLevel: Int, Sendable, Hashable, Comparable, CaseIterable, Cust
         }
     }
 }
+
+extension MemoryLevel: Encodable {
+    /// Encodes the level's name.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}

@@ -19,3 +19,11 @@ public enum NetworkLevel: Int, Sendable, Hashable, Comparable, CaseIterable, Cus
         }
     }
 }
+
+extension NetworkLevel: Encodable {
+    /// Encodes the level's name.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}

@@ -32,9 +32,6 @@ extension FlightRecorder {
                 appVersion: value["appVersion"]?.string ?? ""
             )
         }
-
-        /// One line for display: time and event.
-        public var line: String { "\(wall.rfc3339()) life \(life) \(json)" }
     }
 }
 

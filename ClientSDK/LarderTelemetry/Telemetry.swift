@@ -107,22 +107,6 @@ public final class Telemetry: Sendable {
         recorder?.record(event)
     }
 
-    /// Calls `body` and records its duration.
-    ///
-    /// - Parameters:
-    ///   - kind: creates the event from the duration.
-    ///   - body: the work to measure.
-    public func measure<Result, Failure: Error>(
-        _ kind: (Duration) -> TelemetryEvent.Kind,
-        _ body: () throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        guard isActive else { return try body() }
-        let start = monotonic.uptime
-        let result = try body()
-        record(kind(monotonic.uptime - start))
-        return result
-    }
-
     // MARK: Listening
 
     /// The events from now on.

@@ -2,24 +2,6 @@ import LarderCoding
 import LarderEvents
 import LarderTime
 
-extension TelemetryEvent {
-    /// The event as a JSON object in one line.
-    public var json: String {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.key("sequence")
-        writer.integer(Int64(clamping: sequence))
-        writer.key("uptime")
-        writer.integer(uptime.nanoseconds)
-        writer.key("wall")
-        writer.string(wall.rfc3339())
-        kind.write(to: &writer, textMaximum: .max)
-        labels.write(to: &writer)
-        writer.endObject()
-        return String(decoding: writer.bytes, as: UTF8.self)
-    }
-}
-
 extension TelemetryEvent.Labels {
     /// Writes the labels that are known.
     func write(to writer: inout JSONWriter) {

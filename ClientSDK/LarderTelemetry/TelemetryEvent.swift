@@ -15,7 +15,7 @@ public struct TelemetryEvent: Sendable, Hashable {
     public let labels: Labels
 
     /// Names the session and the version of the app, to compare versions and to join the events of one session.
-    public struct Labels: Sendable, Hashable {
+    public struct Labels: Sendable, Hashable, Encodable {
         /// The maximum length of a label in bytes; longer ones are truncated, so that they fit into a flight recorder's records.
         public static let bytesMaximum = 32
         /// The identity of the session: random, and not that of a person or a device. Empty: unknown.

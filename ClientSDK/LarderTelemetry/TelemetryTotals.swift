@@ -4,9 +4,9 @@ public import LarderEvents
 ///
 /// Bounded: features, reasons and failures beyond a number are counted together under `other`, so that an identifier used as a
 /// feature's name cannot fill memory or a metrics database.
-public struct TelemetryTotals: Sendable, Hashable {
+public struct TelemetryTotals: Sendable, Hashable, Encodable {
     /// Reads of one tier.
-    public struct Reads: Sendable, Hashable {
+    public struct Reads: Sendable, Hashable, Encodable {
         /// The number of hits.
         public internal(set) var hits = 0
         /// The number of misses.
@@ -19,7 +19,7 @@ public struct TelemetryTotals: Sendable, Hashable {
     }
 
     /// Entries removed from a tier.
-    public struct Evictions: Sendable, Hashable {
+    public struct Evictions: Sendable, Hashable, Encodable {
         /// The number of entries.
         public internal(set) var count = 0
         /// Their bytes.
@@ -27,7 +27,7 @@ public struct TelemetryTotals: Sendable, Hashable {
     }
 
     /// The totals of one feature.
-    public struct Feature: Sendable, Hashable {
+    public struct Feature: Sendable, Hashable, Encodable {
         public internal(set) var reads: [TelemetryEvent.Tier: Reads] = [:]
         /// Requests that joined one in flight.
         public internal(set) var merged = 0
@@ -90,7 +90,7 @@ public struct TelemetryTotals: Sendable, Hashable {
     }
 
     /// The exchanges of one version of the app.
-    public struct Version: Sendable, Hashable {
+    public struct Version: Sendable, Hashable, Encodable {
         /// The number of exchanges.
         public internal(set) var requests = 0
         /// Exchanges without a response, or with a status of 500 or more.
@@ -100,9 +100,9 @@ public struct TelemetryTotals: Sendable, Hashable {
     }
 
     /// What caches held and what was in flight when memory pressure rose, before any reaction.
-    public struct MemoryWarnings: Sendable, Hashable {
+    public struct MemoryWarnings: Sendable, Hashable, Encodable {
         /// The figures of one warning, or the maximum of each.
-        public struct Figures: Sendable, Hashable {
+        public struct Figures: Sendable, Hashable, Encodable {
             /// The bytes in caches.
             public internal(set) var cost = 0
             /// The number of HTTP requests in flight.

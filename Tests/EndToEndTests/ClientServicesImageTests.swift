@@ -185,7 +185,7 @@ struct ClientServicesImageTests {
         let missing = Set(["tierHit", "tierMiss", "eviction", "revalidated", "request", "firstContent"])
             .subtracting(kinds(events))
         #expect(missing.isEmpty, "\(missing)")
-        #expect(totals.json.contains("\"firstContent\""))
+        #expect(totals.json.contains("\"firstContentByTier\""))
         client.close()
         #expect(await scene.backend.activity() == [])
         await scene.backend.stop()

@@ -40,7 +40,11 @@ struct RunHistoryTests {
             wall: WallTime(seconds: 0),
             kind: kind
         )
-        #expect(TelemetryEvent.Kind(recorded: try JSONParser.parse(Array(event.json.utf8))) == kind)
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let recorder = try FlightRecorder(path: directory + "/events", capacity: 16)
+        recorder.record(event)
+        #expect(TelemetryEvent.Kind(try #require(try recorder.records().first)) == kind)
     }
 
     @Test(arguments: ["{}", #"{"kind":"later"}"#, #"{"kind":"tierHit","tier":"tape"}"#, "[1]", #"{"kind":7}"#])

@@ -1,5 +1,4 @@
 import Larder
-import LarderMemory
 import LarderStorage
 import LarderTelemetry
 import LarderTime
@@ -118,23 +117,8 @@ struct TelemetryTests {
         await task.value
     }
 
-    @Test func `a measured block is recorded with its duration`() {
+    @Test func `events of a store are reported`() throws {
         let telemetry = telemetry()
-        let result = telemetry.measure({ .image(.decode, duration: $0) }) {
-            clock.advance(by: .milliseconds(20))
-            return 7
-        }
-        #expect(result == 7 && telemetry.totals.images[.decode]?.maximum == .milliseconds(20))
-    }
-
-    @Test func `evictions are reported, and replacements are not`() throws {
-        let telemetry = telemetry()
-        let tier = MemoryTier<Int, Int>(limits: .init(count: 2), clock: clock) { telemetry.record($0) }
-        for number in [1, 2, 2, 3] { tier.store(number, for: number, cost: 5) }
-        tier.trim(toCount: 0)
-        let evictions = telemetry.totals.evictions[.memory]
-        #expect(evictions?["count"]?.count == 1 && evictions?["pressure"]?.bytes == 10 && evictions?["replaced"] == nil)
-
         let directory = StoreDirectory()
         var configuration = DiskStore.Configuration(directory: directory.path, clock: clock)
         configuration.onEvent = { telemetry.record($0) }

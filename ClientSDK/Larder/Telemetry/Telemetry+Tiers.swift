@@ -1,17 +1,7 @@
-import LarderMemory
 public import LarderStorage
 import LarderTelemetry
 
 extension Telemetry {
-    /// Records a departure from a memory tier, for its `onDeparture`. Replaced values are not evictions.
-    @inlinable public func record<Key, Value>(
-        _ departure: MemoryTier<Key, Value>.Departure,
-        from tier: TelemetryEvent.Tier = .memory
-    ) {
-        guard departure.reason != .replaced else { return }
-        record(.eviction(tier, reason: departure.reason.rawValue, bytes: departure.cost))
-    }
-
     /// Records an event of a disk store, for its `Configuration.onEvent`.
     public func record(_ event: DiskStore.Event, store: String = "disk") {
         switch event {
