@@ -1,6 +1,6 @@
 import LarderCoding
 import LarderHTTP
-public import LarderStorage
+package import LarderStorage
 import LarderTime
 
 /// Stores responses in a `DiskStore`: for each URL a list of its variants' entries, and their contents separately.
@@ -10,10 +10,10 @@ import LarderTime
 ///
 /// A row is named by a digest of the URL, which is not stored itself. A reader of the file can still check a URL or a content that he
 /// guesses, because digests have no key.
-public final class DiskHTTPCacheStorage: HTTPCacheStorage {
+package final class DiskHTTPCacheStorage: HTTPCacheStorage {
     package let store: DiskStore
     /// Whether calls may wait for the disk; see `DiskStore.Configuration`.
-    public var mayBlock: Bool { store.configuration.mayBlock }
+    package var mayBlock: Bool { store.configuration.mayBlock }
     private let policy: HTTPCache.Policy
     private let query: String
     private let type: String
@@ -22,7 +22,7 @@ public final class DiskHTTPCacheStorage: HTTPCacheStorage {
     ///   - store: the store, which may contain other data.
     ///   - name: distinguishes several caches in one store.
     ///   - policy: the policy of the cache. The store's `staleRetention` begins when a response is stale by it.
-    public init(_ store: DiskStore, name: String = "http", policy: HTTPCache.Policy = HTTPCache.Policy()) {
+    package init(_ store: DiskStore, name: String = "http", policy: HTTPCache.Policy = HTTPCache.Policy()) {
         self.store = store
         self.policy = policy
         query = name
@@ -30,18 +30,18 @@ public final class DiskHTTPCacheStorage: HTTPCacheStorage {
     }
 
     /// Returns the entries of a key.
-    public func entries(for key: String) throws -> [HTTPCacheEntry] {
+    package func entries(for key: String) throws -> [HTTPCacheEntry] {
         guard let list = try store.query(queryKey(key)) else { return [] }
         return Self.entries(in: list)
     }
 
     /// Returns the content of an entry.
-    public func body(of entry: HTTPCacheEntry, for key: String) throws -> [UInt8]? {
+    package func body(of entry: HTTPCacheEntry, for key: String) throws -> [UInt8]? {
         try store.entity(bodyKey(entry.bodyID, key))?.payload
     }
 
     /// Updates the entries of a key in one transaction.
-    public func update(_ key: String, body: [UInt8]?, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) throws {
+    package func update(_ key: String, body: [UInt8]?, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) throws {
         let queryKey = queryKey(key)
         try store.write { transaction in
             let list = try transaction.read { try $0.query(queryKey) }
@@ -89,7 +89,7 @@ public final class DiskHTTPCacheStorage: HTTPCacheStorage {
     }
 
     /// Removes all responses of this cache from the store.
-    public func removeAll() throws {
+    package func removeAll() throws {
         try store.write { transaction in
             for key in try transaction.read({ try $0.queryKeys(named: query) }) { try transaction.remove(key) }
             try transaction.removeEntities(ofType: type)

@@ -1,3 +1,4 @@
+public import LarderStorage
 public import LarderTime
 public import LarderTransport
 
@@ -5,7 +6,7 @@ extension HTTPCache {
     /// The storage, policy and environment of a cache.
     public struct Configuration: Sendable {
         /// The storage of responses.
-        public var storage: any HTTPCacheStorage
+        package var storage: any HTTPCacheStorage
         /// The choices that RFC 9111 leaves to a cache.
         public var policy = HTTPCache.Policy()
         /// Rules that correct fields of responses.
@@ -21,8 +22,18 @@ extension HTTPCache {
         public var onStorageFailure: @Sendable (any Error) -> Void = { _ in }
 
         /// Creates a configuration.
-        public init(storage: any HTTPCacheStorage = MemoryHTTPCacheStorage(), clock: any WallClock = SystemWallClock())
-        {
+        ///
+        /// - Parameters:
+        ///   - store: keeps the responses, beside other data; several processes may share it. Nil: they are kept in memory, at most 16 MiB.
+        ///   - clock: the source of the current time.
+        public init(store: DiskStore? = nil, clock: any WallClock = SystemWallClock()) {
+            self.init(
+                storage: store.map { DiskHTTPCacheStorage($0) as any HTTPCacheStorage } ?? MemoryHTTPCacheStorage(),
+                clock: clock
+            )
+        }
+
+        package init(storage: any HTTPCacheStorage, clock: any WallClock = SystemWallClock()) {
             self.storage = storage
             self.clock = clock
         }

@@ -208,12 +208,7 @@ extension HTTPCache {
         }
         if isOwn { return response(reply, plan.explanation) }
         guard let body else { return try await askAgain(plan, "The content of what the 304 confirms is gone.") }
-        guard body.count <= plan.request.bodyLimit else {
-            throw TransportError(
-                .tooLarge,
-                "\(body.count) bytes of content, and the request takes \(plan.request.bodyLimit)."
-            )
-        }
+        try Self.checkSize(body, plan.request)
         return answer(
             renewed,
             body,

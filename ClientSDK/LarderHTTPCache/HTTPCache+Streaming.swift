@@ -12,7 +12,7 @@ extension HTTPCache {
     }
 
     private func openHop(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        if request.method == .head { return Self.stream(try await send(request)) }
+        if request.method == .head { return TransportStream(try await send(request)) }
         guard request.method == .get, !request.hasContent, let url = HTTPURL(request.url) else {
             return try await openPast(request)
         }
@@ -20,13 +20,8 @@ extension HTTPCache {
         case .answer(let response, let plan):
             count { $0.requests += 1 }
             if let plan { revalidate(plan) }
-            guard response.body.count <= request.bodyLimit else {
-                throw TransportError(
-                    .tooLarge,
-                    "\(response.body.count) bytes of content, and the request takes \(request.bodyLimit)."
-                )
-            }
-            return Self.stream(response.transportResponse)
+            try Self.checkSize(response.body, request)
+            return TransportStream(response.transportResponse)
         case .rejection(let error):
             count { $0.requests += 1 }
             throw error
@@ -49,7 +44,7 @@ extension HTTPCache {
         do throws(TransportError) {
             stream = try await transport.open(request)
         } catch {
-            return Self.stream(try await standIn(plan, for: error, ticket).transportResponse)
+            return TransportStream(try await standIn(plan, for: error, ticket).transportResponse)
         }
         var fields = stream.fields
         let rules = rules(plan.request.method, plan.url)
@@ -63,9 +58,9 @@ extension HTTPCache {
                 let response = try await storing { () async throws(TransportError) in
                     try await self.settle(plan, reply, requestedAt, ticket)
                 }
-                return Self.stream(response.transportResponse)
+                return TransportStream(response.transportResponse)
             } catch {
-                return Self.stream(try await standIn(plan, for: error, ticket).transportResponse)
+                return TransportStream(try await standIn(plan, for: error, ticket).transportResponse)
             }
         }
         // A response after a redirect belongs to another URL.
@@ -89,16 +84,6 @@ extension HTTPCache {
 
     static func rewritten(_ stream: TransportStream, _ fields: Fields) -> TransportStream {
         TransportStream(status: stream.status, fields: fields, body: stream.body, redirectedTo: stream.redirectedTo)
-    }
-
-    private static func stream(_ response: TransportResponse) -> TransportStream {
-        let rest = Mutex<[UInt8]?>(response.body.isEmpty ? nil : response.body)
-        return TransportStream(
-            status: response.status,
-            fields: response.fields,
-            body: TransportStream.Body { rest.withLock { $0.take() } },
-            redirectedTo: response.redirectedTo
-        )
     }
 }
 

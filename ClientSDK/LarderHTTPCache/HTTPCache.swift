@@ -20,7 +20,7 @@ import Synchronization
 ///
 /// ```swift
 /// let store = try DiskStore(DiskStore.Configuration(directory: "/var/tmp/http-example"))
-/// let http = HTTPCache(SocketTransport(), HTTPCache.Configuration(storage: DiskHTTPCacheStorage(store)))
+/// let http = HTTPCache(SocketTransport(), HTTPCache.Configuration(store: store))
 /// let response = try await http.response(for: TransportRequest(url: "http://127.0.0.1:8080/v1/feed"))
 /// print(response.status, response.source, response.explanation)
 /// ```
@@ -123,12 +123,7 @@ public final class HTTPCache: Transport {
             switch await storing({ self.look(request, url) }) {
             case .answer(let response, let plan):
                 if let plan { revalidate(plan) }
-                guard response.body.count <= request.bodyLimit else {
-                    throw TransportError(
-                        .tooLarge,
-                        "\(response.body.count) bytes of content, and the request takes \(request.bodyLimit)."
-                    )
-                }
+                try Self.checkSize(response.body, request)
                 return response
             case .rejection(let error): throw error
             case .exchange(let plan):
@@ -279,6 +274,12 @@ public final class HTTPCache: Transport {
             explanation: explanation,
             times: HTTPCache.Response.Times(entry, now: now, policy: configuration.policy)
         )
+    }
+
+    /// - Throws: `.tooLarge` if the stored content exceeds the request's limit.
+    static func checkSize(_ body: [UInt8], _ request: TransportRequest) throws(TransportError) {
+        guard body.count > request.bodyLimit else { return }
+        throw TransportError(.tooLarge, "\(body.count) bytes of content, and the request takes \(request.bodyLimit).")
     }
 
     func count(_ change: (inout HTTPCache.Statistics) -> Void) { state.withLock { change(&$0.statistics) } }

@@ -7,7 +7,7 @@ extension HTTPCacheEntry {
     private static let version: Int64 = 3
 
     /// Encodes the entries of one URL.
-    public static func encode(_ entries: [HTTPCacheEntry]) -> [UInt8] {
+    package static func encode(_ entries: [HTTPCacheEntry]) -> [UInt8] {
         var writer = JSONWriter(capacity: 512 * entries.count)
         writer.beginObject()
         writer.key("version")
@@ -52,7 +52,7 @@ extension HTTPCacheEntry {
     }
 
     /// Decodes entries; nil for invalid data and for another version.
-    public static func decode(_ bytes: [UInt8]) -> [HTTPCacheEntry]? {
+    package static func decode(_ bytes: [UInt8]) -> [HTTPCacheEntry]? {
         let value: JSONValue
         do { value = try JSONParser.parse(bytes) } catch { return nil }
         guard value["version"]?.integer == version, let array = value["entries"]?.array else { return nil }

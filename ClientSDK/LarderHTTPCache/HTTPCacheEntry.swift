@@ -1,33 +1,33 @@
 import LarderCoding
-public import LarderHTTP
-public import LarderTime
+package import LarderHTTP
+package import LarderTime
 
 /// A stored response without its content.
-public struct HTTPCacheEntry: Sendable, Hashable {
+package struct HTTPCacheEntry: Sendable, Hashable {
     /// A request field that selects the response (`Vary`), with its value.
-    public struct Selector: Sendable, Hashable {
-        public let name: FieldName
+    package struct Selector: Sendable, Hashable {
+        package let name: FieldName
         /// The normalised value, or a digest if it is secret or long; nil if the request had no such field.
-        public let value: String?
+        package let value: String?
     }
 
     /// Identifies the content. Entries of one URL with the same content share it.
-    public let bodyID: String
+    package let bodyID: String
     /// The size of the stored content, in bytes.
-    public let bodyCount: Int
-    public internal(set) var status: Status
+    package let bodyCount: Int
+    package internal(set) var status: Status
     /// The fields without those of the connection.
-    public internal(set) var fields: Fields
+    package internal(set) var fields: Fields
     /// The request fields that select this response (RFC 9111 §4.1).
-    public internal(set) var selectors: [Selector]
+    package internal(set) var selectors: [Selector]
     /// When the request was sent that stored or last validated it.
-    public internal(set) var requestedAt: WallTime
+    package internal(set) var requestedAt: WallTime
     /// When the response to that request was received.
-    public internal(set) var receivedAt: WallTime
+    package internal(set) var receivedAt: WallTime
     /// When the content was received.
-    public internal(set) var fetchedAt: WallTime
+    package internal(set) var fetchedAt: WallTime
     /// Whether it must be validated before its next use (RFC 9111 §4.4).
-    public internal(set) var isInvalidated: Bool
+    package internal(set) var isInvalidated: Bool
 
     package init(
         bodyID: String,

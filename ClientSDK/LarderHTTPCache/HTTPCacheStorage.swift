@@ -1,7 +1,7 @@
 /// A storage of responses for the HTTP cache. Safe from any thread; calls are synchronous.
 ///
 /// A storage may lose entries at any time, but must not return content that was stored under another name.
-public protocol HTTPCacheStorage: Sendable {
+package protocol HTTPCacheStorage: Sendable {
     /// Whether its calls may wait for a disk. If so, the cache makes those of its asynchronous functions on threads of its own. The
     /// default is true.
     var mayBlock: Bool { get }
@@ -28,5 +28,5 @@ public protocol HTTPCacheStorage: Sendable {
 
 extension HTTPCacheStorage {
     /// True: the storage may wait for a disk.
-    public var mayBlock: Bool { true }
+    package var mayBlock: Bool { true }
 }

@@ -3,9 +3,9 @@ import LarderMemory
 import Synchronization
 
 /// Stores responses in memory within a budget; the least recently used are evicted.
-public final class MemoryHTTPCacheStorage: HTTPCacheStorage {
+package final class MemoryHTTPCacheStorage: HTTPCacheStorage {
     /// False: it is in memory.
-    public var mayBlock: Bool { false }
+    package var mayBlock: Bool { false }
     private struct Stored: Sendable {
         var entries: [HTTPCacheEntry] = []
         var bodies: [String: [UInt8]] = [:]
@@ -24,22 +24,22 @@ public final class MemoryHTTPCacheStorage: HTTPCacheStorage {
     private let changing = Mutex(())
 
     /// - Parameter bytesMaximum: the budget for contents and fields, in bytes. 0 or less stores nothing.
-    public init(bytesMaximum: Int = 16 << 20) {
+    package init(bytesMaximum: Int = 16 << 20) {
         self.bytesMaximum = max(0, bytesMaximum)
         tier = MemoryTier(limits: .init(cost: max(0, bytesMaximum)))
     }
 
     /// The approximate size of stored responses, in bytes.
-    public var byteCount: Int { tier.cost }
+    package var byteCount: Int { tier.cost }
 
     /// Returns the entries of a key.
-    public func entries(for key: String) -> [HTTPCacheEntry] { tier[key]?.entries ?? [] }
+    package func entries(for key: String) -> [HTTPCacheEntry] { tier[key]?.entries ?? [] }
 
     /// Returns the content of an entry.
-    public func body(of entry: HTTPCacheEntry, for key: String) -> [UInt8]? { tier[key]?.bodies[entry.bodyID] }
+    package func body(of entry: HTTPCacheEntry, for key: String) -> [UInt8]? { tier[key]?.bodies[entry.bodyID] }
 
     /// Updates the entries of a key.
-    public func update(_ key: String, body: [UInt8]?, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) {
+    package func update(_ key: String, body: [UInt8]?, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) {
         changing.withLock { _ in
             var stored = tier[key] ?? Stored()
             change(&stored.entries)
@@ -57,8 +57,8 @@ public final class MemoryHTTPCacheStorage: HTTPCacheStorage {
     }
 
     /// Removes everything.
-    public func removeAll() { changing.withLock { _ in tier.removeAll() } }
+    package func removeAll() { changing.withLock { _ in tier.removeAll() } }
 
     /// Evicts responses down to a size, for example under memory pressure.
-    public func trim(toBytes count: Int) { changing.withLock { _ in tier.trim(cost: max(0, count)) } }
+    package func trim(toBytes count: Int) { changing.withLock { _ in tier.trim(cost: max(0, count)) } }
 }

@@ -1,6 +1,6 @@
 import LarderEvents
-package import LarderHTTP
-package import LarderTime
+import LarderHTTP
+import LarderTime
 import Synchronization
 
 /// The buffered part of a response between the connection and the one task that reads it.
@@ -8,12 +8,12 @@ import Synchronization
 /// Not a mailbox: it limits buffered and total bytes, pauses the connection, and distinguishes head, content and end.
 /// Events arrive in order from any thread; those after the end are ignored. Its lock is the innermost; waiters are
 /// resumed outside of it.
-package final class ReplyInbox: Sendable {
-    package typealias Head = Result<(Status, Fields), TransportError>
-    package typealias Piece = Result<[UInt8]?, TransportError>
+final class ReplyInbox: Sendable {
+    typealias Head = Result<(Status, Fields), TransportError>
+    typealias Piece = Result<[UInt8]?, TransportError>
 
     /// What the connection must do next.
-    package enum Demand {
+    enum Demand {
         case more
         /// Pause reading until `resumeReading`.
         case pause
@@ -34,29 +34,23 @@ package final class ReplyInbox: Sendable {
     }
 
     private let bufferMaximum: Int
-    private let canPause: Bool
     private let state: Mutex<State>
 
     /// - Parameters:
     ///   - bodyLimit: the maximum size of the content, in bytes.
-    ///   - bufferMaximum: how many bytes may wait for the reader.
-    ///   - canPause: whether reading pauses beyond that, or the exchange fails.
-    package init(bodyLimit: Int, bufferMaximum: Int, canPause: Bool) {
+    ///   - bufferMaximum: how many bytes may wait for the reader before reading pauses.
+    init(bodyLimit: Int, bufferMaximum: Int) {
         self.bufferMaximum = max(1, bufferMaximum)
-        self.canPause = canPause
         state = Mutex(State(bytesLeft: max(0, bodyLimit)))
     }
 
-    /// Whether the head was received.
-    package var hasHead: Bool { state.withLock { $0.head != nil } }
-
     /// Whether it has ended.
-    package var isOver: Bool { state.withLock { $0.end != nil } }
+    var isOver: Bool { state.withLock { $0.end != nil } }
 
     // MARK: The reader
 
     /// Returns the head or the failure; nil if there is neither, and then `waiter` gets it.
-    package func head(_ waiter: Pending<Head>) -> Head? {
+    func head(_ waiter: Pending<Head>) -> Head? {
         state.withLock { state in
             if let head = state.head { return .success(head) }
             if case .failure(let error)? = state.end { return .failure(error) }
@@ -66,7 +60,7 @@ package final class ReplyInbox: Sendable {
     }
 
     /// Returns the next piece or the end if it is already there, and whether reading must be resumed.
-    package func takeNow() -> (piece: Piece?, resumes: Bool) {
+    func takeNow() -> (piece: Piece?, resumes: Bool) {
         state.withLock { state in
             guard let piece = state.pieces.popFirst() else {
                 switch state.end {
@@ -83,7 +77,7 @@ package final class ReplyInbox: Sendable {
     }
 
     /// Resumes `waiter` when something can be taken; false if something can be taken already.
-    package func wait(_ waiter: Pending<Piece>) -> Bool {
+    func wait(_ waiter: Pending<Piece>) -> Bool {
         state.withLock { state in
             guard state.pieces.isEmpty, state.end == nil else { return false }
             state.pieceWaiter = waiter
@@ -93,7 +87,7 @@ package final class ReplyInbox: Sendable {
 
     // MARK: What comes
 
-    package func responded(_ head: (Status, Fields)) {
+    func responded(_ head: (Status, Fields)) {
         let waiter: Pending<Head>? = state.withLock { state in
             guard state.end == nil else { return nil }
             state.head = head
@@ -103,7 +97,7 @@ package final class ReplyInbox: Sendable {
         waiter?.finish(.success(head))
     }
 
-    package func received(_ bytes: [UInt8]) -> Demand {
+    func received(_ bytes: [UInt8]) -> Demand {
         guard !bytes.isEmpty else { return .more }
         let (demand, waiter): (Demand, Pending<Piece>?) = state.withLock { state in
             guard state.end == nil else { return (.more, nil) }
@@ -112,10 +106,6 @@ package final class ReplyInbox: Sendable {
             state.buffered += bytes.count
             var demand = Demand.more
             if state.buffered > bufferMaximum, !state.isPaused {
-                guard canPause else {
-                    let reason = "More than \(bufferMaximum) bytes waited for their reader."
-                    return (.stop(TransportError(.tooLarge, reason)), nil)
-                }
                 state.isPaused = true
                 demand = .pause
             }
@@ -129,7 +119,7 @@ package final class ReplyInbox: Sendable {
     }
 
     /// Adds the rest of the response and its end in one step, so that a waiting task is resumed once.
-    package func completed(_ head: (Status, Fields)?, _ pieces: [[UInt8]]) {
+    func completed(_ head: (Status, Fields)?, _ pieces: [[UInt8]]) {
         let (headWaiter, pieceWaiter): (Pending<Head>?, Pending<Piece>?) = state.withLock { state in
             guard state.end == nil else { return (nil, nil) }
             if let head { state.head = head }
@@ -156,7 +146,7 @@ package final class ReplyInbox: Sendable {
     ///
     /// - Parameter dropsContent: whether unread content is dropped.
     /// - Returns: whether this was the first.
-    @discardableResult package func finish(_ end: Result<Void, TransportError>, dropsContent: Bool = false) -> Bool {
+    @discardableResult func finish(_ end: Result<Void, TransportError>, dropsContent: Bool = false) -> Bool {
         let (isFirst, headWaiter, pieceWaiter): (Bool, Pending<Head>?, Pending<Piece>?) = state.withLock { state in
             // A complete response can still be cancelled; no task waits for it.
             if dropsContent {

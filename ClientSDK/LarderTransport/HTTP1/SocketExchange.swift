@@ -6,7 +6,7 @@ import LarderTime
 import Synchronization
 
 /// One request over a socket. It waits for a connection and may be sent again over a second one.
-final class SocketExchange: ReplyExchange {
+final class SocketExchange: Sendable {
     private struct State {
         var connection: SocketConnection?
         var ticket: UInt64?
@@ -55,7 +55,7 @@ final class SocketExchange: ReplyExchange {
         self.uploadLength = uploadLength
         isHead = request.method == .head
         isRepeatable = RetryPolicy.isRepeatable(request) && request.upload?.isReplayable ?? true
-        inbox = ReplyInbox(bodyLimit: request.bodyLimit, bufferMaximum: bufferMaximum, canPause: true)
+        inbox = ReplyInbox(bodyLimit: request.bodyLimit, bufferMaximum: bufferMaximum)
         self.pool = pool
         state = Mutex(State(needsFresh: !isRepeatable))
     }
@@ -89,6 +89,9 @@ final class SocketExchange: ReplyExchange {
         }
     }
 
+    /// Called when a timeout has passed. Prevents that anything is sent from then on.
+    ///
+    /// - Returns: whether nothing was sent.
     func preventSending() -> Bool {
         state.withLock { state in
             guard !state.isSent else { return false }
@@ -178,8 +181,10 @@ final class SocketExchange: ReplyExchange {
         inbox.finish(end)
     }
 
+    /// Called when the reader has made room for content.
     func resumeReading() { state.withLock { $0.connection }?.resumeReading(self) }
 
+    /// Called when the response is no longer needed.
     func stop() {
         conclude()?.giveUp(self)
         pool.forget(self)

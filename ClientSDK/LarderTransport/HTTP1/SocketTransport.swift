@@ -251,7 +251,7 @@ private struct SocketTimeouts: Sendable {
     }
 
     /// Ends the exchange after the timeout unless the returned timer is removed before.
-    func begin(_ exchange: any ReplyExchange) -> UInt64 {
+    func begin(_ exchange: SocketExchange) -> UInt64 {
         let step = keeper.clock.uptime + timeout
         guard let end, let total, end < step else {
             return keeper.set(step) { [timeout] in exchange.timeOut("No data was received for \(timeout).") }

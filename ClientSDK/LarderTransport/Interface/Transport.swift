@@ -2,7 +2,6 @@ import LarderEvents
 public import LarderHTTP
 public import LarderTLS
 public import LarderTime
-import Synchronization
 
 /// A request to send.
 public struct TransportRequest: Sendable, Hashable {
@@ -164,13 +163,6 @@ public protocol Transport: Sendable {
 extension Transport {
     /// Returns the content as one piece, for transports without streaming.
     public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        let response = try await send(request)
-        let rest = Mutex<[UInt8]?>(response.body.isEmpty ? nil : response.body)
-        return TransportStream(
-            status: response.status,
-            fields: response.fields,
-            body: TransportStream.Body { rest.withLock { $0.take() } },
-            redirectedTo: response.redirectedTo
-        )
+        TransportStream(try await send(request))
     }
 }

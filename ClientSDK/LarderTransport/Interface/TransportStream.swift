@@ -1,4 +1,5 @@
 public import LarderHTTP
+import Synchronization
 
 /// A response whose content arrives in pieces.
 public struct TransportStream: Sendable {
@@ -18,6 +19,17 @@ public struct TransportStream: Sendable {
         self.fields = fields
         self.body = body
         self.redirectedTo = redirectedTo
+    }
+
+    /// A response whose content is one piece.
+    package init(_ response: TransportResponse) {
+        let rest = Mutex<[UInt8]?>(response.body.isEmpty ? nil : response.body)
+        self.init(
+            status: response.status,
+            fields: response.fields,
+            body: TransportStream.Body { rest.withLock { $0.take() } },
+            redirectedTo: response.redirectedTo
+        )
     }
 
     /// Reads the content to its end.

@@ -38,7 +38,7 @@ public struct WebSocketClient: Sendable {
     }
 
     /// Creates a client that uses a connector.
-    public init(
+    package init(
         _ configuration: WebSocketClient.Configuration = WebSocketClient.Configuration(),
         connector: any WebSocketConnector
     ) {

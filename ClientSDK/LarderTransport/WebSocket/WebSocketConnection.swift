@@ -75,7 +75,7 @@ extension WebSocketClient {
 }
 
 /// Opens WebSockets. Safe from any task.
-public protocol WebSocketConnector: Sendable {
+package protocol WebSocketConnector: Sendable {
     /// Connects and performs the handshake.
     ///
     /// - Throws: `.rejected` with status and content if the response is not 101, or another code.

@@ -37,16 +37,16 @@ extension WebSocketClient {
 
 extension WebSocketClient {
     /// The request for a WebSocket.
-    public struct Request: Sendable, Hashable {
+    package struct Request: Sendable, Hashable {
         /// An absolute `ws` or `wss` URL.
-        public var url: String
+        package var url: String
         /// Additional fields. Fields of the handshake are ignored.
-        public var fields: Fields
+        package var fields: Fields
         /// The offered subprotocols, in order of preference.
-        public var subprotocols: [String]
+        package var subprotocols: [String]
 
         /// A request.
-        public init(url: String, fields: Fields = Fields(), subprotocols: [String] = []) {
+        package init(url: String, fields: Fields = Fields(), subprotocols: [String] = []) {
             self.url = url
             self.fields = fields
             self.subprotocols = subprotocols

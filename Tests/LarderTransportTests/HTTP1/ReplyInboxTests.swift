@@ -9,7 +9,7 @@ import Testing
 struct ReplyInboxTests {
     private let late = TransportError(.timedOut, "late")
 
-    private func inbox() -> ReplyInbox { ReplyInbox(bodyLimit: 100, bufferMaximum: 100, canPause: true) }
+    private func inbox() -> ReplyInbox { ReplyInbox(bodyLimit: 100, bufferMaximum: 100) }
 
     private func taken(_ inbox: ReplyInbox) -> String {
         switch inbox.takeNow().piece {
