@@ -53,13 +53,9 @@ enum Main {
         _ terminal: Terminal,
         _ environment: [String: String]
     ) async throws -> CommandContext {
-        var bytesMaximum: Int64?
         let requirement: CommandContext.Requirement
         switch arguments.command {
-        case .cache(let action):
-            if case .trim(let bytes) = action { bytesMaximum = bytes }
-            requirement = .storeOnly
-        case .doctor, .outbox(.list), .outbox(.drop): requirement = .storeOnly
+        case .cache, .doctor, .outbox(.list), .outbox(.drop): requirement = .storeOnly
         case .logout: requirement = .storedSession
         case .login: requirement = .newSession
         default: requirement = .session
@@ -68,8 +64,7 @@ enum Main {
             arguments,
             terminal,
             environment: environment,
-            requirement: requirement,
-            bytesMaximum: bytesMaximum
+            requirement: requirement
         )
     }
 

@@ -18,25 +18,13 @@ struct CommandStoreTests {
         try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     }
 
-    @Test func `the cache is counted, exported without secrets, trimmed and cleared`() async throws {
+    @Test func `the cache is counted and cleared`() async throws {
         let backend = try MockBackend.startSmall()
         for command in ["feed", "accounts", "tasks"] {
             #expect(try await scene.run(command, on: backend.url).code == 0)
         }
         let stats = try await scene.run("cache", "stats", "--json", on: backend.url)
         #expect(try stats.json["data"]?["counts"]?["post"]?.integer == 50, "\(stats)")
-        let path = scene.directory + "/export.json"
-        #expect(try await scene.run("cache", "export", path, on: backend.url).code == 0)
-        let text = try String(contentsOfFile: path, encoding: .utf8)
-        #expect(text.contains("\"post_") && !text.contains("\"access\"") && !text.contains("\"refresh"))
-        // Every type of the store, money and pictures included.
-        let exported = try JSONParser.parse(Array(text.utf8))
-        let types = Set(exported["entities"]?.array?.compactMap { $0["type"]?.string } ?? [])
-        #expect(types.isSuperset(of: ["post", "profile", "account", "task"]), "\(types)")
-        #expect(exported["images"]?["entities"]?.array?.isEmpty == true)
-        #expect(try mode(path) == 0o600)
-        let trimmed = try await scene.run("cache", "trim", "10K", "--json", on: backend.url)
-        #expect(try trimmed.json["data"]?["bytes"]?.integer ?? .max <= 10_240, "\(trimmed)")
         let cleared = try await scene.run("cache", "clear", "--json", on: backend.url)
         #expect(try cleared.json["data"]?["items"]?.integer == 0, "\(cleared)")
         #expect(try await scene.run("feed", "--offline", on: backend.url).code == 1)
@@ -173,7 +161,7 @@ struct CommandStoreTests {
         let feed = try #require(try run.json["telemetry"]?["features"]?["feed"], "\(run)")
         #expect(feed["reads"]?["disk"]?["hits"]?.integer == 1 && feed["reads"]?["disk"]?["misses"]?.integer == 1)
         #expect(feed["requests"]?["count"]?.integer == 1 && feed["requests"]?["p50"]?.integer ?? 0 > 0, "\(feed)")
-        #expect(try run.json["telemetry"]?["bytesBySource"]?["network"]?.integer ?? 0 > 1_000)
+        #expect(feed["bytesReceived"]?.integer ?? 0 > 1_000)
         #expect(try run.json["runs"]?["recorded"]?.integer == 2 && run.json["runs"]?["interrupted"]?.integer == 0)
         let text = try await scene.run("doctor", on: backend.url)
         #expect(text.output.contains("disk 1 of 2 (50 %)") && text.output.contains("p50 "), "\(text)")
@@ -260,7 +248,7 @@ struct CommandStoreTests {
             ["profile", "--edit", "bio=JSON"], ["chat", chat], ["chat", chat, "--send", "hello"], ["like", id],
             ["unlike", id, "--offline"], ["outbox"], ["outbox", "send"], ["sync"], ["sync", "--offline"], ["images"],
             ["cache", "stats"],
-            ["cache", "export", scene.directory + "/x.json"], ["cache", "trim", "1M"], ["cache", "clear"], ["doctor"],
+            ["cache", "clear"], ["doctor"],
             ["logout"],
         ]
         for words in commands {

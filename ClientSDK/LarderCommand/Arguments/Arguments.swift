@@ -35,8 +35,6 @@ struct Arguments {
     enum CacheAction: Sendable, Hashable {
         case stats
         case clear
-        case trim(bytes: Int64)
-        case export(path: String)
     }
 
     /// A field of a profile and its new value.
@@ -246,7 +244,7 @@ struct Arguments {
             try check("outbox [send | retry ID | drop ID]", 0...2)
             return .outbox(try outbox(words))
         case "cache":
-            try check("cache stats | clear | trim BYTES | export FILE", 1...2)
+            try check("cache stats | clear", 1...1)
             return .cache(try cache(words))
         case "images":
             try check("images [--limit N] [--width N] [--draw POST|IMAGE]", 0...0, ["--limit", "--draw", "--width"])
@@ -285,12 +283,10 @@ struct Arguments {
     }
 
     private static func cache(_ words: [String]) throws(UsageError) -> CacheAction {
-        switch (words.first, words.dropFirst().first) {
-        case ("stats", nil): return .stats
-        case ("clear", nil): return .clear
-        case ("trim", let text?): return .trim(bytes: try bytes(text))
-        case ("export", let path?): return .export(path: path)
-        default: throw UsageError(message: "usage: larder cache stats | clear | trim BYTES | export FILE")
+        switch words.first {
+        case "stats": return .stats
+        case "clear": return .clear
+        default: throw UsageError(message: "usage: larder cache stats | clear")
         }
     }
 
@@ -299,18 +295,6 @@ struct Arguments {
             throw UsageError(message: "'\(text)' is not an operation ID; 'larder outbox' lists them")
         }
         return number
-    }
-
-    /// `500000`, `500K`, `20M` or `1G`: powers of 1,024.
-    private static func bytes(_ text: String) throws(UsageError) -> Int64 {
-        let units: [Character: Int64] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
-        let unit = text.last.flatMap { units[Character($0.uppercased())] }
-        guard let number = Int64(unit == nil ? text : String(text.dropLast())), number >= 0,
-            case let (bytes, overflow) = number.multipliedReportingOverflow(by: unit ?? 1), !overflow
-        else {
-            throw UsageError(message: "cache trim requires a number of bytes such as 500000 or 20M, not '\(text)'")
-        }
-        return bytes
     }
 
     private static func edit(_ text: String) throws(UsageError) -> ProfileEdit {

@@ -41,7 +41,7 @@ enum Help {
         MAINTAIN
           sync [--live]                     apply changes from the change feed
           outbox [send|retry ID|drop ID]    unsent and rejected operations
-          cache stats|clear|trim BYTES|export FILE
+          cache stats|clear                 what is stored, and its size; unsent changes are kept
           doctor                            check stores, outbox, network, memory and earlier runs
           doctor --recorder FILE            the same of an app, from the file of its flight recorder
           login, logout [--force]           logout erases all data of the account on this device

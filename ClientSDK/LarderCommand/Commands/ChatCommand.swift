@@ -49,12 +49,7 @@ struct ChatCommand {
         let reading = try await context.read(client.chat.conversations, called: "conversations")
         let list = reading.snapshot.value?.items ?? []
         if terminal.isJSON {
-            terminal.json(
-                .members([
-                    ("badge", Badge(reading.snapshot).json),
-                    ("items", .array(try list.map { try JSONValue(encoding: $0) })),
-                ])
-            )
+            terminal.json(try Badge(reading.snapshot).json(with: list))
             return await context.finish()
         }
         let names = await nameCache.names(list.flatMap(\.memberIDs))
@@ -100,12 +95,7 @@ struct ChatCommand {
         let reading = try await context.read(client.chat.messages(id), called: id)
         let messages = reading.snapshot.value?.items ?? []
         if terminal.isJSON {
-            return terminal.json(
-                .members([
-                    ("badge", Badge(reading.snapshot).json),
-                    ("items", .array(try messages.prefix(limit).map { try JSONValue(encoding: $0) })),
-                ])
-            )
+            return terminal.json(try Badge(reading.snapshot).json(with: messages.prefix(limit)))
         }
         let names = await nameCache.names(messages.prefix(limit).map(\.authorID))
         for message in messages.prefix(limit).reversed() { terminal.line(line(message, names, context.now)) }

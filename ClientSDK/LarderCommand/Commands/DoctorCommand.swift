@@ -97,12 +97,7 @@ struct DoctorCommand {
     /// Reads everything once, which verifies all checksums.
     private func store(_ name: String, _ disk: DiskStore?) throws -> Finding {
         guard let disk else { return Finding(name: name, text: "in memory only", isHealthy: true) }
-        var (entities, lists) = (0, 0)
-        try StoreContent.visit(disk) { _ in
-            entities += 1
-        } list: { _ in
-            lists += 1
-        }
+        let (entities, lists) = try Self.readAll(disk)
         let records = try disk.read { transaction in
             let keys = try transaction.recordKeys(startingWith: "")
             var count = 0
@@ -132,6 +127,17 @@ struct DoctorCommand {
                 ("damaged", .integer(Int64(damage.discards))),
             ]
         )
+    }
+
+    /// Reads all entities and lists, and counts those that are not damaged.
+    private static func readAll(_ disk: DiskStore) throws -> (entities: Int, lists: Int) {
+        let (entities, lists) = try disk.read { transaction in
+            let entities = try transaction.entityTypes().flatMap { type in
+                try transaction.entityIDs(ofType: type).map { EntityKey(type: type, id: $0) }
+            }
+            return (entities, try transaction.queryNames().flatMap { try transaction.queryKeys(named: $0) })
+        }
+        return (try entities.count { try disk.entity($0) != nil }, try lists.count { try disk.query($0) != nil })
     }
 
     private func outbox() -> Finding {

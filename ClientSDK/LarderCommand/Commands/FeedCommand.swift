@@ -17,13 +17,7 @@ struct FeedCommand {
         let reading = try await context.read(context.client.feed.newest, called: "the feed")
         let posts = reading.snapshot.value?.items ?? []
         if context.terminal.isJSON {
-            context.terminal.json(
-                .members([
-                    ("badge", Badge(reading.snapshot).json),
-                    ("items", .array(try posts.prefix(limit).map { try JSONValue(encoding: $0) })),
-                ])
-            )
-            return
+            return context.terminal.json(try Badge(reading.snapshot).json(with: posts.prefix(limit)))
         }
         await names.load(posts.prefix(limit).map(\.authorID), in: context)
         for line in lines(Array(posts.prefix(limit)), context.now) { context.terminal.line(line) }
@@ -87,9 +81,7 @@ struct FeedCommand {
         let items = new.prefix(limit)
         guard old.map({ Array($0.prefix(limit)) }) != Array(items) else { return [] }
         var writer = JSONWriter()
-        writer.value(
-            .members([("badge", badge.json), ("items", .array(try items.map { try JSONValue(encoding: $0) }))])
-        )
+        writer.value(try badge.json(with: items))
         return [String(decoding: writer.bytes, as: UTF8.self)]
     }
 }

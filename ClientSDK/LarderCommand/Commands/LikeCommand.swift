@@ -10,36 +10,9 @@ struct LikeCommand {
     init(_ context: CommandContext) { self.context = context }
 
     func run(_ post: String, _ isLike: Bool) async throws {
-        let id = try context.client.likes.set(isLike, post)
-        guard let id else {
-            await report(post, "nothing", "cancelled an unsent change; nothing is left to send", .green)
-            return await context.finish()
-        }
-        await context.drain()
-        await finish(post, id, isLike)
-        await context.finish(own: [id])
-        if case .rejected(let error)? = context.events.outcome(of: id) {
-            throw Failure(
-                "\(post): \(Failure.sentence(error.description)) The like was rolled back; 'larder outbox drop \(id)' removes it."
-            )
-        }
-    }
-
-    private func finish(_ post: String, _ id: OperationID, _ isLike: Bool) async {
-        switch context.events.outcome(of: id) {
-        case .accepted: await report(post, "sent", "sent", .green)
-        case .rejected: break
-        case .postponed(let error)? where error.code != .offline:
-            await report(post, "queued", "queued for retry: \(Failure.sentence(error.description))", .yellow)
-        default:
-            let reason = context.isOffline ? "--offline" : "\(context.arguments.server) cannot be reached"
-            await report(
-                post,
-                "queued",
-                "queued (\(reason)); the next command that reaches the server sends it",
-                .yellow
-            )
-        }
+        // Taps on one post replace each other, so that there is an operation.
+        guard let id = try context.client.likes.set(isLike, post) else { return await context.finish() }
+        try await context.settle(id, post) { await report(post, $0, $1, $2) }
     }
 
     private func report(_ id: String, _ outcome: String, _ text: String, _ color: Terminal.Color) async {

@@ -49,12 +49,7 @@ struct TasksCommand {
         let reading = try await context.read(client.tasks.list(filter), called: "tasks")
         let tasks = (reading.snapshot.value?.items ?? []).prefix(context.arguments.limit ?? 50)
         if terminal.isJSON {
-            return terminal.json(
-                .members([
-                    ("badge", Badge(reading.snapshot).json),
-                    ("items", .array(try tasks.map { try JSONValue(encoding: $0) })),
-                ])
-            )
+            return terminal.json(try Badge(reading.snapshot).json(with: tasks))
         }
         var names = NameTable()
         await names.load(tasks.compactMap(\.assigneeID), in: context)
@@ -85,27 +80,10 @@ struct TasksCommand {
         try await finish(operation, .edit(id: id, edit))
     }
 
-    /// Waits for the server if it can be reached, and reports the outcome.
     private func finish(_ operation: OperationID?, _ write: TaskWrite) async throws {
         guard let operation else { return await context.finish() }
-        await context.drain()
         let text = TaskText.text(write)
-        switch context.events.outcome(of: operation) {
-        case .accepted: report(text, "sent", "sent", .green)
-        case .rejected: break
-        case .postponed(let error)? where error.code != .offline:
-            report(text, "queued", "queued for retry: \(Failure.sentence(error.description))", .yellow)
-        default:
-            let reason = context.isOffline ? "--offline" : "\(context.arguments.server) cannot be reached"
-            report(text, "queued", "queued (\(reason)); the next command that reaches the server sends it", .yellow)
-        }
-        await context.finish(own: [operation])
-        if case .rejected(let error)? = context.events.outcome(of: operation) {
-            throw Failure(
-                "\(text): \(Failure.sentence(error.description)) The change was rolled back; 'larder outbox drop \(operation)' "
-                    + "removes it."
-            )
-        }
+        try await context.settle(operation, text) { report(text, $0, $1, $2) }
     }
 
     private func report(_ change: String, _ outcome: String, _ text: String, _ color: Terminal.Color) {

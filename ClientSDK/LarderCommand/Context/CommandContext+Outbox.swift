@@ -119,3 +119,35 @@ extension CommandContext {
         ])
     }
 }
+
+extension CommandContext {
+    /// Sends an own operation if the server can be reached, and reports the outcome.
+    ///
+    /// - Parameters:
+    ///   - change: what the operation changes, for the error.
+    ///   - report: prints an outcome: its name, its text and its color.
+    /// - Throws: if the server has rejected it.
+    func settle(
+        _ operation: OperationID,
+        _ change: String,
+        _ report: (_ outcome: String, _ text: String, Terminal.Color) async -> Void
+    ) async throws {
+        await drain()
+        switch events.outcome(of: operation) {
+        case .accepted: await report("sent", "sent", .green)
+        case .rejected: break
+        case .postponed(let error)? where error.code != .offline:
+            await report("queued", "queued for retry: \(Failure.sentence(error.description))", .yellow)
+        default:
+            let reason = isOffline ? "--offline" : "\(arguments.server) cannot be reached"
+            await report("queued", "queued (\(reason)); the next command that reaches the server sends it", .yellow)
+        }
+        await finish(own: [operation])
+        if case .rejected(let error)? = events.outcome(of: operation) {
+            throw Failure(
+                "\(change): \(Failure.sentence(error.description)) The change was rolled back; 'larder outbox drop \(operation)' "
+                    + "removes it."
+            )
+        }
+    }
+}

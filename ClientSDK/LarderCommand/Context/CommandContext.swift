@@ -44,14 +44,11 @@ final class CommandContext: Sendable {
     }
 
     /// Opens the account's stores, and signs in if the command requires it.
-    ///
-    /// - Parameter bytesMaximum: the new disk budget of the store.
     init(
         _ arguments: Arguments,
         _ terminal: Terminal,
         environment: [String: String],
-        requirement: Requirement = .session,
-        bytesMaximum: Int64? = nil
+        requirement: Requirement = .session
     ) async throws {
         self.arguments = arguments
         self.terminal = terminal
@@ -104,12 +101,6 @@ final class CommandContext: Sendable {
         configuration.cache.onEvent = { event in
             events.note(event)
             recorder.note(event)
-        }
-        if let bytesMaximum {
-            let account = Self.account(arguments.server, user)
-            var store = DiskStore.Configuration(directory: DiskStore.directory(forAccount: account, in: state.path))
-            store.bytesMaximum = bytesMaximum
-            configuration.cache.storage = .disk(store)
         }
         do {
             client = try await LarderClient(

@@ -71,6 +71,11 @@ struct Badge: Sendable, Hashable {
 }
 
 extension Badge {
+    /// The output of `--json` for a list.
+    func json(with items: some Sequence<some Encodable>) throws -> JSONValue {
+        .members([("badge", json), ("items", .array(try items.map { try JSONValue(encoding: $0) }))])
+    }
+
     /// The badge of a snapshot.
     init<Value>(_ snapshot: Snapshot<Value>) {
         freshness = snapshot.freshness
