@@ -275,18 +275,6 @@ public final class APIClient: Sendable {
     /// continues after the next sign-in, at most half a minute after one in another process. `live` needs no call.
     public func limitToSession(_ live: LiveSync) { services.limit(live, to: session) }
 
-    /// Applies another network monitor until the calling task is cancelled. The monitor of `services` needs no call.
-    public func follow(_ network: NetworkMonitor) async {
-        for await behavior in network.behaviors { limits.follow(behavior) }
-    }
-
-    /// Lets another memory guard limit this client. The guard of `services` needs no call.
-    ///
-    /// - Returns: the registration; releasing it ends the subscription.
-    public func reactToMemoryPressure(from memory: MemoryGuard) -> EventRegistration {
-        memory.register(services.reaction(limits))
-    }
-
     /// Ends all tasks and releases system resources. Stored values and unsent changes are kept, and telemetry can still be read.
     public func close() {
         live?.stop()
