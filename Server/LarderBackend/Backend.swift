@@ -22,14 +22,22 @@ package struct Backend: Sendable {
     // MARK: Requests
 
     /// Answers a request, or returns nil and completes the exchange later. The request has no prefix of a world.
-    package func handle(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) -> Reply? {
+    ///
+    /// - Parameter otherwise: answers what no custom route does, instead of the world; nil: the world does.
+    package func handle(
+        _ request: Request,
+        _ exchange: Exchange,
+        _ owner: WorldExchange,
+        otherwise: (() -> Reply?)? = nil
+    ) -> Reply? {
+        let candidates = customRoutes.candidates(request.path)
+        if let otherwise, candidates.isEmpty { return otherwise() }
         // Fields of this exchange alone are added last, to whichever reply is found.
         var addedLines = CrossOrigin.lines(for: request)
-        let candidates = customRoutes.candidates(request.path)
         let result: Reply
         do {
             try limit(request, owner, &addedLines)
-            guard let reply = try answer(request, exchange, owner, candidates) else { return nil }
+            guard let reply = try answer(request, exchange, owner, candidates, otherwise) else { return nil }
             result = reply.adding(addedLines)
         } catch { result = error.reply.adding(addedLines) }
         guard !candidates.isEmpty, let sequel = owner.sequel.take() else { return result }
@@ -55,7 +63,8 @@ package struct Backend: Sendable {
         _ request: Request,
         _ exchange: Exchange,
         _ owner: WorldExchange,
-        _ candidates: [CustomRoutes.Candidate]
+        _ candidates: [CustomRoutes.Candidate],
+        _ otherwise: (() -> Reply?)?
     ) throws(Problem) -> Reply? {
         let world = owner.world
         if !candidates.isEmpty {
@@ -70,6 +79,14 @@ package struct Backend: Sendable {
                 query: query
             )
             if let answer = try call.answer(candidates) { return answer }
+        }
+        // A preflight for a route is answered here.
+        let isPreflighted = request.preflightedMethod.map { method in
+            candidates.contains { $0.route.accepts(method) }
+        }
+        if let otherwise, !(isPreflighted ?? false) {
+            if let reply = otherwise() { exchange.complete(reply) }
+            return nil
         }
         var match = router(of: world).match(request.method, path: request.path)
         let methods = candidates.methods
@@ -94,10 +111,11 @@ package struct Backend: Sendable {
                 fields: [.allow: allowed]
             )
         case .none:
+            let describesDemo = servesDemo && !world.hasCollections
             if let document = try DocumentationEndpoints.answer(
                 request,
                 now: world.clock.now,
-                describesDemo: servesDemo
+                describesDemo: describesDemo
             ) {
                 return document
             }

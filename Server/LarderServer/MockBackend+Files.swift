@@ -14,20 +14,19 @@ extension SourceFiles.Source {
         }
     }
 
-    /// Collections. The world `main` and later worlds begin with the new ones.
-    ///
-    /// - Parameter first: the contents that `main` has.
-    static func data(_ path: String, _ worlds: WorldRegistry) throws -> Self {
-        let used = Mutex(try CollectionReader.read(path).fingerprint)
-        return SourceFiles.Source(kind: "data", path: path) {
-            let contents = try CollectionReader.read(path)
-            let isNew = used.withLock { used in
-                defer { used = contents.fingerprint }
-                return used != contents.fingerprint
-            }
-            if isNew { try worlds.restart() }
-            return SourceFiles.Loaded(summary: contents.collectionSummary, directories: [path])
+    /// The OpenAPI description that requests and replies are checked against.
+    static func contract(_ path: String, _ checks: ContractChecks) -> Self {
+        SourceFiles.Source(kind: "contract", path: path) {
+            let contract = try Contract(try OpenAPIDocument(at: path), named: path)
+            checks.replace(with: contract)
+            let count = contract.operations.count == 1 ? "1 operation" : "\(contract.operations.count) operations"
+            return SourceFiles.Loaded(summary: count, directories: [], warnings: contract.warnings)
         }
+    }
+
+    /// Collections. The world `main` and later worlds begin with the new ones.
+    static func data(_ files: CollectionFiles) -> Self {
+        SourceFiles.Source(kind: "data", path: files.directory) { try files.load() }
     }
 
     /// A script of faults. It starts anew, without the faults and steps of the one before.
@@ -55,14 +54,27 @@ extension SourceFiles.Source {
 
 extension ControlPlane {
     /// Loads the files of a configuration.
-    func load(_ source: WorldSource, _ configuration: MockBackend.Configuration) throws {
+    func load(_ configuration: MockBackend.Configuration) throws {
         if configuration.watchesFiles { try files.watch() }
         do {
+            if let path = configuration.contract {
+                for warning in try files.add(.contract(path, contractChecks)) {
+                    configuration.announce?("\(path): \(warning)")
+                }
+            }
             if let path = configuration.routes { try files.add(.routes(path, backend.customRoutes)) }
-            if case .collections(let directory) = source { try files.add(.data(directory, worlds)) }
+            if let collectionFiles { try files.add(.data(collectionFiles)) }
         } catch {
             files.stop()
             throw error
         }
+    }
+}
+
+extension MockBackend.Configuration {
+    /// The files of collections; nil for other data.
+    func collectionFiles(_ source: WorldSource, _ worlds: WorldRegistry) throws -> CollectionFiles? {
+        guard case .collections(let directory) = source else { return nil }
+        return try CollectionFiles(directory, worlds, writesBack: writesBack, announce)
     }
 }

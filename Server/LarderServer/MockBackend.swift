@@ -40,8 +40,12 @@ public final class MockBackend: Sendable {
         public var controlToken: String?
         /// A file of custom routes, or a directory of such files; nil for none. With `WorldSource.empty` there is no demo API beside them.
         public var routes: String?
-        /// Whether changes of routes, collections and fault scripts are loaded when their files change.
+        /// An OpenAPI description that requests and replies are checked against; nil for none. Findings are in journal and conduct report.
+        public var contract: String?
+        /// Whether changes of routes, collections, contracts and fault scripts are loaded when their files change.
         public var watchesFiles = false
+        /// Whether each change of collections in `main` is written into their files.
+        public var writesBack = false
         /// Told what was loaded again, and what is wrong with a file.
         package var announce: (@Sendable (String) -> Void)?
         /// Origins of other pages that may use the control plane, such as `http://localhost:3000`.
@@ -140,6 +144,7 @@ public final class MockBackend: Sendable {
         let plane = ControlPlane(
             backend: Backend(customRoutes: customRoutes, servesDemo: servesDemo),
             files: SourceFiles(wall: configuration.server.wall, announce: configuration.announce),
+            collectionFiles: try configuration.collectionFiles(source, worlds),
             worlds: worlds,
             controlGuard: controlGuard,
             log: configuration.log,
@@ -153,7 +158,7 @@ public final class MockBackend: Sendable {
         if let certificates {
             serverConfiguration.tls = { peer throws(TLSError) in try plane.beginTLS(certificates, with: peer) }
         }
-        try plane.load(source, configuration)
+        try plane.load(configuration)
         let server: HTTPServer
         do { server = try HTTPServer(serverConfiguration, handler: plane) } catch {
             plane.files.stop()
@@ -185,6 +190,7 @@ public final class MockBackend: Sendable {
         for world in plane.worlds.all { world.live.stopWaiting() }
         plane.files.stop()
         await server.stop(grace: grace)
+        plane.collectionFiles?.finish()
         plane.detach()
         claim?.release()
     }

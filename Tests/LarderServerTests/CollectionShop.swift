@@ -31,7 +31,11 @@ struct CollectionShop {
         _ files: [String: String] = ["todos.json": CollectionShop.todos],
         _ change: (inout MockBackend.Configuration) -> Void = { _ in }
     ) throws {
-        directory = try Self.directory(files)
+        try self.init(at: try Self.directory(files), change)
+    }
+
+    init(at directory: ScratchDirectory, _ change: (inout MockBackend.Configuration) -> Void) throws {
+        self.directory = directory
         var configuration = MockBackend.Configuration()
         configuration.seed = 7
         configuration.disableConnectionTimeouts()

@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderHTTP
 import LarderTime
 import TestSupport
 import Testing
@@ -356,5 +357,34 @@ struct CustomRouteTests {
         let error = #expect(throws: RouteError.self) { _ = try RouteReader(directory.path) }
         let sentence = error?.description ?? ""
         #expect(sentence.hasPrefix(directory.path + "/routes.json") && sentence.contains(expected), "\(sentence)")
+    }
+}
+
+@Suite("Custom routes in front of another server", .oneMinute)
+struct RoutesBeforeProxyTests {
+    @Test func `a route that fits answers, and the rest is forwarded`() async throws {
+        let server = try RouteSite(routes: #"{"method": "*", "path": "/*", "text": "{{path.*}} of the server"}"#)
+        let url = try #require(HTTPURL(server.backend.url))
+        let routes = """
+            {"path": "/own/{id}", "json": {"id": "{{path.id}}", "count": "{{counter own}}"}},
+            {"path": "/when", "when": {"query.q": "1"}, "text": "own"}, {"method": "PUT", "path": "/put", "text": "own"}
+            """
+        let proxy = try RouteSite(["routes.json": "{\"routes\": [\(routes)]}"]) { $0.origin = .server(url) }
+        #expect(try await proxy.text("GET", "/own/7") == #"{"id":"7","count":1}"#)
+        #expect(try await proxy.text("GET", "/other") == "other of the server")
+        #expect(try await proxy.text("GET", "/when?q=1") == "own")
+        #expect(try await proxy.text("GET", "/when?q=2") == "when of the server")
+        #expect(try await proxy.text("GET", "/put") == "put of the server")
+        let preflight = ["Origin": "http://localhost:3000", "Access-Control-Request-Method": "PUT"]
+        let granted = try await proxy.ask("OPTIONS", "/put", nil, preflight)
+        #expect(granted.field("Access-Control-Allow-Methods")?.contains("PUT") ?? false)
+        // Faults apply to both.
+        let fault = #"{"match": {"path": "/*/*"}, "action": {"type": "respond", "status": 503}}"#
+        _ = try await proxy.ask("POST", "/_larder/faults", fault)
+        #expect(try await proxy.ask("GET", "/own/8").status == 503)
+        let metrics = try await proxy.ask("GET", "/_larder/metrics").text
+        #expect(metrics.contains(#"{route="proxy",status="200"} 3"#), "\(metrics)")
+        await proxy.backend.stop()
+        await server.backend.stop()
     }
 }

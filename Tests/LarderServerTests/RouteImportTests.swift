@@ -48,7 +48,8 @@ struct RouteImportTests {
     }
 
     @Test(arguments: [
-        ("openapi: 3.1.0", "openapi.yaml", "yq"), ("{}", "x.json", "neither"),
+        ("openapi: 3.1.0", "openapi.yaml", "neither"), ("a:\n\tb: 1", "openapi.yaml", "openapi.yaml:2: "),
+        ("{}", "x.json", "neither"),
         ("{\"paths\": {}}", "x.json", "no reply"),
     ])
     func `another file is a sentence`(text: String, name: String, expected: String) {

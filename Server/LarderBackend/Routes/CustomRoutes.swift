@@ -1,3 +1,4 @@
+package import LarderEngine
 import LarderHTTP
 import Synchronization
 
@@ -39,6 +40,11 @@ package final class CustomRoutes: Sendable {
         return routes.compactMap { route in
             route.parameters(segments).map { Candidate(route: route, parameters: $0) }
         }
+    }
+
+    /// Whether a route takes the path and the method of a request, whatever its conditions.
+    package func accept(_ request: Request) -> Bool {
+        candidates(request.path).contains { $0.route.accepts(request.method) }
     }
 
     /// Why there is nothing at a path, with the most similar route.

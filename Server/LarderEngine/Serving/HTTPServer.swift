@@ -43,6 +43,7 @@ package final class HTTPServer: Sendable {
     package let loops: [EventLoop]
     private let stopping = Mutex(false)
     private let port: Mutex<Port>
+    private let connections: ConnectionCounter
 
     private struct Port {
         /// The socket that accepts connections; nil while the port is closed.
@@ -62,17 +63,20 @@ package final class HTTPServer: Sendable {
     /// - Throws: if the address cannot be used.
     package init(_ configuration: ServerConfiguration, handler: any ExchangeHandler) throws(EngineError) {
         let listener = try Listener(host: configuration.host, port: configuration.port)
-        let connectionCount = ConnectionCounter()
+        connections = ConnectionCounter()
         let workers = WorkerThreads()
         var loops: [EventLoop] = []
         for index in 0..<max(1, configuration.loops) {
-            loops.append(try EventLoop(index, configuration, listener, connectionCount, workers, handler))
+            loops.append(try EventLoop(index, configuration, listener, connections, workers, handler))
         }
         address = listener.address
         port = Mutex(Port(listener: listener))
         self.loops = loops
         for loop in loops { loop.start() }
     }
+
+    /// The number of open connections.
+    package var connectionCount: Int { connections.openCount }
 
     /// Stops gracefully: accepts no new connections, answers every request that has arrived, closes WebSockets with 1001 and
     /// ends streams; connections that remain after `grace` are closed. Returns when everything is closed; further calls wait
@@ -169,6 +173,8 @@ final class ConnectionCounter: Sendable {
         let id = lastID.add(1, ordering: .relaxed).newValue
         return (id, count.add(1, ordering: .relaxed).newValue)
     }
+
+    var openCount: Int { count.load(ordering: .relaxed) }
 
     func leave() { count.subtract(1, ordering: .relaxed) }
 }

@@ -133,7 +133,8 @@ enum ControlEndpoints {
         case "changes": return try ScriptedActorEndpoints.changes(call, method)
         case "dialect": return try ScriptedActorEndpoints.dialect(call, method)
         case "drift": return try ScriptedActorEndpoints.drift(call, method)
-        case "files": return try files(call, method)
+        case "files": return later(call) { call throws(Problem) in try files(call, method) }
+        case "metrics": return try MetricsEndpoints.answer(call, method)
         case "recording": return later(call) { call throws(Problem) in try RecordingEndpoints.answer(call, method) }
         case let name?:
             throw ProblemType.notFound(
@@ -163,7 +164,7 @@ enum ControlEndpoints {
     static let parts = [
         "worlds", "reset", "snapshots", "clock", "skew", "faults", "script", "profiles", "gates", "held", "journal",
         "verify", "wait", "conduct", "oracles", "act", "actors", "changes", "dialect", "drift", "recording",
-        "files",
+        "files", "metrics",
     ]
 
     // MARK: Replies

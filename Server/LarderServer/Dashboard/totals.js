@@ -49,6 +49,7 @@ const rules = {
   keyChanged: "Repeated a transfer under another key",
   polledBesideLive: "Polled the change feed beside a live channel",
   repeatedInLoop: "Repeated many times a second, with the same answer",
+  contractBroken: "Not as the contract says",
 };
 
 /** How often each rule was broken, with the newest case of each. */

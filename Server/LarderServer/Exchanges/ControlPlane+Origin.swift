@@ -8,8 +8,22 @@ extension ControlPlane {
 
     /// Answers a request, or returns nil and completes the exchange later. On the loop of the exchange.
     func answer(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) -> Reply? {
+        guard let contract = contractChecks.contract else { return ask(request, exchange, owner) }
+        return contractChecks.checking(request, exchange, contract) { ask($0, $1, owner) }
+    }
+
+    private func ask(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) -> Reply? {
         switch origin {
-        case .domain: return backend.handle(request, exchange, owner)
+        case .domain: backend.handle(request, exchange, owner)
+        case .proxy, .recording:
+            // Routes are asked first.
+            backend.handle(request, exchange, owner) { self.forward(request, exchange, owner) }
+        }
+    }
+
+    private func forward(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) -> Reply? {
+        switch origin {
+        case .domain: return nil
         case .proxy(let proxy):
             // After a delay the client may have gone.
             guard !exchange.isAbandoned else { return nil }
@@ -22,6 +36,23 @@ extension ControlPlane {
         case .recording(let replies):
             return replies.reply(to: request)
         }
+    }
+
+    /// Counts an exchange that is over, and has the data that it has changed written.
+    func count(_ record: ExchangeRecord, _ owner: WorldExchange?, contractFindings: Int) {
+        var route = RequestCounts.Route.control
+        if let world = owner?.world {
+            switch origin {
+            case _ where backend.customRoutes.accept(record.request): route = .routes
+            case .domain: route = world.collections.isEmpty ? .demo : .data
+            case .proxy: route = .proxy
+            case .recording: route = .recording
+            }
+        }
+        let trace = owner?.trace as? ExchangeTrace
+        counts.count(record, route, trace, contractFindings: contractFindings)
+        guard let collectionFiles, !record.request.method.isSafe, let loop = firstLoop else { return }
+        collectionFiles.changed(on: loop)
     }
 
     /// Rejects what needs the demo backend's state.

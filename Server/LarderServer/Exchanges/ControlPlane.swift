@@ -18,6 +18,10 @@ final class ControlPlane: ExchangeHandler {
     private let readsWorldPaths: Bool
     let worlds: WorldRegistry
     let controlGuard: ControlGuard
+    let contractChecks = ContractChecks()
+    let counts = RequestCounts()
+    /// The files of collections; nil for other data.
+    let collectionFiles: CollectionFiles?
     private let main: World
     private let log: (any AccessLog)?
     private let server = Mutex<HTTPServer?>(nil)
@@ -36,6 +40,7 @@ final class ControlPlane: ExchangeHandler {
     init(
         backend: Backend,
         files: SourceFiles,
+        collectionFiles: CollectionFiles?,
         worlds: WorldRegistry,
         controlGuard: ControlGuard,
         log: (any AccessLog)?,
@@ -48,6 +53,7 @@ final class ControlPlane: ExchangeHandler {
         self.certificates = certificates
         self.backend = backend
         self.files = files
+        self.collectionFiles = collectionFiles
         self.worlds = worlds
         self.controlGuard = controlGuard
         self.log = log
@@ -104,6 +110,8 @@ final class ControlPlane: ExchangeHandler {
 
     /// Whether https is served.
     var servesTLS: Bool { certificates != nil }
+
+    var connectionCount: Int { server.withLock { $0?.connectionCount ?? 0 } }
 
     var firstLoop: EventLoop? { server.withLock { $0?.loops.first } }
 
@@ -192,7 +200,11 @@ final class ControlPlane: ExchangeHandler {
 
     func finished(_ record: ExchangeRecord) {
         log?.write(record, at: main.clock.now)
-        guard journals, let owner = record.context as? WorldExchange else { return }
+        let contractFindings = contractChecks.take(record.request)
+        // Exchanges with the control plane belong to no world.
+        let owner = record.context as? WorldExchange
+        count(record, owner, contractFindings: contractFindings.count)
+        guard journals, let owner else { return }
         let world = owner.world
         guard world.control.journal.isEnabled else { return }
         let isSystem = world.clock.followsSystem
@@ -207,7 +219,8 @@ final class ControlPlane: ExchangeHandler {
             // What goes directly to the backend is answered at once.
             arrived: isSystem ? record.started : trace?.arrived ?? uptime,
             uptime: uptime,
-            connection: world.control.connections.index(of: record.request.connection, now: uptime)
+            connection: world.control.connections.index(of: record.request.connection, now: uptime),
+            contractFindings: contractFindings
         )
     }
 

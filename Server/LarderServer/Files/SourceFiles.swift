@@ -13,10 +13,12 @@ final class SourceFiles: Sendable {
         let summary: String
         let directories: Set<String>
         var warnings: [String] = []
+        /// Whether it differs from what was loaded before.
+        var isNew = true
     }
 
     struct Source: Sendable {
-        /// `routes`, `data` or `faults`.
+        /// `routes`, `data`, `contract` or `faults`.
         let kind: String
         let path: String
         let load: @Sendable () throws -> Loaded
@@ -119,7 +121,7 @@ final class SourceFiles: Sendable {
                     state.reports[index].directories = loaded.directories
                     state.reports[index].error = nil
                 }
-                announce?("\(source.path): loaded \(loaded.summary)")
+                if loaded.isNew { announce?("\(source.path): loaded \(loaded.summary)") }
                 for warning in loaded.warnings { announce?("\(source.path): \(warning)") }
             } catch {
                 let text = "\(error)"
@@ -137,7 +139,7 @@ extension SourceFiles.Report {
             guard let slash = changed.lastIndex(of: "/") else { return false }
             let name = changed[changed.index(after: slash)...]
             guard !name.hasPrefix("."), !name.hasSuffix("~") else { return false }
-            if kind == "faults" { return changed == path || changed == "./" + path }
+            if kind == "faults" || kind == "contract" { return changed == path || changed == "./" + path }
             return directories.contains(String(changed[..<slash]))
         }
     }

@@ -27,6 +27,8 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
         case polledBesideLive
         /// A read was repeated at least ten times within a second and had the same answer each time.
         case repeatedInLoop
+        /// A request or a reply is not as the OpenAPI description of `--contract` says.
+        case contractBroken
     }
 
     /// One finding.

@@ -123,6 +123,10 @@ struct ExchangeJudge {
             if entry.request.method == .post { judgeKey(entry, request, &judgement) }
         }
         if entry.isClientUnknown { judgement.addDoubt() }
+        for finding in entry.contractFindings {
+            let verdict = ExchangeVerdict(kind: .contract, text: finding, rule: .contractBroken)
+            judgement.verdicts.append((entry.number, verdict))
+        }
         return judgement
     }
 

@@ -28,6 +28,8 @@ struct ExchangeVerdict: Sendable, Hashable {
         case keyChanged
         /// The same request was sent many times a second and had the same answer.
         case loop
+        /// The request or the reply is not as the contract says.
+        case contract
     }
 
     let kind: Kind

@@ -45,6 +45,7 @@ final class Journal: Sendable {
     /// - Parameters:
     ///   - arrived: the start of the exchange on the world's clock.
     ///   - uptime: its end on that clock.
+    ///   - contractFindings: what the contract says about the exchange.
     func append(
         _ record: ExchangeRecord,
         of owner: WorldExchange,
@@ -52,7 +53,8 @@ final class Journal: Sendable {
         at: WallTime,
         arrived: MonotonicTime,
         uptime: MonotonicTime,
-        connection: Int
+        connection: Int,
+        contractFindings: [String]
     ) {
         var request = record.request.droppingPathPrefix(owner.prefixLength)
         let bodyCount = request.body.count
@@ -77,7 +79,8 @@ final class Journal: Sendable {
                 peer: request.peer.host,
                 user: owner.viewer,
                 commit: owner.commit,
-                trace: trace
+                trace: trace,
+                contractFindings: contractFindings
             )
         ])
     }
@@ -187,6 +190,9 @@ final class Journal: Sendable {
         guard number < state.count else { return [] }
         return (max(state.oldest, number + 1)..<(state.count + 1)).compactMap { state.entries[($0 - 1) % capacity] }
     }
+
+    /// The number of stored entries, and the bytes of their heads and bodies.
+    var size: (entries: Int, bytes: Int) { state.withLock { ($0.count - $0.oldest + 1, $0.bytes) } }
 
     /// The number of entries ever written.
     var countEver: Int { state.withLock { $0.count } }

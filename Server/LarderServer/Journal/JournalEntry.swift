@@ -87,6 +87,8 @@ struct JournalEntry: Sendable {
     /// The commit that the exchange made; 0 for none.
     var commit: Int64 = 0
     var trace: ExchangeTrace?
+    /// What the contract says about the exchange, a sentence each.
+    var contractFindings: [String] = []
 
     /// The bytes that count towards the bound of the journal.
     var byteCount: Int { request.head.count + request.body.count + head.bytes.count }

@@ -2,21 +2,15 @@ import LarderBackend
 import LarderCoding
 import LarderHTTP
 
-/// Makes a file of routes, to be edited, from what exists: an OpenAPI description (JSON) or an HTTP archive (HAR).
+/// Makes a file of routes, to be edited, from what exists: an OpenAPI description (JSON or YAML) or an HTTP archive (HAR).
 package enum RouteImport {
     /// - Returns: a document for `--routes`, indented.
     /// - Throws: `RouteError` for another document.
     package static func routes(from bytes: [UInt8], named name: String) throws(RouteError) -> [UInt8] {
-        let document: JSONValue
-        do { document = try JSONParser.parse(bytes, maximumDepth: 256) } catch {
-            let advice =
-                name.hasSuffix(".json") || name.hasSuffix(".har")
-                ? "" : "; convert YAML to JSON first, for example with yq -o json"
-            throw RouteError(description: "\(name):\(error.line): column \(error.column): \(error.reason)\(advice)")
-        }
+        let document = try OpenAPIDocument.value(bytes, named: name)
         let routes: [JSONValue]
         if let paths = document["paths"]?.object {
-            routes = OpenAPIRoutes(document).routes(paths)
+            routes = OpenAPIRoutes(document: OpenAPIDocument(root: document)).routes(paths)
         } else if let entries = document.value(at: "/log/entries")?.array {
             routes = archived(entries)
         } else {
@@ -94,9 +88,7 @@ package enum RouteImport {
 /// Routes from an OpenAPI description: the first successful reply of each operation, from its example or its schema.
 private struct OpenAPIRoutes {
     private static let depthMaximum = 12
-    private let document: JSONValue
-
-    init(_ document: JSONValue) { self.document = document }
+    let document: OpenAPIDocument
 
     func routes(_ paths: JSONObject) -> [JSONValue] {
         let methods = ["get", "post", "put", "patch", "delete", "head"]
@@ -114,14 +106,14 @@ private struct OpenAPIRoutes {
         let replies = operation["responses"]?.object?.members ?? []
         guard let reply = replies.first(where: { $0.name.hasPrefix("2") }) ?? replies.first else { return nil }
         let status = Int64(reply.name.replacing("X", with: "0")) ?? 200
-        let content = resolved(reply.value)["content"]?.object?.members ?? []
+        let content = document.resolved(reply.value)["content"]?.object?.members ?? []
         let media = content.first { $0.name.contains("json") } ?? content.first
         var members: [(String, JSONValue?)] = [
             ("method", .string(method)), ("path", .string(path)),
             ("status", .integer((200...599).contains(status) ? status : 200)),
         ]
         if let media, status != 204 {
-            let value = example(media.value) ?? media.value["schema"].map { sample(resolved($0), 0) } ?? .null
+            let value = example(media.value) ?? media.value["schema"].map { sample(document.resolved($0), 0) } ?? .null
             if media.name.contains("json") {
                 if media.name != "application/json" { members.append(("mediaType", .string(media.name))) }
                 members.append(("json", value))
@@ -133,12 +125,7 @@ private struct OpenAPIRoutes {
     }
 
     private func example(_ media: JSONValue) -> JSONValue? {
-        media["example"] ?? media["examples"]?.object?.members.first.flatMap { resolved($0.value)["value"] }
-    }
-
-    private func resolved(_ value: JSONValue) -> JSONValue {
-        guard let reference = value["$ref"]?.string, reference.hasPrefix("#") else { return value }
-        return document.value(at: String(reference.dropFirst())) ?? .null
+        media["example"] ?? media["examples"]?.object?.members.first.flatMap { document.resolved($0.value)["value"] }
     }
 
     /// A value of a schema; templates with invented values where the schema says no more than the type.
@@ -150,16 +137,16 @@ private struct OpenAPIRoutes {
         }
         guard depth < Self.depthMaximum else { return .null }
         if let parts = schema["allOf"]?.array {
-            let members = parts.flatMap { sample(resolved($0), depth + 1).object?.members ?? [] }
+            let members = parts.flatMap { sample(document.resolved($0), depth + 1).object?.members ?? [] }
             return members.reduce(into: JSONObject()) { $0[$1.name] = $1.value }.asValue
         }
-        if let first = schema["oneOf"]?[0] ?? schema["anyOf"]?[0] { return sample(resolved(first), depth + 1) }
+        if let first = schema["oneOf"]?[0] ?? schema["anyOf"]?[0] { return sample(document.resolved(first), depth + 1) }
         let type = schema["type"]?.string ?? schema["type"]?.array?.compactMap(\.string).first { $0 != "null" }
         switch type ?? (schema["properties"] == nil ? "" : "object") {
         case "object":
             let members = schema["properties"]?.object?.members ?? []
-            return RouteImport.object(members.map { ($0.name, sample(resolved($0.value), depth + 1)) })
-        case "array": return .array(schema["items"].map { [sample(resolved($0), depth + 1)] } ?? [])
+            return RouteImport.object(members.map { ($0.name, sample(document.resolved($0.value), depth + 1)) })
+        case "array": return .array(schema["items"].map { [sample(document.resolved($0), depth + 1)] } ?? [])
         case "integer":
             return .string("{{number \(schema["minimum"]?.integer ?? 1) \(schema["maximum"]?.integer ?? 1_000)}}")
         case "number": return .string("{{fake price}}")

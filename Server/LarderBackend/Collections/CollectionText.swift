@@ -1,0 +1,31 @@
+/// A collection as the text of its file: a document on each line.
+package struct CollectionText: Sendable, Hashable {
+    package let name: String
+    package let text: String
+
+    init(_ name: String, _ documents: [[UInt8]], isSingular: Bool) {
+        let lines = documents.map { String(decoding: $0, as: UTF8.self) }
+        self.name = name
+        text =
+            isSingular
+            ? lines.first ?? "{}" : lines.isEmpty ? "[]" : "[\n  \(lines.joined(separator: ",\n  "))\n]"
+    }
+}
+
+extension WorldContents {
+    package var collectionTexts: [CollectionText] {
+        collections.map { CollectionText($0.name, $0.documents.map(\.json), isSingular: $0.isSingular) }
+    }
+}
+
+extension World {
+    /// The collections with their present documents.
+    package func collectionTexts() throws -> [CollectionText] {
+        try read { store in
+            try store.documents.collections().map { name in
+                let documents = try store.documents.documents(name).map(\.json)
+                return CollectionText(name, documents, isSingular: try store.documents.isSingular(name))
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import LarderBackend
+import LarderEngine
+import LarderHTTP
+import Synchronization
+
+/// What the server has counted since its start, for `/_larder/metrics`. Safe from any thread.
+final class RequestCounts: Sendable {
+    /// What answers a request.
+    enum Route: String, Sendable {
+        case control, demo, data, routes, proxy, recording
+    }
+
+    struct Key: Sendable, Hashable {
+        let route: Route
+        /// 0 without a reply.
+        let status: Int
+    }
+
+    struct Totals: Sendable {
+        var requests: [Key: Int] = [:]
+        /// By the name of the action.
+        var faults: [String: Int] = [:]
+        var contractFindings = 0
+    }
+
+    private let state = Mutex(Totals())
+
+    var totals: Totals { state.withLock { $0 } }
+
+    func count(_ record: ExchangeRecord, _ route: Route, _ trace: ExchangeTrace?, contractFindings: Int) {
+        let key = Key(route: route, status: record.status == .noReply ? 0 : record.status.code)
+        state.withLock { totals in
+            totals.requests[key, default: 0] += 1
+            totals.contractFindings += contractFindings
+            for decision in trace?.decisions ?? [] { totals.faults[decision.fault.action.name, default: 0] += 1 }
+        }
+    }
+}

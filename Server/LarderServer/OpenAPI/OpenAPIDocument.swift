@@ -1,0 +1,47 @@
+import LarderBackend
+import LarderCoding
+
+/// An OpenAPI description (3.0 or 3.1).
+struct OpenAPIDocument: Sendable {
+    /// How many references may follow each other.
+    private static let referencesMaximum = 32
+
+    let root: JSONValue
+
+    /// The value itself, or what its `$ref` leads to inside this document; `.null` for a reference that leads nowhere.
+    func resolved(_ value: JSONValue) -> JSONValue {
+        var value = value
+        for _ in 0..<Self.referencesMaximum {
+            guard let reference = value["$ref"]?.string else { return value }
+            guard reference.hasPrefix("#"), let target = root.value(at: String(reference.dropFirst())) else {
+                return .null
+            }
+            value = target
+        }
+        return .null
+    }
+}
+
+extension OpenAPIDocument {
+    /// Reads a description from a file.
+    ///
+    /// - Throws: an error that names the file and the line.
+    init(at path: String) throws(RouteError) {
+        let bytes: [UInt8]
+        do { bytes = try FixtureReader.contents(of: path) } catch { throw RouteError(description: error.description) }
+        root = try Self.value(bytes, named: path)
+    }
+
+    /// The value of a document in JSON, or in YAML if it does not begin with a bracket.
+    static func value(_ bytes: [UInt8], named name: String) throws(RouteError) -> JSONValue {
+        let first = bytes.first { $0 > UInt8(ascii: " ") && $0 < 0x80 }
+        if first == UInt8(ascii: "{") || first == UInt8(ascii: "[") {
+            do { return try JSONParser.parse(bytes, maximumDepth: 256) } catch {
+                throw RouteError(description: "\(name):\(error.line): column \(error.column): \(error.reason)")
+            }
+        }
+        do { return try YAMLReader.read(bytes) } catch {
+            throw RouteError(description: "\(name):\(error.line): \(error.reason)")
+        }
+    }
+}
