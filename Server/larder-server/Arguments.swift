@@ -8,7 +8,7 @@ struct Arguments {
         case serve
         case check
         case checkHealth(url: String)
-        case help
+        case help(String)
         case version
         /// Writes an example of collections into a directory.
         case initialize(directory: String)
@@ -29,6 +29,10 @@ struct Arguments {
     var data: String?
     /// A file or a directory of custom routes.
     var routes: String?
+    /// An OpenAPI description that requests and replies are checked against.
+    var contract: String?
+    /// Whether changes of the user's own collections are written into their files.
+    var writesBack = false
     var worldSize: WorldSize?
     var loops = 1
     /// Whether https is served with certificates of the development authority.
@@ -79,187 +83,116 @@ struct Arguments {
         case running(factor: Double, from: String?)
     }
 
+    /// The names of the options that were given.
+    private var given: Set<String> = []
+
     init(_ words: [String]) throws(UsageError) {
-        if words.first == "init" {
-            guard words.count == 2, !words[1].hasPrefix("-") else {
-                throw UsageError(message: "usage: larder-server init DIR")
+        // What begins with an option serves.
+        switch words.first {
+        case nil, "serve"?: try parse(words.dropFirst(), isProxy: false)
+        case let first? where first.hasPrefix("-"): try parse(words[...], isProxy: false)
+        case let first?:
+            let isHelp = words.prefix { $0 != "--" }.contains { $0 == "--help" || $0 == "-h" }
+            if isHelp || first == "help" {
+                // The help of `--help` and of `help` is one text.
+                let topic = first == "help" ? words.dropFirst().first { !$0.hasPrefix("-") } : first
+                action = .help(try Help.text(of: topic))
+                return
             }
-            action = .initialize(directory: words[1])
-            return
+            try parse(first, Array(words.dropFirst()))
         }
-        if words.first == "routes" {
-            guard words.count == 3, words[1] == "from", !words[2].hasPrefix("-") || words[2] == "-" else {
-                throw UsageError(
-                    message: "usage: larder-server routes from openapi.json|recording.har > api/routes.json"
-                )
+    }
+
+    private mutating func parse(_ command: String, _ rest: [String]) throws(UsageError) {
+        switch command {
+        case "proxy": try parse(rest[...], isProxy: true)
+        case "init":
+            guard rest.count == 1, !rest[0].hasPrefix("-") else { throw CommandUsage.wrong(command) }
+            action = .initialize(directory: rest[0])
+        case "routes":
+            guard rest.count == 2, rest[0] == "from", !rest[1].hasPrefix("-") || rest[1] == "-" else {
+                throw CommandUsage.wrong(command)
             }
-            action = .importRoutes(file: words[2])
-            return
+            action = .importRoutes(file: rest[1])
+        case "certificate": action = .certificate(try CertificateCommand(rest))
+        case "scenarios": action = .scenarios(try ScenarioCommand(rest))
+        default: action = .control(try ControlCommand([command] + rest))
         }
-        if words.first == "certificate", !words.contains("--help") {
-            action = .certificate(try CertificateCommand(Array(words.dropFirst())))
-            return
-        }
-        let isProxy = words.first == "proxy"
-        if let first = words.first, !first.hasPrefix("-"), !isProxy {
-            let asksForHelp = words.prefix { $0 != "--" }.contains { $0 == "--help" || $0 == "-h" }
-            action =
-                first == "scenarios" && !asksForHelp
-                ? .scenarios(try ScenarioCommand(Array(words.dropFirst()))) : .control(try ControlCommand(words))
-            return
-        }
-        var rest = words[...].dropFirst(isProxy ? 1 : 0)
-        while let flag = rest.popFirst() {
-            let (name, inline) = FlagParser.split(flag)
-            let options = Help.options
-            guard !name.hasPrefix("--") || options.contains(name) else {
-                throw .unknown("unknown argument", name, in: options, orElse: "--help lists all options")
+    }
+
+    private mutating func parse(_ words: ArraySlice<String>, isProxy: Bool) throws(UsageError) {
+        let table = Self.options
+        var rest = words
+        while let word = rest.popFirst() {
+            guard let name = try table.take(word, &rest, into: &self) else {
+                throw .unknown("unknown argument", word, in: table.names, orElse: "--help lists all options")
             }
-            switch name {
-            case "--help", "-h": action = .help
-            case "--version": action = .version
-            case "--check": action = .check
-            case "--check-health": action = .checkHealth(url: try FlagParser.value(name, inline, &rest))
-            case "--host": host = try FlagParser.value(name, inline, &rest)
-            case "--port": port = try FlagParser.number(name, inline, &rest, 0...65_535)
-            case "--database": database = try FlagParser.value(name, inline, &rest)
-            case "--data": data = try FlagParser.value(name, inline, &rest)
-            case "--routes": routes = try FlagParser.value(name, inline, &rest)
-            case "--fixtures": fixtures = try FlagParser.value(name, inline, &rest)
-            case "--seed":
-                let text = try FlagParser.value(name, inline, &rest)
-                guard let seed = UInt64(text) else {
-                    throw UsageError(message: "--seed requires an integer, not '\(text)'")
-                }
-                change { $0.seed = seed }
-            case "--people":
-                let count = try FlagParser.number(name, inline, &rest, 1...1_000_000)
-                change { $0.people = count }
-            case "--posts":
-                let count = try FlagParser.number(name, inline, &rest, 0...10_000_000)
-                change { $0.posts = count }
-            case "--messages":
-                let count = try FlagParser.number(name, inline, &rest, 0...10_000_000)
-                change { $0.messages = count }
-            case "--conversations":
-                let count = try FlagParser.number(name, inline, &rest, 0...1_000_000)
-                change { $0.conversations = count }
-            case "--tasks":
-                let count = try FlagParser.number(name, inline, &rest, 0...10_000_000)
-                change { $0.tasks = count }
-            case "--transfers":
-                let count = try FlagParser.number(name, inline, &rest, 0...10_000_000)
-                change { $0.transfers = count }
-            case "--tls": servesTLS = true
-            case "--certificate": certificate = try FlagParser.value(name, inline, &rest)
-            case "--key": key = try FlagParser.value(name, inline, &rest)
-            case "--loops": loops = try FlagParser.number(name, inline, &rest, 1...256)
-            case "--log":
-                let format = try FlagParser.value(name, inline, &rest)
-                guard format == "text" || format == "json" else {
-                    throw UsageError(message: "--log requires text or json, not '\(format)'")
-                }
-                log = format
-            case "--quiet", "-q": isQuiet = true
-            case "--rate-limit": rateLimit = try FlagParser.number(name, inline, &rest, 1...1_000_000_000)
-            case "--head-limit": headLimit = try FlagParser.number(name, inline, &rest, 256...1 << 20)
-            case "--body-limit": bodyLimit = try FlagParser.number(name, inline, &rest, 0...1 << 30)
-            case "--connection-limit": connectionLimit = try FlagParser.number(name, inline, &rest, 1...1_000_000)
-            case "--head-timeout": headTimeout = try FlagParser.number(name, inline, &rest, 1...3_600)
-            case "--idle-timeout": idleTimeout = try FlagParser.number(name, inline, &rest, 1...86_400)
-            case "--token-ttl": tokenTTL = try FlagParser.number(name, inline, &rest, 1...31_536_000)
-            case "--tombstone-retention":
-                tombstoneRetention = try FlagParser.number(name, inline, &rest, 1...31_536_000)
-            case "--no-power-loss-safety": isDurable = false
-            case "--no-response-cache": usesResponseCache = false
-            case "--profile":
-                let journey = try FlagParser.value(name, inline, &rest)
-                guard Journey(rawValue: journey) != nil else {
-                    let names = Journey.allCases.map(\.rawValue).joined(separator: ", ")
-                    throw UsageError(message: "--profile requires one of \(names), not '\(journey)'")
-                }
-                profile = journey
-            case "--faults": script = try FlagParser.value(name, inline, &rest)
-            case "--clock": clock = try Self.clock(try FlagParser.value(name, inline, &rest))
-            case "--world-seed":
-                let text = try FlagParser.value(name, inline, &rest)
-                guard let seed = UInt64(text) else {
-                    throw UsageError(message: "--world-seed requires an integer, not '\(text)'")
-                }
-                worldSeed = seed
-            case "--control-token": controlToken = try FlagParser.value(name, inline, &rest)
-            case "--control-origin":
-                let origin = try FlagParser.value(name, inline, &rest)
-                guard MockBackend.isOrigin(origin) else {
-                    throw UsageError(
-                        message: "--control-origin requires an origin such as http://localhost:3000, not '\(origin)'"
-                    )
-                }
-                controlOrigins.insert(origin)
-            case "--no-control": hasControl = false
-            case "--journal": journal = try FlagParser.number(name, inline, &rest, 0...1_000_000)
-            case "--no-journal": journal = 0
-            case "--worlds": worlds = try FlagParser.number(name, inline, &rest, 1...100_000)
-            case "--world-idle": worldIdle = try FlagParser.number(name, inline, &rest, 1...31_536_000)
-            case "--snapshots": snapshots = try FlagParser.value(name, inline, &rest)
-            case "--to" where isProxy:
-                let text = try FlagParser.value(name, inline, &rest)
-                guard let url = HTTPURL(text, schemes: [.http, .https]), url.query == nil, url.userInfo == nil else {
-                    throw UsageError(
-                        message: "--to requires an http or https URL such as http://127.0.0.1:3000, not '\(text)'"
-                    )
-                }
-                upstream = url
-            case "--ca" where isProxy: authorities = try FlagParser.value(name, inline, &rest)
-            case "--insecure" where isProxy: isInsecure = true
-            case "--play" where isProxy: recording = try FlagParser.value(name, inline, &rest)
-            case "--allow-host" where isProxy: allowedHosts.insert(try FlagParser.value(name, inline, &rest))
-            case "--no-world-paths" where isProxy: readsWorldPaths = false
-            default: throw UsageError(message: "unknown argument '\(flag)'; --help lists all options")
-            }
+            given.insert(name)
         }
-        if isProxy, case .serve = action { try checkProxy() }
+        guard case .serve = action else {
+            if case .check = action, database == nil { throw UsageError(message: "--check requires --database PATH") }
+            return try checkConflicts()
+        }
+        try checkConflicts()
+        if isProxy {
+            guard (upstream == nil) != (recording == nil) else { throw CommandUsage.wrong("proxy") }
+            if let name = Self.ofDemo.first(where: { given.contains($0) }) {
+                throw UsageError(message: "\(name) concerns the data of larder-server; a proxy has none")
+            }
+        } else if let name = Self.ofProxy.first(where: { given.contains($0) }) {
+            throw UsageError(message: "\(name) is an option of larder-server proxy")
+        }
         guard (certificate == nil) == (key == nil) else {
             throw UsageError(message: "--certificate and --key belong together: give both files")
         }
-        if data != nil, fixtures != nil || worldSize != nil {
-            throw UsageError(message: "--data replaces the demo backend's data; omit --fixtures, --seed and the sizes")
-        }
-        if fixtures != nil, worldSize != nil {
-            throw UsageError(message: "--fixtures has data of its own; omit --seed and the sizes, or --fixtures")
-        }
-        if worldSize != nil, case .check = action {
-            throw UsageError(message: "--check only reads a database; omit --seed and the sizes")
-        }
-        if hasControl, controlToken == nil, !Self.isLoopback(host), case .serve = action {
+        if writesBack, data == nil { throw UsageError(message: "--write-back requires --data DIR") }
+        if hasControl, controlToken == nil, !Self.isLoopback(host) {
             throw UsageError(
                 message: "--host \(host) is reachable from outside: set --control-token TOKEN, or --no-control"
             )
         }
-        if case .check = action, database == nil { throw UsageError(message: "--check requires --database PATH") }
     }
 
-    /// Rejects what a proxy cannot do.
-    private func checkProxy() throws(UsageError) {
-        guard (upstream == nil) != (recording == nil) else {
-            throw UsageError(message: "usage: larder-server proxy --to URL | --play RECORDING [options]")
-        }
-        let dataFlags: [(String, Bool)] = [
-            ("--data", data != nil), ("--routes", routes != nil), ("--database", database != nil),
-            ("--fixtures", fixtures != nil),
-            ("--seed and sizes", worldSize != nil),
-            ("--rate-limit", rateLimit != nil), ("--token-ttl", tokenTTL != nil),
-            ("--tombstone-retention", tombstoneRetention != nil), ("--snapshots", snapshots != nil),
-        ]
-        if let flag = dataFlags.first(where: \.1)?.0 {
-            throw UsageError(message: "\(flag) concerns the data of larder-server; a proxy has none")
+    private static let sizes = [
+        "--seed", "--people", "--posts", "--conversations", "--messages", "--tasks", "--transfers",
+    ]
+    /// What concerns the state that a proxy does not have.
+    private static let ofDemo =
+        ["--data", "--write-back", "--database", "--fixtures"] + sizes
+        + ["--rate-limit", "--token-ttl", "--tombstone-retention", "--snapshots"]
+    private static let ofProxy = ["--to", "--play", "--ca", "--insecure", "--allow-host", "--no-world-paths"]
+
+    /// Options that exclude each other, and why.
+    private static let conflicts: [(name: String, others: [String], reason: String)] = [
+        ("--data", ["--fixtures"] + sizes, "--data replaces the demo backend's data"),
+        ("--fixtures", sizes, "--fixtures has data of its own"),
+        ("--check", sizes, "--check only reads a database"),
+        ("--write-back", ["--database"], "a database keeps the changes"),
+        ("--contract", ["--no-journal"], "its findings are in the journal"),
+        ("--journal", ["--no-journal"], "one of them sets the size, the other one disables it"),
+        ("--log", ["--quiet"], "--quiet writes no log"),
+        ("--tls", ["--certificate"], "--certificate serves https with your own certificate"),
+        ("--no-control", ["--control-token", "--control-origin"], "--no-control disables what they protect"),
+        ("--insecure", ["--ca"], "--insecure accepts any certificate"),
+        ("--play", ["--to", "--ca", "--insecure"], "a recording asks no server"),
+    ]
+
+    private func checkConflicts() throws(UsageError) {
+        for (name, others, reason) in Self.conflicts where given.contains(name) {
+            guard let other = others.first(where: { given.contains($0) }) else { continue }
+            let what = Self.sizes.contains(other) ? "--seed and the sizes" : other
+            throw UsageError(message: "\(reason): omit \(what), or \(name)")
         }
     }
 
-    private mutating func change(_ body: (inout WorldSize) -> Void) {
+    mutating func change(_ body: (inout WorldSize) -> Void) {
         var changed = worldSize ?? WorldSize()
         body(&changed)
         worldSize = changed
+    }
+
+    mutating func change(_ place: WritableKeyPath<WorldSize, Int>, _ count: Int) {
+        change { $0[keyPath: place] = count }
     }
 
     static func isLoopback(_ host: String) -> Bool {
@@ -267,7 +200,7 @@ struct Arguments {
     }
 
     /// `real`, `frozen`, `frozen@TIME`, `x60` or `x60@TIME`.
-    private static func clock(_ text: String) throws(UsageError) -> ClockSetting {
+    static func clock(_ text: String) throws(UsageError) -> ClockSetting {
         let parts = text.split(separator: "@", maxSplits: 1).map { String($0) }
         let time = parts.count > 1 ? parts[1] : nil
         if text == "real" { return .real }

@@ -27,8 +27,7 @@ struct CertificateCommand {
                 }
                 format = chosen
             case "--output": output = try FlagParser.value(name, inline, &rest)
-            default:
-                throw UsageError(message: "usage: larder-server certificate [--format pem|der|android] [--output FILE]")
+            default: throw CommandUsage.wrong("certificate")
             }
         }
     }

@@ -7,48 +7,56 @@ import LarderServer
 struct ControlCommand {
     private var server = Environment["LARDER_SERVER"].flatMap { $0.isEmpty ? nil : $0 } ?? "http://127.0.0.1:8080"
     private var world: String?
-    private var token = Environment["LARDER_CONTROL_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
+    private var token: String? = Environment["LARDER_CONTROL_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
     private var isJSON = false
     /// The rules of the conduct report that must have no finding.
     private var failOn: Set<String>?
-    private static let options = ["--server", "--world", "--control-token", "--json", "--fail-on", "--help"]
-    private var words: [String] = []
-    /// Nil for a command that needs no server.
-    private var request: ControlRequest?
+    private var words: [String]
+    private var request = ControlRequest("GET")
 
+    static var options: CommandOptions<ControlCommand> {
+        CommandOptions([
+            .init(
+                "OPTIONS OF THESE COMMANDS",
+                [
+                    .init("--server", short: "-s", "URL", "the server (http://127.0.0.1:8080)") { $0.server = $1 },
+                    .init("--world", short: "-w", "ID", "the world (main)", \.world),
+                    .init("--control-token", "TOKEN", "the token of the server's --control-token", \.token),
+                    .init("--json", short: "-j", "print the reply as it is") { $0.isJSON = true },
+                    .init("--fail-on", "RULES", "conduct: exit code 1 after a finding of these rules, or of any") {
+                        (command, text) throws(UsageError) in command.failOn = try rules(text)
+                    },
+                ]
+            )
+        ])
+    }
+
+    /// - Parameter arguments: the command and its words.
     init(_ arguments: [String]) throws(UsageError) {
+        words = []
         var rest = arguments[...]
-        var asksForHelp = false
         while let word = rest.popFirst() {
-            let (name, inline) = FlagParser.split(word)
-            switch name {
-            case "--server": server = try FlagParser.value(name, inline, &rest)
-            case "--world": world = try FlagParser.value(name, inline, &rest)
-            case "--control-token", "--token": token = try FlagParser.value(name, inline, &rest)
-            case "--json": isJSON = true
-            case "--fail-on" where arguments.first == "conduct":
-                failOn = try Self.rules(try FlagParser.value(name, inline, &rest))
-            case "--help", "-h": asksForHelp = true
-            case _ where name.hasPrefix("--"):
+            if try Self.options.take(word, &rest, into: &self) != nil { continue }
+            guard word == "-" || !word.hasPrefix("-") else {
                 throw .unknown(
                     "unknown argument",
-                    name,
-                    in: Self.options,
-                    orElse: "larder-server help lists all commands"
+                    word,
+                    in: Self.options.names,
+                    orElse: "larder-server \(arguments[0]) --help lists its options"
                 )
-            default: words.append(word)
             }
+            words.append(word)
         }
-        if asksForHelp { words = words.first == "help" ? words : ["help"] + words.prefix(1) }
-        if words.count == 2, words[1] == "list", words[0] != "help" { words.removeLast() }
+        guard failOn == nil || words.first == "conduct" else {
+            throw UsageError(message: "--fail-on is an option of larder-server conduct")
+        }
+        if words.count == 2, words[1] == "list" { words.removeLast() }
         // Once: a document may come from standard input.
         request = try makeRequest()
-        if request != nil { _ = try ControlClient(server) }
+        _ = try ControlClient(server)
     }
 
     func run() async throws {
-        if words[0] == "help" { return Terminal.print(try ControlUsage.help(words.count > 1 ? words[1] : nil)) }
-        guard let request else { return }
         var fields = [("Accept", isJSON ? "application/json" : request.accept)]
         if let token { fields.append(("Authorization", "Bearer \(token)")) }
         let reply = try ControlClient(server).ask(request.method, request.target(in: world), fields, request.body)
@@ -105,12 +113,9 @@ struct ControlCommand {
         }
     }
 
-    private func makeRequest() throws(UsageError) -> ControlRequest? {
+    private func makeRequest() throws(UsageError) -> ControlRequest {
         let rest = Array(words.dropFirst())
         switch words[0] {
-        case "help":
-            _ = try ControlUsage.help(rest.first)
-            return nil
         case "recording":
             switch rest.first {
             case "start"?: return ControlRequest("POST", "recording", json: ["record": .bool(true)])
@@ -135,15 +140,19 @@ struct ControlCommand {
         case "verify", "wait", "act":
             guard let text = rest.first else { throw wrong() }
             return ControlRequest("POST", words[0], body: try document(text))
-        case "conduct": return ControlRequest("GET", "conduct", accept: "text/plain")
+        case "conduct" where rest.isEmpty: return ControlRequest("GET", "conduct", accept: "text/plain")
         case "changes":
             guard let fault = rest.first else { throw wrong() }
             let token = rest.count > 1 ? JSONValue.string(rest[1]) : nil
             return ControlRequest("POST", "changes", json: ["fault": .string(fault), "token": token])
-        // Its own type runs it: it needs no running server.
-        case "scenarios": throw wrong()
-        case "ledger": return ControlRequest("GET", "oracles", "ledger")
-        default: throw ControlUsage.unknown(words[0])
+        case "files":
+            guard rest.isEmpty || rest == ["write"] else { throw wrong() }
+            return ControlRequest(rest.isEmpty ? "GET" : "POST", "files")
+        case "metrics" where rest.isEmpty: return ControlRequest("GET", "metrics", accept: "text/plain")
+        case "ledger" where rest.isEmpty: return ControlRequest("GET", "oracles", "ledger")
+        default:
+            _ = try CommandUsage.entry(words[0])
+            throw wrong()
         }
     }
 
@@ -242,7 +251,7 @@ struct ControlCommand {
         }
     }
 
-    private func wrong() -> UsageError { UsageError(message: "usage: larder-server \(ControlUsage.of(words[0]))") }
+    private func wrong() -> UsageError { CommandUsage.wrong(words[0]) }
 }
 
 extension String {

@@ -15,7 +15,7 @@ enum Main {
         do {
             let arguments = try Arguments(Array(CommandLine.arguments.dropFirst()))
             switch arguments.action {
-            case .help: Terminal.print(Help.text)
+            case .help(let text): Terminal.print(text)
             case .version: Terminal.print(Help.versionLine)
             case .check: try check(arguments)
             case .initialize(let directory): try CollectionExample.write(to: directory)
@@ -143,7 +143,10 @@ enum Main {
         configuration.settings.rateLimit = arguments.rateLimit
         configuration.seed = arguments.worldSeed
         configuration.routes = arguments.routes
-        configuration.watchesFiles = arguments.routes != nil || arguments.data != nil || arguments.script != nil
+        configuration.contract = arguments.contract
+        configuration.writesBack = arguments.writesBack
+        configuration.watchesFiles =
+            arguments.routes != nil || arguments.data != nil || arguments.script != nil || arguments.contract != nil
         configuration.announce = { Terminal.warn($0) }
         configuration.controlToken = arguments.controlToken
         configuration.controlOrigins = arguments.controlOrigins

@@ -24,7 +24,7 @@ struct ScenarioCommand {
             case "--tap": isTAP = true
             case "--timeout": timeoutSeconds = try FlagParser.number(name, inline, &rest, 1...3_600)
             case _ where name.hasPrefix("-"):
-                throw UsageError(message: "unknown argument '\(word)'; usage: larder-server \(Self.usage)")
+                throw UsageError(message: "unknown argument '\(word)'; \(CommandUsage.wrong("scenarios").message)")
             case "run" where !runs && names.isEmpty: runs = true
             default: names.append(word)
             }
@@ -35,11 +35,9 @@ struct ScenarioCommand {
             throw .unknown("unknown scenario", name, in: known, orElse: "larder-server scenarios lists them")
         }
         guard runs == (command != nil), command?.isEmpty != true, runs || (junit == nil && !isTAP) else {
-            throw UsageError(message: "usage: larder-server \(Self.usage)")
+            throw CommandUsage.wrong("scenarios")
         }
     }
-
-    private static var usage: String { ControlUsage.of("scenarios") }
 
     private var chosen: [Scenario] {
         names.isEmpty ? Scenario.all : names.compactMap { name in Scenario.all.first { $0.name == name } }

@@ -73,6 +73,13 @@ struct ServerCommandTests {
             (["--seed", "1", "--clock", "frozen@noon", "--port", "0"], "not 'noon'"),
             (["--certificate", "x.pem"], "--certificate and --key belong together"),
             (["certificate", "--format", "xml"], "pem, der, android, not 'xml'"),
+            (["--log", "text", "--quiet"], "--log"), (["--journal", "9", "--no-journal"], "--no-journal"),
+            (["--data", "x", "--fixtures", "y"], "omit --fixtures, or --data"), (["--write-back"], "--data DIR"),
+            (["--contract", "x", "--no-journal"], "--no-journal"), (["--to", "http://x"], "larder-server proxy"),
+            (["proxy", "--to", "http://x", "--data", "d"], "a proxy has none"),
+            (["proxy"], "usage: larder-server proxy"),
+            (["proxy", "--to", "http://x", "--play", "f"], "omit --to"), (["--quiet=1"], "takes no value"),
+            (["-p", "x"], "0 to 65535"), (["faults", "--fail-on", "any"], "an option of larder-server conduct"),
             (["certificate", "--format", "der"], "add --output FILE"), (["certificate", "--nope"], "usage:"),
         ]
         for (words, text) in table { try await expect(words, 2, text) }
@@ -325,6 +332,10 @@ struct ServerCommandTests {
         let help = try await run(["--help"])
         #expect(help.code == 0 && help.errors.isEmpty && help.output.contains("USAGE"))
         #expect(help.lines.allSatisfy { $0.count <= 100 })
+        for words in [["help"], ["-h"], ["serve", "--help"]] {
+            #expect(try await run(words).output == help.output, "\(words)")
+        }
+        #expect(try await run(["-v"]).output == run(["--version"]).output)
         let version = try await run(["--version"])
         #expect(version.code == 0 && version.output == "larder-server \(MockBackend.version)\n")
     }
@@ -333,11 +344,12 @@ struct ServerCommandTests {
         defer { clean() }
         for command in [
             "faults", "recording", "worlds", "clock", "profile", "gates", "held", "journal", "verify", "wait",
+            "proxy", "init", "routes", "certificate", "scenarios", "files", "metrics", "conduct", "act", "actors",
         ] {
             for words in [[command, "--help"], [command, "-h"], ["help", command]] {
                 let run = try await run(words)
                 #expect(run.code == 0 && run.errors.isEmpty, "\(words): \(run)")
-                #expect(run.output.hasPrefix("larder-server \(command) "), "\(words): \(run)")
+                #expect(run.output.hasPrefix("larder-server \(command)"), "\(words): \(run)")
             }
         }
         let inside = try await run(["faults", "add", "--help"])

@@ -114,11 +114,10 @@ struct ControlClientTests {
     }
 
     @Test func `every command has one usage text, in its help and in its error`() throws {
-        for entry in ControlUsage.all {
-            let usage = "larder-server \(ControlUsage.of(entry.command))"
-            #expect(try ControlUsage.help(entry.command).hasPrefix(usage))
-            #expect(try ControlUsage.help(nil).contains(usage))
-            #expect(Help.text.contains(entry.command), "\(entry.command)")
+        for entry in CommandUsage.all {
+            let usage = "larder-server \(entry.usage)"
+            #expect(try Help.text(of: entry.command).split(separator: "\n")[0] == usage)
+            #expect(try Help.text(of: nil).contains("  " + (entry.isControl ? entry.usage : usage)))
             do {
                 _ = try ControlCommand([entry.command, "?"])
             } catch { #expect(error.message == "usage: " + usage) }

@@ -1,0 +1,131 @@
+/// An option of a command line: its names, its value, its help, and what it does.
+package struct CommandOption<Arguments> {
+    /// Such as `--port`.
+    package let name: String
+    /// Such as `-p`; nil for none.
+    let short: String?
+    /// The word for its value in the help; nil for an option without a value.
+    let value: String?
+    /// What it does; several lines for a long text.
+    let help: String
+    /// Stores the value; it is empty for an option without a value.
+    let apply: (inout Arguments, String) throws(UsageError) -> Void
+
+    /// An option with a value that `apply` reads.
+    package init(
+        _ name: String,
+        short: String? = nil,
+        _ value: String?,
+        _ help: String,
+        _ apply: @escaping (inout Arguments, String) throws(UsageError) -> Void
+    ) {
+        self.name = name
+        self.short = short
+        self.value = value
+        self.help = help
+        self.apply = apply
+    }
+
+    /// An option without a value.
+    package init(
+        _ name: String,
+        short: String? = nil,
+        _ help: String,
+        _ set: @escaping (inout Arguments) -> Void
+    ) {
+        self.init(name, short: short, nil, help) { (arguments: inout Arguments, _: String) throws(UsageError) in
+            set(&arguments)
+        }
+    }
+
+    /// An option with a text.
+    package init(
+        _ name: String,
+        short: String? = nil,
+        _ value: String,
+        _ help: String,
+        _ place: WritableKeyPath<Arguments, String?>
+    ) {
+        self.init(name, short: short, value, help) { (arguments: inout Arguments, text: String) throws(UsageError) in
+            arguments[keyPath: place] = text
+        }
+    }
+
+    /// An option with an integer of a range.
+    package init(
+        _ name: String,
+        short: String? = nil,
+        _ value: String,
+        _ range: ClosedRange<Int>,
+        _ help: String,
+        _ set: @escaping (inout Arguments, Int) -> Void
+    ) {
+        self.init(name, short: short, value, help) { (arguments: inout Arguments, text: String) throws(UsageError) in
+            guard let number = Int(text), range.contains(number) else {
+                throw UsageError(
+                    message:
+                        "\(name) requires an integer from \(range.lowerBound) to \(range.upperBound), not '\(text)'"
+                )
+            }
+            set(&arguments, number)
+        }
+    }
+}
+
+/// The options of a command in sections. They are parsed and explained from one table.
+package struct CommandOptions<Arguments> {
+    package struct Section {
+        let title: String
+        let options: [CommandOption<Arguments>]
+
+        package init(_ title: String, _ options: [CommandOption<Arguments>]) {
+            self.title = title
+            self.options = options
+        }
+    }
+
+    private let sections: [Section]
+    private static var columnWidth: Int { 26 }
+
+    package init(_ sections: [Section]) { self.sections = sections }
+
+    private var all: [CommandOption<Arguments>] { sections.flatMap(\.options) }
+
+    package var names: [String] { all.map(\.name) }
+
+    /// Reads an option and its value from the command line.
+    ///
+    /// - Parameters:
+    ///   - word: the word of the option, with its value behind `=` or in the next word.
+    ///   - rest: the words after it.
+    /// - Returns: the name of the option; nil if the word is none of these.
+    package func take(
+        _ word: String,
+        _ rest: inout ArraySlice<String>,
+        into arguments: inout Arguments
+    ) throws(UsageError) -> String? {
+        let (name, inline) = FlagParser.split(word)
+        guard let option = all.first(where: { $0.name == name || $0.short == name }) else { return nil }
+        if option.value == nil, inline != nil { throw UsageError(message: "\(name) takes no value") }
+        let value = option.value == nil ? "" : try FlagParser.value(name, inline, &rest)
+        try option.apply(&arguments, value)
+        return option.name
+    }
+
+    /// The sections with a line or more for each option.
+    package var help: String {
+        sections.map { section in
+            ([section.title] + section.options.flatMap { lines($0) }).joined(separator: "\n")
+        }.joined(separator: "\n\n")
+    }
+
+    private func lines(_ option: CommandOption<Arguments>) -> [String] {
+        let names = [option.short, option.name].compactMap { $0 }.joined(separator: ", ")
+        let left = "  " + ([names] + (option.value.map { [$0] } ?? [])).joined(separator: " ")
+        let pad = String(repeating: " ", count: Self.columnWidth)
+        var help = option.help.split(separator: "\n").map { String($0) }
+        guard left.count < Self.columnWidth - 1, !help.isEmpty else { return [left] + help.map { pad + $0 } }
+        help[0] = left + String(repeating: " ", count: Self.columnWidth - left.count) + help[0]
+        return [help[0]] + help.dropFirst().map { pad + $0 }
+    }
+}
