@@ -7,7 +7,7 @@ SOURCES := Package.swift Shared Server ClientSDK Tests
 
 TARGET ?=
 
-.PHONY: help run test shuffle build lint format docs tour bench fuzz storm sanitize simulate clean prepare static install uninstall dist
+.PHONY: help run test shuffle build lint format docs tour bench fuzz storm sanitize simulate clean prepare static install uninstall dist deb
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -43,6 +43,9 @@ uninstall: ## remove what install has installed (PREFIX=/usr/local)
 
 dist: static ## pack an installation into .build/larder-VERSION-ARCH.tar.gz
 	@Server/packaging/dist.sh .build/static/release
+
+deb: static ## make a Debian package in .build
+	@Server/packaging/deb.sh .build/static/release .build
 
 lint: ## check formatting and repository rules
 	@swift format lint --strict --recursive --parallel $(SOURCES)
