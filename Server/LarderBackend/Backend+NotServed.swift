@@ -15,7 +15,6 @@ extension Backend {
         }
         let isPattern = path.utf8.contains(UInt8(ascii: "*"))
         if world.hasCollections, let name = path.split(separator: "/").first.map({ String($0) }),
-            name != "openapi.json",
             !name.utf8.contains(UInt8(ascii: "*")), !CollectionNames.reserved.contains(name),
             !world.collections.contains(name)
         {

@@ -156,16 +156,13 @@ struct CollectionIdentityTests {
     }
 
     /// Quadratic code takes minutes for these, and the suite has one.
-    @Test func `a patch and a description of 100,000 members take linear time`() async throws {
+    @Test func `a patch of 100,000 members takes linear time`() async throws {
         func members(_ prefix: String, _ value: JSONValue) -> JSONObject {
             JSONObject((0..<100_000).map { JSONObject.Member(name: "\(prefix)\($0)", value: value) })
         }
         let merged = DocumentJSON.merge(members("n", .integer(2)), into: members("o", .integer(1)))
         #expect(merged.members.count == 200_000 && merged.members.last?.name == "n99999")
         #expect(DocumentJSON.merge(members("n", .null), into: merged) == members("o", .integer(1)))
-        let schema = CollectionDescription.schema([.object(members("o", .integer(1))), .object(members("o", .null))])
-        #expect(schema["properties"]?.object?.members.count == 100_000)
-        #expect(schema["properties"]?["o0"]?["type"] == .array([.string("integer"), .string("null")]))
     }
 
     // MARK: Names

@@ -7,7 +7,6 @@ import LarderTime
 enum CollectionEndpoints {
     static let routes: [Route] = [
         Route(.get, "/", .ignored, index),
-        Route(.get, "/openapi.json", .ignored, description),
         Route(.get, "/changes", .ignored, changes),
         Route(.get, "/live", .ignored, live),
         Route(.get, "/{collection}", .ignored, list),
@@ -21,10 +20,6 @@ enum CollectionEndpoints {
         Route(.get, "/{collection}/{id}/{children}", .ignored, children),
         Route(.post, "/{collection}/{id}/{children}", .ignored, createChild),
     ]
-
-    private static func description(_ call: inout Call) throws(Problem) -> Reply? {
-        try call.reply(try call.read { try CollectionDescription.representation($0) })
-    }
 
     private static func changes(_ call: inout Call) throws(Problem) -> Reply? {
         do throws(Problem) { return try ChangeEndpoints.read(&call) } catch { throw moved(error) }
@@ -47,7 +42,7 @@ enum CollectionEndpoints {
     // MARK: Reading
 
     private static func index(_ call: inout Call) throws(Problem) -> Reply? {
-        let names = call.world.collections + ["changes", "live", "openapi.json"]
+        let names = call.world.collections + ["changes", "live"]
         let members = names.map { JSONObject.Member(name: $0, value: .string("/\($0)")) }
         let body = DocumentJSON.encode(.object(JSONObject(members)))
         return try call.reply(
