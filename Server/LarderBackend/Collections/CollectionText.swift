@@ -12,12 +12,6 @@ package struct CollectionText: Sendable, Hashable {
     }
 }
 
-extension WorldContents {
-    package var collectionTexts: [CollectionText] {
-        collections.map { CollectionText($0.name, $0.documents.map(\.json), isSingular: $0.isSingular) }
-    }
-}
-
 extension World {
     /// The collections with their present documents.
     package func collectionTexts() throws -> [CollectionText] {

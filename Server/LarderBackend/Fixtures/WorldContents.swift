@@ -116,6 +116,10 @@ extension WorldContents {
         }
     }
 
+    package var collectionTexts: [CollectionText] {
+        collections.map { CollectionText($0.name, $0.documents.map(\.json), isSingular: $0.isSingular) }
+    }
+
     /// The collections with the numbers of their documents.
     package var collectionSummary: String {
         collections.map { "/\($0.name) (\($0.documents.count))" }.joined(separator: ", ")

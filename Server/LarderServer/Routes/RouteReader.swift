@@ -4,11 +4,6 @@ import LarderCoding
 import LarderEngine
 import LarderHTTP
 
-/// A file of routes that cannot be used: one sentence with the file, the line and the member.
-package struct RouteError: Error, Sendable, CustomStringConvertible {
-    package let description: String
-}
-
 /// Reads custom routes from a file, or from the files `*.json` of a directory in the order of their names.
 struct RouteReader {
     static let routesMaximum = 1_000
