@@ -182,7 +182,7 @@ struct ContractTests {
         _ = try await proxy.ask(
             "POST",
             "/_larder/faults",
-            #"{"match": {"path": "/books/1"}, "action": {"type": "truncate", "afterBytes": 3}}"#
+            #"{"match": {"path": "/books/1"}, "action": {"type": "truncate", "byte": 3}}"#
         )
         let client = try RawClient(port: proxy.backend.port)
         try client.send("GET /books/1 HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Reader: r1\r\n\r\n")

@@ -383,7 +383,8 @@ struct RoutesBeforeProxyTests {
         _ = try await proxy.ask("POST", "/_larder/faults", fault)
         #expect(try await proxy.ask("GET", "/own/8").status == 503)
         let metrics = try await proxy.ask("GET", "/_larder/metrics").text
-        #expect(metrics.contains(#"{route="proxy",status="200"} 3"#), "\(metrics)")
+        // A request is counted by the route that takes its path and method, whatever its conditions.
+        #expect(metrics.contains(#"{route="proxy",status="200"} 2"#), "\(metrics)")
         await proxy.backend.stop()
         await server.backend.stop()
     }

@@ -13,7 +13,7 @@ enum MetricsEndpoints {
         text.add(
             "larder_requests_total",
             "counter",
-            "Requests that are over, by what answered them and status; 0 is no reply."
+            "Requests that are over, by what takes their path, and status; 0 is no reply."
         ) {
             totals.requests.map { ("route=\"\($0.key.route.rawValue)\",status=\"\($0.key.status)\"", Double($0.value)) }
         }

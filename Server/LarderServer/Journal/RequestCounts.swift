@@ -5,7 +5,7 @@ import Synchronization
 
 /// What the server has counted since its start, for `/_larder/metrics`. Safe from any thread.
 final class RequestCounts: Sendable {
-    /// What answers a request.
+    /// What answers a request: the custom route that takes its method and path, even if a condition does not hold, or else the rest.
     enum Route: String, Sendable {
         case control, demo, data, routes, proxy, recording
     }

@@ -26,10 +26,10 @@ struct YAMLReader {
         let text = String(decoding: bytes, as: UTF8.self)
         for line in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
             let content = line.drop { $0 == " " }
-            let isEmpty = content.allSatisfy(\.isWhitespace)
-            let indent = line.count - content.count
-            reader.lines.append(Line(indent: indent, text: isEmpty ? "" : content))
+            let text = content.allSatisfy(\.isWhitespace) ? "" : content
+            reader.lines.append(Line(indent: line.count - content.count, text: text))
         }
+        if text.last?.isNewline ?? false { reader.lines.removeLast() }
         while let line = reader.peek(), line.text.hasPrefix("%") || line.text == "---" { reader.index += 1 }
         let value = try reader.node(over: -1)
         guard reader.peek() == nil else { throw reader.failure("is no part of the value before, or a second document") }
@@ -128,7 +128,7 @@ struct YAMLReader {
             let line = lines[index].text
             if !isFlow, try key(line) != nil { throw failure("is indented further than its neighbours") }
             joined += breaks == 0 ? " " : String(repeating: "\n", count: breaks)
-            joined += first == "\"" || first == "'" ? String(line) : Self.uncommented(line)
+            joined += first == "\"" || first == "'" ? String(line) : line.first == "#" ? "" : Self.uncommented(line)
             breaks = 0
         }
         guard !isFlow else { throw failure("begins before the value of the line above has ended") }
@@ -142,7 +142,8 @@ struct YAMLReader {
             throw failure("begins a text with '\(header.prefix(8))'; only |, |-, |+, >, >- and >+ are supported")
         }
         index += 1
-        var (text, breaks, base) = ("", 0, Int?.none)
+        // The indentation of the first line, and whether the line before was indented further, which is not folded.
+        var (text, breaks, base, wasIndented) = ("", 0, Int?.none, false)
         while index < lines.count, lines[index].text.isEmpty || lines[index].indent > parent {
             let line = lines[index]
             index += 1
@@ -151,11 +152,11 @@ struct YAMLReader {
                 continue
             }
             let indent = line.indent - (base ?? line.indent)
-            let isFolded = header.first == ">" && breaks == 0 && indent <= 0
-            let count = header.first == "|" || breaks == 0 ? breaks + 1 : breaks
-            if base != nil { text += isFolded ? " " : String(repeating: "\n", count: count) }
+            let folds = header.first == ">" && indent <= 0 && !wasIndented
+            if base != nil, !folds { breaks += 1 }
+            text += base != nil && folds && breaks == 0 ? " " : String(repeating: "\n", count: breaks)
             text += String(repeating: " ", count: max(0, indent)) + line.text
-            (base, breaks) = (base ?? line.indent, 0)
+            (base, breaks, wasIndented) = (base ?? line.indent, 0, indent > 0)
         }
         if signs == "-" || text.isEmpty { return text }
         return text + String(repeating: "\n", count: signs == "+" ? breaks + 1 : 1)
