@@ -214,16 +214,13 @@ struct Contract: Sendable {
     // MARK: Replies
 
     func findings(_ reply: Reply, to request: Request, _ operation: Operation) -> [String] {
-        let (head, body): (ReplyHead, [UInt8]?)
-        switch reply.content {
-        case .response(let response):
-            if case .bytes(let bytes) = response.body {
-                (head, body) = (response.head, bytes)
-            } else {
-                (head, body) = (response.head, response.body.count == 0 ? [] : nil)
-            }
-        case .eventStream(let stream, _), .tunnel(let stream, _): (head, body) = (stream, nil)
+        var head = reply.head
+        let body: [UInt8]?
+        switch reply.body {
+        case .bytes(let bytes): body = bytes
+        case .empty, .file: body = reply.body.count == 0 ? [] : nil
         case .webSocket: (head, body) = (ReplyHead(.switchingProtocols), nil)
+        case .eventStream, .tunnel: body = nil
         }
         let code = head.status.code
         guard ![304, 412, 416].contains(code) else { return [] }
