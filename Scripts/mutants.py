@@ -513,8 +513,7 @@ THEMES = {
 # Why a mutant is not noticed: what else does its work, or the unit test that holds it.
 UNNOTICED = {
     "send lock": "unit test: one process sends and the other waits: no operation is doubled or lost",
-    "invalidation by the other process while a value is fetched": "unit test: a reply does not end an invalidation that another process has made "
-    "since the request began",
+    "number of the boot": "unit test: a store counts the boots in which it is used, and writes once for each",
     "clock guard": "nobody: the age by the monotonic clock, and times in the future count as unknown",
     "content lost with the power is stale": "nobody: the change token is lost with the content, and brings the changes again",
     "second attempt of a lost renewal": "nobody: the next request renews again, and the server accepts the replaced token for a while; "

@@ -1,5 +1,5 @@
 import LarderSQLite
-public import LarderTime
+package import LarderTime
 
 extension DiskStore {
     /// A write transaction: all of its changes are stored, or none. Valid within its closure.
@@ -26,34 +26,26 @@ extension DiskStore {
             try connection.perform { try connection.put(entity) }
         }
 
-        /// Renews an entity's times after a validation.
+        /// Renews an entity's times and stamp after a validation.
         ///
         /// - Parameters:
         ///   - key: the key of the entity.
         ///   - validatedAt: when the server has confirmed it.
         ///   - expiresAt: the end of its lifetime.
         ///   - terms: the server's terms for its use.
+        ///   - isClockUncertain: whether the clock was set back since the request began.
+        ///   - asked: when the request began; nil: after its last invalidation.
         ///   - entityTag: the confirmed validator. An entity with another one is not changed.
         /// - Returns: whether there was one to renew.
         @discardableResult
-        public func touch(
+        package func touch(
             _ key: EntityKey,
             validatedAt: WallTime,
             expiresAt: WallTime,
             terms: DiskEntity.Terms = [],
+            isClockUncertain: Bool = false,
+            asked: Stamp? = nil,
             ifEntityTag entityTag: String? = nil
-        ) throws(DiskError) -> Bool {
-            let flags = DiskFlags.of(terms, isClockUncertain: false)
-            return try touch(key, validatedAt, expiresAt, flags, asked: nil, ifEntityTag: entityTag)
-        }
-
-        private func touch(
-            _ key: EntityKey,
-            _ validatedAt: WallTime,
-            _ expiresAt: WallTime,
-            _ flags: Int64,
-            asked: Stamp?,
-            ifEntityTag entityTag: String?
         ) throws(DiskError) -> Bool {
             try connection.perform {
                 try connection.touch(
@@ -62,25 +54,11 @@ extension DiskStore {
                     key.id,
                     validatedAt: validatedAt,
                     expiresAt: expiresAt,
-                    flags: flags,
+                    flags: DiskFlags.of(terms, isClockUncertain: isClockUncertain),
                     asked: asked,
                     ifEntityTag: entityTag
                 ) != nil
             }
-        }
-
-        /// Renews an entity's times and stamp.
-        package func touch(
-            _ key: EntityKey,
-            validatedAt: WallTime,
-            expiresAt: WallTime,
-            terms: DiskEntity.Terms,
-            isClockUncertain: Bool,
-            asked: Stamp,
-            ifEntityTag entityTag: String?
-        ) throws(DiskError) {
-            let flags = DiskFlags.of(terms, isClockUncertain: isClockUncertain)
-            _ = try touch(key, validatedAt, expiresAt, flags, asked: asked, ifEntityTag: entityTag)
         }
 
         /// Removes an entity. Lists still contain its key.
@@ -116,11 +94,10 @@ extension DiskStore {
             try connection.perform { try connection.run(.removeSpace, kind: .entity, space: type) }
         }
 
-        /// Marks an entity as stale until it is stored or touched again.
-        public func invalidate(_ key: EntityKey) throws(DiskError) { try invalidate(key, at: nil) }
-
         /// Marks an entity as stale until it has a later stamp.
-        package func invalidate(_ key: EntityKey, at stamp: Stamp?) throws(DiskError) {
+        ///
+        /// - Parameter stamp: nil: a later one than what has confirmed it.
+        package func invalidate(_ key: EntityKey, at stamp: Stamp? = nil) throws(DiskError) {
             try connection.perform { try connection.invalidate(.entity, key.type, key.id, at: stamp) }
         }
 
@@ -152,29 +129,6 @@ extension DiskStore {
             try connection.perform { try connection.put(query) }
         }
 
-        /// Renews a list's times.
-        @discardableResult
-        public func touch(
-            _ key: QueryKey,
-            validatedAt: WallTime,
-            expiresAt: WallTime,
-            terms: DiskEntity.Terms = [],
-            ifEntityTag entityTag: String? = nil
-        ) throws(DiskError) -> Bool {
-            try connection.perform {
-                try connection.touch(
-                    .query,
-                    key.name,
-                    key.canonicalParameters,
-                    validatedAt: validatedAt,
-                    expiresAt: expiresAt,
-                    flags: DiskFlags.of(terms, isClockUncertain: false),
-                    asked: nil,
-                    ifEntityTag: entityTag
-                ) != nil
-            }
-        }
-
         /// Renews a list's times and stamp to those of the value.
         package func touch(_ query: inout DiskQuery) throws(DiskError) {
             let list = query
@@ -199,11 +153,10 @@ extension DiskStore {
             try connection.perform { try connection.run(.remove, .query, key.name, key.canonicalParameters) }
         }
 
-        /// Marks a list as stale until it is stored or touched again.
-        public func invalidate(_ key: QueryKey) throws(DiskError) { try invalidate(key, at: nil) }
-
         /// Marks a list as stale until it has a later stamp.
-        package func invalidate(_ key: QueryKey, at stamp: Stamp?) throws(DiskError) {
+        ///
+        /// - Parameter stamp: nil: a later one than what has confirmed it.
+        package func invalidate(_ key: QueryKey, at stamp: Stamp? = nil) throws(DiskError) {
             try connection.perform { try connection.invalidate(.query, key.name, key.canonicalParameters, at: stamp) }
         }
 

@@ -213,8 +213,10 @@ struct DiskStoreTests {
         }
         #expect(try store.query(one)?.isInvalidated == false)
         #expect(try store.query(two)?.isInvalidated == true)
+        var confirmed = try #require(try store.query(two))
+        confirmed.asked = confirmed.invalid
         try store.write { transaction throws in
-            try transaction.touch(two, validatedAt: fixture.clock.now, expiresAt: fixture.clock.now)
+            try transaction.touch(&confirmed)
             try transaction.remove(one)
         }
         #expect(try store.query(two)?.isInvalidated == false)

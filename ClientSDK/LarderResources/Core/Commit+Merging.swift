@@ -11,13 +11,15 @@ extension Commit {
         if known == nil, try isOvertaken(.query(key), disk) { return }
         var stored = known ?? unconfirmed(key)
         let (before, orders) = (stored.query, stored.orders)
+        // As far as this process knows: a page that another one has requested earlier may have items that no later page brings.
+        let confirmed = core.rowless[.query(key)]?.asked ?? .never
         let context = QueryMerge.Context(
             order: UInt64(stamp.rawValue),
             startedAt: moment.wall,
             receivedAt: core.configuration.wallClock.now,
             stored: try self.stored(merge.keys, disk),
             isReset: core.resets.contains(key),
-            confirmedOrder: UInt64(stored.query.asked.rawValue),
+            confirmedOrder: UInt64(confirmed.rawValue),
             isInvalid: stored.isInvalid(in: moment.epoch)
         )
         core.owner.calls(.merge)
@@ -26,7 +28,7 @@ extension Commit {
         let hasChanged = stored.query != before
         // A merge without a change does not create a list: a stored empty list would say that there are no items.
         if !hasChanged, !merge.confirms, stored.orders == orders { return }
-        if merge.confirms, stamp >= before.asked {
+        if merge.confirms, stamp >= confirmed {
             applied.insert(.query(key))
             let new = times(known.flatMap { $0.times.stated }.updated(by: merge.stated))
             stored.times = Freshness.Times(

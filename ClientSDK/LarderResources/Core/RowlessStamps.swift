@@ -2,8 +2,9 @@ import LarderStorage
 import Synchronization
 
 /// The stamps of values that have no row on disk: of the latest change or removal, because memory may evict the value, and of an invalidation
-/// while nothing was stored. Safe from any thread.
+/// while nothing was stored. Also of all lists that this process has confirmed: pages that another one has requested are merged as newer ones.
 ///
+/// Safe from any thread.
 /// Bounded: of 4,096 keys the older half is forgotten. What a request in flight for so long returns then counts as newer.
 final class RowlessStamps: Sendable {
     private static let countMaximum = 4_096
