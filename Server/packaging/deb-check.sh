@@ -9,9 +9,10 @@ command -v dpkg-deb >/dev/null || { echo "left out: dpkg-deb is missing" && exit
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 package=$("$here/deb.sh" "$1" "$folder")
+contents=$(dpkg-deb --contents "$package")
 for path in bin/larder bin/larder-server share/man/man1/larder-server.1.gz share/larder/Fixtures share/doc/larder/copyright \
   share/bash-completion/completions/larder-server lib/systemd/user/larder-server.service; do
-  dpkg-deb --contents "$package" | grep -q " ./usr/$path" || { echo "deb-check.sh: usr/$path is missing" >&2 && exit 1; }
+  grep -q " ./usr/$path" <<<"$contents" || { echo "deb-check.sh: usr/$path is missing" >&2 && exit 1; }
 done
 dpkg-deb --field "$package" Package Version Depends
 if [ "$(id -u)" != 0 ]; then

@@ -39,5 +39,5 @@ Description: mobile backend for local work and tests
 END
 (cd "$folder/root" && find usr -type f -print0 | sort -z | xargs -0 md5sum) >"$folder/root/DEBIAN/md5sums"
 mkdir -p "$output"
-dpkg-deb --root-owner-group --build "$folder/root" "$output/larder_${version}_$architecture.deb" >/dev/null
+dpkg-deb -Zgzip --root-owner-group --build "$folder/root" "$output/larder_${version}_$architecture.deb" >/dev/null
 echo "$output/larder_${version}_$architecture.deb"

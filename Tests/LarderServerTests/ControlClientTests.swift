@@ -116,7 +116,9 @@ struct ControlClientTests {
     @Test func `every command has one usage text, in its help and in its error`() throws {
         for entry in CommandUsage.all {
             let usage = "larder-server \(entry.usage)"
-            #expect(try Help.text(of: entry.command).split(separator: "\n")[0] == usage)
+            // The help of `serve` is that of all.
+            let isFirst = try Help.text(of: entry.command).split(separator: "\n")[0] == usage
+            #expect(isFirst != (entry.command == "serve"))
             #expect(try Help.text(of: nil).contains("  " + (entry.isControl ? entry.usage : usage)))
             do {
                 _ = try ControlCommand([entry.command, "?"])
