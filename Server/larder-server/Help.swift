@@ -31,8 +31,7 @@ enum Help {
 
     private static func lines(isControl: Bool) -> String {
         CommandUsage.all.filter { $0.isControl == isControl }.map { entry in
-            "  \(isControl ? "" : "larder-server ")\(entry.usage)"
-                + (entry.note.isEmpty ? "" : "\n" + String(repeating: " ", count: 26) + entry.note)
+            "  \(entry.usage)" + (entry.note.isEmpty ? "" : "\n      \(entry.note)")
         }.joined(separator: "\n")
     }
 
@@ -42,6 +41,9 @@ enum Help {
 
         USAGE
           larder-server [options]
+          larder-server COMMAND …
+
+        COMMANDS
         \(lines(isControl: false))
 
         \(Arguments.options.help)

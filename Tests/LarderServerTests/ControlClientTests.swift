@@ -119,7 +119,7 @@ struct ControlClientTests {
             // The help of `serve` is that of all.
             let isFirst = try Help.text(of: entry.command).split(separator: "\n")[0] == usage
             #expect(isFirst != (entry.command == "serve"))
-            #expect(try Help.text(of: nil).contains("  " + (entry.isControl ? entry.usage : usage)))
+            #expect(try Help.text(of: nil).contains("\n  " + entry.usage + "\n"))
             do {
                 _ = try ControlCommand([entry.command, "?"])
             } catch { #expect(error.message == "usage: " + usage) }
