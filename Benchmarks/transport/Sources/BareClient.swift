@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// Sends the same bytes repeatedly over a blocking socket, and reads as many bytes as the first reply had.
 struct BareClient {
@@ -19,11 +15,7 @@ struct BareClient {
         let parts = authority.split(separator: ":")
         guard url.hasPrefix("http://"), parts.count == 2, let port = UInt16(parts[1]) else { throw Failure() }
         request = Array("GET \(rest.dropFirst(authority.count)) HTTP/1.1\r\nHost: \(authority)\r\n\r\n".utf8)
-        #if canImport(Darwin)
-            let made = socket(AF_INET, SOCK_STREAM, 0)
-        #else
-            let made = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        #endif
+        let made = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian

@@ -1,27 +1,25 @@
 import Foundation
-import Larder
+import FoundationNetworking
+import Glibc
+import LarderTransport
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
+/// Measures requests to each URL, interleaved: `SocketTransport` over a kept connection, over new ones and from six tasks; for http Foundation's
+/// `URLSession`, and a blocking C loop that knows the size of each reply, which is the lower bound.
+let usage = """
+    transport-benchmark http[s]://127.0.0.1:PORT/PATH…
 
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
-
-/// Measures sequential requests over one keep-alive connection, interleaved: `SocketTransport`, Foundation's `URLSession`, and a blocking C
-/// loop that knows the size of each reply, which is the lower bound.
-let usage = "transport-benchmark http[s]://127.0.0.1:PORT/PATH [ROUNDS] [REQUESTS A ROUND]"
-let arguments = CommandLine.arguments
-guard arguments.count > 1 else {
+    LARDER_BENCHMARK_ROOTS     the file of the authority of https URLs
+    LARDER_BENCHMARK_ROUNDS    9
+    LARDER_BENCHMARK_REQUESTS  2000 in each round; a tenth of them over new connections
+    """
+let urls = Array(CommandLine.arguments.dropFirst())
+guard !urls.isEmpty else {
     print(usage)
     exit(2)
 }
-let url = arguments[1]
-let rounds = arguments.count > 2 ? Int(arguments[2]) ?? 9 : 9
-let requests = arguments.count > 3 ? Int(arguments[3]) ?? 2_000 : 2_000
+let environment = ProcessInfo.processInfo.environment
+let rounds = environment["LARDER_BENCHMARK_ROUNDS"].flatMap { Int($0) } ?? 9
+let requests = environment["LARDER_BENCHMARK_REQUESTS"].flatMap { Int($0) } ?? 2_000
 
 func seconds(_ clock: clockid_t) -> Double {
     var time = timespec()
@@ -36,12 +34,12 @@ struct Sample {
     let processor: Double
 }
 
-func measure(_ body: () async throws -> Void) async rethrows -> Sample {
+func measure(_ count: Int, _ body: () async throws -> Void) async rethrows -> Sample {
     let (wall, processor) = (seconds(CLOCK_MONOTONIC), seconds(CLOCK_PROCESS_CPUTIME_ID))
     try await body()
     let took = seconds(CLOCK_MONOTONIC) - wall
     let used = seconds(CLOCK_PROCESS_CPUTIME_ID) - processor
-    return Sample(rate: Double(requests) / took, processor: used * 1e6 / Double(requests))
+    return Sample(rate: Double(count) / took, processor: used * 1e6 / Double(count))
 }
 
 /// Foundation's client.
@@ -53,7 +51,7 @@ struct FoundationTransport: Transport {
         do {
             let (data, response) = try await session.data(for: URLRequest(url: url))
             let status = (response as? HTTPURLResponse)?.statusCode ?? 0
-            return TransportResponse(status: Status(code: status), body: Array(data))
+            return TransportResponse(status: .init(code: status), body: Array(data))
         } catch { throw TransportError(.interrupted, "\(error)") }
     }
 }
@@ -64,15 +62,15 @@ func middle(_ values: [Double]) -> String {
     return "\(text(sorted[sorted.count / 2])) (\(text(sorted[0])) – \(text(sorted[sorted.count - 1])))"
 }
 
-func sequential(_ transport: any Transport) async throws {
+func sequential(_ transport: any Transport, _ url: String, _ count: Int) async throws {
     let request = TransportRequest(url: url)
-    for _ in 0..<requests {
+    for _ in 0..<count {
         let reply = try await transport.send(request)
         guard reply.status.code == 200 else { throw TransportError(.interrupted, "status \(reply.status.code)") }
     }
 }
 
-func concurrent(_ transport: any Transport) async throws {
+func concurrent(_ transport: any Transport, _ url: String) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
         for _ in 0..<6 {
             group.addTask {
@@ -83,36 +81,70 @@ func concurrent(_ transport: any Transport) async throws {
     }
 }
 
-// For https with a certificate of the development authority: LARDER_BENCHMARK_ROOTS is its file.
-var configuration = SocketTransport.Configuration()
-if let roots = ProcessInfo.processInfo.environment["LARDER_BENCHMARK_ROOTS"] {
-    configuration.tls.roots = .only(file: roots)
+func sockets(_ change: (inout SocketTransport.Configuration) -> Void = { _ in }) -> SocketTransport {
+    var configuration = SocketTransport.Configuration()
+    if let roots = environment["LARDER_BENCHMARK_ROOTS"] { configuration.tls.roots = .only(file: roots) }
+    change(&configuration)
+    return SocketTransport(configuration)
 }
-let sockets = SocketTransport(configuration)
-let foundation = FoundationTransport()
-let bare = try BareClient(url)
+
+/// One line of the table.
+struct Contender {
+    let name: String
+    var count = requests
+    let run: () async throws -> Void
+}
+
+func contenders(_ url: String) throws -> [Contender] {
+    let scheme = String(url.prefix { $0 != ":" })
+    let kept = sockets()
+    let few = max(1, requests / 10)
+    var all = [
+        Contender(name: "\(scheme), SocketTransport") { try await sequential(kept, url, requests) },
+        Contender(name: "\(scheme), SocketTransport, 6 tasks") { try await concurrent(kept, url) },
+    ]
+    let new = sockets { $0.keepAlive = .zero }
+    if scheme == "http" {
+        // Over https it trusts the system's authorities only.
+        let foundation = FoundationTransport()
+        all.append(Contender(name: "http, URLSession") { try await sequential(foundation, url, requests) })
+        all.append(Contender(name: "http, URLSession, 6 tasks") { try await concurrent(foundation, url) })
+        let bare = try BareClient(url)
+        all.append(Contender(name: "http, bare C loop") { try bare.run(requests) })
+        all.append(Contender(name: "http, new connections", count: few) { try await sequential(new, url, few) })
+    } else {
+        let full = sockets { ($0.keepAlive, $0.tls.resumesSessions) = (.zero, false) }
+        all.append(
+            Contender(name: "https, new connections, resumed", count: few) { try await sequential(new, url, few) }
+        )
+        all.append(
+            Contender(name: "https, new connections, full handshake", count: few) {
+                try await sequential(full, url, few)
+            }
+        )
+    }
+    return all
+}
+
 var samples: [String: [Sample]] = [:]
-let names = [
-    "bare C loop", "SocketTransport", "URLSession", "SocketTransport, 6 tasks", "URLSession, 6 tasks",
-]
+let all = try urls.flatMap(contenders)
 for round in 0...rounds {
-    for name in names {
-        let sample: Sample
-        switch name {
-        case "bare C loop": sample = try await measure { try bare.run(requests) }
-        case "SocketTransport": sample = try await measure { try await sequential(sockets) }
-        case "URLSession": sample = try await measure { try await sequential(foundation) }
-        case "SocketTransport, 6 tasks": sample = try await measure { try await concurrent(sockets) }
-        default: sample = try await measure { try await concurrent(foundation) }
-        }
+    for contender in all {
+        let sample = try await measure(contender.count, contender.run)
         // The first round is a warm-up.
-        if round > 0 { samples[name, default: []].append(sample) }
+        if round > 0 { samples[contender.name, default: []].append(sample) }
     }
 }
 print("| \(requests) requests, \(rounds) rounds | requests/s | processor time per request, µs |\n| --- | --- | --- |")
-for name in names {
-    let all = samples[name] ?? []
-    print("| \(name) | \(middle(all.map(\.rate))) | \(middle(all.map(\.processor))) |")
+for contender in all {
+    let own = samples[contender.name] ?? []
+    print("| \(contender.name) | \(middle(own.map(\.rate))) | \(middle(own.map(\.processor))) |")
 }
-let ratios = zip(samples["SocketTransport"] ?? [], samples["URLSession"] ?? []).map { $0.rate / $1.rate * 100 }
-print("sockets of URLSession, round by round, %: \(middle(ratios))")
+
+/// The quotient of two rates in percent, round by round.
+@MainActor func compare(_ name: String, _ other: String) {
+    guard let own = samples[name], let others = samples[other] else { return }
+    print("\(name) of \(other), round by round, %: \(middle(zip(own, others).map { $0.rate / $1.rate * 100 }))")
+}
+compare("http, SocketTransport", "http, URLSession")
+compare("http, SocketTransport", "https, SocketTransport")
