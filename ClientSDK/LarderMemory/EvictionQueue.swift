@@ -4,9 +4,12 @@
     private var order = EvictionOrder(.quickDemotion, mayChange: true)
     private var sketch = FrequencySketch()
     private var selector = EvictionSelector()
-    private var scores = ScoreOrder()
+    private var scores: ScoreOrder
 
-    @usableFromInline init(_ policy: EvictionPolicy) { self.policy = policy }
+    @usableFromInline init(_ policy: EvictionPolicy) {
+        self.policy = policy
+        scores = ScoreOrder(policy)
+    }
 
     /// Reserves room for slots up to a number, which must be a power of two.
     @usableFromInline mutating func grow(to capacity: Int) {

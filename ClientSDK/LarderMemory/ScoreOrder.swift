@@ -1,11 +1,14 @@
-/// The eviction order of slots by score: the lowest leaves first, and scores of unused slots decay. A value without a lock.
+/// The eviction order of slots in ranks: within a rank, later use means later eviction. A value without a lock.
 ///
-/// GreedyDual-Size (Cao and Irani, 1997) with scores rounded to powers of two as in CAMP (Ghandeharizadeh et al., 2014): each rank is
-/// an LRU list, so that every operation is O(1).
+/// With scores it is GreedyDual-Size (Cao and Irani, 1997), rounded to powers of two as in CAMP (Ghandeharizadeh et al., 2014): a score
+/// is a rank, and the lowest leaves first, while those of unused slots decay. With LFU the rank is the number of uses; with LRU and FIFO
+/// there is one rank. Each rank is a list, so that every operation is O(1).
 struct ScoreOrder: ~Copyable {
     /// The maximum rank; scores double from one rank to the next.
     private static let rankMaximum = 63
 
+    /// Any policy but `adaptive`.
+    private let policy: EvictionPolicy
     private var lists = SlotLists(count: rankMaximum + 1)
     /// The score at which each slot is evicted.
     private var due = Slab<Double>(repeating: 0, count: 1)
@@ -13,22 +16,31 @@ struct ScoreOrder: ~Copyable {
     private var floor = 0.0
     private var count = 0
 
+    init(_ policy: EvictionPolicy) { self.policy = policy }
+
     mutating func grow(to capacity: Int) {
         lists.grow(to: capacity)
         due.grow(to: capacity, moving: due.capacity)
     }
 
     mutating func insert(_ slot: Int, hash: UInt32, score: Double) {
-        let rank = Self.rank(score)
+        let rank = policy == .greedyDual ? Self.rank(score) : 0
         lists.link(slot, to: rank, hash: hash)
-        due[slot] = floor + Self.worth(rank)
+        use(slot, rank)
         count += 1
     }
 
     mutating func touch(_ slot: Int) {
+        guard policy != .fifo else { return }
         let rank = lists.list(of: slot)
-        due[slot] = floor + Self.worth(rank)
-        lists.move(slot, to: rank)
+        let next = policy == .lfu ? min(rank + 1, Self.rankMaximum) : rank
+        use(slot, next)
+        lists.move(slot, to: next)
+    }
+
+    private mutating func use(_ slot: Int, _ rank: Int) {
+        // Uses are not forgotten: only the scores of GreedyDual decay, relative to a floor that rises.
+        due[slot] = policy == .lfu ? Double(rank) : floor + Self.worth(rank)
     }
 
     mutating func remove(_ slot: Int) {
@@ -39,7 +51,7 @@ struct ScoreOrder: ~Copyable {
     /// The score of a slot at its insertion, as rounded.
     func score(_ slot: Int) -> Double { Self.worth(lists.list(of: slot)) }
 
-    /// The lowest among the least recently used slot of each rank: within a rank, later use means later eviction.
+    /// The lowest among the least recently used slot of each rank.
     mutating func victim() -> Int? {
         guard count > 0 else { return nil }
         var victim = -1

@@ -16,13 +16,3 @@ struct ImageCost: Sendable {
         return effort / .nanoseconds(1) / Double(max(1, byteCount))
     }
 }
-
-/// A decoded picture in the memory tier.
-struct MemoryPicture: Sendable {
-    let image: DecodedImage
-    /// Identifies the file: pixels of a file that the server has just confirmed need not be decoded again.
-    let contentID: String
-    /// When the picture may be shown without a request to the server; nil for never.
-    let freshness: ImageFreshness?
-    let worth: ImageCost
-}

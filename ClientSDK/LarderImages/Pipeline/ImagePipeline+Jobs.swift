@@ -7,6 +7,7 @@ extension ImagePipeline {
     /// An effect that is carried out after the lock is released.
     enum Effect {
         case show(ImageWaiter, ImageTask.Stage)
+        case hit(ImageWaiter, MemoryPicture)
         case fail(ImageWaiter, ImageError)
         case tell(ImagePipeline.Event)
         case waitForIdle(ImageJobKey, serial: Int)
@@ -26,6 +27,7 @@ extension ImagePipeline {
         for effect in effects {
             switch effect {
             case .show(let waiter, let stage): waiter.show(stage)
+            case .hit(let waiter, let picture): waiter.show(.image(picture.image, from: .memory))
             case .fail(let waiter, let error): waiter.fail(error)
             case .tell(let event): report { event }
             case .waitForIdle(let key, let serial):
@@ -53,17 +55,17 @@ extension ImagePipeline {
         var key: ImageJobKey?
         change { state, effects in
             // A picture of full size in memory is used as it is; a new one is made in the current quality.
-            var found = cachedImage(for: request)
+            var found = cachedPicture(for: request)
             if found == nil, state.quality < 1, let target = request.target {
                 request.target = ImageTarget(
                     width: Int(Double(target.width) * state.quality),
                     height: Int(Double(target.height) * state.quality),
                     mode: target.mode
                 )
-                found = cachedImage(for: request)
+                found = cachedPicture(for: request)
             }
             if let found {
-                effects.append(.show(waiter, .image(found, from: .memory)))
+                effects.append(.hit(waiter, found))
                 let isPrefetch = request.priority == .prefetch
                 effects.append(.tell(.hit(url: request.url, tier: .memory, isPrefetch: isPrefetch)))
                 return

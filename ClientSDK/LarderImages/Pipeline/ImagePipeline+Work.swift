@@ -162,7 +162,7 @@ extension ImagePipeline {
     private func decode(_ key: ImageJobKey, _ serial: Int, _ request: ImageRequest, _ loaded: LoadedImage) async {
         let result: Result<MemoryPicture, ImageError>
         do {
-            if let known = reused(key, loaded) {
+            if let known = await reused(key, loaded) {
                 result = .success(known)
             } else {
                 result = .success(try pixels(request, loaded))
@@ -181,8 +181,16 @@ extension ImagePipeline {
                 await onDisk { self.loader.store.remove(id, loaded.source, epoch: key.epoch) }
             }
         }
-        change { state, effects in
-            state.runningDecodes -= 1
+        // A response that must not be stored is not kept in memory either (RFC 9111 §5.2.2.5), and a partial picture is fetched again by
+        // the next request.
+        var kept: MemoryPicture?
+        if case .success(let picture) = result, loaded.contentID != nil, !isDamaged,
+            !key.options.contains(.skipMemoryWrite)
+        {
+            kept = configuration.memory.isCompressed ? picture.compressed() : picture
+        }
+        change { [kept] state, effects in
+            if spill == nil { state.runningDecodes -= 1 }
             guard let job = state.jobs[key], job.serial == serial else { return }
             if isDamaged, job.damages == 0, !key.options.contains(.onlyCached) {
                 // Fetched once more from the server: neither the stored file, the received bytes nor a cache on the way can be trusted.
@@ -202,24 +210,45 @@ extension ImagePipeline {
             switch result {
             case .success(let picture):
                 state.jobs[key] = nil
-                // A response that must not be stored is not kept in memory either (RFC 9111 §5.2.2.5), and a partial picture is
-                // fetched again by the next request.
-                let mayStay = loaded.contentID != nil && !key.options.contains(.skipMemoryWrite) && !isDamaged
-                if key.epoch == state.epoch, mayStay {
-                    memory.store(picture, for: key.result, cost: picture.image.cost, score: picture.worth.effortForSize)
+                if key.epoch == state.epoch, let kept {
+                    memory.store(kept, for: key.result, cost: kept.byteCount, score: kept.worth.effortForSize)
                 }
                 show(picture.image, from: loaded.origin, job, &effects)
             case .failure(let error): end(key, with: error, &state, &effects)
             }
         }
+        if let spill {
+            // The next decode waits, so that evicted pixels cannot pile up.
+            await onDisk { spill.write { self.loader.store.isCurrent(key.epoch) } }
+            change { state in state.runningDecodes -= 1 }
+        }
     }
 
-    /// The pixels in memory that were made of this very file, with the freshness of the new response.
-    private func reused(_ key: ImageJobKey, _ loaded: LoadedImage) -> MemoryPicture? {
+    /// The pixels in memory or spilled to disk that were made of this very file, with the freshness of the new response.
+    private func reused(_ key: ImageJobKey, _ loaded: LoadedImage) async -> MemoryPicture? {
         guard let id = loaded.contentID, !key.options.contains(.skipMemoryRead) else { return nil }
-        guard let known = memory.peek(key.result), known.contentID == id else { return nil }
+        var found: (image: DecodedImage, worth: ImageCost)?
+        if let known = memory.peek(key.result), known.contentID == id {
+            found = (known.image, known.worth)
+        } else if let spill {
+            found = await spilled(spill, key, id)
+        }
+        guard let found else { return nil }
         report { .reused(url: key.result.source.url) }
-        return MemoryPicture(image: known.image, contentID: id, freshness: loaded.freshness, worth: known.worth)
+        return MemoryPicture(image: found.image, contentID: id, freshness: loaded.freshness, worth: found.worth)
+    }
+
+    /// Pixels on disk. Reading them is the effort to get them again.
+    private func spilled(_ spill: ImageSpill, _ key: ImageJobKey, _ id: String) async -> (DecodedImage, ImageCost)? {
+        let begun = configuration.uptime.uptime
+        let result = Mutex<DecodedImage?>(nil)
+        await onDisk {
+            let image = spill.image(key.result, contentID: id)
+            result.withLock { $0 = image }
+        }
+        guard let image = result.withLock({ $0 }) else { return nil }
+        let duration = configuration.uptime.uptime - begun
+        return (image, ImageCost(byteCount: image.cost, isOnDisk: true, loadTime: .zero, decodeTime: duration))
     }
 
     private func pixels(_ request: ImageRequest, _ loaded: LoadedImage) throws(ImageError) -> MemoryPicture {

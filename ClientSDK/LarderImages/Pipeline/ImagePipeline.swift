@@ -30,9 +30,10 @@ public final class ImagePipeline: Sendable {
         public var decoders = ImageDecoders()
         /// The largest pictures that are decoded.
         public var limits = DecodedImage.Limits()
-        /// The maximum number of bytes of decoded pixels in memory. Pictures that are small and were expensive to make are kept
-        /// longest.
+        /// The maximum number of bytes of decoded pixels in memory, unless `memory` has budgets by size.
         public var memoryBytesMaximum = 96 << 20
+        /// How decoded pictures share memory. By default pictures that are small and were expensive to make are kept longest.
+        public var memory = Memory()
         /// The maximum number of concurrent downloads.
         public var loadsMaximum = 6
         /// The maximum number of concurrent decodes.
@@ -89,11 +90,12 @@ public final class ImagePipeline: Sendable {
 
     /// The settings of the pipeline.
     public let configuration: Configuration
-    let memory: MemoryTier<ImageResultKey, MemoryPicture>
+    let memory: SizedTier<ImageResultKey, MemoryPicture>
+    let spill: ImageSpill?
     let loader: ImageLoader
     let state: Mutex<ImagePipelineState>
     /// The entries that left memory while the lock was held; reported after it is released.
-    private let evicted: ImageDepartures
+    private let evicted = DepartureList<ImageSpill.Departure>()
     let lists = ListPrefetch.Registry()
     /// Runs downloads and calls of the store; nil if the store does not wait for a disk.
     let diskWork: DiskExecutor?
@@ -101,7 +103,7 @@ public final class ImagePipeline: Sendable {
     /// Does no work until the first request.
     public init(_ configuration: Configuration) {
         self.configuration = configuration
-        let mayBlock = configuration.disk?.configuration.mayBlock ?? false
+        let mayBlock = [configuration.disk, configuration.memory.spill].contains { $0?.configuration.mayBlock ?? false }
         diskWork = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
         state = Mutex(
             ImagePipelineState(
@@ -113,13 +115,18 @@ public final class ImagePipeline: Sendable {
         let report: @Sendable (() -> ImagePipeline.Event) -> Void = { event in
             if let onEvent { onEvent(event()) }
         }
-        let departures = ImageDepartures()
-        evicted = departures
-        var onDeparture: (@Sendable (ImageDepartures.Departure) -> Void)?
-        if onEvent != nil { onDeparture = { departures.add($0) } }
-        memory = MemoryTier(
-            limits: .init(cost: configuration.memoryBytesMaximum),
-            policy: .greedyDual,
+        spill = ImageSpill(configuration.memory.spill, configuration.clock) { error in report { .storageFailed(error) }
+        }
+        var onDeparture: (@Sendable (ImageSpill.Departure) -> Void)?
+        if onEvent != nil || spill != nil {
+            onDeparture = { [evicted, spill] departure in
+                spill?.note(departure)
+                if onEvent != nil { evicted.add(departure) }
+            }
+        }
+        memory = SizedTier(
+            configuration.budgets(share: 1),
+            policy: configuration.memory.order,
             clock: configuration.uptime,
             onDeparture: onDeparture
         )
@@ -155,12 +162,14 @@ public final class ImagePipeline: Sendable {
 
     /// The picture, if its pixels are in memory and may be shown without a request to the server: while its response is fresh (RFC
     /// 9111 §4.2), or longer with `.onlyCached`. Costs one look-up.
-    public func cachedImage(for request: ImageRequest) -> DecodedImage? {
+    public func cachedImage(for request: ImageRequest) -> DecodedImage? { cachedPicture(for: request)?.image }
+
+    func cachedPicture(for request: ImageRequest) -> MemoryPicture? {
         guard !request.cache.contains(.skipMemoryRead),
             let picture = memory[ImageResultKey(request, target: request.target)], let freshness = picture.freshness,
             freshness.holds(at: configuration.clock.now) || request.cache.contains(.onlyCached)
         else { return nil }
-        return picture.image
+        return picture
     }
 
     /// Loads a picture. If the calling task is cancelled it throws `.cancelled`, and the work stops unless other requests share it.
@@ -223,12 +232,12 @@ public final class ImagePipeline: Sendable {
     /// - Parameter share: the factor for each side, from 0.1 to 1. Pictures of full size that are in memory are still returned.
     public func setQuality(_ share: Double) { change { state in state.quality = min(1, max(0.1, share)) } }
 
-    /// Limits pixels to a share of `memoryBytesMaximum` until the next call, from 0 to 1. See `MemoryReaction.images`.
+    /// Limits pixels to a share of `memoryBytesMaximum`, or of each budget, until the next call, from 0 to 1. See `MemoryReaction.images`.
     public func setMemoryShare(_ share: Double) {
-        let bytesMaximum = Self.scaled(configuration.memoryBytesMaximum, by: share)
+        let budgets = configuration.budgets(share: share)
         // Trimmed first, so that the departures have the reason `pressure`.
-        memory.trim(cost: bytesMaximum)
-        memory.setLimits(.init(cost: bytesMaximum))
+        memory.trim(cost: budgets.total)
+        memory.setBudgets(budgets)
         if share == 0 { change { state in state.partials = [] } }
         tellDepartures()
     }
@@ -279,7 +288,10 @@ public final class ImagePipeline: Sendable {
             memory.removeAll()
             return state.epoch
         }
-        await onDisk { self.loader.store.removeAll(epoch: epoch) }
+        await onDisk {
+            self.loader.store.removeAll(epoch: epoch)
+            self.spill?.removeAll()
+        }
         tellDepartures()
     }
 
@@ -300,23 +312,6 @@ public final class ImagePipeline: Sendable {
         for departure in evicted.take() {
             let url = departure.key.source.url
             onEvent(.evicted(url: url, byteCount: departure.cost, reason: departure.reason.rawValue))
-        }
-    }
-}
-
-/// Entries that left memory, collected until the pipeline's lock is released. Safe from any thread.
-final class ImageDepartures: Sendable {
-    typealias Departure = MemoryTier<ImageResultKey, MemoryPicture>.Departure
-
-    private let list = Mutex<[Departure]>([])
-
-    func add(_ departure: Departure) { list.withLock { $0.append(departure) } }
-
-    /// Returns all departures and forgets them.
-    func take() -> [Departure] {
-        list.withLock { list in
-            defer { list = [] }
-            return list
         }
     }
 }

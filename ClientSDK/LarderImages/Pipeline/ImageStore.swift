@@ -76,7 +76,7 @@ final class ImageStore: Sendable {
 
     /// Whether nothing was erased since. Asked within each transaction: `removeAll` raises the number before it erases, so either the
     /// transaction writes nothing, or it is erased.
-    private func isCurrent(_ begun: Int) -> Bool { epoch.withLock { $0 == begun } }
+    func isCurrent(_ begun: Int) -> Bool { epoch.withLock { $0 == begun } }
 
     /// Removes the response with this content.
     func remove(_ contentID: String, _ key: ImageSourceKey, epoch: Int) {
