@@ -293,7 +293,14 @@ let package = Package(
                 "LarderTesting", "FileFaults", "TestSupport", "SDKTestSupport",
             ]
         ),
-        tests("LarderDemoTests", ["LarderTransport", "Larder", "LarderDemo", "LarderTesting", "TestSupport"]),
+        tests(
+            "LarderDemoTests",
+            [
+                "LarderTransport", "LarderTime", "LarderStorage", "LarderModels", "Larder", "LarderDemo",
+                "LarderTesting",
+                "TestSupport",
+            ]
+        ),
         tests(
             "LarderCommandTests",
             [

@@ -75,6 +75,9 @@ enum Main {
             var command = FeedCommand(context)
             try await command.run()
             await context.finish()
+        case .search(let text):
+            try await SearchCommand(context).run(text)
+            await context.finish()
         case .profile(let who, let edits):
             try await ProfileCommand(context).run(who, edits)
             await context.finish()

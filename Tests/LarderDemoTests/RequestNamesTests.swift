@@ -30,7 +30,7 @@ struct RequestNamesTests {
         ("http://server/v1/conversations/c/messages?limit=2", "messages"), ("http://server/v1/accounts", "accounts"),
         ("http://server/v1/accounts/a/transactions", "transactions"), ("http://server/v1/live", "changes"),
         ("http://server/v1/images/i?width=9", "images"), ("http://server/v1/what", "other"),
-        ("http://server/v1/likes", "like"),
+        ("http://server/v1/likes", "like"), ("http://server/v1/search?q=a", "search"),
         ("http://server/base/v1/transfers", "transfer"), ("http://server/v1/feed?after=1", "feed"),
         ("http://server/v1/feed#part", "feed"), ("http://server/healthz?from=/v1/feed", "other"),
         ("http://server/healthz#/v1/feed", "other"), ("http://v1/feed", "other"), ("http://server/v1", "other"),

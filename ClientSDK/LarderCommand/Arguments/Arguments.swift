@@ -5,6 +5,7 @@ import LarderArguments
 struct Arguments {
     enum Command: Sendable {
         case feed
+        case search(String)
         case profile(who: String?, edits: [ProfileEdit])
         case like(post: String, isLike: Bool)
         case accounts
@@ -205,6 +206,9 @@ struct Arguments {
         case "feed":
             try check("feed [--live] [--limit N]", 0...0, reading.union(live))
             return .feed
+        case "search":
+            try check("search TEXT [--limit N]", 1...100, reading.union(["--limit"]))
+            return .search(words.joined(separator: " "))
         case "profile":
             try check("profile [ID|HANDLE] [--edit FIELD=TEXT]…", 0...1, reading.union(["--edit"]))
             if let who = words.first, !flags.edits.isEmpty {
@@ -312,6 +316,7 @@ extension Arguments.Command {
     var name: String {
         switch self {
         case .feed: "feed"
+        case .search: "search"
         case .profile: "profile"
         case .like(_, let isLike): isLike ? "like" : "unlike"
         case .accounts: "accounts"

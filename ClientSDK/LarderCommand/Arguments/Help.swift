@@ -21,6 +21,7 @@ enum Help {
 
         READ
           feed [--live]                     the newest posts
+          search TEXT                       people and posts with all words of the text
           profile [ID|HANDLE]               a profile; without an argument, your own
           accounts                          account balances, with their age
           chat [CONVERSATION] [--live]      conversations, or the messages of one

@@ -51,6 +51,8 @@ public final class LarderClient: Sendable {
     public let chat: Chat
     /// The tasks of the team.
     public let tasks: Tasks
+    /// Search in posts and people.
+    public let search: Search
     /// Delta synchronisation from the change feed.
     public let sync: ChangeSync
     /// Live updates; falls back from WebSocket to server-sent events to long polling.
@@ -118,6 +120,7 @@ public final class LarderClient: Sendable {
         bank = Bank(cache, source, isCached: base.isCached("bank"))
         chat = Chat(cache, source, session, isCached: base.isCached("chat"))
         tasks = Tasks(cache, source, session, isCached: base.isCached("tasks"))
+        search = Search(cache, source, isCached: base.isCached("search"))
         sync = ChangeSync(.demo(source), into: cache)
         live = LiveSync(
             sync,
@@ -168,6 +171,7 @@ public final class LarderClient: Sendable {
         case "changes", "live": return "changes"
         case "images": return "images"
         case "sessions": return "session"
+        case "search": return "search"
         default: return "other"
         }
     }

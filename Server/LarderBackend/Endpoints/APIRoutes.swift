@@ -2,5 +2,5 @@ package enum APIRoutes {
     package static let all: [Route] =
         SessionEndpoints.routes + ProfileEndpoints.routes + FeedEndpoints.routes + LikeEndpoints.routes
         + BankEndpoints.routes + ChatEndpoints.routes + TaskEndpoints.routes + ImageEndpoints.routes
-        + ChangeEndpoints.routes + LiveEndpoints.routes
+        + ChangeEndpoints.routes + LiveEndpoints.routes + SearchEndpoints.routes
 }

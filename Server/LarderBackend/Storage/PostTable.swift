@@ -30,6 +30,7 @@ final class PostTable {
     private let offset: Statement
     private let number: Statement
     private let next: Statement
+    private let heads: Statement
 
     init(_ database: Database) throws(SQLiteError) {
         insert = try database.prepare(
@@ -86,6 +87,7 @@ final class PostTable {
         )
         number = try database.prepare("SELECT count(*) FROM posts")
         next = try database.prepare("SELECT seq + 1 FROM sqlite_sequence WHERE name = 'posts'")
+        heads = try database.prepare("SELECT id, head FROM posts WHERE id < ? ORDER BY id DESC LIMIT ?")
     }
 
     /// Adds a post. The row must be new.
@@ -195,6 +197,17 @@ final class PostTable {
             count += 1
         }
         return count
+    }
+
+    /// The posts older than a row whose texts have all words, newest first.
+    func search(_ words: [String], before row: Int64, limit: Int, scanning maximum: Int) throws -> Found {
+        defer { heads.reset() }
+        try heads.bind(row, at: 1)
+        try heads.bind(Int64(maximum + 1), at: 2)
+        return try Found(words, limit: limit, scanning: maximum) {
+            guard try heads.step() else { return nil }
+            return (heads.int64(0), [try EntityHead.decode(heads.bytes(1))["text"]])
+        }
     }
 
     /// The lowest and highest row, of all posts or of one author's.

@@ -84,6 +84,18 @@ final class ProfileTable {
         return try further.step()
     }
 
+    /// The people behind a row whose names, places and descriptions have all words, in row order.
+    func search(_ words: [String], after row: Int64, limit: Int, scanning maximum: Int) throws -> Found {
+        defer { page.reset() }
+        try page.bind(row, at: 1)
+        try page.bind(Int64(maximum + 1), at: 2)
+        return try Found(words, limit: limit, scanning: maximum) {
+            guard try page.step() else { return nil }
+            let members = try EntityHead.decode(page.bytes(1))
+            return (page.int64(0), ["handle", "displayName", "bio", "location"].map { members[$0] })
+        }
+    }
+
     /// Appends up to `limit` profiles in row order, separated by commas; returns the rows.
     func appendPage(after row: Int64, limit: Int, to bytes: inout [UInt8]) throws(SQLiteError) -> [Int64] {
         defer { page.reset() }

@@ -12,6 +12,8 @@ struct Cursor: Hashable, Sendable {
         case messages = 5
         case profiles = 6
         case tasks = 7
+        case foundPosts = 8
+        case foundPeople = 9
     }
 
     let list: List

@@ -1,0 +1,51 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+
+/// Search in the texts of posts and in names, handles, places and descriptions of people.
+enum SearchEndpoints {
+    static let routes: [Route] = [Route(.get, "/v1/search", .optional, search)]
+
+    /// The entities that one request looks at. A page may then have fewer items than its limit, also none, and a cursor of the rest.
+    static let scanMaximum = 5_000
+
+    private static func search(_ call: inout Call) throws(Problem) -> Answer {
+        let words = (call.query.first("q") ?? "").lowercased().split(separator: " ").map(String.init)
+        guard !words.isEmpty, words.reduce(0, { $0 + $1.unicodeScalars.count }) <= 100 else {
+            throw call.invalid("q", "must be a text with 1 to 100 characters without spaces")
+        }
+        let isOfPeople: Bool
+        switch call.query.first("kind") {
+        case nil, "posts": isOfPeople = false
+        case "people": isOfPeople = true
+        default: throw call.invalid("kind", "must be `posts` or `people`")
+        }
+        let list: Cursor.List = isOfPeople ? .foundPeople : .foundPosts
+        let owner = Int64(ContentHash.hash64(Array(words.joined(separator: " ").utf8).span) >> 1)
+        var after: Int64?
+        if let text = call.query.first("after") { after = try call.cursor(text, "after", list, owner).row }
+        let (start, limit, viewer) = (after, try call.limit(), call.viewer)
+        return .representation(
+            try call.read { store in
+                let found =
+                    if isOfPeople {
+                        try store.profiles.search(words, after: start ?? 0, limit: limit, scanning: scanMaximum)
+                    } else {
+                        try store.posts.search(words, before: start ?? .max, limit: limit, scanning: scanMaximum)
+                    }
+                var body: [UInt8] = []
+                body.append(ListPage.opening)
+                for (index, row) in found.rows.enumerated() {
+                    if index > 0 { body.append(UInt8(ascii: ",")) }
+                    if isOfPeople {
+                        _ = try store.profiles.append(row, to: &body)
+                    } else {
+                        _ = try store.posts.append(row, viewer: viewer, to: &body)
+                    }
+                }
+                ListPage.close(&body, next: found.rest.map { Cursor(list, owner: owner, row: $0) }, previous: nil)
+                return Representation(body: body, cacheControl: CachePolicy.feed)
+            }
+        )
+    }
+}
