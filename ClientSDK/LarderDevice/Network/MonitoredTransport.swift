@@ -171,6 +171,7 @@ package struct MonitoredTransport: Transport {
         _ bytes: Int,
         _ decoded: Int?
     ) {
+        monitor?.spent(bytes)
         onExchange(
             Exchange(
                 request: request,

@@ -25,6 +25,8 @@ public final class NetworkMonitor: Sendable {
         public var requiresInterface = true
         /// Whether a metered network counts as constrained.
         public var treatsMeteredAsConstrained = true
+        /// The bytes that may be received in a month; when they are spent the network counts as metered. Nil: no limit.
+        public var dataBudget: DataBudget?
         /// A random number of the client, the same at each start: it decides the client's place among those that return.
         public var seed: UInt64
 
@@ -47,6 +49,8 @@ public final class NetworkMonitor: Sendable {
         var resume: ResumeSchedule
         var policy: DegradationPolicy
         var override: NetworkLevel?
+        /// The setting of the app; nil: as the system reports.
+        var isMetered: Bool?
         var told: State?
 
         /// The last behavior that was posted.
@@ -216,6 +220,15 @@ public final class NetworkMonitor: Sendable {
     /// Sets the level; nil lets the monitor decide again.
     public func setOverride(_ level: NetworkLevel?) { decide { state, _ in state.override = level } }
 
+    /// Sets whether the network is metered, from a setting of the app or from a system that knows; nil: as the source reports.
+    public func setMetered(_ isMetered: Bool?) { decide { state, _ in state.isMetered = isMetered } }
+
+    /// Counts the bytes of an exchange.
+    func spent(_ bytes: Int) {
+        guard let budget = configuration.dataBudget, budget.spend(bytes) else { return }
+        decide { _, _ in }
+    }
+
     /// Takes timed decisions at their time; returns when its task is cancelled.
     public func run(sleeper: any Sleeper = SystemMonotonicClock()) async {
         let wakeUps = wakeUps.subscribe(limit: 1)
@@ -305,7 +318,8 @@ public final class NetworkMonitor: Sendable {
         if let level = state.override { return (level, .override) }
         if !isConnected(state.status) { return (.offline, .noInterface) }
         let level = state.estimator.level
-        if level == .good, state.status.isMetered, configuration.treatsMeteredAsConstrained {
+        let isMetered = state.isMetered ?? state.status.isMetered || configuration.dataBudget?.isSpent ?? false
+        if level == .good, isMetered, configuration.treatsMeteredAsConstrained {
             return (.constrained, .metered)
         }
         return (level, level == .good ? .nothing : .experience)

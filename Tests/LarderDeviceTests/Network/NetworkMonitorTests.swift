@@ -2,7 +2,9 @@ import Larder
 import LarderDevice
 import LarderEvents
 import LarderTelemetry
+import LarderTesting
 import LarderTime
+import LarderTransport
 import TestSupport
 import Testing
 
@@ -160,5 +162,31 @@ struct NetworkMonitorTests {
         #expect(monitor.behavior.isReturning)
         clock.advance(by: .milliseconds(1))
         #expect(!monitor.behavior.isReturning)
+    }
+
+    @Test func `a setting says that the network is metered, until it is removed`() {
+        let monitor = monitor()
+        monitor.setMetered(true)
+        #expect(monitor.level == .constrained && monitor.current.cause == .metered && !monitor.behavior.allowsPrefetch)
+        source.set(isConnected: true)
+        #expect(monitor.level == .constrained)
+        monitor.setMetered(nil)
+        #expect(monitor.level == .good && monitor.behavior.allowsPrefetch)
+    }
+
+    @Test func `when the bytes of a month are spent nothing is prefetched until the next month`() async throws {
+        let month = String(clock.now.rfc3339().prefix(7))
+        let budget = NetworkMonitor.DataBudget(bytesPerMonth: 100, use: .init(month: month, bytes: 50), clock: clock)
+        let monitor = monitor { $0.dataBudget = budget }
+        let base = ScriptedTransport { _, _ in .text(String(repeating: "x", count: 30)) }
+        let transport = MonitoredTransport(base, monitor: monitor, clock: clock)
+        _ = try await transport.send(TransportRequest(url: "http://test/a"))
+        #expect(budget.use.bytes == 80 && monitor.level == .good)
+        _ = try await transport.send(TransportRequest(url: "http://test/b"))
+        #expect(budget.isSpent && monitor.current.cause == .metered && !monitor.behavior.allowsPrefetch)
+        #expect(monitor.behavior.allowsUserRefresh)
+        clock.advance(by: .seconds(31 * 86_400))
+        #expect(!budget.isSpent && budget.use.bytes == 0 && budget.use.month > month)
+        #expect(monitor.level == .good)
     }
 }
