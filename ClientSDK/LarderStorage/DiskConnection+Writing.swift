@@ -307,7 +307,8 @@ extension DiskConnection {
     /// Removes the least recently read items until the budget holds; returns how many. Called at the end of every transaction.
     func enforceBudget() throws -> Int {
         var evicted = 0
-        while try totals().bytes > max(0, context.configuration.bytesMaximum) {
+        let maximum = try budget()
+        while try totals().bytes > maximum {
             // Every counted byte belongs to an item, so totals without an item are damaged.
             guard try evictOne() else {
                 throw SQLiteError(code: .corrupt, message: "the totals count bytes without an item")
@@ -315,6 +316,16 @@ extension DiskConnection {
             evicted += 1
         }
         return evicted
+    }
+
+    /// The budget now: smaller while the disk has little space left.
+    private func budget() throws -> Int64 {
+        let configuration = context.configuration
+        let maximum = max(0, configuration.bytesMaximum)
+        guard configuration.freeBytesMinimum > 0, let free = configuration.freeBytes(configuration.directory),
+            free < configuration.freeBytesMinimum
+        else { return maximum }
+        return min(maximum, max(maximum / 4, try totals().bytes - (configuration.freeBytesMinimum - free)))
     }
 
     /// Removes the least recently read item; false if there is none.

@@ -10,6 +10,15 @@ package struct DiskFiles: Sendable {
         self.faults = faults
     }
 
+    /// The space at a path that a process without privileges may use, in bytes; nil if the system does not tell.
+    static func freeBytes(at path: String) -> Int64? {
+        var status = statvfs()
+        guard unsafe statvfs(path, &status) == 0 else { return nil }
+        return Int64(
+            clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue
+        )
+    }
+
     /// Creates a directory with mode 0700, and its parents.
     ///
     /// An existing one is made private if it is empty or belongs to a store.

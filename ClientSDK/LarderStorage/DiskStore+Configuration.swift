@@ -25,6 +25,11 @@ extension DiskStore {
         /// The maximum number of stored bytes, files included. Beyond it the least recently read items are removed. Not negative; a
         /// budget smaller than an item does not store it.
         public var bytesMaximum: Int64 = 256 << 20
+        /// The free space of the disk, in bytes, below which the budget shrinks by what is missing, down to a quarter of `bytesMaximum`: the
+        /// store makes room before the disk is full. 0: it never does.
+        public var freeBytesMinimum: Int64 = 64 << 20
+        /// The free space at a path, in bytes; nil if it is unknown. Replaced by tests.
+        package var freeBytes: @Sendable (_ path: String) -> Int64? = { DiskFiles.freeBytes(at: $0) }
         /// Payloads with more bytes than this, as stored, become files.
         public var blobThreshold = 64 << 10
         /// The precision of access times: reading again within this time writes nothing.

@@ -1,6 +1,7 @@
 import LarderStorage
 import LarderTime
 import SDKTestSupport
+import Synchronization
 import TestSupport
 import Testing
 
@@ -138,5 +139,28 @@ struct DiskBudgetTests {
         #expect(try store.entity(fixture.key("1")) == nil)
         try store.put(fixture.entity("1", payload(1)))
         #expect(try store.entity(fixture.key("1"))?.payload == payload(1))
+    }
+
+    @Test func `the budget shrinks before the disk is full, to a quarter at least`() throws {
+        let free = Mutex<Int64?>(100_000)
+        let store = try fixture.store {
+            $0.bytesMaximum = 20_000
+            $0.freeBytesMinimum = 50_000
+            $0.freeBytes = { _ in free.withLock { $0 } }
+        }
+        for index in 0..<20 { try store.put(fixture.entity("\(index)", payload(1))) }
+        let all = try store.statistics().bytes
+        #expect(all > 15_000)
+        free.withLock { $0 = 46_000 }
+        try store.put(fixture.entity("20", payload(1)))
+        #expect(try store.statistics().bytes <= all - 2_000 && fixture.events.evicted > 0)
+        free.withLock { $0 = 0 }
+        try store.put(fixture.entity("21", payload(1)))
+        let least = try store.statistics().bytes
+        #expect(least <= 5_000 && least > 3_000, "\(least)")
+        #expect(try store.entity(fixture.key("21")) != nil)
+        free.withLock { $0 = nil }
+        for index in 30..<50 { try store.put(fixture.entity("\(index)", payload(1))) }
+        #expect(try store.statistics().bytes > 15_000)
     }
 }
