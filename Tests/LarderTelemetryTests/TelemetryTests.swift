@@ -142,4 +142,18 @@ struct TelemetryTests {
         telemetry.record(.merged(feature: "x"))
         #expect(events.takeAvailable().map(\.sequence) == [301])
     }
+
+    @Test func `a log line hides what an app or a server has named, unless it is asked for`() {
+        func event(_ kind: TelemetryEvent.Kind) -> TelemetryEvent {
+            TelemetryEvent(sequence: 1, uptime: .init(nanoseconds: 0), wall: .init(milliseconds: 0), kind: kind)
+        }
+        let note = event(.note(name: "opened", detail: "ana@example.org\nsecond line"))
+        #expect(note.logLine() == "note name=<private> detail=<private>" && note.severity == .notice)
+        #expect(note.logLine(showsPrivate: true) == "note name=opened detail=ana@example.org second line")
+        let hit = event(.tierHit(.memory, feature: "feed", bytes: 7))
+        #expect(hit.logLine() == "tierHit tier=memory feature=feed bytes=7" && hit.severity == .debug)
+        let flag = event(.flagChanged(key: "secret-plan"))
+        #expect(!flag.logLine().contains("secret") && flag.severity == .info)
+        #expect(event(.memoryWarning(.critical, cost: 1, requests: 2, loads: 3)).severity == .warning)
+    }
 }
