@@ -56,7 +56,7 @@ struct PurgeableDirectoryTests {
         #expect(!state.files.contains { $0.contains("blobs") || $0.contains("images") || $0.contains("data") })
         #expect(state.files.contains { $0.hasSuffix("store.secret-session") })
         try await client.signOut()
-        #expect(purgeable.files == [] && state.files == [])
+        #expect(purgeable.files.allSatisfy { $0.hasSuffix("CACHEDIR.TAG") } && state.files == [])
     }
 
     @Test(arguments: [true, false])
@@ -107,7 +107,15 @@ struct PurgeableDirectoryTests {
         try images.put(record("picture"))
         try await second.signOut()
         #expect(throws: DiskError.self) { try images.put(record("late")) }
-        #expect(purgeable.files == [] && state.files == [])
+        #expect(purgeable.files.allSatisfy { $0.hasSuffix("CACHEDIR.TAG") } && state.files == [])
         first.close()
+    }
+
+    @Test func `the directory is marked as a cache, which backups leave out`() async throws {
+        let client = try await client()
+        let tag = try String(contentsOfFile: purgeable.path + "/CACHEDIR.TAG", encoding: .utf8)
+        #expect(tag.hasPrefix("Signature: 8a477f597d28d172789f06886806bc55\n"))
+        #expect(!FileManager.default.fileExists(atPath: state.path + "/CACHEDIR.TAG"), "Unsent changes are no cache.")
+        client.close()
     }
 }

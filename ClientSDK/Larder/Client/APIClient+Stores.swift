@@ -1,3 +1,4 @@
+import Foundation
 import LarderResources
 import LarderStorage
 
@@ -10,6 +11,20 @@ extension APIClient {
         values.directory = purgeable + "/data"
         values.restartsWhileExists = outbox + "/store.lock"
         settings.storage = .disk(values)
+    }
+
+    /// Marks a directory as a cache (https://bford.info/cachedir/), which programs that make backups leave out. A mark that cannot be written
+    /// is not worth a failure: the store reports what is wrong with the directory.
+    static func tag(_ directory: String) {
+        let path = directory + "/CACHEDIR.TAG"
+        guard !FileManager.default.fileExists(atPath: path) else { return }
+        try? FileManager.default.createDirectory(
+            atPath: directory,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700]
+        )
+        let text = "Signature: 8a477f597d28d172789f06886806bc55\n# This directory holds cached data of an app.\n"
+        try? Data(text.utf8).write(to: URL(fileURLWithPath: path))
     }
 
     /// The directories of the account.

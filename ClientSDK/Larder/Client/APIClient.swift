@@ -136,6 +136,7 @@ public final class APIClient: Sendable {
         recorderPath = Self.recorderPath(configuration.services, settings)
         accountDirectories = Self.directories(settings, purgeable)
         Self.moveContent(of: &settings, to: purgeable)
+        if let parent = configuration.purgeableDirectory { Self.tag(parent) }
         let secrets = configuration.secrets?(account)
         try await Self.finishSignOut(accountDirectories, settings, in: purgeable, recorderPath, secrets)
         let telemetry = Self.telemetry(configuration.services, settings, recorderPath)
