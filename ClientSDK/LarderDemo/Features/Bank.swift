@@ -91,6 +91,17 @@ public struct Bank: Sendable {
         return accounts
     }
 
+    /// One account, for a decision about money: confirmed by the server within 15 seconds, or the read fails.
+    public func account(_ id: String) -> Resource<Account> {
+        let source = source
+        var account = Resource<Account>.entity(id, freshness: .critical) { context in
+            try await source.fetch("/v1/accounts/\(HTTPSource.escape(id))", context: context)
+        }
+        account.isCached = isCached
+        account.tags = [LarderClient.everything]
+        return account
+    }
+
     /// The 50 newest transactions of an account.
     public func transactions(_ account: String) -> Resource<EntityList<Transaction>> {
         let source = source

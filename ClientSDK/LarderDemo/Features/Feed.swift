@@ -50,9 +50,15 @@ public struct Feed: Sendable {
     /// until they are taken. Loaded pages are stored.
     public var timeline: Timeline<Post> { cache.timeline(pages(of: 20)) }
 
+    /// A post by its ID. A reader of `likeCount` asks for it by name (`fields:`): it is fresh for 10 s, the text for 60 s.
     public func post(_ id: String) -> Resource<Post> {
         let source = source
-        var post = Resource<Post>.entity(id, freshness: .timeToLive(.seconds(60), as: .interactive)) { context in
+        let rule = Freshness.Rule(
+            .timeToLive(.seconds(60)),
+            fieldLifetimes: ["likeCount": .seconds(10)],
+            stretchClass: .interactive
+        )
+        var post = Resource<Post>.entity(id, freshness: .rule(rule)) { context in
             try await source.fetch("/v1/posts/\(HTTPSource.escape(id))", context: context)
         }
         post.isCached = isCached

@@ -1,7 +1,7 @@
 public import Larder
 public import LarderModels
 
-/// User profiles: fresh for five minutes; edits are write-through with optimistic concurrency (`If-Match`).
+/// User profiles: fresh for five minutes unless a newer version is known; edits are write-through with optimistic concurrency (`If-Match`).
 public struct Profiles: Sendable {
     private let cache: LarderCache
     private let source: HTTPSource
@@ -13,10 +13,17 @@ public struct Profiles: Sendable {
         self.source = source
     }
 
+    private static let freshness = Freshness.Demand.rule(
+        Freshness.Rule(.all([.timeToLive(.seconds(300)), .version]), stretchClass: .interactive)
+    )
+
+    /// Notes that the server has a version of a profile, of which a list or a message told: an older stored one is stale from now on.
+    public func noteVersion(_ version: Int64, of id: String) { cache.noteVersion(version, of: Profile.self, id) }
+
     /// The resource of a profile, to be read and observed through `LarderClient.cache`.
     public func resource(_ id: String) -> Resource<Profile> {
         let source = source
-        var profile = Resource<Profile>.entity(id, freshness: .timeToLive(.seconds(300), as: .interactive)) { context in
+        var profile = Resource<Profile>.entity(id, freshness: Self.freshness) { context in
             try await source.fetch("/v1/profiles/\(HTTPSource.escape(id))", context: context)
         }
         profile.isCached = isCached

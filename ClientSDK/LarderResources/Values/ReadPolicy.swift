@@ -64,6 +64,13 @@ public struct ReadPolicy: Sendable, Hashable {
     /// The stored value at once, and always the network afterwards.
     public static let cacheAndLoad = ReadPolicy(.any(within: nil), .always)
 
+    /// `cacheOnly`, under the name that request caches often use.
+    public static let cacheNoLoad = cacheOnly
+    /// `networkOnly`, under the name that request caches often use.
+    public static let noCacheDoLoad = networkOnly
+    /// `cacheFirst`, under the name that request caches often use.
+    public static let cacheElseLoad = cacheFirst
+
     /// A value that was validated within the time at once; if it is stale, the network afterwards.
     public static func staleWhileRevalidate(upTo limit: Duration?) -> ReadPolicy {
         ReadPolicy(.any(within: limit), .ifStale)
