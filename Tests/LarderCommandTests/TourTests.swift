@@ -110,7 +110,8 @@ struct TourTests {
     {
         let scene = try TourScene(pause: .zero)
         let pressure = try await scene.pressure()
-        guard case .curves(let curves)? = pressure.exhibits.first, case .table(let table)? = pressure.exhibits.last
+        guard case .curves(let curves)? = pressure.exhibits.first, case .table(let table) = pressure.exhibits[1],
+            case .flow(let path)? = pressure.exhibits.last
         else {
             Issue.record("\(pressure.exhibits)")
             return
@@ -120,7 +121,68 @@ struct TourTests {
         #expect(held[1] < held[0] / 4, "\(held)")
         #expect(curves.curves[1].points[599].y > 90, "\(curves.curves[1].points[599])")
         #expect(table.rows[0][3] == .count(0) && table.rows[1][3] != .count(0), "\(table.rows)")
-        guard case .steps(let steps)? = try await scene.eviction().exhibits.first else { return }
+        #expect(path.steps.count { $0.yes != nil } == 7)
+        let eviction = try await scene.eviction()
+        guard case .steps(let steps) = eviction.exhibits[0], case .table(let rates) = eviction.exhibits[1],
+            case .tryout(let tryout) = eviction.exhibits[2]
+        else {
+            Issue.record("\(eviction.exhibits)")
+            return
+        }
+        #expect(rates.columns.count == 5 && rates.rows.count == 4 && tryout.reads.count == steps.steps.count)
         #expect(steps.steps[5].caption == "e is read: not in memory, stored; b leaves, read longest ago")
+    }
+
+    @Test func `a flow and a place for own reads are drawn in the page`() {
+        var chapter = TourChapter(name: "name", title: "title", question: "?")
+        chapter.exhibits = [
+            .flow(TourFlow(title: "flow", steps: [.init(text: "a < b?", yes: "c"), .init(text: "d")])),
+            .tryout(TourTryout(title: "own", reads: ["x", "y"], room: 2)),
+        ]
+        let page = TourPage(chapters: [chapter], conditions: "").html
+        #expect(page.contains(">a &lt; b?</text>") && page.contains(">yes</text>") && page.contains(">no</text>"))
+        #expect(page.contains("value=\"x y\"") && page.contains("data-room=\"2\"") && page.contains("split(/\\s+/)"))
+    }
+
+    private func tables(_ chapter: TourChapter) -> [TourTable] {
+        chapter.exhibits.compactMap { if case .table(let table) = $0 { table } else { nil } }
+    }
+
+    private func number(_ value: TourValue) -> Int64 { value.json.integer ?? -1 }
+
+    @Test func `ways to share memory are compared on the same pictures, and the text names the best of them`()
+        async throws
+    {
+        let chapter = try await TourScene(pause: .zero).budgets()
+        let rows = try #require(tables(chapter).first).rows
+        #expect(rows.count == 5)
+        // A budget of their own keeps portraits, and scores do.
+        #expect(number(rows[1][1]) < number(rows[0][1]) && number(rows[4][1]) < number(rows[0][1]), "\(rows)")
+        // An album that is larger than its budget fits if the other one lends.
+        #expect(number(rows[1][3]) > 0 && rows[2][3] == .count(0) && rows[4][3] == .count(0), "\(rows)")
+        let best = try #require(
+            rows.min { number($0[2]) + number($0[4]) < number($1[2]) + number($1[4]) }
+        )
+        #expect(chapter.answer.contains("the least time took '\(best[0].text)'"), "\(chapter.answer)")
+    }
+
+    @Test func `each tier is measured, and only the disk survives the process`() async throws {
+        let rows = try #require(tables(try await TourScene(pause: .zero).tiers()).first).rows
+        #expect(rows.map { $0[0].text } == ["memory", "disk", "server on this machine", "server over 3g"])
+        #expect(rows.map { $0[4].text } == ["no", "yes", "–", "–"])
+        #expect(rows.allSatisfy { number($0[1]) > 0 && number($0[2]) <= number($0[3]) }, "\(rows)")
+    }
+
+    @Test func `a tap that is stored first is counted once on every network`() async throws {
+        let rows = try #require(tables(try await TourScene(pause: .zero).taps()).first).rows
+        let later = rows.filter { $0[1] == .text("write-behind") }
+        #expect(later.count * 2 == rows.count && later.allSatisfy { $0[5] == .count(1) && $0[2] != .none }, "\(rows)")
+    }
+
+    @Test func `a version asked at each look is always right, and an event costs less`() async throws {
+        let rows = try #require(tables(try await TourScene(pause: .zero).invalidation()).first).rows
+        #expect(rows.map { $0[0].text }.last == "event, then the change feed" && rows.count == 4)
+        #expect(rows[2][3] == .count(0) && number(rows[0][3]) <= number(rows[1][3]), "\(rows)")
+        #expect(number(rows[3][1]) < number(rows[2][1]) && number(rows[1][1]) < number(rows[0][1]), "\(rows)")
     }
 }

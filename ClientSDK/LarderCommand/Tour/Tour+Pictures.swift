@@ -3,29 +3,47 @@ import Larder
 import Synchronization
 
 extension TourScene {
-    /// Pictures in one budget and in two.
+    /// Ways to share memory between small and large pictures.
     func budgets() async throws -> TourChapter {
         var chapter = begin(
             .budgets,
             "A person scrolls through 300 photos, looks at albums of large pictures in between, and sees 60 small portraits again and again. "
-                + "Decoded pictures may take 48 MB. Which have to be decoded again with one budget, and with one for small and one for large "
-                + "pictures?"
+                + "Decoded pictures may take 48 MB. What has to be decoded again with one budget, with one for small and one for large "
+                + "pictures, and when effort counts?"
         )
-        let budgets: [(name: String, value: [Int])] = [("one of 48 MB", [48]), ("16 MB small, 32 MB large", [16, 32])]
-        let shown = Self.shownPictures()
+        let two = SizeBudgets(threshold: 1 << 20, small: 16 << 20, large: 32 << 20)
+        var lending = two
+        lending.lends = true
+        let ways: [(name: String, value: (SizeBudgets, EvictionPolicy))] = [
+            ("one budget, LRU", (.one(48 << 20), .lru)), ("16 MB small, 32 MB large", (two, .lru)),
+            ("the same, lending", (lending, .lru)), ("the same, lending, by score", (lending, .greedyDual)),
+            ("one budget, by score (Larder)", (.one(48 << 20), .greedyDual)),
+        ]
+        let (feed, album) = (Self.shownPictures(), Self.albumPictures())
         let (table, results) = try await TourTable.measured(
-            "\(shown.count) pictures shown",
-            columns: ["budgets", "portraits decoded again", "photos decoded again", "pixels decoded"],
-            budgets
-        ) { megabytes in
-            Self.decoded(shown, megabytes)
-        } row: {
-            [.count($0.small), .count($0.large), .bytes($0.bytes)]
+            "\(feed.count) pictures of a feed with albums, and \(album.count) of one album that is seen ten times",
+            columns: [
+                "way", "portraits decoded again", "time again, feed", "album pictures decoded again",
+                "time again, album",
+            ],
+            ways
+        ) { way in
+            [feed, album].map { Self.decoded($0, way.0, way.1) }
+        } row: { decoded in
+            [
+                .count(decoded[0].small), .duration(decoded[0].effort), .count(decoded[1].large),
+                .duration(decoded[1].effort),
+            ]
         }
         chapter.exhibits = [.table(table)]
+        let sums = results.map { $0[0].effort + $0[1].effort }
+        func name(_ index: Int) -> String { "'\(ways[index].name)' (\(TourValue.duration(sums[index]).text))" }
+        let order = sums.indices.sorted { sums[$0] < sums[$1] }
         chapter.answer =
-            "With one budget the albums pushed out portraits, of which \(results[0].small) were decoded again; with a budget of their own it was "
-            + "\(results[1].small). The photos had less room: \(results[1].large) instead of \(results[0].large) were decoded again."
+            "Both traces together: the least time took \(name(order[0])), the most \(name(order[order.count - 1])), and what Larder ships "
+            + "\(name(ways.count - 1)). A picture is taken to cost 1 ms and 10 ns for each byte of pixels; the score is this effort divided by the "
+            + "size. Real effort differs between pictures: `Benchmarks` has the comparison with measured times. Each way can be selected "
+            + "(`ImagePipeline.Memory`)."
         return chapter
     }
 
@@ -52,27 +70,58 @@ extension TourScene {
         return shown
     }
 
+    /// Six large pictures, which fit into 48 MB and not into 32, one after the other and again.
+    private static func albumPictures() -> [ShownPicture] {
+        (0..<60).map { ShownPicture(key: $0 % 6, bytes: 1_500 * 1_125 * 4) }
+    }
+
     private struct DecodedPictures {
         var small = 0
         var large = 0
-        var bytes = 0
+        var effort: Duration = .zero
     }
 
-    /// Shows the pictures with one budget or with two; what was decoded more than once, and the pixels of all.
-    private static func decoded(_ shown: [ShownPicture], _ megabytes: [Int]) -> DecodedPictures {
-        let tiers = megabytes.map { MemoryTier<Int, Int>(limits: .init(cost: $0 << 20), policy: .greedyDual) }
+    /// Shows the pictures with these budgets; what was decoded more than once, and the pixels of all.
+    private static func decoded(
+        _ shown: [ShownPicture],
+        _ budgets: SizeBudgets,
+        _ policy: EvictionPolicy
+    ) -> DecodedPictures {
+        let tier = SizedTier<Int, Int>(budgets, policy: policy)
         var seen: Set<Int> = []
         var decoded = DecodedPictures()
-        for picture in shown {
-            let tier = picture.isSmall || tiers.count == 1 ? tiers[0] : tiers[1]
-            guard tier[picture.key] == nil else { continue }
-            tier.store(picture.key, for: picture.key, cost: picture.bytes)
-            decoded.bytes += picture.bytes
+        for picture in shown where tier[picture.key] == nil {
+            let effort = Duration.milliseconds(1) + .nanoseconds(10) * picture.bytes
+            tier.store(
+                picture.key,
+                for: picture.key,
+                cost: picture.bytes,
+                score: effort / .nanoseconds(1) / Double(picture.bytes)
+            )
             guard !seen.insert(picture.key).inserted else { continue }
+            decoded.effort += effort
             if picture.isSmall { decoded.small += 1 } else { decoded.large += 1 }
         }
         return decoded
     }
+
+    /// What happens to a picture between a request and the screen, and when memory is short.
+    private static let path = TourFlow(
+        title: "The path of a picture",
+        steps: [
+            .init(text: "A row asks for a picture (ListPrefetch)"),
+            .init(text: "Pixels in memory, and fresh?", yes: "Shown at once"),
+            .init(text: "Already being loaded?", yes: "Waits for the same download and decode"),
+            .init(text: "A fresh file on disk?", yes: "Read; no request"),
+            .init(text: "Network constrained, and a prefetch?", yes: "Not asked for now"),
+            .init(text: "Downloaded or confirmed with 304"),
+            .init(text: "Is the person scrolling?", yes: "Decoded when idle, a visible picture at once"),
+            .init(text: "Downsampled while decoding"),
+            .init(text: "Stored in memory, shown to all that wait"),
+            .init(text: "Left the screen?", yes: "Cancelled, if nobody else waits"),
+            .init(text: "Memory short?", yes: "Prefetching stops, loads end, memory shrinks"),
+        ]
+    )
 
     /// Memory pressure while pictures are loaded, with cleared caches and with the guard.
     func pressure() async throws -> TourChapter {
@@ -95,6 +144,7 @@ extension TourScene {
         let curves = zip(ways, results).map { TourCurves.Curve(label: $0.name, points: $1.points) }
         chapter.exhibits = [
             .curves(TourCurves(title: "Pictures in memory", x: "s", y: "MB", curves: curves)), .table(table),
+            .flow(Self.path),
         ]
         func size(_ bytes: Int) -> String { SizeText.text(Int64(bytes)) }
         chapter.answer =

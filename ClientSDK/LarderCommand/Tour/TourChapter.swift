@@ -27,6 +27,8 @@ enum TourExhibit: Sendable {
     case bars(TourBars)
     case curves(TourCurves)
     case steps(TourSteps)
+    case flow(TourFlow)
+    case tryout(TourTryout)
 
     var json: JSONValue {
         switch self {
@@ -34,6 +36,8 @@ enum TourExhibit: Sendable {
         case .bars(let bars): bars.json
         case .curves(let curves): curves.json
         case .steps(let steps): steps.json
+        case .flow(let flow): flow.json
+        case .tryout(let tryout): tryout.json
         }
     }
 }

@@ -16,7 +16,8 @@ struct TourPage {
             <title>Larder: a measured tour</title><style>\(Self.style)</style></head><body>
             <header><h1>Larder: a measured tour</h1><p>\(Self.escaped(conditions))</p><nav>\(links)</nav></header>
             <main>\(chapters.map(section).joined(separator: "\n"))</main>
-            <script>\(Self.script)</script></body></html>
+            <script>\(Self.script)
+            \(TourTryout.script)</script></body></html>
 
             """
     }
@@ -29,6 +30,8 @@ struct TourPage {
             case .curves(let curves):
                 Self.figure("\(curves.title): \(curves.y) over \(curves.x)", Self.drawing(Self.svg(curves)))
             case .steps(let steps): Self.html(steps)
+            case .flow(let flow): Self.figure(flow.title, Self.drawing(flow.svg))
+            case .tryout(let tryout): Self.figure(tryout.title, tryout.html)
             }
         }
         return """
@@ -84,7 +87,7 @@ struct TourPage {
         guard let right = all.map(\.x).max(), let top = all.map(\.y).max(), right > 0, top > 0 else { return "" }
         let height = 230 + curves.curves.count * 22
         var text = "<svg viewBox=\"0 0 760 \(height)\" role=\"img\"><path class=\"axis\" d=\"M50 10V200H740\"/>"
-        text += "<text x=\"44\" y=\"20\" text-anchor=\"end\">\(number(top))</text>"
+        text += "<text x=\"44\" y=\"20\" text-anchor=\"end\">\(number((top * 10).rounded() / 10))</text>"
         text += "<text x=\"44\" y=\"200\" text-anchor=\"end\">0</text>"
         text += "<text x=\"740\" y=\"218\" text-anchor=\"end\">\(number(right)) \(escaped(curves.x))</text>"
         for (index, curve) in curves.curves.enumerated() {
@@ -155,7 +158,8 @@ struct TourPage {
         .box{stroke:var(--rule)}.neutral{fill:var(--neutral)}.good{fill:var(--good)}.warning{fill:var(--warning)}
         .bad{fill:var(--bad)}.absent{fill:var(--absent)}.answer{border-left:4px solid var(--a);padding-left:12px}
         .rest{fill:var(--rule)}.boxes{display:grid;grid-template-columns:repeat(auto-fill,minmax(230px,1fr));gap:8px}
-        .boxes svg{min-width:0}button{font:inherit;padding:8px 18px}
+        .boxes svg{min-width:0}button{font:inherit;padding:8px 18px}\
+        input,select{font:inherit;max-width:100%}.answer-word{font-size:12px}
         """
 
     private static let script = """

@@ -15,6 +15,8 @@ struct TourText {
             case .bars(let bars): show(bars)
             case .curves(let curves): show(curves)
             case .steps(let steps): show(steps)
+            case .flow(let flow): show(flow)
+            case .tryout(let tryout): terminal.line(terminal.paint("\(tryout.title): in the page (--html FILE)", .dim))
             }
         }
         terminal.line()
@@ -80,6 +82,13 @@ struct TourText {
                 return marks[min(8, max(0, Int((8 * y / top).rounded(.up))))]
             }
             terminal.line("  \(TextWidth.pad(curve.label, labels))  \(terminal.paint(String(line), .cyan))")
+        }
+    }
+
+    private func show(_ flow: TourFlow) {
+        terminal.line(terminal.paint(flow.title, .dim))
+        for step in flow.steps {
+            terminal.line("  " + step.text + (step.yes.map { "  yes → \($0)" } ?? ""))
         }
     }
 
