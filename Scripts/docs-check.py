@@ -168,6 +168,9 @@ def known_words():
 
 def check_names():
     words = known_words()
+    chapters = set(re.findall(r"\w+", re.search(r"case ([\w, ]+)", read("ClientSDK/LarderCommand/Arguments/TourOrder.swift")).group(1)))
+    commands = set(re.findall(r'case "([\w", ]+)":', read("ClientSDK/LarderCommand/Arguments/Arguments.swift")))
+    commands = {"tour", "help"} | {word for group in commands for word in re.findall(r"\w+", group)}
     for name in documents():
         base = (ROOT / name).parent
         # Drawings name functions and types.
@@ -181,6 +184,9 @@ def check_names():
                     if not (ROOT / span).exists() and not (base / span).exists():
                         yield f"{name}:{number}: `{span}` does not exist"
                     continue
+                command = re.match(r"(?:larder )?tour ([a-z]+)|larder ([a-z]+)", span)
+                if command and (command[1] or "tiers") not in chapters or command and command[2] and command[2] not in commands:
+                    yield f"{name}:{number}: `{span}` is no command or chapter"
                 if not re.fullmatch(r"/?[\w.+/]+(\([\w:]*\))?(?:, .*)?", span):
                     continue
                 for word in re.findall(r"\w+", span):

@@ -1,18 +1,12 @@
-public import LarderTime
+package import LarderTime
 import Synchronization
 
 /// A memory tier with a budget for small and one for large entries, so that neither size evicts the other. Safe from any thread.
 ///
 /// Each budget is a `MemoryTier` of its own. With `SizeBudgets.one` there is only one, at the cost of a plain tier.
-///
-/// ```swift
-/// let tier = SizedTier<String, [UInt8]>(SizeBudgets(threshold: 1_000, small: 4_000, large: 16_000, lends: true))
-/// tier.store([1, 2, 3], for: "a", cost: 3)
-/// print(tier["a"]?.count ?? 0)
-/// ```
-public final class SizedTier<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+package final class SizedTier<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// A removed entry and the reason.
-    public typealias Departure = MemoryTier<Key, Value>.Departure
+    package typealias Departure = MemoryTier<Key, Value>.Departure
 
     /// Nil with one budget.
     @usableFromInline let small: MemoryTier<Key, Value>?
@@ -27,7 +21,7 @@ public final class SizedTier<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     ///   - policy: selects the entry to evict, within a budget.
     ///   - clock: used by the tiers.
     ///   - onDeparture: called with every removed entry, while no lock is held.
-    public init(
+    package init(
         _ budgets: SizeBudgets,
         policy: EvictionPolicy = .adaptive,
         clock: any MonotonicClock = SystemMonotonicClock(),
@@ -47,16 +41,16 @@ public final class SizedTier<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     // MARK: Reading
 
     /// The value of a key; nil if there is none.
-    @inlinable public subscript(key: Key) -> Value? { small?[key] ?? large[key] }
+    @inlinable package subscript(key: Key) -> Value? { small?[key] ?? large[key] }
 
     /// Like the subscript, but counts neither as a hit nor as a use.
-    @inlinable public func peek(_ key: Key) -> Value? { small?.peek(key) ?? large.peek(key) }
+    @inlinable package func peek(_ key: Key) -> Value? { small?.peek(key) ?? large.peek(key) }
 
     /// The sum of the costs of all entries.
-    public var cost: Int { (small?.cost ?? 0) + large.cost }
+    package var cost: Int { (small?.cost ?? 0) + large.cost }
 
     /// The keys of all entries, in no order. O(n).
-    public var keys: [Key] { (small?.keys ?? []) + large.keys }
+    package var keys: [Key] { (small?.keys ?? []) + large.keys }
 
     // MARK: Writing
 
@@ -64,7 +58,7 @@ public final class SizedTier<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     /// also more than what the other budget leaves free, is not stored.
     ///
     /// - Parameter score: the effort to get it again divided by its cost; used by `EvictionPolicy.greedyDual` only.
-    public func store(_ value: Value, for key: Key, cost: Int = 1, score: Double = 1) {
+    package func store(_ value: Value, for key: Key, cost: Int = 1, score: Double = 1) {
         defer { tell() }
         guard let small else { return large.store(value, for: key, cost: cost, score: score) }
         budgets.withLock { budgets in
@@ -82,14 +76,14 @@ public final class SizedTier<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     }
 
     /// Removes everything.
-    public func removeAll() {
+    package func removeAll() {
         small?.removeAll()
         large.removeAll()
         tell()
     }
 
     /// Evicts entries down to a cost, as under memory pressure; each budget gives its share.
-    public func trim(cost target: Int) {
+    package func trim(cost target: Int) {
         defer { tell() }
         guard let small else { return large.trim(cost: target) }
         let cost = cost
@@ -100,7 +94,7 @@ public final class SizedTier<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     }
 
     /// Changes the budgets; the excess is evicted at once.
-    public func setBudgets(_ new: SizeBudgets) {
+    package func setBudgets(_ new: SizeBudgets) {
         defer { tell() }
         budgets.withLock { budgets in
             budgets = new
