@@ -56,6 +56,30 @@ extension DiskConnection {
         return entity(key, row, body)
     }
 
+    func entities(
+        ofType type: String,
+        after last: String?,
+        limit: Int,
+        where isRead: (EntityKey) -> Bool
+    ) throws(SQLiteError) -> [(id: String, entity: DiskEntity?)] {
+        let statement = try prepared(.entitiesAfter)
+        defer { statement.reset() }
+        try statement.bind(type, at: 1)
+        try statement.bind(last ?? "", at: 2)
+        try statement.bind(Int64(limit), at: 3)
+        var found: [(id: String, entity: DiskEntity?)] = []
+        while try statement.step() {
+            let key = EntityKey(type: type, id: statement.text(13))
+            guard isRead(key) else {
+                found.append((key.id, nil))
+                continue
+            }
+            let row = DiskRow(statement)
+            found.append((key.id, entity(key, row, row.blob == nil ? statement.bytes(12) : [])))
+        }
+        return found
+    }
+
     func record(_ key: String) throws(SQLiteError) -> DiskRecord? {
         guard let (row, body) = try find(.record, "", key),
             let payload = payload(row, body, .record, "", key, item: .record(key))
@@ -179,7 +203,7 @@ extension DiskConnection {
         return try statement.step() ? (statement.int64(0), statement.int64(includesTombstones ? 10 : 5)) : nil
     }
 
-    private func entity(_ key: EntityKey, _ row: DiskRow, _ body: [UInt8]) -> DiskEntity? {
+    func entity(_ key: EntityKey, _ row: DiskRow, _ body: [UInt8]) -> DiskEntity? {
         guard !row.isTombstone, let payload = payload(row, body, .entity, key.type, key.id, item: .entity(key)) else {
             return nil
         }

@@ -19,6 +19,7 @@ struct NewItem {
     var asked = Stamp.never
     var invalid = Stamp.never
     let payload: [UInt8]
+    var fields: [DiskField] = []
     var members = ListMembers()
 }
 
@@ -48,7 +49,8 @@ extension DiskConnection {
             flags: DiskFlags.of(entity.terms, isClockUncertain: entity.isClockUncertain),
             asked: entity.asked,
             invalid: entity.invalid,
-            payload: entity.payload
+            payload: entity.payload,
+            fields: entity.fields
         )
         return try put(item)
     }
@@ -109,6 +111,10 @@ extension DiskConnection {
             try put(payload: stored, of: row)
         } else {
             try run(.dropPayload, [], numbers: [row])
+        }
+        // Fields are readable in the file, so that there are none under a transform.
+        if !item.fields.isEmpty, context.seal.transform == nil {
+            try setFields(item.fields, ofType: item.space, row: row)
         }
         return .stored
     }
@@ -185,7 +191,9 @@ extension DiskConnection {
     }
 
     private func size(of item: NewItem, storedInline: Int) -> Int64 {
-        Self.size(item.space, item.key, item.entityTag, storedInline: storedInline, members: item.members)
+        let fields = item.fields.reduce(0) { $0 + $1.bytes }
+        return Self.size(item.space, item.key, item.entityTag, storedInline: storedInline, members: item.members)
+            + fields
     }
 
     /// The bytes that an item counts in the budget, without its file.

@@ -75,6 +75,8 @@ public struct DiskEntity: Sendable, Hashable {
     public var isInvalidated: Bool { invalid > asked }
     /// Whether the clock was set back since: its times are uncertain.
     public package(set) var isClockUncertain = false
+    /// The fields to index it by, when it is stored. Not read back.
+    package var fields: [DiskField] = []
 
     /// Creates an entity.
     public init(

@@ -10,7 +10,7 @@ enum DiskSchema {
     static let applicationID: Int32 = 0x4C72_6473
 
     /// The migrations. A released step is never changed.
-    static var migrations: Migrations { Migrations(applicationID: applicationID, [first, lists, stamps]) }
+    static var migrations: Migrations { Migrations(applicationID: applicationID, [first, lists, stamps, indices]) }
 
     private static var first: Migration {
         Migration("items, outbox") { database throws(SQLiteError) in
@@ -100,6 +100,28 @@ enum DiskSchema {
                 ALTER TABLE items ADD COLUMN invalid INTEGER NOT NULL DEFAULT 0;
                 UPDATE items SET invalid = 1, flags = flags & ~2 WHERE flags & 1 = 0;
                 DELETE FROM metadata WHERE kind = 0 AND key = 'larder.invalidations';
+                """
+            )
+        }
+    }
+
+    /// Fields by which entities are found; of an index for texts, a row for each word. A row of `indices` says that an index was built.
+    private static var indices: Migration {
+        Migration("indices of entities") { database throws(SQLiteError) in
+            try database.execute(
+                """
+                CREATE TABLE indices (
+                    field INTEGER PRIMARY KEY, type TEXT NOT NULL, name TEXT NOT NULL, UNIQUE (type, name)
+                );
+                CREATE TABLE fields (field INTEGER NOT NULL, value, row INTEGER NOT NULL);
+                CREATE INDEX fields_value ON fields (field, value, row);
+                CREATE INDEX fields_row ON fields (row, field);
+                CREATE TRIGGER items_unindexed AFTER DELETE ON items BEGIN
+                    DELETE FROM fields WHERE row = old.row;
+                END;
+                CREATE TRIGGER items_buried AFTER UPDATE OF flags ON items WHEN new.flags & 1 BEGIN
+                    DELETE FROM fields WHERE row = new.row;
+                END;
                 """
             )
         }

@@ -14,6 +14,8 @@ enum DiskStatement: Int, CaseIterable {
     case outboxAppend, outboxList, outboxUpdate, outboxRemove
     case itemsUp, itemsDown, outboxDown, metadataAll, adoptItem, adoptOutbox
     case outboxNotes, outboxSequence, dropOutboxSequence, putOutboxSequence
+    case indices, addIndex, dropIndices, dropIndexed, dropFields, putField
+    case fieldIs, fieldBetween, keyOfRow, fieldOfRow, fieldsAscending, fieldsDescending, entitiesAfter
 
     /// The SQL text, fixed at compile time: values are bound and never inserted into it.
     var sql: StaticString {
@@ -194,6 +196,39 @@ enum DiskStatement: Int, CaseIterable {
         case .outboxSequence: "SELECT seq FROM sqlite_sequence WHERE name = 'outbox'"
         case .dropOutboxSequence: "DELETE FROM sqlite_sequence WHERE name = 'outbox'"
         case .putOutboxSequence: "INSERT INTO sqlite_sequence (name, seq) VALUES ('outbox', ?1)"
+
+        case .indices: "SELECT name, field FROM indices WHERE type = ?1"
+        case .addIndex: "INSERT INTO indices (type, name) VALUES (?1, ?2)"
+        case .dropIndices: "DELETE FROM indices WHERE type = ?1"
+        case .dropIndexed: "DELETE FROM fields WHERE field = ?1"
+        case .dropFields: "DELETE FROM fields WHERE row = ?1"
+        case .putField: "INSERT INTO fields (field, value, row) VALUES (?1, ?2, ?3)"
+        case .fieldIs: "SELECT row FROM fields WHERE field = ?1 AND value IS ?2"
+        case .fieldBetween: "SELECT row FROM fields WHERE field = ?1 AND value >= ?2 AND value <= ?3"
+        case .keyOfRow: "SELECT key FROM items WHERE row = ?1"
+        // `value(_:_:)` reads the type as a number.
+        case .fieldOfRow:
+            """
+            SELECT i.key, f.value, CASE typeof(f.value) WHEN 'integer' THEN 1 WHEN 'real' THEN 2 WHEN 'text' THEN 3 ELSE 0 END
+            FROM fields f INDEXED BY fields_row CROSS JOIN items i ON i.row = f.row WHERE f.row = ?1 AND f.field = ?2
+            """
+        case .fieldsAscending:
+            """
+            SELECT f.row, i.key FROM fields f CROSS JOIN items i ON i.row = f.row WHERE f.field = ?1
+            ORDER BY f.value, i.key
+            """
+        case .fieldsDescending:
+            """
+            SELECT f.row, i.key FROM fields f CROSS JOIN items i ON i.row = f.row WHERE f.field = ?1
+            ORDER BY f.value DESC, i.key
+            """
+        case .entitiesAfter:
+            """
+            SELECT i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.source,
+                i.flags, i.sum, i.blob, p.body, i.key
+            FROM items i LEFT JOIN payloads p ON p.row = i.row
+            WHERE i.kind = 0 AND i.space = ?1 AND i.key > ?2 AND i.flags & 1 = 0 ORDER BY i.key LIMIT ?3
+            """
         }
     }
 }

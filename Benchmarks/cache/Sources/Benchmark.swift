@@ -40,6 +40,7 @@ enum Benchmark {
             try await measureTaps(nil)
             try await measureTaps(scratch + "/taps")
             try await measureStarts(scratch + "/store")
+            try await measureQueries(scratch + "/queries")
         }
         if !isOfMain { try await measureEdits(scratch) }
         try await measureMainActor(scratch + "/main")

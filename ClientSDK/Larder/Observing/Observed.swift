@@ -3,7 +3,7 @@ public import Observation
 
 /// The newest element of a sequence, for a view that redraws by observation (`withObservationTracking`, `Observations`).
 ///
-/// Made by `observed` of a cache, a timeline and an outbox. It observes until it is released or the sequence ends: a resource is then
+/// Made by `observed` of a cache, a local query, a timeline and an outbox. It observes until it is released or the sequence ends: a resource is then
 /// requested and refreshed as for a reader of `LarderCache.snapshots`.
 ///
 ///     let article = client.cache.observed(resource)
@@ -34,6 +34,11 @@ extension LarderCache {
     ) -> Observed<Snapshot<Value>> {
         Observed(snapshots(resource, policy))
     }
+}
+
+extension EntityQuery {
+    /// The newest result of the query, as `updates` has them.
+    @MainActor public func observed() -> Observed<[Entity]> { Observed(updates) }
 }
 
 extension Timeline {

@@ -162,6 +162,9 @@ extension CacheCore {
     private func tell(_ commit: Commit) {
         reportEvictions()
         for affected in commit.affected { affected.node.contentChanged() }
+        entityObservers.tell { type in
+            commit.changedValues.contains { $0.type == type } || commit.overlays.contains { $0.0.type == type }
+        }
         if commit.hasNewMarks { freshnessChanged() }
     }
 

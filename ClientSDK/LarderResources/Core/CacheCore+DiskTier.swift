@@ -50,6 +50,7 @@ extension CacheCore {
                 queries.removeAll()
             }
             if isOn { for node in nodes.all { node.forget() } }
+            entityObservers.tell { _ in true }
         } catch {
             throw LarderError(error)
         }

@@ -62,6 +62,7 @@ extension CacheCore {
             return nodes
         }
         guard let nodes else { return }
+        entityObservers.tell { _ in true }
         // The caller reads one value and does not wait for the other observers.
         Task { for node in nodes { node.show() } }
     }

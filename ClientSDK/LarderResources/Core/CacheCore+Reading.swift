@@ -12,30 +12,41 @@ extension CacheCore {
         let count = memory.withLock { $0 }
         do {
             guard let row = try disk.entity(key) else { return nil }
-            let value: any Sendable
-            do { value = try decode(row.payload) } catch {
-                // The row stays: it may have another type, or be from a newer version of the application.
-                throw LarderError(
-                    .storage,
-                    "The row under \"\(key)\" cannot be decoded as the requested type: \(error). It stays as it is. Read it "
-                        + "as the type that it was stored as, or fetch it again.",
-                    cause: error
-                )
-            }
-            let stored = StoredEntity(
-                row,
-                value: value,
-                epoch: now().epoch,
-                areTimesUncertain: areTimesUncertain,
-                seenCommits: seenCommits
-            )
-            fill(stored, key, ifNothingSince: count)
+            let stored = try adopt(row, decode, seenCommits: seenCommits, ifNothingSince: count)
             reportEvictions()
             return (stored, true)
         } catch {
             configuration.onEvent(.storageFailed(LarderError(error)))
             return nil
         }
+    }
+
+    /// Decodes a row, and stores it in memory, unless there was a commit meanwhile.
+    func adopt(
+        _ row: DiskEntity,
+        _ decode: StoredEntityDecoder,
+        seenCommits: UInt64,
+        ifNothingSince count: UInt64
+    ) throws(LarderError) -> StoredEntity {
+        let value: any Sendable
+        do { value = try decode(row.payload) } catch {
+            // The row stays: it may have another type, or be from a newer version of the application.
+            throw LarderError(
+                .storage,
+                "The row under \"\(row.key)\" cannot be decoded as the requested type: \(error). It stays as it is. Read it "
+                    + "as the type that it was stored as, or fetch it again.",
+                cause: error
+            )
+        }
+        let stored = StoredEntity(
+            row,
+            value: value,
+            epoch: now().epoch,
+            areTimesUncertain: areTimesUncertain,
+            seenCommits: seenCommits
+        )
+        fill(stored, row.key, ifNothingSince: count)
+        return stored
     }
 
     /// A query index, with its entities if it was read from the disk.

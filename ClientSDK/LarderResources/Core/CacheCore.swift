@@ -33,6 +33,8 @@ package final class CacheCore: Sendable {
     let resets = ListResets()
     let nodes: NodeRegistry
     let dependencies = DependencyIndex()
+    /// The observers of local queries.
+    let entityObservers = EntityObservers()
     let scheduler: RefreshScheduler
     let departures = EvictionTally()
     let clocks: ClockGuard
@@ -151,6 +153,7 @@ package final class CacheCore: Sendable {
         commits.withLock { _ in outboxCommits.withLock { _ in closed.store(true, ordering: .releasing) } }
         scheduler.close()
         for node in nodes.all { node.close() }
+        entityObservers.end()
         nodes.removeAll()
         forget()
     }

@@ -259,6 +259,7 @@ struct Commit {
         )
         (entity.asked, entity.invalid) = (stored.asked, stored.invalid)
         entity.isClockUncertain = stored.times.isUncertain(in: core.clocks.epoch)
+        if let value = stored.value as? any CacheEntity, value.entityKey == key { entity.fields = value.indexedFields }
         let row = entity
         var outcome = DiskStore.PutOutcome.stored
         do {

@@ -29,7 +29,10 @@ where ID: CustomStringConvertible & Sendable {
     ///         return merged
     ///     }
     static var merge: Merge? { get }
+    /// The indices of the type for local queries (`LarderCache.entities`); none by default.
+    static var indices: [Index] { get }
 
+    typealias Index = DiskEntity.Index<Self>
     typealias Merge = @Sendable (_ new: Self, _ stored: Self) -> Self
 }
 
@@ -42,6 +45,9 @@ extension CacheEntity {
 
     /// New values replace stored ones.
     public static var merge: Merge? { nil }
+
+    /// No index.
+    public static var indices: [Index] { [] }
 
     /// The entity's key in the store.
     public var entityKey: EntityKey { EntityKey(Self.self, entityID) }

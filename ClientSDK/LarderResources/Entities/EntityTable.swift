@@ -12,6 +12,8 @@ final class EntityTable: Sendable {
     private let overlays = Mutex<[EntityKey: [Overlay]]>([:])
     private let queryOverlays = Mutex<[QueryKey: [QueryOverlay]]>([:])
     private let overlayCount = Atomic<Int>(0)
+    /// Whether an entity was stored that is not on the disk.
+    private let hasOffDisk = Atomic<Bool>(false)
     /// The changes that declared lists look at.
     let memberships = MembershipTable()
 
@@ -45,6 +47,9 @@ final class EntityTable: Sendable {
     /// Stores an entity. One that exceeds the memory limit evicts all others and stays, so that the read that fetched
     /// it gets it.
     func store(_ entity: StoredEntity, for key: EntityKey) {
+        if entity.isMemoryOnly || entity.seenCommits == StoredEntity.memoryOnly {
+            hasOffDisk.store(true, ordering: .relaxed)
+        }
         memory.store(entity, for: key, cost: min(entity.cost, costMaximum))
     }
 
@@ -53,6 +58,9 @@ final class EntityTable: Sendable {
     func removeAll() { memory.removeAll() }
 
     func trim(toCost cost: Int) { memory.trim(cost: cost) }
+
+    /// The keys of all entities in memory, in no order.
+    var keys: [EntityKey] { memory.keys }
 
     /// The encoded size of an entity in bytes; 0 if it is not in memory.
     func bytes(of key: EntityKey) -> Int { memory.peek(key).map { max(0, $0.cost - StoredEntity.overhead) } ?? 0 }
@@ -96,6 +104,23 @@ final class EntityTable: Sendable {
     func pendingKeys(where isChosen: (EntityKey) -> Bool) -> [EntityKey] {
         guard overlayCount.load(ordering: .relaxed) > 0 else { return [] }
         return overlays.withLock { $0.keys.filter(isChosen) }
+    }
+
+    /// The entities of a type with pending changes.
+    func pending(ofType type: String) -> [EntityKey: [Overlay]] {
+        guard overlayCount.load(ordering: .relaxed) > 0 else { return [:] }
+        return overlays.withLock { $0.filter { $0.key.type == type } }
+    }
+
+    /// The entities of a type that are in memory, and perhaps not on the disk. Cost: O(n) in all entities in memory, if there may be one.
+    ///
+    /// - Parameter isEach: whether all in memory are meant.
+    func offDisk(ofType type: String, isEach: Bool) -> [EntityKey] {
+        guard isEach || hasOffDisk.load(ordering: .relaxed) else { return [] }
+        return memory.keys.filter { key in
+            guard key.type == type, let stored = memory.peek(key) else { return false }
+            return isEach || stored.isMemoryOnly || stored.seenCommits == StoredEntity.memoryOnly
+        }
     }
 
     /// Edits the pending changes of an entity.

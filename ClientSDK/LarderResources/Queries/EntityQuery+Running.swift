@@ -1,0 +1,187 @@
+import LarderStorage
+import Synchronization
+
+extension EntityQuery {
+    // The pending changes are taken before any stored value is read. A change that the server accepts meanwhile is then applied to a value
+    // that has it already, which has no effect, and is never missing in between.
+
+    /// Runs the query on a thread that may wait for the disk.
+    func run() throws(LarderError) -> [Entity] {
+        guard !core.isClosed else { throw CacheCore.isClosedError }
+        core.checkForeignCommits(at: core.now())
+        let pending = core.entities.pending(ofType: Entity.entityType)
+        var selection = Selection(self)
+        let disk = core.contentDisk
+        // These may differ from their rows, or have none.
+        let isEach = disk == nil || core.mayLackRows.load(ordering: .relaxed)
+        let special = Set(pending.keys).union(core.entities.offDisk(ofType: Entity.entityType, isEach: isEach))
+        for key in special {
+            let stored = core.entity(key, Self.decode)?.stored.value
+            let visible = pending[key].map { $0.reduce(stored) { $1.apply($0) } } ?? stored
+            selection.take(visible as? Entity)
+        }
+        if let disk {
+            do {
+                if try !findByIndex(disk, &selection, special) { try readAll(disk, &selection, special) }
+            } catch {
+                throw LarderError(error)
+            }
+        }
+        return selection.result
+    }
+
+    private static var decode: @Sendable ([UInt8]) throws -> any Sendable { { try Entity.codec.decode($0) } }
+
+    /// So many more are taken from the index of the order than the limit asks for.
+    private static var reserve: Int { 16 }
+
+    /// - Returns: false if there is no index for it.
+    private func findByIndex(
+        _ disk: DiskStore,
+        _ selection: inout Selection,
+        _ special: Set<EntityKey>
+    ) throws -> Bool {
+        guard var search, disk.configuration.transform == nil else { return false }
+        var taken = 0
+        let (known, isOrdered) = (selection.count, search.order != nil || orders.isEmpty)
+        if let countMaximum { search.countMinimum = countMaximum + special.count + Self.reserve }
+        while true {
+            let wanted = search
+            guard let found = try disk.read({ transaction in try transaction.search(wanted) }) else { return false }
+            for id in found.ids.dropFirst(taken) {
+                let key = EntityKey(type: Entity.entityType, id: id)
+                if special.contains(key) { continue }
+                selection.take(core.entity(key, Self.decode)?.stored.value as? Entity)
+                // Those that follow come later in the order too.
+                if isOrdered, let countMaximum, selection.count - known >= countMaximum { return true }
+            }
+            guard !found.isAll else { return true }
+            taken = found.ids.count
+            search.countMinimum = search.countMinimum.map { $0 * 8 }
+        }
+    }
+
+    /// What the indices can do of the query; nil: nothing.
+    private var search: DiskSearch? {
+        var search = DiskSearch(type: Entity.entityType)
+        for condition in conditions {
+            guard let (field, test) = condition.indexed, let index = Self.index(of: field) else { continue }
+            search.conditions.append(test.condition(index))
+        }
+        if !words.isEmpty, Entity.indices.contains(where: \.isText) { search.conditions.append(.words(words)) }
+        if orders.count == 1, countMaximum != nil, let order = orders.first, let index = Self.index(of: order.field) {
+            search.order = .init(index, isDescending: order.isDescending)
+        }
+        return search.conditions.isEmpty && search.order == nil ? nil : search
+    }
+
+    private static func index(of field: any PartialKeyPath<Entity> & Sendable) -> String? {
+        Entity.indices.first { $0.field == field }?.name
+    }
+
+    /// So many rows are read at a time.
+    private static var rowsAtATime: Int { 512 }
+
+    private func readAll(_ disk: DiskStore, _ selection: inout Selection, _ special: Set<EntityKey>) throws {
+        var last: String?
+        while true {
+            let (seen, count, after) = (core.seenCommits, core.commitCount, last)
+            let rows = try disk.read { transaction in
+                try transaction.entities(ofType: Entity.entityType, after: after, limit: Self.rowsAtATime) { key in
+                    !special.contains(key) && core.entities[key] == nil
+                }
+            }
+            for (id, row) in rows {
+                let key = EntityKey(type: Entity.entityType, id: id)
+                guard !special.contains(key) else { continue }
+                guard let row else {
+                    selection.take(core.entity(key, Self.decode)?.stored.value as? Entity)
+                    continue
+                }
+                do throws(LarderError) {
+                    let stored = try core.adopt(row, Self.decode, seenCommits: seen, ifNothingSince: count)
+                    selection.take(stored.value as? Entity)
+                } catch {
+                    core.configuration.onEvent(.storageFailed(error))
+                }
+            }
+            guard rows.count == Self.rowsAtATime else { break }
+            last = rows.last?.id
+        }
+        core.reportEvictions()
+    }
+
+    // MARK: Indices
+
+    /// Builds the indices of the type, unless the store has them.
+    nonisolated(nonsending) func buildIndices() async throws(LarderError) {
+        let wanted = Set(Entity.indices.map(\.name))
+        guard !wanted.isEmpty, let disk = core.contentDisk, disk.configuration.transform == nil else { return }
+        let core = core
+        let built = try await core.reading { () async throws(LarderError) in
+            do { return try disk.read { try $0.indices(ofType: Entity.entityType) } } catch { throw LarderError(error) }
+        }
+        guard built != wanted else { return }
+        await core.changing {
+            do { try Self.build(wanted, disk) } catch {
+                // The query reads all entities instead.
+                core.configuration.onEvent(.storageFailed(LarderError(error)))
+            }
+        }
+    }
+
+    private static func build(_ names: Set<String>, _ disk: DiskStore) throws {
+        let type = Entity.entityType
+        try disk.write { transaction in
+            try transaction.setIndices(names, ofType: type)
+            for id in try transaction.read({ try $0.entityIDs(ofType: type) }) {
+                let key = EntityKey(type: type, id: id)
+                let row = try transaction.read { try $0.entity(key) }
+                // A row of another version of the type is found by nothing, as it cannot be decoded.
+                guard let row, let entity = try? Entity.codec.decode(row.payload) else { continue }
+                try transaction.setFields(entity.indexedFields, of: key)
+            }
+        }
+    }
+}
+
+extension EntityQuery {
+    /// The entities that the query has accepted so far.
+    struct Selection {
+        private let query: EntityQuery
+        private let texts: DiskEntity.Index<Entity>?
+        private let words: SearchWords?
+        private var found: [(entity: Entity, order: [FieldValue])] = []
+
+        init(_ query: EntityQuery) {
+            self.query = query
+            texts = Entity.indices.first { $0.isText }
+            words = query.words.isEmpty ? nil : SearchWords(query.words)
+        }
+
+        var count: Int { found.count }
+
+        mutating func take(_ entity: Entity?) {
+            guard let entity, query.conditions.allSatisfy({ $0.accepts(entity) }), matches(entity) else { return }
+            found.append((entity, query.orders.map { $0.value(entity) }))
+        }
+
+        private func matches(_ entity: Entity) -> Bool {
+            guard let words else { return true }
+            guard let texts, case .text(let text) = texts.value(entity) else { return false }
+            return words.areFound(in: text)
+        }
+
+        /// In order, and not more than the limit.
+        var result: [Entity] {
+            let sorted = found.sorted { left, right in
+                for (index, order) in query.orders.enumerated() {
+                    let places = FieldValue.order(left.order[index], right.order[index])
+                    if places != 0 { return order.isDescending ? places > 0 : places < 0 }
+                }
+                return left.entity.entityID.utf8.lexicographicallyPrecedes(right.entity.entityID.utf8)
+            }.map(\.entity)
+            return query.countMaximum.map { Array(sorted.prefix($0)) } ?? sorted
+        }
+    }
+}
