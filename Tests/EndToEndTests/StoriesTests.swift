@@ -276,7 +276,7 @@ struct StoriesTests {
             try await client.profiles.edit(me) { $0.bio = "mine" }
             Issue.record("the conflict went unnoticed")
         } catch {
-            let conflict = try #require(error.cause as? EditConflict<Profile>)
+            let conflict = try #require(error.cause as? Outbox.EditConflict<Profile>)
             #expect(
                 conflict.mine.bio == "mine" && conflict.theirs.location == "Lisbon"
                     && conflict.base.location != "Lisbon"

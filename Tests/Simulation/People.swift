@@ -201,7 +201,7 @@ extension Device {
         guard let id = client.session.userID else { return }
         let bio = "bio \(choice % 1_000)"
         do { try await client.profiles.edit(id) { $0.bio = bio } } catch {
-            guard let conflict = error.cause as? EditConflict<Profile> else { throw error }
+            guard let conflict = error.cause as? Outbox.EditConflict<Profile> else { throw error }
             let merged = try conflict.merged(preferring: .mine).value
             _ = try await client.profiles.save(base: conflict.theirs, mine: merged, ifMatch: conflict.validator)
         }

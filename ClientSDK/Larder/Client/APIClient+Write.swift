@@ -98,13 +98,14 @@ extension StoredChange {
         var new = old
         change(&new)
         do {
-            let patch = MergePatch.difference(from: try MergePatch.document(old), to: try MergePatch.document(new))
+            let base = try MergePatch.document(old)
+            let patch = MergePatch.difference(from: base, to: try MergePatch.document(new))
             guard let patch else { return .success(nil) }
             guard try MergePatch.apply(patch, to: old) == new else {
                 let text = "The change of \(key) cannot be written as JSON: its coding does not return an equal value."
                 return .failure(LarderError(.encoding, text))
             }
-            return .success(StoredChange(.modify, type, old.id, patch))
+            return .success(StoredChange(.modify, type, old.id, patch, base: base))
         } catch {
             return .failure(LarderError(.encoding, "\(key) cannot be encoded as JSON: \(error)", cause: error))
         }

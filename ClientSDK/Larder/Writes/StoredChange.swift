@@ -14,18 +14,21 @@ struct StoredChange: Codable, Sendable {
     var id: String
     /// A merge patch (`modify`) or the entity (`create`). Stored as JSON text: a change whose text cannot be read is not decoded.
     var document: JSONValue?
+    /// The entity before the change (`modify`): what a conflict is judged by. Stored as text, too.
+    var base: JSONValue?
 
     var key: EntityKey { EntityKey(type: type, id: id) }
 
-    init<E: CacheEntity>(_ kind: Kind, _ type: E.Type, _ id: E.ID, _ value: JSONValue? = nil) {
+    init<E: CacheEntity>(_ kind: Kind, _ type: E.Type, _ id: E.ID, _ value: JSONValue? = nil, base: JSONValue? = nil) {
         self.kind = kind
         self.type = E.entityType
         typeName = Self.name(of: type)
         self.id = id.description
         document = value
+        self.base = base
     }
 
-    private enum CodingKeys: String, CodingKey { case kind, type, typeName, id, value }
+    private enum CodingKeys: String, CodingKey { case kind, type, typeName, id, value, base }
 
     init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
@@ -34,6 +37,7 @@ struct StoredChange: Codable, Sendable {
         typeName = try values.decodeIfPresent(String.self, forKey: .typeName)
         id = try values.decode(String.self, forKey: .id)
         document = try values.decodeIfPresent(String.self, forKey: .value).map { try MergePatch.parse($0) }
+        base = try values.decodeIfPresent(String.self, forKey: .base).map { try MergePatch.parse($0) }
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -43,6 +47,7 @@ struct StoredChange: Codable, Sendable {
         try values.encodeIfPresent(typeName, forKey: .typeName)
         try values.encode(id, forKey: .id)
         try values.encodeIfPresent(document.map { MergePatch.text($0) }, forKey: .value)
+        try values.encodeIfPresent(base.map { MergePatch.text($0) }, forKey: .base)
     }
 
     /// The name by which a type is found at run time; nil if it cannot be found.

@@ -71,6 +71,7 @@ struct StoredWrite: Codable, Sendable {
                 var change = change
                 if change.id == local { change.id = server }
                 change.document = change.document.map { MergePatch.replacing(local, server, in: $0) }
+                change.base = change.base.map { MergePatch.replacing(local, server, in: $0) }
                 return change
             }
             for index in write.edits.indices where write.edits[index].id == local { write.edits[index].id = server }

@@ -33,6 +33,10 @@ struct WriteOperations: Sendable {
         later.acknowledge = { write, response, update in WriteReply(write, response, source).store(in: &update) }
         later.serverIDs = { write, response in WriteReply(write, response, source).serverIDs }
         later.replacingIDs = { $0.replacingIDs($1) }
+        later.conflicts = Outbox.ConflictRule(
+            anyBase: { $0.edited },
+            resolve: { try $0.resolved(to: $1, over: $2, validator: $3) }
+        )
         self.later = later
         var awaited = WriteThrough<StoredWrite, TransportResponse>(Self.names[1], scope: { $0.scope }) { attempt in
             .accepted(try await Self.send(attempt, source))
@@ -61,7 +65,9 @@ struct WriteOperations: Sendable {
         }
         // A captive portal may reply with any status.
         guard (200..<300).contains(response.status.code), !HTTPSource.isForeign(response) else {
-            throw source.error(for: response, request.url)
+            let error = source.error(for: response, request.url)
+            guard [409, 412].contains(response.status.code) else { throw error }
+            return try await Conflict(write, source).resolve(response, error, isAgain: attempt.isInDoubt)
         }
         return response
     }

@@ -30,6 +30,12 @@ struct Arguments {
         case list
         case send
         case retry(Int64)
+        /// Sends a rejected edit over what the server has.
+        case keep(Int64)
+        /// Sends the fields of a rejected edit that the server has not changed.
+        case merge(Int64)
+        /// Removes a rejected edit and asks for the server's value.
+        case theirs(Int64)
         case drop(Int64)
     }
 
@@ -245,7 +251,7 @@ struct Arguments {
             try check("sync [--live]", 0...0, ["--live", "--seconds"])
             return .sync
         case "outbox":
-            try check("outbox [send | retry ID | drop ID]", 0...2)
+            try check("outbox [send | (retry | keep | merge | theirs | drop) ID]", 0...2)
             return .outbox(try outbox(words))
         case "cache":
             try check("cache stats | clear", 1...1)
@@ -281,8 +287,11 @@ struct Arguments {
         case (nil, nil): return .list
         case ("send", nil): return .send
         case ("retry", let text?): return .retry(try identifier(text))
+        case ("keep", let text?): return .keep(try identifier(text))
+        case ("merge", let text?): return .merge(try identifier(text))
+        case ("theirs", let text?): return .theirs(try identifier(text))
         case ("drop", let text?): return .drop(try identifier(text))
-        default: throw UsageError(message: "usage: larder outbox [send | retry ID | drop ID]")
+        default: throw UsageError(message: "usage: larder outbox [send | (retry | keep | merge | theirs | drop) ID]")
         }
     }
 

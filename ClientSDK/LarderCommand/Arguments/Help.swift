@@ -41,7 +41,8 @@ enum Help {
 
         MAINTAIN
           sync [--live]                     apply changes from the change feed
-          outbox [send|retry ID|drop ID]    unsent and rejected operations
+          outbox [send]                     unsent and rejected operations
+          outbox retry|keep|merge|theirs|drop ID    decide about a rejected one
           cache stats|clear                 what is stored, and its size; unsent changes are kept
           doctor                            check stores, outbox, network, memory and earlier runs
           doctor --recorder FILE            the same of an app, from the file of its flight recorder

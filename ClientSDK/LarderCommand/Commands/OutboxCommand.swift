@@ -2,6 +2,7 @@ import Larder
 import LarderArguments
 import LarderCoding
 import LarderDemo
+import LarderModels
 
 /// `larder outbox`: lists, sends, retries and drops operations.
 struct OutboxCommand {
@@ -20,10 +21,10 @@ struct OutboxCommand {
             }
             if case .unreachable(let error) = context.connection { throw error }
             await context.drain()
-        case .retry(let number):
-            let id = try known(number)
-            try outbox.retry(id)
-            await context.drain()
+        case .retry(let number): try await send(number) { try outbox.retry($0) }
+        case .keep(let number): try await send(number) { try outbox.keepMine($0) }
+        case .merge(let number): try await send(number) { try outbox.merge($0) }
+        case .theirs(let number): try await send(number) { try outbox.takeTheirs($0) }
         case .drop(let number):
             let id = try known(number)
             // Read before it is dropped.
@@ -38,6 +39,11 @@ struct OutboxCommand {
                     + "wait longer with --wait."
             )
         }
+    }
+
+    private func send(_ number: Int64, _ decide: (OperationID) throws -> Void) async throws {
+        try decide(try known(number))
+        await context.drain()
     }
 
     private func known(_ number: Int64) throws -> OperationID {
@@ -70,6 +76,7 @@ struct OutboxCommand {
                     + terminal.paint(TimeText.text(from: entry.enqueuedAt, to: context.now), .dim)
             )
             if let error = reason(entry) { terminal.line("     " + TextWidth.clean(error)) }
+            if let fields = try fields(entry) { terminal.line("     " + fields) }
         }
         if entries.isEmpty { terminal.line("The outbox is empty.") }
     }
@@ -84,8 +91,19 @@ struct OutboxCommand {
     private func reason(_ entry: Outbox.Entry) -> String? {
         let advice =
             entry.state == .rejected
-            ? "'larder outbox retry \(entry.id)' sends it again, 'larder outbox drop \(entry.id)' removes it." : nil
+            ? "'larder outbox retry \(entry.id)' sends it again, 'drop \(entry.id)' removes it." : nil
         let parts = [entry.error.map { Failure.sentence($0.description) }, advice].compactMap { $0 }
         return parts.isEmpty ? nil : parts.joined(separator: " ")
+    }
+
+    /// What both sides have changed, if the operation is a rejected edit of a task.
+    private func fields(_ entry: Outbox.Entry) throws -> String? {
+        guard let conflict = try outbox.conflict(entry.id, of: WorkItem.self) else { return nil }
+        func names(_ fields: Set<String>) -> String {
+            fields.isEmpty ? "nothing" : fields.sorted().joined(separator: ", ")
+        }
+        return
+            "You changed \(names(try conflict.myFields)); the server has changed \(names(try conflict.theirFields)). "
+            + "'larder outbox keep|merge|theirs \(entry.id)' decides."
     }
 }

@@ -49,7 +49,7 @@ struct ProfileCommand {
         do {
             try await client.profiles.edit(id, change)
         } catch {
-            guard let conflict = error.cause as? EditConflict<Profile> else { throw error }
+            guard let conflict = error.cause as? Outbox.EditConflict<Profile> else { throw error }
             let merge = try conflict.merged(preferring: .theirs)
             guard merge.conflicts.isEmpty else {
                 throw Failure(

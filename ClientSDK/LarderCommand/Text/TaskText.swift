@@ -7,7 +7,7 @@ enum TaskText {
     static func text(_ write: TaskWrite) -> String {
         switch write {
         case .create(let task): "new task: \(TextWidth.fit(TextWidth.clean(task.title), 40))"
-        case .edit(let id, let edit): "\(TextWidth.clean(id)): \(text(edit))"
+        case .edit(let id, let edit, _): "\(TextWidth.clean(id)): \(text(edit))"
         case .delete(let id): "delete \(TextWidth.clean(id))"
         }
     }

@@ -43,7 +43,7 @@ public struct Profiles: Sendable {
     ///
     /// If the reply is lost or inconclusive (5xx), the profile is read again to find out whether the edit was saved.
     ///
-    /// - Throws: `.conflict` with an `EditConflict<Profile>` as its cause if another client has edited it; `.offline` if nothing was sent;
+    /// - Throws: `.conflict` with an `Outbox.EditConflict<Profile>` as its cause if another client has edited it; `.offline` if nothing was sent;
     ///   `.inDoubt` if the outcome is unknown; `.rejected` if the server has rejected it.
     @discardableResult
     public func edit(_ id: String, _ change: @Sendable (inout Profile) -> Void) async throws(LarderError) -> Profile {
@@ -66,9 +66,9 @@ public struct Profiles: Sendable {
     /// - Parameters:
     ///   - base: the profile as it was before the edit.
     ///   - mine: the profile with the edit.
-    ///   - validator: the ETag that came with `base`.
+    ///   - validator: the ETag that came with `base`; nil: it is saved whatever the server has.
     /// - Throws: as `edit`.
-    public func save(base: Profile, mine: Profile, ifMatch validator: String) async throws(LarderError) -> Profile {
+    public func save(base: Profile, mine: Profile, ifMatch validator: String?) async throws(LarderError) -> Profile {
         let patch = ProfilePatch(base: base, mine: mine)
         guard !patch.isEmpty else { return base }
         do {
@@ -76,7 +76,7 @@ public struct Profiles: Sendable {
                 .patch,
                 "/v1/me",
                 patch,
-                [.ifMatch: validator, .contentType: "application/merge-patch+json"],
+                [.ifMatch: validator ?? "*", .contentType: "application/merge-patch+json"],
                 as: Profile.self
             )
             // The server has saved it, even if it cannot be stored here.
@@ -89,7 +89,12 @@ public struct Profiles: Sendable {
                 throw LarderError(
                     .conflict,
                     "Another client has edited the profile. Merge both edits and save again.",
-                    cause: EditConflict(base: base, mine: mine, theirs: theirs.value, validator: theirs.validator),
+                    cause: Outbox.EditConflict(
+                        base: base,
+                        mine: mine,
+                        theirs: theirs.value,
+                        validator: theirs.validator
+                    ),
                     status: 412
                 )
             // An inconclusive reply counts as lost.

@@ -4,25 +4,26 @@ public import LarderModels
 public enum TaskWrite: Codable, Sendable, Hashable {
     /// A new task, under the local ID that it has until the server has confirmed it.
     case create(WorkItem)
-    /// An edit of some fields. Others keep the value that the server has.
-    case edit(id: String, TaskEdit)
+    /// An edit of some fields, and the task before it, by which a rejected edit is merged. Other fields keep the value that the server has.
+    case edit(id: String, TaskEdit, base: WorkItem? = nil)
     case delete(id: String)
 
     /// The ID of the task.
     public var id: String {
         switch self {
         case .create(let task): task.id
-        case .edit(let id, _), .delete(let id): id
+        case .edit(let id, _, _), .delete(let id): id
         }
     }
 
     /// The one change that has the effect of this one and a later one; nil if there is none.
     func merged(with later: TaskWrite) -> TaskWrite? {
         switch (self, later) {
-        case (.create(var task), .edit(_, let edit)):
+        case (.create(var task), .edit(_, let edit, _)):
             edit.apply(to: &task)
             return .create(task)
-        case (.edit(let id, let earlier), .edit(_, let edit)): return .edit(id: id, earlier.merged(with: edit))
+        case (.edit(let id, let earlier, let base), .edit(_, let edit, _)):
+            return .edit(id: id, earlier.merged(with: edit), base: base)
         case (.edit, .delete): return later
         default: return nil
         }
@@ -32,7 +33,7 @@ public enum TaskWrite: Codable, Sendable, Hashable {
     func replacing(_ ids: [String: String]) -> TaskWrite {
         switch self {
         case .create: self
-        case .edit(let id, let edit): .edit(id: ids[id] ?? id, edit)
+        case .edit(let id, let edit, let base): .edit(id: ids[id] ?? id, edit, base: base)
         case .delete(let id): .delete(id: ids[id] ?? id)
         }
     }
@@ -61,6 +62,15 @@ public struct TaskEdit: Codable, Sendable, Hashable {
         self.status = status
         self.assignee = assignee
         self.due = due
+    }
+
+    /// The edit that makes one value of a task of another one.
+    init(from old: WorkItem, to new: WorkItem) {
+        func field(_ old: String?, _ new: String?) -> Field? { old == new ? nil : new.map { .set($0) } ?? .clear }
+        title = old.title == new.title ? nil : new.title
+        status = old.status == new.status ? nil : new.status
+        assignee = field(old.assigneeID, new.assigneeID)
+        due = field(old.due, new.due)
     }
 
     func apply(to task: inout WorkItem) {

@@ -118,7 +118,9 @@ public struct Tasks: Sendable {
     @discardableResult
     public func edit(_ id: String, _ edit: TaskEdit) throws(LarderError) -> OperationID? {
         if let title = edit.title { try check(title) }
-        return try cache.enqueue(.edit(id: LocalID.current(id, in: cache), edit), operation)
+        let id = LocalID.current(id, in: cache)
+        let base = cache.stored(task(id))?.value
+        return try cache.enqueue(.edit(id: id, edit, base: base), operation)
     }
 
     /// Deletes a task: it is hidden when this returns.
@@ -148,7 +150,7 @@ public struct Tasks: Sendable {
             changes: { write, changes in
                 switch write {
                 case .create(let task): changes.create(task)
-                case .edit(let id, let edit): changes.modify(WorkItem.self, id) { edit.apply(to: &$0) }
+                case .edit(let id, let edit, _): changes.modify(WorkItem.self, id) { edit.apply(to: &$0) }
                 case .delete(let id): changes.remove(WorkItem.self, id)
                 }
             },
@@ -178,6 +180,13 @@ public struct Tasks: Sendable {
             return [local.id: task.id]
         }
         operation.replacingIDs = { $0.replacing($1) }
+        operation.conflicts = Outbox.ConflictRule(
+            base: { if case .edit(_, _, let base) = $0 { base } else { nil } },
+            resolve: { write, wanted, theirs, _ in
+                let edit = TaskEdit(from: theirs, to: wanted)
+                return edit == TaskEdit() ? nil : .edit(id: write.id, edit, base: theirs)
+            }
+        )
         return operation
     }
 
@@ -211,7 +220,7 @@ public struct Tasks: Sendable {
                 due: task.due
             )
             return try await source.send(.post, "/v1/tasks", body, [.idempotencyKey: key], as: WorkItem.self).value
-        case .edit(let id, let edit):
+        case .edit(let id, let edit, _):
             // The patch has changed fields only: it applies to any version that exists.
             let fields: Fields = [
                 .ifMatch: "*", .idempotencyKey: key, .contentType: "application/merge-patch+json",

@@ -15,7 +15,7 @@ extension CacheEntity {
         return Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }
     }
 
-    private func jsonMembers() throws(LarderError) -> [String: JSONValue] {
+    func jsonMembers() throws(LarderError) -> [String: JSONValue] {
         let encoder = JSONEncoder()
         // Members of members are compared in order.
         encoder.outputFormatting = .sortedKeys

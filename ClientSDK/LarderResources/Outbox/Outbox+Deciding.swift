@@ -48,7 +48,7 @@ extension Outbox {
         signal.put(())
     }
 
-    private func reopen(_ id: OperationID, payload: [UInt8]?, newKey: Bool) throws(LarderError) {
+    func reopen(_ id: OperationID, payload: [UInt8]?, newKey: Bool) throws(LarderError) {
         do {
             let commit = try lock.withLock { _ in
                 guard

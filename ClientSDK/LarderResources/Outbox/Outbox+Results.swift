@@ -228,6 +228,12 @@ extension Outbox {
                 for (key, _) in shown(by: entry)?.entities ?? [] { update.invalidate(key) }
             }
             if operation.isThrough { return failure(of: entry, in: &update) }
+            if let current = error.cause as? Outbox.CurrentState {
+                current.store(&update)
+            } else if error.code == .conflict || error.status == 409 {
+                // The server has another value than the edit was made from.
+                for (key, _) in shown(by: entry)?.entities ?? [] { update.invalidate(key) }
+            }
             var row = entry.row
             row.state = Outbox.Entry.State.rejected.rawValue
             store(row, in: &update)

@@ -16,6 +16,8 @@ struct OutboxOperation: Sendable {
     let changes: @Sendable ([UInt8]) throws -> Outbox.LocalChanges
     let send: @Sendable ([Outbox.Entry]) async -> [OutboxResult]
     let rename: @Sendable ([UInt8], [String: String]) throws -> [UInt8]
+    /// How a rejected operation is decided on; nil: it is no edit of an entity.
+    let conflicts: StoredConflictRule?
 
     /// The batch size at the current network level.
     func batchSize(_ behavior: NetworkBehavior) -> Int { min(batchMaximum, behavior.batch(batchUsual)) }
@@ -54,6 +56,7 @@ struct OutboxOperation: Sendable {
             if operation.codec.isJSON, !names.keys.contains(where: { Self.mayMention($0, bytes) }) { return bytes }
             return try Self.encode(operation.replacingIDs(try operation.codec.decode(bytes), names), operation.codec)
         }
+        conflicts = operation.conflicts.map { StoredConflictRule($0, operation.codec) }
     }
 
     init<Input, Receipt>(_ operation: WriteThrough<Input, Receipt>) {
@@ -79,6 +82,7 @@ struct OutboxOperation: Sendable {
             )
         }
         rename = { bytes, _ in bytes }
+        conflicts = nil
     }
 
     /// The number of accepting replies that cannot be decoded after which an operation ends. Before that it is sent

@@ -80,6 +80,8 @@ public struct WriteBehind<Input: Codable & Sendable, Receipt: Sendable>: CacheCo
     /// Replaces temporary client IDs in an input by server IDs: for operations that depend on an entity that did not exist on the
     /// server yet.
     public var replacingIDs: @Sendable (Input, [String: String]) -> Input = { input, _ in input }
+    /// How a rejected edit is decided on (`Outbox.conflict`, `merge`, `keepMine`); nil: it can only be retried, edited or dropped as it is.
+    public var conflicts: Outbox.ConflictRule<Input>?
 
     /// Creates an operation that is sent later.
     public init(

@@ -194,7 +194,9 @@ final class Person: Sendable {
         let (id, bio) = (places.me, "bio \(visit.number(in: 0..<1_000)) of seed \(visit.seed)")
         await attempt("edit") { [self] client in
             do { try await client.profiles.edit(id) { $0.bio = bio } } catch {
-                guard let conflict = (error as? LarderError)?.cause as? EditConflict<Profile> else { throw error }
+                guard let conflict = (error as? LarderError)?.cause as? Outbox.EditConflict<Profile> else {
+                    throw error
+                }
                 let merged = try conflict.merged(preferring: .mine).value
                 _ = try await client.profiles.save(base: conflict.theirs, mine: merged, ifMatch: conflict.validator)
             }

@@ -1,0 +1,59 @@
+extension Outbox {
+    /// How a rejected operation is decided on as a conflict of an entity: what its edit started from, and how it is sent after a decision.
+    public struct ConflictRule<Input: Sendable>: Sendable {
+        let base: @Sendable (Input) -> (any CacheEntity)?
+        let resolve: @Sendable (Input, any CacheEntity, any CacheEntity, String?) throws -> Input?
+
+        /// Creates a rule.
+        ///
+        /// - Parameters:
+        ///   - base: the entity before the edit, from the input; nil if the input is no edit.
+        ///   - resolve: the input that makes the wanted value of the server's value, given an input, the wanted value, the server's and its
+        ///     ETag, if that is known; nil if there is nothing to send.
+        public init<Value: CacheEntity>(
+            base: @escaping @Sendable (Input) -> Value?,
+            resolve:
+                @escaping @Sendable (Input, _ wanted: Value, _ theirs: Value, _ validator: String?) throws -> Input?
+        ) {
+            self.init(
+                anyBase: base,
+                resolve: { input, wanted, theirs, validator in
+                    guard let wanted = wanted as? Value, let theirs = theirs as? Value else { return input }
+                    return try resolve(input, wanted, theirs, validator)
+                }
+            )
+        }
+
+        /// A rule for entities of several types.
+        package init(
+            anyBase: @escaping @Sendable (Input) -> (any CacheEntity)?,
+            resolve: @escaping @Sendable (Input, any CacheEntity, any CacheEntity, String?) throws -> Input?
+        ) {
+            base = anyBase
+            self.resolve = resolve
+        }
+    }
+
+    /// The server's current value of the entity that an operation changes: the cause of the error by which `send` reports a conflict. It is
+    /// stored, so that it is shown at once and is `theirs` of the conflict.
+    public struct CurrentState: Error, Sendable {
+        let store: @Sendable (inout CacheUpdate) -> Void
+
+        public init<Value: CacheEntity>(_ value: Value, validator: String?) {
+            store = { $0.put(value, validator: validator) }
+        }
+    }
+}
+
+/// A conflict rule without its type of input.
+struct StoredConflictRule: Sendable {
+    let base: @Sendable ([UInt8]) throws -> (any CacheEntity)?
+    let resolve: @Sendable ([UInt8], any CacheEntity, any CacheEntity, String?) throws -> [UInt8]?
+
+    init<Input>(_ rule: Outbox.ConflictRule<Input>, _ codec: PayloadCodec<Input>) {
+        base = { rule.base(try codec.decode($0)) }
+        resolve = { payload, wanted, theirs, validator in
+            try rule.resolve(try codec.decode(payload), wanted, theirs, validator).map { try codec.encode($0) }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import Larder
+import LarderHTTP
+import LarderResources
+import LarderTesting
+import LarderTransport
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Client: conflicts of writes", .oneMinute)
+struct ConflictTests {
+    private let fixture = ClientFixture()
+
+    /// How a backend tells of a conflict.
+    enum Telling: CaseIterable {
+        case status412, status409, withState, withMember
+    }
+
+    /// A backend of one article that takes an edit only under the right ETag, and has made an edit of its own.
+    private final class Backend: Sendable {
+        struct State {
+            var title = "One"
+            var isStarred = false
+            var version = 1
+            var bodies: [String] = []
+        }
+
+        let state = Mutex(State())
+        let telling: Telling
+
+        init(_ telling: Telling) { self.telling = telling }
+
+        var transport: ScriptedTransport { ScriptedTransport { [self] request, _ in reply(request) } }
+
+        private static func text(_ state: State) -> String {
+            #"{"id":"7","title":"\#(state.title)","isStarred":\#(state.isStarred)}"#
+        }
+
+        private func reply(_ request: TransportRequest) -> ScriptedTransport.Reply {
+            state.withLock { state in
+                let fields: Fields = [.etag: "\"\(state.version)\"", .contentType: "application/json"]
+                guard request.method == .patch else { return ClientFixture.json(Self.text(state), fields) }
+                state.bodies.append(String(decoding: request.body, as: UTF8.self))
+                guard request.fields[.ifMatch] == "\"\(state.version)\"" else {
+                    let problem: Fields = [.contentType: "application/problem+json"]
+                    switch telling {
+                    case .status412:
+                        return .text(#"{"title":"Old"}"#, status: .preconditionFailed, fields: problem)
+                    case .status409: return .text(#"{"title":"Old"}"#, status: .conflict, fields: problem)
+                    case .withState:
+                        return .text(Self.text(state), status: .preconditionFailed, fields: fields)
+                    case .withMember:
+                        let body = #"{"title":"Old","current":\#(Self.text(state))}"#
+                        var all = problem
+                        all.set(.etag, "\"\(state.version)\"")
+                        return .text(body, status: .conflict, fields: all)
+                    }
+                }
+                let body = state.bodies.last ?? ""
+                if body.contains("\"isStarred\":true") { state.isStarred = true }
+                if let title = body.split(separator: "\"title\":\"").dropFirst().first?.split(separator: "\"").first {
+                    state.title = String(title)
+                }
+                state.version += 1
+                return ClientFixture.json(Self.text(state), [.etag: "\"\(state.version)\""])
+            }
+        }
+    }
+
+    private func article(_ client: APIClient) -> Resource<Article> {
+        .entity("7") { try await client.source.fetch("/articles/7", context: $0) }
+    }
+
+    /// A client whose edit of the star, and perhaps of the title, was rejected, because the title has changed; restarted since.
+    private func rejected(_ backend: Backend, title: String? = nil) async throws -> (APIClient, OperationID) {
+        let client = try await fixture.client(backend.transport)
+        _ = try await client.cache.value(article(client))
+        backend.state.withLock { ($0.title, $0.version) = ("Two", 2) }
+        var write = APIClient.Write(.patch, "/articles/7", Body(isStarred: true, title: title))
+        write.fields.set(.ifMatch, "\"1\"")
+        write.modify(Article.self, "7") { article in
+            article.isStarred = true
+            if let title { article.title = title }
+        }
+        let id = try #require(try client.write(write))
+        for await rejected in client.cache.outbox.rejections where !rejected.isEmpty { break }
+        client.close()
+        return (try await fixture.client(backend.transport), id)
+    }
+
+    private struct Body: Encodable, Sendable {
+        var isStarred: Bool
+        var title: String?
+    }
+
+    private func sent(_ client: APIClient) async throws {
+        _ = try await client.cache.outbox.drain(within: .seconds(60))
+        #expect(client.cache.outbox.entries.isEmpty)
+    }
+
+    @Test(arguments: Telling.allCases)
+    func `a conflict has its three versions after a restart, and edits of different fields are merged`(
+        _ telling: Telling
+    )
+        async throws
+    {
+        let backend = Backend(telling)
+        let (client, id) = try await rejected(backend)
+        let outbox = client.cache.outbox
+        #expect(outbox.rejected.map(\.id) == [id])
+        #expect(outbox.rejected.first?.rejection?.status == ([.status412, .withState].contains(telling) ? 412 : 409))
+        let conflict = try #require(try outbox.conflict(id, of: Article.self))
+        #expect(conflict.base == Article(id: "7", title: "One"))
+        #expect(conflict.mine == Article(id: "7", title: "One", isStarred: true))
+        #expect(conflict.theirs == Article(id: "7", title: "Two"))
+        #expect(conflict.validator == "\"2\"")
+        #expect(try conflict.myFields == ["isStarred"])
+        #expect(try conflict.theirFields == ["title"])
+        // Until the decision the server's value is shown.
+        #expect(client.cache.stored(article(client))?.value == conflict.theirs)
+        try outbox.merge(id)
+        #expect(client.cache.stored(article(client))?.value == Article(id: "7", title: "Two", isStarred: true))
+        try await sent(client)
+        #expect(backend.state.withLock { $0.bodies } == [#"{"isStarred":true}"#, #"{"isStarred":true}"#])
+        #expect(client.cache.stored(article(client))?.value == Article(id: "7", title: "Two", isStarred: true))
+    }
+
+    @Test func `edits of one field are not merged, and mine is kept if the user decides so`() async throws {
+        let backend = Backend(.status412)
+        let (client, id) = try await rejected(backend, title: "Mine")
+        let outbox = client.cache.outbox
+        let error = #expect(throws: LarderError.self) { try outbox.merge(id) }
+        #expect(error?.code == .conflict)
+        #expect(error?.description.contains("title") == true)
+        #expect(outbox.rejected.map(\.id) == [id])
+        try outbox.keepMine(id)
+        try await sent(client)
+        #expect(client.cache.stored(article(client))?.value == Article(id: "7", title: "Mine", isStarred: true))
+    }
+
+    @Test func `theirs is taken without another request to change it`() async throws {
+        let backend = Backend(.withState)
+        let (client, id) = try await rejected(backend, title: "Mine")
+        try client.cache.outbox.takeTheirs(id)
+        try await sent(client)
+        #expect(try await client.cache.value(article(client)) == Article(id: "7", title: "Two"))
+        #expect(backend.state.withLock { $0.bodies.count } == 1)
+        #expect(throws: LarderError.self) { try client.cache.outbox.merge(id) }
+    }
+
+    @Test func `a conflict is settled by a value of the user, which sends only what differs`() async throws {
+        let backend = Backend(.withMember)
+        let (client, id) = try await rejected(backend, title: "Mine")
+        try client.cache.outbox.edit(id, toValue: Article(id: "7", title: "Both"))
+        try await sent(client)
+        #expect(backend.state.withLock { $0.bodies.last } == #"{"title":"Both"}"#)
+        #expect(client.cache.stored(article(client))?.value == Article(id: "7", title: "Both"))
+    }
+}
