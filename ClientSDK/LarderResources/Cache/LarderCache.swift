@@ -298,17 +298,28 @@ public final class LarderCache: Sendable {
         try await update { $0.invalidate(tag: tag) }
     }
 
-    /// Invalidates the stored values and lists of a name whose key satisfies the predicate.
+    /// Invalidates all values and lists whose name, and all entities whose type, begins with a prefix.
     ///
-    /// Cost: it reads the keys of all values of that name.
+    /// Cost: it reads the keys of all of them.
+    ///
+    /// - Parameters:
+    ///   - prefix: of a name or a type, such as `article` for `article` and `articles/starred`.
+    ///   - isChosen: which of them; of an entity it gets the key that `Resource.entity` has.
     nonisolated(nonsending) public func invalidate(
-        named name: String,
+        startingWith prefix: String,
         where isChosen: (QueryKey) -> Bool = { _ in true }
     ) async throws(LarderError) {
         let core = core
-        let keys = try await core.reading { () async throws(LarderError) in try core.keys(named: name) }
-        let chosen = keys.filter(isChosen)
-        try await update { update in for key in chosen { update.invalidate(key) } }
+        let keys = try await core.reading { () async throws(LarderError) in try core.keys(startingWith: prefix) }
+        try await update { update in
+            for key in keys {
+                switch key {
+                case .query(let key): if isChosen(key) { update.invalidate(key) }
+                case .entity(let key):
+                    if isChosen(QueryKey(key.type, [.init("id", key.id)])) { update.invalidate(key) }
+                }
+            }
+        }
     }
 
     /// Notes that a version of an entity exists: by `Freshness.Criterion.version` an older stored value is stale.

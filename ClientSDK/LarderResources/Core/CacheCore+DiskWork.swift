@@ -30,17 +30,29 @@ extension CacheCore {
         return node
     }
 
-    /// The keys of all values and lists of a name.
-    func keys(named name: String) throws(LarderError) -> Set<QueryKey> {
-        var keys = Set(queries.keys).union(nodes.all.map(\.key)).filter { $0.name == name }
-        guard let disk = contentDisk else { return keys }
+    /// The keys of all values, lists and entities whose name or type begins with a prefix.
+    func keys(startingWith prefix: String) throws(LarderError) -> Set<StoredKey> {
+        func isMeant(_ name: String) -> Bool { name.utf8.starts(with: prefix.utf8) }
+        var keys = Set(queries.keys).union(nodes.all.map(\.key)).filter { isMeant($0.name) }
+        var entities = Set(self.entities.keys.filter { isMeant($0.type) })
+        guard let disk = contentDisk else { return Set(keys.map { .query($0) }).union(entities.map { .entity($0) }) }
         do {
-            let (lists, wholeValues) = try disk.read { transaction in
-                (try transaction.queryKeys(named: name), try transaction.entityIDs(ofType: "=" + name))
+            try disk.read { transaction in
+                for name in try transaction.queryNames() where isMeant(name) {
+                    keys.formUnion(try transaction.queryKeys(named: name))
+                }
+                for type in try transaction.entityTypes() {
+                    let name = type.utf8.first == EntityKey.wholeValuePrefix ? String(type.dropFirst()) : type
+                    guard isMeant(name) else { continue }
+                    let ids = try transaction.entityIDs(ofType: type)
+                    if name == type {
+                        entities.formUnion(ids.map { EntityKey(type: type, id: $0) })
+                    } else {
+                        keys.formUnion(ids.compactMap { QueryKey(name: name, canonicalParameters: $0) })
+                    }
+                }
             }
-            keys.formUnion(lists)
-            keys.formUnion(wholeValues.compactMap { QueryKey(name: name, canonicalParameters: $0) })
-            return keys
+            return Set(keys.map { .query($0) }).union(entities.map { .entity($0) })
         } catch {
             throw LarderError(error)
         }

@@ -202,7 +202,7 @@ struct EntityTests {
         #expect(try await read(scene.cache(), list) == ["new", "1", "2", "3"])
     }
 
-    enum Way: String, CaseIterable, Sendable { case entity, type, list, predicate, tag }
+    enum Way: String, CaseIterable, Sendable { case entity, type, list, predicate, prefix, tag }
 
     @Test(arguments: Way.allCases, [false, true])
     func `an invalidated value is stale and an observed one is fetched again`(
@@ -221,7 +221,8 @@ struct EntityTests {
         case .entity: try await cache.update { $0.invalidate(Note.self, "2") }
         case .type: try await cache.update { $0.invalidate(all: Note.self) }
         case .list: try await cache.invalidate(list)
-        case .predicate: try await cache.invalidate(named: "all") { $0.parameters.contains { $0.value == "new" } }
+        case .predicate: try await cache.invalidate(startingWith: "al") { $0.parameters.contains { $0.value == "new" } }
+        case .prefix: try await cache.invalidate(startingWith: "not")
         case .tag: try await cache.invalidate(tag: "mine")
         }
         if isRestarted { cache = try scene.cache() }

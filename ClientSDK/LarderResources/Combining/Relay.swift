@@ -1,0 +1,133 @@
+import LarderEvents
+import LarderStorage
+import Synchronization
+
+extension LarderCache {
+    /// A sequence whose elements other sequences make. Each iteration runs them separately, until it ends. A slow reader gets the newest one.
+    public struct Relay<Element: Sendable>: AsyncSequence, Sendable {
+        /// Returns elements in order.
+        public struct Iterator: AsyncIteratorProtocol {
+            private final class Run: Sendable {
+                let mailbox = Mailbox<Element>()
+                private let task: Task<Void, Never>
+
+                init(_ run: @escaping @Sendable (Mailbox<Element>) async -> Void) {
+                    let mailbox = mailbox
+                    task = Task {
+                        await run(mailbox)
+                        mailbox.end()
+                    }
+                }
+
+                deinit { task.cancel() }
+            }
+
+            fileprivate let run: @Sendable (Mailbox<Element>) async -> Void
+            private var current: Run?
+
+            fileprivate init(_ run: @escaping @Sendable (Mailbox<Element>) async -> Void) { self.run = run }
+
+            /// The next element; nil at the end.
+            public mutating func next() async -> Element? {
+                let run = current ?? Run(run)
+                current = run
+                return await run.mailbox.next()
+            }
+        }
+
+        private let run: @Sendable (Mailbox<Element>) async -> Void
+
+        init(_ run: @escaping @Sendable (Mailbox<Element>) async -> Void) { self.run = run }
+
+        public func makeAsyncIterator() -> Iterator { Iterator(run) }
+    }
+}
+
+/// The read of several of which the last one counts.
+private final class Turn: Sendable {
+    private let state = Mutex<(number: UInt64, task: Task<Void, Never>?)>((0, nil))
+
+    var task: Task<Void, Never>? { state.withLock { $0.task } }
+
+    /// Cancels the read before.
+    func begin(_ start: (_ number: UInt64) -> Task<Void, Never>?) {
+        let replaced = state.withLock { state in
+            defer {
+                state.number += 1
+                state.task = start(state.number)
+            }
+            return state.task
+        }
+        replaced?.cancel()
+    }
+
+    /// Runs `body`, unless the read was replaced: nothing older is shown after its successor has begun.
+    func ifCurrent(_ number: UInt64, _ body: () -> Void) { state.withLock { if $0.number == number { body() } } }
+}
+
+/// The newest elements of two sequences.
+private final class Pair<First: Sendable, Second: Sendable>: Sendable {
+    private let mailbox: Mailbox<(First, Second)>
+    private let newest = Mutex<(First?, Second?)>((nil, nil))
+
+    init(_ mailbox: Mailbox<(First, Second)>) { self.mailbox = mailbox }
+
+    /// Shows both, under the lock, so that no older pair follows a newer one.
+    func set(_ change: (inout (First?, Second?)) -> Void) {
+        newest.withLock { newest in
+            change(&newest)
+            if let first = newest.0, let second = newest.1 { mailbox.put((first, second)) }
+        }
+    }
+}
+
+extension LarderCache {
+    /// The snapshots of the resource that another sequence names: a read that depends on another one. While it names none nothing is
+    /// requested, and the last snapshot stands. The sequence ends when both have ended.
+    ///
+    ///     let orders = cache.snapshots(following: cache.snapshots(user).map { $0.value.map { ordersOfUser($0.id) } })
+    public func snapshots<Value, Resources: AsyncSequence & Sendable>(
+        following resources: Resources,
+        _ policy: ReadPolicy? = nil
+    ) -> Relay<Snapshot<Value>> where Resources.Element == Resource<Value>?, Resources.Failure == Never {
+        Relay { mailbox in
+            let turn = Turn()
+            await withTaskCancellationHandler {
+                var key: QueryKey?
+                for await resource in resources where resource?.key != key {
+                    key = resource?.key
+                    turn.begin { number in
+                        guard let resource else { return nil }
+                        return Task {
+                            for await snapshot in self.snapshots(resource, policy) {
+                                turn.ifCurrent(number) { mailbox.put(snapshot) }
+                            }
+                        }
+                    }
+                }
+                await turn.task?.value
+            } onCancel: {
+                turn.begin { _ in nil }
+            }
+        }
+    }
+
+    /// The newest elements of two sequences together, once both have one, and after each change of one of them.
+    ///
+    ///     for await (user, orders) in LarderCache.combine(cache.snapshots(user), cache.snapshots(orders)) { … }
+    public static func combine<First: AsyncSequence & Sendable, Second: AsyncSequence & Sendable>(
+        _ first: First,
+        _ second: Second
+    ) -> Relay<(First.Element, Second.Element)>
+    where
+        First.Element: Sendable, Second.Element: Sendable, First.Failure == Never, Second.Failure == Never
+    {
+        Relay { mailbox in
+            let pair = Pair<First.Element, Second.Element>(mailbox)
+            await withDiscardingTaskGroup { group in
+                group.addTask { for await element in first { pair.set { $0.0 = element } } }
+                group.addTask { for await element in second { pair.set { $0.1 = element } } }
+            }
+        }
+    }
+}
