@@ -9,7 +9,7 @@ enum SearchEndpoints {
     /// The entities that one request looks at. A page may then have fewer items than its limit, also none, and a cursor of the rest.
     static let scanMaximum = 5_000
 
-    private static func search(_ call: inout Call) throws(Problem) -> Answer {
+    private static func search(_ call: inout Call) throws(Problem) -> Reply? {
         let words = (call.query.first("q") ?? "").lowercased().split(separator: " ").map(String.init)
         guard !words.isEmpty, words.reduce(0, { $0 + $1.unicodeScalars.count }) <= 100 else {
             throw call.invalid("q", "must be a text with 1 to 100 characters without spaces")
@@ -25,7 +25,7 @@ enum SearchEndpoints {
         var after: Int64?
         if let text = call.query.first("after") { after = try call.cursor(text, "after", list, owner).row }
         let (start, limit, viewer) = (after, try call.limit(), call.viewer)
-        return .representation(
+        return try call.reply(
             try call.read { store in
                 let found =
                     if isOfPeople {
