@@ -26,6 +26,7 @@ struct YAMLTests {
             "- a: http://x:1/y?z#w\n  b: \"\\u00e9 \\\\\"\n- |\n  t\n- - x\n",
             #"[{"a":"http://x:1/y?z#w","b":"é \\"},"t\n",["x"]]"#
         ),
+        ("a: \"one \\\n  \\ two\\x41\\\\\"\n", #"{"a":"one  twoA\\"}"#),
         ("a:\n    b: 1\n    # c\n  # d\n\n    c:\n      \"x\"\n", #"{"a":{"b":1,"c":"x"}}"#),
     ])
     func `documents are read`(text: String, expected: String) throws {

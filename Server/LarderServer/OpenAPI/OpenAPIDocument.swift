@@ -32,12 +32,15 @@ extension OpenAPIDocument {
         root = try Self.value(bytes, named: path)
     }
 
-    /// The value of a document in JSON, or in YAML if it does not begin with a bracket.
+    /// The value of a document in JSON or YAML. What begins with a bracket is YAML only if its name says so.
     static func value(_ bytes: [UInt8], named name: String) throws(RouteError) -> JSONValue {
         let first = bytes.first { $0 > UInt8(ascii: " ") && $0 < 0x80 }
         if first == UInt8(ascii: "{") || first == UInt8(ascii: "[") {
+            // JSON is YAML, too, and read faster.
             do { return try JSONParser.parse(bytes, maximumDepth: 256) } catch {
-                throw RouteError(description: "\(name):\(error.line): column \(error.column): \(error.reason)")
+                guard name.hasSuffix(".yaml") || name.hasSuffix(".yml") else {
+                    throw RouteError(description: "\(name):\(error.line): column \(error.column): \(error.reason)")
+                }
             }
         }
         do { return try YAMLReader.read(bytes) } catch {

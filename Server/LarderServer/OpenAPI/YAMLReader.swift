@@ -122,12 +122,13 @@ struct YAMLReader {
             index += 1
             // An empty line within a text is a line break.
             while index < lines.count, lines[index].text.isEmpty { (index, breaks) = (index + 1, breaks + 1) }
-            guard index < lines.count, lines[index].indent > parent, isFlow || lines[index].text.first != "#" else {
-                break
-            }
+            guard index < lines.count, lines[index].indent > parent else { break }
             let line = lines[index].text
+            if !isFlow, line.first == "#" { break }
             if !isFlow, try key(line) != nil { throw failure("is indented further than its neighbours") }
-            joined += breaks == 0 ? " " : String(repeating: "\n", count: breaks)
+            let isContinued = first == "\"" && joined.reversed().prefix { $0 == "\\" }.count % 2 == 1
+            let gap = breaks == 0 ? " " : String(repeating: "\n", count: breaks)
+            joined = isContinued ? String(joined.dropLast()) : joined + gap
             joined += first == "\"" || first == "'" ? String(line) : line.first == "#" ? "" : Self.uncommented(line)
             breaks = 0
         }
@@ -221,8 +222,14 @@ struct YAMLReader {
         let content = rest[..<end.startIndex].dropFirst()
         rest = end.dropFirst()
         if quote == "'" { return String(content.replacing("''", with: "'")) }
-        let json = "\"" + content.replacing("\n", with: "\\n").replacing("\t", with: "\\t") + "\""
-        guard let text = try? JSONParser.parse(Array(json.utf8)).string else {
+        var (json, isEscaped) = ("", false)
+        for sign in content {
+            // An escaped space and `\x` are not in JSON.
+            let escape = [" ": " ", "x": "\\u00"][sign] ?? "\\\(sign)"
+            json += isEscaped ? escape : ["\n": "\\n", "\t": "\\t", "\\": ""][sign] ?? String(sign)
+            isEscaped = sign == "\\" && !isEscaped
+        }
+        guard let text = try? JSONParser.parse(Array("\"\(json)\"".utf8)).string else {
             throw failure("has an escape in a quoted text that JSON has not")
         }
         return text
@@ -236,15 +243,13 @@ struct YAMLReader {
 
     /// A plain scalar of the core schema.
     private static func typed(_ text: String) -> JSONValue {
-        switch text {
-        case "", "~", "null", "Null", "NULL": return .null
-        case "true", "True", "TRUE": return .bool(true)
-        case "false", "False", "FALSE": return .bool(false)
-        default:
-            guard text.utf8.contains(where: { (48...57).contains($0) }),
-                text.utf8.allSatisfy({ "+-.0123456789eE".utf8.contains($0) })
-            else { return .string(text) }
-            return Int64(text).map { .integer($0) } ?? Double(text).map { .number($0) } ?? .string(text)
-        }
+        let words: [String: JSONValue] = [
+            "": .null, "~": .null, "null": .null, "true": .bool(true), "false": .bool(false),
+        ]
+        if let value = words[text.lowercased()] { return value }
+        guard text.utf8.contains(where: { (48...57).contains($0) }),
+            text.utf8.allSatisfy({ "+-.0123456789eE".utf8.contains($0) })
+        else { return .string(text) }
+        return Int64(text).map { .integer($0) } ?? Double(text).map { .number($0) } ?? .string(text)
     }
 }
