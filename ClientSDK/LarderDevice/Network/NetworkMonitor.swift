@@ -131,6 +131,8 @@ public final class NetworkMonitor: Sendable {
 
     /// The last decision if time alone cannot have changed it; all other changes decide anew.
     private func settled(_ state: Core) -> (level: NetworkLevel, behavior: NetworkBehavior)? {
+        // The month of a spent budget ends by the wall clock.
+        if configuration.dataBudget != nil, state.told?.cause == .metered { return nil }
         guard let told = state.told, let behavior = state.toldBehavior else { return nil }
         if let due = state.nextChange, due <= clock.uptime { return nil }
         return (told.level, behavior)
