@@ -5,7 +5,7 @@ public import LarderStorage
 /// ```swift
 /// let starred = client.cache.entities(Article.self)
 ///     .where(\.isStarred, .equal(true)).where { $0.title.count < 80 }
-///     .sorted(by: \.published, descending: true).limit(20)
+///     .sorted(by: \.title, descending: true).limit(20)
 /// let now = try await starred.values()
 /// for await articles in starred.updates { print(articles.count, "starred") }     // now, and after each change of the result
 /// ```
