@@ -24,9 +24,9 @@ func measureQueries(_ directory: String) async throws {
         for start in stride(from: 0, to: count, by: 1_000) {
             try await larder.update { update in
                 for number in start..<(start + 1_000) {
-                    let post = post(number)
-                    update.put(post)
-                    update.put(Indexed(id: post.id, author: post.author, text: post.text, likes: post.likes))
+                    let plain = post(number)
+                    update.put(plain)
+                    update.put(Indexed(id: plain.id, author: plain.author, text: plain.text, likes: plain.likes))
                 }
             }
         }
@@ -51,7 +51,7 @@ func measureQueries(_ directory: String) async throws {
     larder.close()
 }
 
-private func show<Entity>(_ name: String, _ query: EntityQuery<Entity>, goal: String? = nil) async throws {
+private func show<Entity>(_ name: String, _ query: EntityQuery<Entity>, goal: String = "–") async throws {
     let clock = ContinuousClock()
     var samples = Samples()
     for _ in 0..<31 {
@@ -59,5 +59,5 @@ private func show<Entity>(_ name: String, _ query: EntityQuery<Entity>, goal: St
         _ = try await query.values()
         samples.add(clock.now - start, operations: 1)
     }
-    if let goal { samples.show("local query: \(name)", goal: goal) } else { samples.show("local query: \(name)") }
+    samples.show("local query: \(name)", goal: goal)
 }
