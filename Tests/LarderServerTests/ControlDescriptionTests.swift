@@ -1,3 +1,4 @@
+import Foundation
 import LarderCoding
 import LarderTime
 import TestSupport
@@ -120,7 +121,7 @@ struct ControlDescriptionTests {
             #expect(exemplified == members, "\(name) has examples of \(exemplified), not of all its members")
             examples += shown
         }
-        #expect(described.keys.sorted() == FaultAction.names.sorted())
+        #expect(described.keys.sorted() == FaultKind.all.map(\.name).sorted())
         for example in examples {
             var writer = JSONWriter()
             writer.value(.object(JSONObject([.init(name: "action", value: example)])))
@@ -133,6 +134,32 @@ struct ControlDescriptionTests {
             _ = try await stage.ask("DELETE", "/_larder/faults", as: nil)
         }
         await stage.backend.stop()
+    }
+
+    @Test func `the table in FAULTS.md has each action with its members and its stages`() throws {
+        let path = #filePath.replacing(
+            "Tests/LarderServerTests/ControlDescriptionTests.swift",
+            with: "Server/FAULTS.md"
+        )
+        let rows = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+            .drop { $0 != "### Actions" }.filter { $0.hasPrefix("| `") }
+            .map { $0.split(separator: "|", omittingEmptySubsequences: false).dropFirst().map { " \($0) " } }
+        for kind in FaultKind.all {
+            let row = try #require(rows.first { $0[0].contains("`\(kind.name)`") }, "\(kind.name)")
+            for member in kind.members {
+                #expect(row[1].contains("`\(member.name)`") || row[1].contains("`\(member.name):"), "\(member.name)")
+            }
+            let stages = kind.stages.map(\.rawValue)
+            if stages.count == 1 {
+                #expect(row[2].contains(" \(stages[0]) "), "\(kind.name)")
+            } else {
+                #expect(row[2].contains("**\(stages[0])**"), "\(kind.name)")
+                #expect(
+                    row[2].contains(" all,") || stages.dropFirst().allSatisfy { row[2].contains($0) },
+                    "\(kind.name)"
+                )
+            }
+        }
     }
 }
 

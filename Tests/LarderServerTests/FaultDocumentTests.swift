@@ -14,6 +14,22 @@ struct FaultDocumentTests {
         }
     }
 
+    @Test func `a member that is left out has its default`() async throws {
+        let stage = try Stage()
+        let table = [
+            #"{"type":"corrupt","bytes":1}"#, #"{"type":"contentType","value":"text/html; charset=utf-8"}"#,
+            #"{"type":"drip","bytes":1,"everySeconds":0.1}"#, #"{"type":"loseReply","by":"reset"}"#,
+            #"{"type":"closeListener","seconds":5}"#,
+        ]
+        for whole in table {
+            let type = whole.split(separator: ",")[0]
+            let reply = try await stage.ask("POST", "/_larder/faults", #"{"action":\#(type)}}"#, as: nil)
+            let action = try reply.json["items"]?.array?.first?["action"]
+            #expect(action == (try JSONParser.parse(Array(whole.utf8))), "\(reply.text)")
+        }
+        await stage.backend.stop()
+    }
+
     @Test func `an invalid member is reported once`() async throws {
         let stage = try Stage()
         let table = [

@@ -73,8 +73,13 @@ package struct BodyReader {
     ///
     /// - Parameter others: members that could replace it.
     package func failMissing(_ name: String, or others: String..., because detail: String) {
-        guard !([name] + others).contains(where: { errors.has(path($0)) }) else { return }
-        fail(name, detail)
+        failMissing(anyOf: [name] + others, detail)
+    }
+
+    /// Reports that none of the members is given, at the first one, unless there already is an error for one of them.
+    package func failMissing(anyOf names: [String], _ detail: String) {
+        guard let first = names.first, !names.contains(where: { errors.has(path($0)) }) else { return }
+        fail(first, detail)
     }
 
     package func failMissing(_ name: String, _ detail: String) { failMissing(name, because: detail) }

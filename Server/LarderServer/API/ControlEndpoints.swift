@@ -101,6 +101,13 @@ enum ControlEndpoints {
         }
     }
 
+    /// The description of the control plane: the file, with the actions of the table.
+    private static let description: JSONValue = {
+        do {
+            return FaultKind.describing(in: try JSONParser.parse(PackageResources.control_openapi_json))
+        } catch { preconditionFailure("The description of the control plane is not JSON: \(error)") }
+    }()
+
     private static func answer(_ call: ControlCall, _ segments: [String]) throws(Problem) -> Reply? {
         let rest = Array(segments.dropFirst())
         let method = call.method
@@ -108,10 +115,7 @@ enum ControlEndpoints {
         case nil: return try WorldEndpoints.answer(call, method)
         case "openapi.json" where rest.isEmpty:
             guard method == .get else { throw wrongMethod("GET") }
-            return text(
-                String(decoding: PackageResources.control_openapi_json, as: UTF8.self),
-                mediaType: "application/json"
-            )
+            return json(description)
         case "reset": return later(call) { call throws(Problem) in try WorldEndpoints.reset(call, method) }
         case "snapshots":
             return later(call) { call throws(Problem) in try WorldEndpoints.snapshots(call, method, rest) }

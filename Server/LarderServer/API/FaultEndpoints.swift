@@ -230,15 +230,16 @@ extension ControlPlane {
         let errors = BodyErrors()
         for (index, fault) in faults.enumerated() {
             let place = pointer(index) + "/action/"
-            switch fault.action {
-            case .lag where !hasDomain, .live where !hasDomain:
+            if fault.action.kind.needsDomain, !hasDomain {
                 errors.add(place + "type", "needs the state of the demo backend, which this server does not have")
-            case .closeListener where world.id != World.mainID:
+            }
+            switch fault.action.effect {
+            case is CloseListener where world.id != World.mainID:
                 errors.add(
                     place + "type",
                     "may be closeListener in the world main only, because all worlds share the port"
                 )
-            case .respond(let canned): for error in canned.headerErrors { errors.add(place + "headers", error) }
+            case let canned as CannedReply: for error in canned.headerErrors { errors.add(place + "headers", error) }
             default: break
             }
             if fault.stage == .handshake, world.id != World.mainID {

@@ -16,7 +16,7 @@ extension Fault {
     /// Why the fault only matches requests that the world's API does not serve; nil if the API serves them or the fault itself
     /// replies. Such a fault applies like any other, but the path may be misspelled.
     func whyNotServed(by backend: Backend, in world: World) -> String? {
-        if case .respond = action { return nil }
+        if action.effect is CannedReply { return nil }
         guard let path = match.path, PathPattern(path) != nil else { return nil }
         return backend.reasonNotServed(match.method.map { Method($0) }, path, in: world)
     }

@@ -24,36 +24,26 @@ extension ControlPlane {
 /// What goes wrong with the handshake of one connection: decided once, when the client has named its host. Safe from any thread.
 private final class HandshakeDecision: Sendable {
     private let decide: @Sendable (_ host: String?) -> [FaultDecision]
-    private let known = Mutex<[Fault]?>(nil)
+    private let known = Mutex<Handshake?>(nil)
 
     init(_ decide: @escaping @Sendable (_ host: String?) -> [FaultDecision]) { self.decide = decide }
 
-    private func faults(_ host: String?) -> [Fault] {
+    private func handshake(_ host: String?) -> Handshake {
         known.withLock { known in
             if let known { return known }
-            let faults = decide(host).map(\.fault)
-            known = faults
-            return faults
+            var handshake = Handshake()
+            for fault in decide(host).map(\.fault) { fault.action.effect.change(&handshake, at: fault.at) }
+            known = handshake
+            return handshake
         }
     }
 
     /// What is wrong with the certificate: the first fault decides.
-    func certificateFault(_ host: String?) -> CertificateFault? {
-        faults(host).lazy.compactMap { if case .certificate(let wrong) = $0.action { wrong.fault } else { nil } }.first
-    }
+    func certificateFault(_ host: String?) -> CertificateFault? { handshake(host).certificate }
 
     /// What else goes wrong; nil if nothing does.
     func fault(_ host: String?) -> HandshakeFault? {
-        var result = HandshakeFault()
-        for fault in faults(host) {
-            switch fault.action {
-            case .noCloseNotify: result.omitsCloseNotify = true
-            case .never where result.ending == nil: (result.ending, result.byteCount) = (.stall, fault.at)
-            case .close where result.ending == nil: (result.ending, result.byteCount) = (.close, fault.at)
-            case .reset where result.ending == nil: (result.ending, result.byteCount) = (.reset, fault.at)
-            default: break
-            }
-        }
-        return result == HandshakeFault() ? nil : result
+        let fault = handshake(host).fault
+        return fault == HandshakeFault() ? nil : fault
     }
 }

@@ -53,31 +53,15 @@ final class ExchangeRun: @unchecked Sendable {
 
     /// Runs the stage before the body is read; then lets it be read.
     func startAtHead() {
-        let delay = decisions.reduce(Duration.zero) { $0 + latency($1, at: .beforeRead) }
-        after(delay) { [self] in
-            guard let decision = decisions.first(where: { $0.fault.action.isTerminal }) else {
-                return exchange.proceed()
-            }
-            end(decision)
+        after(delay(at: .beforeRead)) { [self] in
+            guard let ending = ending(at: .beforeRead) else { return exchange.proceed() }
+            end(ending)
         }
     }
 
     func start() {
         if isOnStaleConnection { return finish(.reset, nil, ending: "reset") }
-        var delay = decisions.reduce(Duration.zero) { $0 + latency($1, at: .beforeRead) + latency($1, at: .afterRead) }
-        for decision in decisions {
-            guard case .bandwidth(_, let up?) = decision.fault.action else { continue }
-            let bytes = request.head.count + 4 + request.body.count
-            let now = world.clock.uptime
-            delay += world.control.bandwidth.carry(
-                bytes,
-                device: facts.device,
-                isUp: true,
-                bytesPerSecond: up,
-                now: now
-            )
-        }
-        after(delay) { [self] in
+        after(delay(at: .beforeRead) + delay(at: .afterRead)) { [self] in
             // Actors between a client's pull and its push run before any gate or fault.
             for act in world.control.actors.due(facts, .before) { plane.perform(act, in: world) }
             pass(.request) { [self] in begin() }
@@ -109,13 +93,8 @@ final class ExchangeRun: @unchecked Sendable {
     private func act() {
         // Nobody waits for a read any more.
         if exchange.isAbandoned, request.method.isSafe { return }
-        let terminal = decisions.first { decision in
-            decision.fault.action.isTerminal
-                && (decision.fault.stage == .beforeRead || decision.fault.stage == .afterRead)
-                && decision.fault.action != .staleConnections
-        }
-        if let terminal {
-            end(terminal)
+        if let ending = ending(at: .beforeRead, .afterRead) {
+            end(ending)
         } else if let reply = plane.stubPreflight(request, in: world) {
             send(reply)
         } else {
@@ -125,22 +104,24 @@ final class ExchangeRun: @unchecked Sendable {
 
     private var isOnStaleConnection: Bool {
         decisions.contains { decision in
-            guard decision.fault.action == .staleConnections else { return false }
+            guard decision.fault.action.effect is StaleConnections else { return false }
             let now = world.clock.uptime
             let since = world.control.connections.entry(of: request.connection, now: now).since
             return world.control.faults.windowStart(of: decision.fault.id, now: now).map { since < $0 } ?? false
         }
     }
 
-    private func latency(_ decision: FaultDecision, at stage: Fault.Stage) -> Duration {
-        guard decision.fault.stage == stage, case .latency(let connect, let firstByte, _) = decision.fault.action else {
-            return .zero
+    private func delay(at stage: Fault.Stage) -> Duration {
+        let now = world.clock.uptime
+        return decisions.reduce(Duration.zero) { delay, decision in
+            guard decision.fault.stage == stage else { return delay }
+            return delay + decision.fault.action.effect.delay(decision, facts, world.control.bandwidth, now: now)
         }
-        var generator = decision.generator
-        var delay = Duration.zero
-        if let connect, request.exchangeIndex == 1 { delay += connect.draw(&generator, ordinal: decision.ordinal) }
-        if let firstByte { delay += firstByte.draw(&generator, ordinal: decision.ordinal) }
-        return delay
+    }
+
+    /// How the first fault at one of the stages that ends the exchange does so.
+    private func ending(at stages: Fault.Stage...) -> FaultEnding? {
+        decisions.lazy.filter { stages.contains($0.fault.stage) }.compactMap(\.fault.action.effect.ending).first
     }
 
     private func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) {
@@ -175,31 +156,21 @@ final class ExchangeRun: @unchecked Sendable {
     // MARK: Processing
 
     private func dispatch() {
+        var processing = FaultProcessing(request: request)
+        for decision in decisions { decision.fault.action.effect.change(&processing, decision) }
         var deviations = WorldExchange.Deviations()
-        var request = request
-        for decision in decisions {
-            switch decision.fault.action {
-            case .lag(let lag):
-                var generator = decision.generator
-                if lag.isConsistent || generator.unit() < 0.5 {
-                    deviations.past = lag.age.map { .age($0) } ?? .commits(lag.commits ?? 1)
-                }
-            case .validators(.missing), .validators(.changing), .validators(.wrong):
-                request = request.removing(["if-none-match", "if-modified-since"])
-            case .malformedJSON, .truncate(.insideCharacter):
-                // These are about text, which compressed bytes would hide.
-                request = request.removing(["accept-encoding"])
-            case .live(let fault):
-                deviations.live = FrameFilter(fault, decision, world: world, opening: request, subject: facts.viewer)
-            case .duplicate: repeats = max(repeats, 1)
-            default: break
-            }
+        deviations.past = processing.past.map { lag in lag.age.map { .age($0) } ?? .commits(lag.commits ?? 1) }
+        deviations.live = processing.live.map {
+            FrameFilter($0.fault, $0.decision, world: world, opening: processing.request, subject: facts.viewer)
         }
+        repeats = processing.repeats
         // A reply whose text is changed on its way is not compressed.
-        if world.control.current.drift != nil { request = request.removing(["accept-encoding"]) }
+        if world.control.current.drift != nil {
+            processing.request = processing.request.removing(["accept-encoding"])
+        }
         deviations.holdsKey = key != nil
         owner.deviations = deviations
-        dispatch(request)
+        dispatch(processing.request)
     }
 
     private func dispatch(_ request: Request) {
@@ -228,10 +199,9 @@ final class ExchangeRun: @unchecked Sendable {
 
     private func replied(_ reply: Reply) {
         for act in world.control.actors.due(facts, .after) { plane.perform(act, in: world) }
-        after(decisions.reduce(Duration.zero) { $0 + latency($1, at: .afterCommit) }) { [self] in
+        after(delay(at: .afterCommit)) { [self] in
             pass(.reply) { [self] in
-                let terminal = decisions.first { $0.fault.action.isTerminal && $0.fault.stage == .afterCommit }
-                if let terminal { return end(terminal) }
+                if let ending = ending(at: .afterCommit) { return end(ending) }
                 // A proxy has translated the fields, and passes content on unchanged.
                 send(reply, hasOwnLinks: owner.prefixLength > 0 && plane.hasDomain)
             }
@@ -239,18 +209,14 @@ final class ExchangeRun: @unchecked Sendable {
     }
 
     /// Applies a fault that ends the exchange without the reply.
-    private func end(_ decision: FaultDecision) {
-        switch decision.fault.action {
+    private func end(_ ending: FaultEnding) {
+        switch ending {
         case .respond(let canned): send(plane.reply(canned, to: request, from: facts.device, in: world))
+        case .cut(let how): cut(how)
         case .expireToken: send(plane.tokenExpired(to: request, in: world))
-        case .reset: cut(.reset)
-        case .close, .empty: cut(.close)
-        case .never: cut(.never)
-        case .loseReply(let how): cut(how)
-        case .closeListener(let duration):
+        case .refuseConnections(let duration):
             plane.closeListener(for: duration, clock: world.clock)
             cut(.reset)
-        default: dispatch()
         }
     }
 
@@ -275,20 +241,7 @@ final class ExchangeRun: @unchecked Sendable {
         var mutator = ReplyMutator(whole)
         if hasOwnLinks { localize(&mutator) }
         if let drift = world.control.current.drift, request.path.starts(with: "/v1/".utf8) { apply(drift, &mutator) }
-        var plan = Pacer.Plan()
-        for decision in decisions {
-            mutator.apply(decision)
-            switch decision.fault.action {
-            case .validators(.wrong) where sendsWrongTag && mutator.head.status == .ok: mutator.makeNotModified()
-            case .latency(_, _, let body?):
-                var generator = SeededGenerator(seed: decision.seed &+ 1)
-                plan.bodyDelay += body.draw(&generator, ordinal: decision.ordinal)
-            case .bandwidth(let down?, _): plan.bandwidth = min(plan.bandwidth ?? down, down)
-            case .drip(let bytes, let every): plan.drip = (bytes, every)
-            case .loss(let model): plan.loss = (model, decision.generator)
-            default: break
-            }
-        }
+        for decision in decisions { decision.fault.action.effect.change(&mutator, decision, request) }
         if !plane.keepsAlive(request) { mutator.head.append("Connection", "close") }
         let cut = mutator.cut
         let bytes = cut.map { Array(mutator.bytes.prefix($0.at)) } ?? mutator.bytes
@@ -297,7 +250,7 @@ final class ExchangeRun: @unchecked Sendable {
         let pacer = Pacer(
             bytes,
             headCount: min(bytes.count, mutator.headCount),
-            plan,
+            mutator.pace,
             device: facts.device,
             world: world,
             exchange: exchange
@@ -311,10 +264,6 @@ final class ExchangeRun: @unchecked Sendable {
             }
         }
         pacer.start()
-    }
-
-    private var sendsWrongTag: Bool {
-        request.fields.combined(.ifNoneMatch)?.contains(ReplyMutator.wrongTag) ?? false
     }
 
     /// Rewrites the links that the API has written into a reply so that they address the requested world.

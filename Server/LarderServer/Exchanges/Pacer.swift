@@ -8,21 +8,13 @@ import LarderTime
 /// `@unchecked Sendable`: steps are sequential, each started by the one before it through the clock's timer and the loop, so no two
 /// run at once.
 final class Pacer: @unchecked Sendable {
-    struct Plan {
-        var bandwidth: Int?
-        var drip: (bytes: Int, every: Duration)?
-        var loss: (model: BurstLoss, generator: SeededGenerator)?
-        /// The delay between the head and the body.
-        var bodyDelay: Duration = .zero
-    }
-
     /// Called once, with the injected delay and the bytes that were not sent yet: the last ones, so that they are sent and the
     /// exchange ends in one turn of the loop; or none, because the client has gone.
     typealias Completion = @Sendable (_ spent: Duration, _ last: [UInt8]) -> Void
 
     private let bytes: [UInt8]
     private let headCount: Int
-    private var plan: Plan
+    private var plan: ReplyPace
     private let device: String
     private let world: World
     private let exchange: Exchange
@@ -36,7 +28,7 @@ final class Pacer: @unchecked Sendable {
     init(
         _ bytes: [UInt8],
         headCount: Int,
-        _ plan: Plan,
+        _ plan: ReplyPace,
         device: String,
         world: World,
         exchange: Exchange,

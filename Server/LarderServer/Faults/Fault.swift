@@ -84,7 +84,7 @@ public struct Fault: Sendable, Hashable {
         self.id = id ?? ""
         self.match = match
         self.occurrence = occurrence
-        self.stage = stage ?? action.usualStage
+        self.stage = stage ?? action.kind.stages[0]
         self.at = at
         self.action = action
         self.lifetime = lifetime
@@ -118,8 +118,8 @@ public struct Fault: Sendable, Hashable {
             at: at ?? 0,
             lifetime: lifetime
         )
-        if let stage, !read.stages.contains(stage) {
-            let names = read.stages.map(\.rawValue).joined(separator: ", ")
+        if let stage, !read.kind.stages.contains(stage) {
+            let names = read.kind.stages.map(\.rawValue).joined(separator: ", ")
             reader.fail("stage", "must be one of \(names) for this action")
             return nil
         }

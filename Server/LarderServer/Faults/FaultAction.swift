@@ -3,56 +3,87 @@ import LarderCoding
 import LarderHTTP
 import LarderTLS
 
-/// What a fault does to an exchange.
-public enum FaultAction: Sendable, Hashable {
+/// What a fault does to an exchange. `FaultKind.all` is the table of all actions.
+public struct FaultAction: Sendable, Hashable {
+    let effect: any FaultEffect
+
+    init(_ effect: any FaultEffect) { self.effect = effect }
+
+    public static func == (left: FaultAction, right: FaultAction) -> Bool {
+        AnyHashable(left.effect) == AnyHashable(right.effect)
+    }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(AnyHashable(effect)) }
+
+    var kind: FaultKind {
+        guard let kind = FaultKind.named(name) else {
+            preconditionFailure("The table of fault actions has no entry '\(name)'.")
+        }
+        return kind
+    }
+
+    var name: String { effect.name }
+
     /// Adds latency: to a new connection, the first byte, or the body.
-    case latency(connect: Distribution?, firstByte: Distribution?, body: Distribution?)
+    public static func latency(connect: Distribution?, firstByte: Distribution?, body: Distribution?) -> FaultAction {
+        FaultAction(Latency(connect: connect, firstByte: firstByte, body: body))
+    }
     /// Limits the bandwidth in bytes per second and direction, shared by all connections of a device.
-    case bandwidth(down: Int?, up: Int?)
+    public static func bandwidth(down: Int?, up: Int?) -> FaultAction { FaultAction(Bandwidth(down: down, up: up)) }
     /// Sends another reply.
-    case respond(CannedReply)
+    public static func respond(_ reply: CannedReply) -> FaultAction { FaultAction(reply) }
     /// Resets the connection (RST).
-    case reset
+    public static let reset = FaultAction(Cut(how: .reset))
     /// Closes the connection (FIN).
-    case close
+    public static let close = FaultAction(Cut(how: .close))
     /// Never answers.
-    case never
+    public static let never = FaultAction(Cut(how: .never))
     /// Closes the connection without a byte.
-    case empty
+    public static let empty = FaultAction(Empty())
     /// Truncates the body although its length was announced.
-    case truncate(Truncation)
+    public static func truncate(_ place: Truncation) -> FaultAction {
+        switch place {
+        case .byte(let byte): FaultAction(Truncate(byte: byte))
+        case .insideCharacter: FaultAction(Truncate(inside: .character))
+        case .insideChunkHeader: FaultAction(Truncate(inside: .chunkHeader))
+        }
+    }
     /// Flips bits of the body.
-    case corrupt(bytes: Int)
+    public static func corrupt(bytes: Int) -> FaultAction { FaultAction(Corrupt(bytes: bytes)) }
     /// Sends a wrong `Content-Type`.
-    case contentType(String)
+    public static func contentType(_ value: String) -> FaultAction { FaultAction(WrongContentType(value: value)) }
     /// Makes the body invalid JSON.
-    case malformedJSON
+    public static let malformedJSON = FaultAction(MalformedJSON())
     /// Sends a chunked reply with an invalid chunk size.
-    case malformedChunk
+    public static let malformedChunk = FaultAction(MalformedChunk())
     /// Sends the body in small pieces with delays.
-    case drip(bytes: Int, every: Duration)
+    public static func drip(bytes: Int, every: Duration) -> FaultAction {
+        FaultAction(Drip(bytes: bytes, every: every))
+    }
     /// Processes and commits the request, and loses the reply.
-    case loseReply(ExchangeCut)
+    public static func loseReply(_ how: ExchangeCut) -> FaultAction { FaultAction(LoseReply(by: how)) }
     /// Processes the request twice.
-    case duplicate
+    public static let duplicate = FaultAction(Duplicate())
     /// Reads see an earlier state.
-    case lag(Lag)
+    public static func lag(_ lag: Lag) -> FaultAction { FaultAction(lag) }
     /// Sends unreliable validators.
-    case validators(ValidatorFault)
+    public static func validators(_ mode: ValidatorFault) -> FaultAction { FaultAction(Validators(mode: mode)) }
     /// Treats the token as expired.
-    case expireToken
+    public static let expireToken = FaultAction(ExpireToken())
     /// Loses packets: an application sees stalls, never missing bytes.
-    case loss(BurstLoss)
+    public static func loss(_ model: BurstLoss) -> FaultAction { FaultAction(model) }
     /// Closes the server's port for a while. It affects all worlds, so only `main` may use it.
-    case closeListener(Duration)
+    public static func closeListener(_ duration: Duration) -> FaultAction {
+        FaultAction(CloseListener(duration: duration))
+    }
     /// Resets connections that were opened before the fault's window.
-    case staleConnections
+    public static let staleConnections = FaultAction(StaleConnections())
     /// Applies to the frames of an open WebSocket or event stream.
-    case live(LiveFault)
+    public static func live(_ fault: LiveFault) -> FaultAction { FaultAction(fault) }
     /// Shows a wrong certificate in TLS handshakes. Certificates from files stay as they are.
-    case certificate(WrongCertificate)
+    public static func certificate(_ wrong: WrongCertificate) -> FaultAction { FaultAction(Certificate(fault: wrong)) }
     /// Closes connections with TLS without `close_notify`.
-    case noCloseNotify
+    public static let noCloseNotify = FaultAction(NoCloseNotify())
 
     /// Where a body is truncated.
     public enum Truncation: Sendable, Hashable {
@@ -115,64 +146,26 @@ public enum FaultAction: Sendable, Hashable {
         case changing
     }
 
-    /// The default stage of the action.
-    var usualStage: Fault.Stage {
-        switch self {
-        case .loseReply, .truncate, .corrupt, .contentType, .malformedJSON, .malformedChunk, .drip, .validators, .loss,
-            .live, .empty, .duplicate, .lag, .certificate, .noCloseNotify:
-            stages[0]
-        default: .afterRead
+    // MARK: JSON
+
+    /// Reads `{"type": "reset"}` and the like.
+    static func read(_ reader: inout BodyReader) -> FaultAction? {
+        defer { reader.finish() }
+        let names = FaultKind.all.map(\.name).joined(separator: ", ")
+        guard let type = reader.string("type", length: 1...64) else {
+            reader.failMissing("type", "is missing; it is one of \(names)")
+            return nil
         }
-    }
-
-    /// The stages that the action supports.
-    var stages: [Fault.Stage] {
-        switch self {
-        case .reset, .close, .never: Fault.Stage.allCases
-        case .certificate, .noCloseNotify: [.handshake]
-        case .respond, .latency: [.beforeRead, .afterRead, .afterCommit]
-        case .empty: [.afterCommit, .beforeRead, .afterRead]
-        case .truncate, .corrupt, .contentType, .malformedJSON, .malformedChunk, .drip, .validators, .loss: [.body]
-        case .loseReply: [.afterCommit]
-        case .bandwidth, .duplicate, .lag, .expireToken, .closeListener, .staleConnections, .live: [.afterRead]
+        guard let kind = FaultKind.named(type) else {
+            reader.fail("type", "must be one of \(names)")
+            return nil
         }
+        return kind.read(&reader).map { FaultAction($0) }
     }
 
-    /// Whether the action decides the exchange, so that later ones have no effect.
-    var isTerminal: Bool {
-        switch self {
-        case .respond, .reset, .close, .never, .empty, .loseReply, .expireToken, .closeListener, .staleConnections: true
-        default: false
-        }
+    var json: JSONValue {
+        .object(JSONObject([.init(name: "type", value: .string(name))] + kind.write(effect)))
     }
-}
-
-/// A reply that a fault sends instead of the server's.
-public struct CannedReply: Sendable, Hashable {
-    /// The form of `Retry-After`.
-    public enum RetryAfter: Sendable, Hashable {
-        case seconds(Int)
-        /// An HTTP date that many seconds from now, in the world's time.
-        case date(inSeconds: Int)
-    }
-
-    /// The status code, from 200 to 599.
-    public var status: Int
-    /// The name of one of the server's problem types; nil selects one by the status.
-    public var problem: String?
-    /// The problem's `detail`.
-    public var detail: String?
-    /// Additional fields.
-    public var headers: [String: String] = [:]
-    /// A body instead of a problem.
-    public var body: String?
-    /// The media type of `body`.
-    public var contentType: String?
-    /// `Retry-After`; nil for none.
-    public var retryAfter: RetryAfter?
-
-    /// A problem with a status.
-    public init(status: Int) { self.status = status }
 }
 
 /// Packet loss as seen through TCP: a two-state model (Gilbert–Elliott) decides for each segment whether it is retransmitted;

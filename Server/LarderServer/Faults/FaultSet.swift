@@ -158,7 +158,7 @@ final class FaultSet: Sendable {
 
     private func publishCounts(_ state: State) {
         count.store(state.rules.count, ordering: .relaxed)
-        let lags = state.rules.values.count { if case .lag = $0.fault.action { true } else { false } }
+        let lags = state.rules.values.count { $0.fault.action.effect is FaultAction.Lag }
         lagCount.store(lags, ordering: .relaxed)
         handshakeCount.store(state.handshakes.count, ordering: .relaxed)
         let heads = state.rules.values.count { $0.fault.stage == .beforeRead }
@@ -183,7 +183,7 @@ final class FaultSet: Sendable {
         guard !isEmpty else { return false }
         return state.withLock { state in
             (state.others + (state.byPath[Array(path)] ?? [])).contains { id in
-                guard let rule = state.rules[id], case .respond = rule.fault.action else { return false }
+                guard let rule = state.rules[id], rule.fault.action.effect is CannedReply else { return false }
                 return rule.matcher.names(method, path)
             }
         }

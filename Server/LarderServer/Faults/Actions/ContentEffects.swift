@@ -1,0 +1,163 @@
+import LarderBackend
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// Truncates the body although its length was announced.
+struct Truncate: FaultEffect {
+    enum Inside: String, Sendable, CaseIterable {
+        case character
+        case chunkHeader
+    }
+
+    /// Decides before `inside`.
+    var byte: Int?
+    var inside: Inside?
+
+    static let kind = FaultKind(
+        Truncate(),
+        at: [.body],
+        "fewer bytes than announced",
+        [
+            .integer("byte", \.byte, in: 0...1 << 30, example: 100), .choice("inside", \.inside, example: .character),
+        ],
+        need: .any(["byte", "inside"])
+    )
+
+    var name: String { "truncate" }
+
+    func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) {
+        // It is about text, which compressed bytes would hide.
+        if byte == nil, inside == .character { processing.request = processing.request.removing(["accept-encoding"]) }
+    }
+
+    func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
+        if let byte { return reply.breakOff(at: reply.headCount + min(byte, max(0, reply.body.count - 1)), .close) }
+        guard inside == .character else {
+            let second = reply.chunk(sizeOfSecond: nil)
+            return reply.breakOff(at: second + 1, .close)
+        }
+        // A continuation byte is never the first of a character, so the text before it is incomplete.
+        let body = reply.body
+        let middle = body.count / 2
+        let inside =
+            body.indices[middle...].first { body[$0] & 0xC0 == 0x80 }
+            ?? body.indices[..<middle].last { body[$0] & 0xC0 == 0x80 }
+        reply.breakOff(at: reply.headCount + (inside ?? middle), .close)
+    }
+}
+
+/// Sends a chunked reply with an invalid chunk size.
+struct MalformedChunk: FaultEffect {
+    static let kind = FaultKind(MalformedChunk(), at: [.body], "a chunk that cannot be parsed")
+
+    var name: String { "malformedChunk" }
+
+    func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
+        _ = reply.chunk(sizeOfSecond: "zz")
+        reply.breakOff(at: reply.bytes.count, .close)
+    }
+}
+
+/// Flips bits of the body.
+struct Corrupt: FaultEffect {
+    var bytes = 1
+
+    static let kind = FaultKind(
+        Corrupt(),
+        at: [.body],
+        "flipped bits, correct length",
+        [.integer("bytes", \.bytes, in: 1...1 << 20, example: 2)]
+    )
+
+    var name: String { "corrupt" }
+
+    func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
+        guard !reply.body.isEmpty else { return }
+        var generator = decision.generator
+        for _ in 0..<bytes {
+            let position = generator.uniform(in: 0..<reply.body.count)
+            reply.body[position] ^= UInt8(1) << UInt8(generator.uniform(in: 0..<8))
+        }
+    }
+}
+
+/// Sends a wrong `Content-Type`.
+struct WrongContentType: FaultEffect {
+    var value: String? = "text/html; charset=utf-8"
+
+    static let kind = FaultKind(
+        WrongContentType(),
+        at: [.body],
+        "a wrong Content-Type",
+        [.text("value", \.value, length: 1...200, example: "text/plain")]
+    )
+
+    var name: String { "contentType" }
+
+    func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
+        if let value { reply.head.set("Content-Type", value) }
+    }
+}
+
+/// Makes the body invalid JSON.
+struct MalformedJSON: FaultEffect {
+    static let kind = FaultKind(MalformedJSON(), at: [.body], "a body that cannot be parsed")
+
+    var name: String { "malformedJSON" }
+
+    func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) {
+        // It is about text, which compressed bytes would hide.
+        processing.request = processing.request.removing(["accept-encoding"])
+    }
+
+    func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
+        // The length is unchanged: only a parser detects the error.
+        guard let last = reply.body.lastIndex(where: { $0 > 0x20 }) else { return }
+        reply.body[last] = reply.body[last] == UInt8(ascii: "]") ? UInt8(ascii: "}") : UInt8(ascii: "]")
+    }
+}
+
+/// Sends unreliable validators.
+struct Validators: FaultEffect {
+    var mode: FaultAction.ValidatorFault?
+
+    static let kind = FaultKind(
+        Validators(),
+        at: [.body],
+        "unreliable ETags",
+        [.choice("mode", \.mode, example: .weak)],
+        need: .all(["mode"])
+    )
+
+    private static let wrongTag = "\"never-changes\""
+
+    var name: String { "validators" }
+
+    func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) {
+        guard mode != .weak else { return }
+        processing.request = processing.request.removing(["if-none-match", "if-modified-since"])
+    }
+
+    func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
+        let tag = reply.head["etag"]
+        switch mode {
+        case .missing:
+            reply.head.remove("etag")
+            reply.head.remove("last-modified")
+        case .weak:
+            guard let tag, !tag.hasPrefix("W/") else { return }
+            reply.head.set("ETag", "W/" + tag)
+        case .changing: if tag != nil { reply.head.set("ETag", "\"changing-\(decision.ordinal)\"") }
+        case .wrong:
+            if tag != nil { reply.head.set("ETag", Self.wrongTag) }
+            guard request.fields.combined(.ifNoneMatch)?.contains(Self.wrongTag) ?? false, reply.head.status == .ok
+            else {
+                return
+            }
+            reply.makeNotModified()
+        case nil: break
+        }
+    }
+}

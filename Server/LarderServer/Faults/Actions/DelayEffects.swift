@@ -1,0 +1,121 @@
+import LarderBackend
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// Adds latency: to a new connection, the first byte, or the body.
+struct Latency: FaultEffect {
+    var connect: Distribution?
+    var firstByte: Distribution?
+    var body: Distribution?
+
+    static let kind = FaultKind(
+        Latency(),
+        at: [.afterRead, .beforeRead, .afterCommit],
+        "delays",
+        [
+            .duration("connect", \.connect, example: .number(0.1)),
+            .duration("firstByte", \.firstByte, example: .members(["uniform": .array([.number(0.1), .number(0.5)])])),
+            .duration(
+                "body",
+                \.body,
+                example: .members(["logNormal": .members(["median": .number(0.2), "sigma": .number(0.5)])])
+            ),
+        ],
+        need: .any(["firstByte", "connect", "body"])
+    )
+
+    var name: String { "latency" }
+
+    func delay(_ decision: FaultDecision, _ facts: ExchangeFacts, _ lines: BandwidthTable, now: MonotonicTime)
+        -> Duration
+    {
+        var generator = decision.generator
+        var delay = Duration.zero
+        if let connect, facts.request.exchangeIndex == 1 {
+            delay += connect.draw(&generator, ordinal: decision.ordinal)
+        }
+        if let firstByte { delay += firstByte.draw(&generator, ordinal: decision.ordinal) }
+        return delay
+    }
+
+    func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
+        guard let body else { return }
+        var generator = SeededGenerator(seed: decision.seed &+ 1)
+        reply.pace.bodyDelay += body.draw(&generator, ordinal: decision.ordinal)
+    }
+}
+
+/// Limits the bandwidth in bytes per second and direction, shared by all connections of a device.
+struct Bandwidth: FaultEffect {
+    var down: Int?
+    var up: Int?
+
+    static let kind = FaultKind(
+        Bandwidth(),
+        at: [.afterRead],
+        "one line that all connections of the device share",
+        [
+            .integer("downBytesPerSecond", \.down, in: 1...1 << 40, example: 50_000),
+            .integer("upBytesPerSecond", \.up, in: 1...1 << 40, example: 10_000),
+        ],
+        need: .any(["downBytesPerSecond", "upBytesPerSecond"])
+    )
+
+    var name: String { "bandwidth" }
+
+    func delay(_ decision: FaultDecision, _ facts: ExchangeFacts, _ lines: BandwidthTable, now: MonotonicTime)
+        -> Duration
+    {
+        guard let up else { return .zero }
+        let bytes = facts.request.head.count + 4 + facts.request.body.count
+        return lines.carry(bytes, device: facts.device, isUp: true, bytesPerSecond: up, now: now)
+    }
+
+    func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
+        if let down { reply.pace.bandwidth = min(reply.pace.bandwidth ?? down, down) }
+    }
+}
+
+/// Sends the body in small pieces with delays.
+struct Drip: FaultEffect {
+    var bytes = 1
+    var every = Duration.milliseconds(100)
+
+    static let kind = FaultKind(
+        Drip(),
+        at: [.body],
+        "a few bytes at a time",
+        [
+            .integer("bytes", \.bytes, in: 1...1 << 30, example: 10),
+            .seconds("everySeconds", \.every, maximum: 86_400, example: 0.5),
+        ]
+    )
+
+    var name: String { "drip" }
+
+    func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
+        reply.pace.drip = (bytes, every)
+    }
+}
+
+extension BurstLoss: FaultEffect {
+    static let kind = FaultKind(
+        BurstLoss(),
+        at: [.body],
+        "stalls, as TCP shows packet loss; no byte is missing",
+        [
+            .probability("goodToBad", \.goodToBad), .probability("badToGood", \.badToGood, example: 0.5),
+            .probability("lossInGood", \.lossInGood, example: 0.01),
+            .probability("lossInBad", \.lossInBad, example: 0.4),
+            .seconds("timeoutSeconds", \.timeout, maximum: 60, example: 0.2),
+        ]
+    )
+
+    var name: String { "loss" }
+
+    func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
+        reply.pace.loss = (self, decision.generator)
+    }
+}

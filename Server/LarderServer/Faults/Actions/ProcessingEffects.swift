@@ -1,0 +1,69 @@
+import LarderBackend
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderTime
+
+/// Processes the request twice.
+struct Duplicate: FaultEffect {
+    static let kind = FaultKind(
+        Duplicate(),
+        at: [.afterRead],
+        "the request is carried out twice; the second reply arrives"
+    )
+
+    var name: String { "duplicate" }
+
+    func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) { processing.repeats = 1 }
+}
+
+extension FaultAction.Lag: FaultEffect {
+    static let kind = FaultKind(
+        FaultAction.Lag(age: nil, commits: nil),
+        at: [.afterRead],
+        "reads of an older state (recorded from when the fault is set)",
+        [
+            .seconds("seconds", \.age, example: 5),
+            .integer("commits", \.commits, in: 1...StateHistory.commitsMaximum, example: 2),
+            .bool("consistent", \.isConsistent),
+        ],
+        need: .one(["seconds", "commits"]),
+        needsDomain: true
+    )
+
+    private init(age: Duration?, commits: Int?) { (self.age, self.commits) = (age, commits) }
+
+    var name: String { "lag" }
+
+    func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) {
+        var generator = decision.generator
+        if isConsistent || generator.unit() < 0.5 { processing.past = self }
+    }
+}
+
+extension LiveFault: FaultEffect {
+    static let kind = FaultKind(
+        LiveFault(),
+        at: [.afterRead],
+        "faults on an open WebSocket or event stream",
+        [
+            .probability("lose", \.lose, omitsZero: true),
+            .integer("loseFrame", \.loseFrame, in: 1...1_000_000_000, example: 2),
+            .probability("duplicate", \.duplicate, omitsZero: true),
+            .probability("reorder", \.reorder, omitsZero: true), .duration("delay", \.delay, example: .number(0.5)),
+            .integer("endAfterFrames", \.endAfterFrames, in: 0...1_000_000_000, example: 10),
+            .seconds("endAfterSeconds", \.endAfter, example: 60),
+            .integer("closeCode", \.closeCode, in: 1_000...4_999, example: 1_011),
+            .integer("silenceAfterFrames", \.silenceAfterFrames, in: 0...1_000_000_000, example: 5),
+        ],
+        need: .any([
+            "lose", "loseFrame", "duplicate", "reorder", "delay", "endAfterFrames", "endAfterSeconds", "closeCode",
+            "silenceAfterFrames",
+        ]),
+        needsDomain: true
+    )
+
+    var name: String { "live" }
+
+    func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) { processing.live = (self, decision) }
+}

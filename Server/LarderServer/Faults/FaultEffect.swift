@@ -1,0 +1,79 @@
+import LarderEngine
+import LarderHTTP
+import LarderTLS
+import LarderTime
+
+/// What a fault does. An exchange asks the effects of its faults, in the order in which these were set, at each of its parts; an effect
+/// implements the parts that it changes.
+protocol FaultEffect: Sendable, Hashable {
+    /// The name of its entry in `FaultKind.all`.
+    var name: String { get }
+
+    /// How long the exchange waits at the fault's stage.
+    func delay(_ decision: FaultDecision, _ facts: ExchangeFacts, _ lines: BandwidthTable, now: MonotonicTime)
+        -> Duration
+
+    /// How the exchange ends instead of going on after the fault's stage; nil if it goes on.
+    var ending: FaultEnding? { get }
+
+    /// Changes how the request is processed.
+    func change(_ processing: inout FaultProcessing, _ decision: FaultDecision)
+
+    /// Changes the bytes of the reply, or how they are sent.
+    func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request)
+
+    /// Changes a TLS handshake. The first fault that says how it ends decides, and so for its certificate.
+    func change(_ handshake: inout Handshake, at byte: Int)
+}
+
+extension FaultEffect {
+    func delay(_ decision: FaultDecision, _ facts: ExchangeFacts, _ lines: BandwidthTable, now: MonotonicTime)
+        -> Duration
+    {
+        .zero
+    }
+    var ending: FaultEnding? { nil }
+    func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) {}
+    func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {}
+    func change(_ handshake: inout Handshake, at byte: Int) {}
+}
+
+/// How a fault ends an exchange.
+enum FaultEnding {
+    case respond(CannedReply)
+    case cut(FaultAction.ExchangeCut)
+    /// 401: the token has expired.
+    case expireToken
+    /// The connection is reset, and no other is accepted for a while.
+    case refuseConnections(Duration)
+}
+
+/// How a request is processed.
+struct FaultProcessing {
+    var request: Request
+    /// The past state that reads see.
+    var past: FaultAction.Lag?
+    /// The fault of the frames of a live channel.
+    var live: (fault: LiveFault, decision: FaultDecision)?
+    /// How many further times the request is processed.
+    var repeats = 0
+}
+
+/// What goes wrong with a TLS handshake.
+struct Handshake {
+    var fault = HandshakeFault()
+    var certificate: CertificateFault?
+
+    mutating func end(_ ending: HandshakeFault.Ending, after byteCount: Int) {
+        if fault.ending == nil { (fault.ending, fault.byteCount) = (ending, byteCount) }
+    }
+}
+
+/// How fast the bytes of a reply are sent.
+struct ReplyPace {
+    var bandwidth: Int?
+    var drip: (bytes: Int, every: Duration)?
+    var loss: (model: BurstLoss, generator: SeededGenerator)?
+    /// The delay between the head and the body.
+    var bodyDelay: Duration = .zero
+}

@@ -1,0 +1,57 @@
+import LarderCoding
+
+extension FaultKind {
+    /// The description of the control plane with a schema for each action.
+    static func describing(in document: JSONValue) -> JSONValue {
+        var schemas = document.value(at: "/components/schemas")?.object ?? JSONObject()
+        var options: [JSONValue] = []
+        var mapping: [JSONObject.Member] = []
+        for kind in all {
+            let schema = kind.name.prefix(1).uppercased() + kind.name.dropFirst() + "Action"
+            let reference = JSONValue.string("#/components/schemas/\(schema)")
+            schemas[schema] = kind.schema
+            options.append(.members(["$ref": reference]))
+            mapping.append(.init(name: kind.name, value: reference))
+        }
+        schemas["FaultAction"] = .members([
+            "oneOf": .array(options),
+            "discriminator": .members(["propertyName": .string("type"), "mapping": .object(JSONObject(mapping))]),
+        ])
+        var described = document.object ?? JSONObject()
+        var components = described["components"]?.object ?? JSONObject()
+        components["schemas"] = .object(schemas)
+        described["components"] = .object(components)
+        return .object(described)
+    }
+
+    private var schema: JSONValue {
+        let type = JSONValue.members(["type": .string("string"), "enum": .array([.string(name)])])
+        var required = ["type"]
+        var (text, examples) = (about, [example(without: [])])
+        switch need {
+        case .none: break
+        case .all(let names): required += names
+        case .any(let names): text += names.count > 2 ? "; at least one member" : "; `\(names[0])` or `\(names[1])`"
+        case .one(let names):
+            text += "; `" + names.joined(separator: "` or `") + "`"
+            examples = names.map { name in example(without: names.filter { $0 != name }) }
+        }
+        return .members([
+            "type": .string("object"),
+            "properties": .object(
+                JSONObject([.init(name: "type", value: type)] + members.map { .init(name: $0.name, value: $0.schema) })
+            ),
+            "required": .array(required.map { .string($0) }), "additionalProperties": .bool(false),
+            "description": .string(text), "examples": .array(examples),
+        ])
+    }
+
+    private func example(without names: [String]) -> JSONValue {
+        let given = members.filter { !names.contains($0.name) }
+        return .object(
+            JSONObject(
+                [.init(name: "type", value: .string(name))] + given.map { .init(name: $0.name, value: $0.example) }
+            )
+        )
+    }
+}
