@@ -5,7 +5,7 @@ extension ConductReport.Rule {
     /// Whether a rule can judge a run: some acts break it without a fault of the client.
     func holds(in simulation: Simulation) -> Bool {
         switch self {
-        case .keyMissing, .keyChanged: true
+        case .keyMissing, .keyChanged, .contractBroken: true
         // A client that has not received a reply, or that has lost its memory or its disk, cannot know of it.
         case .retriedTooSoon, .retriedWithoutJitter, .downloadedTwice, .refetchedFresh, .duplicateInFlight,
             .polledBesideLive, .repeatedInLoop:
