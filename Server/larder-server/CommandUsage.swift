@@ -87,7 +87,7 @@ enum CommandUsage {
         Entry(
             command: "worlds",
             words:
-                "[list | create [ID [JSON]] | fork ID [NEW] | reset [ID] | destroy ID | snapshot|restore NAME]"
+                "[list | create [ID [JSON]] | fork ID [NEW] | reset [ID] | destroy ID | snapshot|restore ID]"
         ),
     ]
 
