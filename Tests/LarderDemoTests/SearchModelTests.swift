@@ -44,9 +44,11 @@ struct SearchModelTests {
         async throws
     {
         // Answers searches with "train"; others are never answered.
+        let (cancelled, cancelling) = AsyncStream.makeStream(of: Void.self)
         let transport = ScriptedTransport { request, _ in
             guard request.url.contains("train") else {
                 _ = await Pending<Bool>().value(ifCancelled: false) {}
+                cancelling.yield()
                 return .failure(TransportError(.cancelled, "cancelled"))
             }
             let items = request.url.contains("kind=people") ? [] : [3, 2, 1].map(Self.post)
@@ -74,6 +76,8 @@ struct SearchModelTests {
         await wait(for: { search.foundPosts.count }, until: { $0 == 3 })
         await wait(for: { search.isSearching }, until: { !$0 })
         #expect(search.summary == "0 people, 3 posts, 0 liked" && transport.requests.count == 4)
+        var ends = cancelled.makeAsyncIterator()
+        for _ in 0..<2 { await ends.next() }
         // The entities are those of the whole cache: a like elsewhere changes what is derived from them.
         try client.likes.set(true, "post_2")
         await wait(for: { search.summary }, until: { $0 == "0 people, 3 posts, 1 liked" })

@@ -43,7 +43,7 @@ public import Observation
     /// The found posts, newest first; those of the last search until the next has begun.
     public var foundPosts: [Post] { posts?.current?.items ?? [] }
 
-    /// The found people.
+    /// The people with all words in their name, handle, place or description, in the order of the server.
     public var foundPeople: [Profile] { people?.current?.items ?? [] }
 
     /// Whether an answer is awaited.
