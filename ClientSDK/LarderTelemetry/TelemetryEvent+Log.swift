@@ -22,7 +22,7 @@ extension TelemetryEvent {
     /// keys are replaced by `<private>`.
     ///
     /// ```swift
-    /// for await event in client.telemetry.events { print(event.severity, event.logLine()) }
+    /// for await event in client.telemetry.events() { print(event.severity, event.logLine()) }
     /// ```
     ///
     /// - Parameter showsPrivate: whether private values are written, for a developer's own machine.
