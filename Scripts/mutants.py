@@ -323,16 +323,16 @@ MUTANTS = {
     ],
     "gaps in timelines": [
         (
-            RESOURCES + "Lists/TimelineLayout+Merging.swift",
-            "                    elements.append(newGap(cursor))\n                    elements += rest",
-            "                    if !MUTANT { elements.append(newGap(cursor)) }\n                    elements += rest",
+            RESOURCES + "Lists/RunList+Merging.swift",
+            "rest[0].start = isJoined ? .joined(cursor) : newGap(cursor)",
+            "rest[0].start = isJoined || MUTANT ? .joined(cursor) : newGap(cursor)",
         )
     ],
     "no validator while an item of the newest page is unconfirmed": [
         (
             RESOURCES + "Timeline/Timeline+List.swift",
-            "let isWhole = !layout.beginsLoose && layout.items.starts(with: page.keys)",
-            "let isWhole = !layout.beginsLoose && layout.items.starts(with: page.keys) || MUTANT",
+            "query.entityTag = isConfirmed &&",
+            "query.entityTag = (isConfirmed || MUTANT) &&",
         )
     ],
     "no validator for a list whose items have changed": [

@@ -30,7 +30,6 @@ package final class CacheCore: Sendable {
     let invalidations = InvalidationTable()
     let stamps: StampClock
     let rowless = RowlessStamps()
-    let resets = ListResets()
     let nodes: NodeRegistry
     let dependencies = DependencyIndex()
     /// The observers of local queries.

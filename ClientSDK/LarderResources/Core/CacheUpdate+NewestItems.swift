@@ -88,17 +88,9 @@ extension CacheUpdate {
         let merge = QueryMerge(confirms: false, keys: keys) { query, orders, context in
             let page = keys.filter { context.stored.contains($0) }
             guard !page.isEmpty else { return }
-            let head = query.headTimes
-            try query.editLayout { layout in
-                layout.takeFeedPage(
-                    page,
-                    cursor: olderCursor,
-                    hasGap: hasGap,
-                    head: head,
-                    order: context.order,
-                    &orders
-                )
-                layout.keep(atMost: NewestItems.fedMaximum)
+            try query.editRuns(&orders) { runs in
+                runs.takeFeedPage(page, cursor: olderCursor, hasGap: hasGap, at: context.startedAt, context.order)
+                runs.keep(atMost: NewestItems.fedMaximum)
             }
             if hasGap, olderCursor == nil { query.isInvalidated = true }
             // The validator stands for the items of a page.
@@ -144,18 +136,18 @@ extension Commit {
             var (isFull, isBehindOwn) = (false, false)
             let details = query.details
             for item in items {
-                guard item.isOwn || query.members.markedCount < NewestItems.unconfirmedMaximum else {
+                guard item.isOwn || query.members.hasRoomForUnconfirmed else {
                     isFull = true
                     continue
                 }
                 if !item.isOwn, item.isNewer == nil, !item.isWaiting(in: query.members) { isBehindOwn = true }
                 try item.insert(into: &query.members, at: context.startedAt) {
-                    try TimelineLayout.Details(details).tail == .end
+                    try RunList.Details(details).tail == .end
                 }
             }
             if isFull || isBehindOwn && query.members.waitingCount > 0 { query.isInvalidated = true }
             // Usually the first item is unconfirmed, and no further one is looked at.
-            let newest = query.members.entries.lazy.prefix { TimelineLayout.element($0.key).item != nil }
+            let newest = query.members.entries.lazy.prefix { RunList.Start($0.key) == nil }
             if isFull || newest.contains(where: { $0.mark != nil }) { query.entityTag = nil }
         }
         try self.merge(newest.timeline, merge, disk)

@@ -18,7 +18,6 @@ extension Commit {
             startedAt: moment.wall,
             receivedAt: core.configuration.wallClock.now,
             stored: try self.stored(merge.keys, disk),
-            isReset: core.resets.contains(key),
             confirmedOrder: UInt64(confirmed.rawValue),
             isInvalid: stored.isInvalid(in: moment.epoch)
         )

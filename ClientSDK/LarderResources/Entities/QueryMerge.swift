@@ -11,7 +11,7 @@ struct QueryMerge: Sendable {
     /// The entities of the answer. Those that are known to be deleted are not in `Context.stored`.
     var keys: [EntityKey] = []
     /// Changes the index. The index is empty if none is stored.
-    var apply: @Sendable (inout DiskQuery, inout QueryOrders, Context) throws -> Void
+    var apply: @Sendable (inout DiskQuery, inout RunOrders, Context) throws -> Void
 
     /// The inputs of the change besides the index.
     struct Context: Sendable {
@@ -21,8 +21,6 @@ struct QueryMerge: Sendable {
         var receivedAt: WallTime
         /// The keys of the entities that exist, in memory, on the disk or as values that a later reply has brought and that are lost.
         var stored: Set<EntityKey>
-        /// Whether items that the answer does not overlap are dropped (`ListResets`).
-        var isReset: Bool
         /// The stamp of the latest request that confirmed the list, also by "not modified".
         var confirmedOrder: UInt64
         /// Whether the list was invalidated as a whole, or its times are not meaningful (`StoredQuery.isInvalid`).
@@ -30,9 +28,10 @@ struct QueryMerge: Sendable {
     }
 }
 
-/// The stamps of the requests that last confirmed the items of a list. In memory only: requests of this process.
-struct QueryOrders: Sendable, Hashable {
-    /// The stamp of the latest request for the start of the list.
+/// The stamps of the requests that the runs of a list came with. In memory only: requests of this process.
+struct RunOrders: Sendable, Hashable {
+    /// That of the newest run.
     var head: UInt64 = 0
-    var items: [EntityKey: UInt64] = [:]
+    /// By the members that begin the other runs.
+    var runs: [EntityKey: UInt64] = [:]
 }

@@ -23,7 +23,7 @@ struct NewestItems: Sendable {
         /// Whether the list has the item as an own one whose place the server has not stated yet. An event about it states the place.
         func isWaiting(in members: ListMembers) -> Bool {
             guard !isOwn, isNewer == nil, let mark = members.mark(of: key) else { return false }
-            return TimelineLayout.Loose(mark: mark).isOwn
+            return RunList.Insertion(mark: mark).isOwn
         }
 
         /// Inserts the item, unless the list contains it. An item within a gap or behind the loaded items is not inserted: the page that
@@ -33,16 +33,17 @@ struct NewestItems: Sendable {
         ///
         /// - Parameter isEnd: whether the oldest item is loaded.
         func insert(into members: inout ListMembers, at time: WallTime, isEnd: () throws -> Bool) rethrows {
-            let mark = TimelineLayout.Loose(insertedAt: time.nanosecondsSinceEpoch, isOwn: isOwn).mark
+            let insertion = RunList.Insertion(insertedAt: time.nanosecondsSinceEpoch, isOwn: isOwn)
             if isWaiting(in: members) { members.remove(key) }
             guard !members.contains(key) else {
                 // An item that no page has confirmed yet.
                 guard isOwn, let known = members.mark(of: key) else { return }
-                let loose = TimelineLayout.Loose(insertedAt: known, isOwn: true)
-                return members.setMark(loose.mark, of: key)
+                var insertion = RunList.Insertion(mark: known)
+                insertion.isOwn = true
+                return members.setMark(insertion.mark, of: key)
             }
             if let offset = try place(in: members, isEnd: isEnd) {
-                members.insert(ListMembers.Entry(key, mark: mark), at: offset)
+                members.insert(ListMembers.Entry(key, mark: insertion.mark), at: offset)
             }
         }
 
@@ -54,14 +55,13 @@ struct NewestItems: Sendable {
             }
             var (isAnyItem, isBehindGap) = (false, false)
             for (offset, entry) in members.entries.enumerated() {
-                switch TimelineLayout.element(entry.key) {
-                case .item(let other):
-                    isAnyItem = true
-                    if other.type == key.type, isNewer(key.id, other.id) { return isBehindGap ? nil : offset }
-                    isBehindGap = false
-                case .gap: isBehindGap = true
-                case .boundary: break
+                if let start = RunList.Start(entry.key) {
+                    isBehindGap = isBehindGap || start.gap != nil
+                    continue
                 }
+                isAnyItem = true
+                if entry.key.type == key.type, isNewer(key.id, entry.key.id) { return isBehindGap ? nil : offset }
+                isBehindGap = false
             }
             // Only an item that is certainly new may begin a list.
             guard isAnyItem else { return isNew || isOwn ? 0 : nil }
@@ -81,8 +81,14 @@ struct NewestItems: Sendable {
 }
 
 extension ListMembers {
+    /// Whether less than `NewestItems.unconfirmedMaximum` members are at places that the server has not stated.
+    var hasRoomForUnconfirmed: Bool {
+        markedCount < NewestItems.unconfirmedMaximum
+            || marks.values.count { !RunList.Insertion(mark: $0).isPlaced } < NewestItems.unconfirmedMaximum
+    }
+
     /// The number of own items at the front, whose places the server has not stated yet.
     var waitingCount: Int {
-        entries.prefix { entry in entry.mark.map { TimelineLayout.Loose(mark: $0).isOwn } ?? false }.count
+        entries.prefix { entry in entry.mark.map { RunList.Insertion(mark: $0).isWaiting } ?? false }.count
     }
 }

@@ -8,17 +8,23 @@ struct FoundTimeline<Item: CacheEntity>: Sendable {
         let offset: Int
     }
 
-    let layout: TimelineLayout
+    /// The items of the index.
+    let items: [RunList.Item]
     var list = Timeline<Item>.List()
-    /// The positions of the elements of `layout`, in the same order; nil for an element that is not an item of the list.
+    /// The positions of `items`, in the same order; nil for one that is not an item of the list.
     var positions: [Position?] = []
-    /// The elements of the pages of `list`, in the same order. The list is not fresh if an item of the newest page is missing or stale.
+    /// The indices in `items` of the pages of `list`, in the same order. The list is not fresh if an item of the newest page is missing or
+    /// stale.
     let ranges: [Range<Int>]
 
-    init(_ layout: TimelineLayout) {
-        self.layout = layout
-        ranges = layout.loadedPages.map(\.range)
-        list.tail = layout.tail
+    init(_ runs: RunList) {
+        items = runs.runs.flatMap(\.items)
+        var end = 0
+        ranges = runs.runs.map { run in
+            end += run.items.count
+            return end - run.items.count..<end
+        }
+        list.tail = runs.tail
     }
 
     /// Takes what the remarks say about the items of each page.
@@ -34,9 +40,6 @@ struct FoundTimeline<Item: CacheEntity>: Sendable {
             list.pages[index].state.isPartial = page.contains(where: \.isMissing)
         }
     }
-
-    /// Whether an item was created on this device and is not confirmed by a page.
-    func isOwn(_ key: EntityKey) -> Bool { layout.loose[key]?.isOwn ?? false }
 }
 
 extension EntityLookup {
@@ -49,8 +52,7 @@ extension EntityLookup {
         } else {
             remarks = []
             let members = list?.query.members ?? ListMembers(keys)
-            let layout = TimelineLayout(showing: keys, members, try TimelineLayout.Details(details))
-            found = build(layout, &remarks)
+            found = build(RunList(members, try RunList.Details(details), showing: keys), &remarks)
         }
         pages = found.list.pages.dropFirst().map(\.state)
         note(FoundEntities(values: found, remarks: remarks))
@@ -66,11 +68,11 @@ extension EntityLookup {
         var timeline = earlier
         remarks = known.remarks
         for key in changed where key.type == E.entityType {
-            guard let place = timeline.layout.elements.firstIndex(of: .item(key)) else { continue }
+            guard let place = timeline.items.firstIndex(where: { $0.key == key }) else { continue }
             remarks.removeAll { $0.place == place }
             let item = look(E.self, key, place, timeline.ranges, &remarks)
             guard let position = timeline.positions[place], case .stored(let entity, let isLocal) = item,
-                (isLocal || timeline.isOwn(key)) == timeline.list.localIDs.contains(key.id)
+                (isLocal || timeline.items[place].isOwn) == timeline.list.localIDs.contains(key.id)
             else { return nil }
             timeline.list.replace(position.segment, position.offset, entity)
         }
@@ -80,57 +82,45 @@ extension EntityLookup {
     }
 
     private func build<E: CacheEntity>(
-        _ layout: TimelineLayout,
+        _ runs: RunList,
         _ remarks: inout [FoundEntities.Remark]
     ) -> FoundTimeline<E> {
-        var timeline = FoundTimeline<E>(layout)
-        timeline.positions.reserveCapacity(layout.elements.count)
-        var run: [E] = []
-        run.reserveCapacity(layout.elements.count)
-        // The cursor of the page that the next item belongs to.
-        var page: String?
-        timeline.list.pages = layout.loadedPages.map { loaded in
-            let facts = loaded.start.map { layout.pages[$0] ?? PageFacts(.never) }
-            return Timeline<E>.List.Page(
-                start: loaded.start,
-                state: state(facts?.times),
-                isCursorGone: facts?.isCursorGone ?? false
-            )
-        }
-        var number = 0
-        func endRun() {
-            if !run.isEmpty { timeline.list.segments.append(.items(run)) }
-            run.removeAll()
-        }
+        var timeline = FoundTimeline<E>(runs)
+        timeline.positions.reserveCapacity(timeline.items.count)
+        var segment: [E] = []
+        segment.reserveCapacity(timeline.items.count)
         func append(_ gap: TimelinePlace) {
-            endRun()
+            if !segment.isEmpty { timeline.list.segments.append(.items(segment)) }
+            segment.removeAll()
             timeline.list.append(Timeline<E>.Gap(gap))
         }
-        for (place, element) in layout.elements.enumerated() {
-            var position: FoundTimeline<E>.Position?
-            switch element {
-            case .boundary(let cursor):
-                if layout.knows(cursor) { page = cursor }
-                number += 1
-            case .gap(let gap, let cursor):
-                append(.gap(gap))
-                page = cursor
-                number += 1
-            case .item(let key):
-                switch look(E.self, key, place, timeline.ranges, &remarks) {
+        // The cursor of the page that the next item belongs to.
+        var cursor: String?
+        for run in runs.runs {
+            var page = Timeline<E>.List.Page(
+                start: run.start,
+                state: state(run.start.map { _ in run.facts.times }),
+                isCursorGone: run.facts.isCursorGone
+            )
+            if let number = run.start?.gap { append(.gap(number)) }
+            if let start = run.start, !run.facts.isCursorGone { cursor = start.cursor }
+            for item in run.items {
+                var position: FoundTimeline<E>.Position?
+                switch look(E.self, item.key, timeline.positions.count, timeline.ranges, &remarks) {
                 case .stored(let entity, let isLocal):
-                    timeline.list.pages[number].count += 1
-                    position = .init(segment: timeline.list.segments.count, offset: run.count)
-                    run.append(entity)
-                    if isLocal || timeline.isOwn(key) { timeline.list.localIDs.insert(entity.entityID) }
+                    page.count += 1
+                    position = .init(segment: timeline.list.segments.count, offset: segment.count)
+                    segment.append(entity)
+                    if isLocal || item.isOwn { timeline.list.localIDs.insert(entity.entityID) }
                 case .hidden: break
                 // The items before and after it are no longer consecutive.
-                case .evicted: append(.page(page))
+                case .evicted: append(.page(cursor))
                 }
+                timeline.positions.append(position)
             }
-            timeline.positions.append(position)
+            timeline.list.pages.append(page)
         }
-        endRun()
+        if !segment.isEmpty { timeline.list.segments.append(.items(segment)) }
         timeline.apply(remarks)
         return timeline
     }

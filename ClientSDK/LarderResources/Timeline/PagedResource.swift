@@ -29,9 +29,6 @@ public struct PagedResource<Item: CacheEntity>: Sendable {
     public var itemsMaximum = 5_000
     /// What to do with older items when the refreshed first page does not overlap them.
     public var onDiscontinuity = GapPolicy.keepBehindGap
-    /// How long an inserted item (`insertNewest`) stays if pages do not contain it, because a replica may lag. It never stays between two
-    /// items of a page that had others between them. `.zero` for a server with one database.
-    public var settlingTime: Duration = .seconds(60)
     /// How complete the items of a page are.
     public var completeness = Completeness.complete
     /// Where the list is stored.

@@ -2,7 +2,7 @@ extension Timeline.List {
     /// A loaded page, with what its freshness depends on.
     struct Page: Sendable, Equatable {
         /// Its beginning; nil for the newest page.
-        let start: TimelineLayout.PageStart?
+        let start: RunList.Start?
         /// The number of its items in the list.
         var count = 0
         var state: PageState
@@ -11,7 +11,7 @@ extension Timeline.List {
         /// Whether the server no longer knows its cursor.
         let isCursorGone: Bool
 
-        init(start: TimelineLayout.PageStart?, state: PageState, isCursorGone: Bool) {
+        init(start: RunList.Start?, state: PageState, isCursorGone: Bool) {
             self.start = start
             self.state = state
             self.isCursorGone = isCursorGone

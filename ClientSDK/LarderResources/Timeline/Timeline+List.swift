@@ -7,7 +7,7 @@ extension Timeline {
         public internal(set) var segments: [Timeline<Item>.Segment] = []
         /// Items that were created on this device and that no page has confirmed yet.
         var localIDs: Set<String> = []
-        var tail = TimelineLayout.Tail.unknown
+        var tail = RunList.Tail.unknown
         /// The pages in order, the newest first. Together they have all items.
         var pages: [Page] = []
 
@@ -126,7 +126,7 @@ extension Timeline.List {
         var normalizer = Normalizer<Timeline<Item>.List>(
             split: { list, collector in
                 for item in list.items { collector.add(item, completeness: resource.completeness) }
-                return try TimelineLayout.Details(tail: list.tail).encoded
+                return try RunList.Details(tail: list.tail).encoded
             },
             join: { details, lookup in
                 var list = try lookup.timeline(Item.self, details)
@@ -138,28 +138,24 @@ extension Timeline.List {
             QueryMerge(confirms: true, stated: stated, keys: answer.ids) { query, orders, context in
                 let page = IncomingPage(
                     keys: answer.ids.filter { context.stored.contains($0) },
-                    cursor: try TimelineLayout.Details(answer.details).tail.cursor,
+                    cursor: try RunList.Details(answer.details).tail.cursor,
                     limit: max(1, resource.pageSize),
                     times: PageTimes(stated, at: context.startedAt, asked: Stamp(rawValue: Int64(context.order))),
                     validator: answer.entityTag,
-                    head: query.headTimes,
                     isOnlyConfirmed: context.isInvalid,
                     confirmedOrder: context.confirmedOrder,
-                    order: context.order,
-                    startedAt: context.startedAt,
-                    receivedAt: context.receivedAt,
-                    settlingTime: resource.settlingTime
+                    asked: context.order,
+                    receivedAt: context.receivedAt
                 )
-                let rule = context.isReset ? .reset : resource.onDiscontinuity
                 let isLatest = context.order >= max(orders.head, context.confirmedOrder)
-                let layout = try query.editLayout { layout in
-                    layout.takeNewest(page, rule, &orders)
-                    layout.keep(atMost: resource.keptMaximum)
+                let list = try query.editRuns(&orders) { list in
+                    list.takeNewest(page, resource.onDiscontinuity)
+                    list.keep(atMost: resource.keptMaximum)
                 }
                 // While the list does not begin with the page alone, the validator is dropped: a 304 would keep other items there for ever.
                 if isLatest {
-                    let isWhole = !layout.beginsLoose && layout.items.starts(with: page.keys)
-                    query.entityTag = isWhole ? answer.entityTag : nil
+                    let isConfirmed = list.runs[0].items.allSatisfy { $0.insertion == nil }
+                    query.entityTag = isConfirmed && list.items.starts(with: page.keys) ? answer.entityTag : nil
                 }
             }
         }
@@ -169,25 +165,4 @@ extension Timeline.List {
 
 extension PagedResource {
     var keptMaximum: Int { max(itemsMaximum, 2 * max(1, pageSize)) }
-}
-
-extension TimelineLayout.Tail {
-    var cursor: String? {
-        guard case .cursor(let cursor) = self else { return nil }
-        return cursor
-    }
-}
-
-extension DiskQuery {
-    /// Changes the layout in the index, and returns the new one.
-    @discardableResult
-    mutating func editLayout(_ change: (inout TimelineLayout) -> Void) throws -> TimelineLayout {
-        var layout = TimelineLayout(members, try TimelineLayout.Details(details))
-        change(&layout)
-        members.replace(with: layout.members)
-        nextCursor = layout.tail.cursor
-        isComplete = layout.tail == .end && !layout.elements.contains(where: \.isGap)
-        details = try layout.details.encoded
-        return layout
-    }
 }

@@ -43,7 +43,7 @@ extension Timeline.Snapshot {
         var first = 0
         for page in loaded where page.count > 0 {
             var isRefreshing = page.start == nil && self.isRefreshing
-            if case .boundary(let cursor) = page.start { isRefreshing = fetching.contains(.renewal(cursor)) }
+            if case .joined(let cursor) = page.start { isRefreshing = fetching.contains(.renewal(cursor)) }
             pages.append(
                 Timeline<Item>.Page(
                     range: first..<first + page.count,

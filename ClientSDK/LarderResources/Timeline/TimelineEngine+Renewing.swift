@@ -44,7 +44,7 @@ extension TimelineEngine {
         for page in pages[...index].reversed() {
             switch page.start {
             case nil: return .newest
-            case .boundary(let cursor): if !page.isCursorGone { return .page(cursor) }
+            case .joined(let cursor): if !page.isCursorGone { return .page(cursor) }
             case .gap: return nil
             }
         }

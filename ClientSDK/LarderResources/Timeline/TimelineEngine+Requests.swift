@@ -4,27 +4,28 @@ import LarderTime
 
 /// The requests for pages, and how their replies are stored.
 extension TimelineEngine {
-    private var layout: TimelineLayout {
-        get throws {
-            guard let query = core.query(node.key)?.stored.query else { return TimelineLayout() }
-            return TimelineLayout(query.members, try TimelineLayout.Details(query.details))
-        }
+    private var list: RunList {
+        get throws { try core.query(node.key)?.stored.query.runs() ?? RunList() }
     }
 
-    private func cursor(of place: TimelinePlace) throws -> String? {
-        let layout = try layout
-        switch place {
-        case .tail: return layout.tail.cursor
-        case .gap(let number):
-            guard let index = layout.index(ofGap: number), case .gap(_, let cursor) = layout.elements[index] else {
-                return nil
-            }
-            return cursor
-        case .page(let cursor): return cursor.flatMap { layout.knows($0) ? $0 : nil }
-        case .renewal(let cursor): return layout.knows(cursor) ? cursor : nil
-        case .newer(let number): return layout.pages[.gap(number)]?.newerCursor
-        case .around: return nil
+    /// Changes the stored list.
+    ///
+    /// - Parameter mayStore: whether it may be written to the disk.
+    private func store(mayStore: Bool = true, _ change: @escaping @Sendable (inout RunList) -> Void) throws {
+        var update = CacheUpdate()
+        update.answered = node.storedKey
+        update.isMemoryOnly = !mayStore
+        let merge = QueryMerge(confirms: false) { query, orders, _ in
+            _ = try query.editRuns(&orders, change)
         }
+        update.steps.append(.mergeQuery(node.key, merge))
+        try core.commit(update, isTolerant: true)
+        if update.isMemoryOnly { try node.removeFromDisk() }
+    }
+
+    /// Changes the stored list, on a thread of the cache.
+    func edit(_ change: @escaping @Sendable (inout RunList) -> Void) async throws(LarderError) {
+        do { try await core.changing { try self.store(change) } } catch { throw LarderError(error) }
     }
 
     /// Fetches the page of a place. If the server does not know the cursor any more, because its item is gone, the
@@ -38,27 +39,27 @@ extension TimelineEngine {
             }
             return
         }
-        guard let cursor = try await core.reading({ try self.cursor(of: place) }) else {
+        guard let cursor = try await core.reading({ try self.list.cursor(of: place) }) else {
             if place == .page(nil) { try await newest(isForced: isForced) }
             if case .newer(let number) = place { try await fetch(.gap(number), isForced: isForced) }
             return
         }
-        if cursor == TimelineLayout.newestCursor { return try await newest(isForced: isForced) }
+        if cursor == RunList.newestCursor { return try await newest(isForced: isForced) }
         if case .newer(let number) = place {
             // Without the cursor the gap is filled from its newer end.
             if try await !ask(.newer(cursor), at: place) { try await fetch(.gap(number), isForced: isForced) }
             return
         }
         if try await ask(.older(cursor), at: place, isForced: isForced) { return }
-        try forget(cursor)
+        try store { $0.forget(cursor) }
         var used: Set<String> = [cursor]
         var hasAskedForNewest = false
-        while let next = try self.cursor(of: place) {
+        while let next = try list.cursor(of: place) {
             if used.insert(next).inserted {
                 if try await ask(.older(next), at: place) { return }
-                try forget(next)
-            } else if let above = try layout.boundaries(above: place).first(where: { used.insert($0).inserted }) {
-                if try await !ask(.older(above), at: .page(above)) { try forget(above) }
+                try store { $0.forget(next) }
+            } else if let above = try list.cursors(above: place).first(where: { used.insert($0).inserted }) {
+                if try await !ask(.older(above), at: .page(above)) { try store { $0.forget(above) } }
             } else if !hasAskedForNewest {
                 hasAskedForNewest = true
                 try await newest()
@@ -69,17 +70,6 @@ extension TimelineEngine {
                 )
             }
         }
-    }
-
-    /// Notes that a page cannot be fetched any more.
-    private func forget(_ cursor: String) throws {
-        var update = CacheUpdate()
-        update.answered = node.storedKey
-        let merge = QueryMerge(confirms: false) { query, _, _ in
-            try query.editLayout { $0.forget(cursor) }
-        }
-        update.steps.append(.mergeQuery(node.key, merge))
-        try core.commit(update, isTolerant: true)
     }
 
     /// Fetches the newest page, as a refresh does.
@@ -184,16 +174,16 @@ extension TimelineEngine {
     /// stand in for what is fetched.
     private func storedItems(_ cursor: String, at moment: Moment) -> StoredItems? {
         guard resource.completeness == .complete,
-            let page = node.content().value?.pages.first(where: { $0.start == .boundary(cursor) })
+            let page = node.content().value?.pages.first(where: { $0.start == .joined(cursor) })
         else { return nil }
         return StoredItems(storage: core, count: page.count, age: page.state.times.age(at: moment))
     }
 
     /// What a "not modified" reply to a request for a page would confirm; nil if the page must be fetched as a whole.
     private func confirmation(_ cursor: String) throws -> PageFacts.Confirmation? {
-        let page = node.content().value?.pages.first { $0.start == .boundary(cursor) }
+        let page = node.content().value?.pages.first { $0.start == .joined(cursor) }
         guard let state = page?.state, !state.isPartial, !state.isInvalidated else { return nil }
-        return try layout.confirmation(cursor)
+        return try list.confirmation(cursor)
     }
 
     /// Stores that a page is confirmed.
@@ -206,17 +196,11 @@ extension TimelineEngine {
         at time: WallTime,
         asked: Stamp
     ) throws -> Int {
-        var update = CacheUpdate()
-        update.answered = node.storedKey
-        update.isMemoryOnly = !fetched.mayStore
         let stated = fetched.stated
-        let merge = QueryMerge(confirms: false) { query, _, _ in
-            try query.editLayout { $0.confirm(cursor, known, stated, at: time, asked: asked) }
-        }
-        update.steps.append(.mergeQuery(node.key, merge))
-        try core.commit(update, isTolerant: true)
-        if update.isMemoryOnly { try node.removeFromDisk() }
-        return try layout.items(ofPage: cursor).reduce(0) { $0 + core.entities.bytes(of: $1) }
+        try store(mayStore: fetched.mayStore) { $0.confirm(cursor, known, stated, at: time, asked: asked) }
+        let list = try list
+        return list.index(ofPage: cursor).map { list.runs[$0].items.reduce(0) { $0 + core.entities.bytes(of: $1.key) } }
+            ?? 0
     }
 
     /// A request that was answered.
@@ -251,24 +235,19 @@ extension TimelineEngine {
                 times: PageTimes(fetched.stated, at: context.startedAt, asked: sent.stamp),
                 validator: fetched.validator,
                 newerCursor: page.previousCursor,
-                head: query.headTimes,
-                order: context.order,
-                startedAt: context.startedAt,
-                receivedAt: context.receivedAt,
-                settlingTime: resource.settlingTime
+                asked: context.order,
+                receivedAt: context.receivedAt
             )
-            try query.editLayout { layout in
+            try query.editRuns(&orders) { list in
                 switch (sent.position, sent.place) {
-                case (.newest, _): break
                 case (.older(let cursor), let place):
-                    layout.take(incoming, at: place, cursor: cursor, &orders)
-                    if place != .tail { layout.keep(atMost: resource.keptMaximum) }
-                case (.newer(let cursor), .newer(let gap)):
-                    layout.takeNewer(incoming, inGap: gap, cursor: cursor, &orders)
-                case (.newer, _): break
+                    list.take(incoming, at: place, cursor: cursor)
+                    if place != .tail { list.keep(atMost: resource.keptMaximum) }
+                case (.newer(let cursor), .newer(let gap)): list.takeNewer(incoming, inGap: gap, cursor: cursor)
                 case (.around, _):
                     guard let isNewer = resource.isNewer else { return }
-                    layout.takeAround(incoming, isNewer, keptMaximum: resource.keptMaximum, &orders)
+                    list.takeAround(incoming, isNewer, keptMaximum: resource.keptMaximum)
+                case (.newest, _), (.newer, _): break
                 }
             }
         }

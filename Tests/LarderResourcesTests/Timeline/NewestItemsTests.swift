@@ -51,7 +51,7 @@ struct NewestItemsTests {
             update.insert(Note(4), in: feed.key, isNew: true) { (Int($0) ?? 0) > (Int($1) ?? 0) }
         }
         #expect(try await cache.line(feed) == "5 4 3 1")
-        // The item stays for the settling time, so that the list differs from what the validator names.
+        // A replica may not have the item yet, so that the list differs from what the validator names.
         for _ in 0..<2 {
             scene.clock.advance(by: .seconds(5))
             source.prepare([5, 3, 1], next: "after 1", validator: "v")

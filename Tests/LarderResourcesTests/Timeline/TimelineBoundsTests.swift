@@ -99,46 +99,46 @@ struct TimelineBoundsTests {
         }
         let keys = [Note.key("2"), Note.key("1")]
         let confirmation = PageFacts.Confirmation(validator: "v", limit: 1, digest: PageFacts.digest([keys[1]]))
-        var layout = TimelineLayout()
-        layout.elements = [.item(keys[0]), .boundary("after 2"), .item(keys[1])]
-        layout.pages[.boundary("after 2")] = PageFacts(times(100), confirmation: confirmation)
+        var list = RunList()
+        list.runs[0].items = [.init(keys[0])]
+        let facts = PageFacts(times(100), confirmation: confirmation)
+        list.runs.append(.init(start: .joined("after 2"), items: [.init(keys[1])], facts: facts))
         let minute = StatedFreshness(lifetime: .seconds(60))
-        layout.confirm("after 2", confirmation, minute, at: times(50).validatedAt, asked: times(50).asked)
-        #expect(layout.pages[.boundary("after 2")]?.times == times(100))
-        layout.confirm("after 2", confirmation, minute, at: times(150).validatedAt, asked: times(150).asked)
-        #expect(layout.pages[.boundary("after 2")]?.times.validatedAt == times(150).validatedAt)
-        #expect(layout.pages[.boundary("after 2")]?.times.expiresAt == times(150).expiresAt)
+        list.confirm("after 2", confirmation, minute, at: times(50).validatedAt, asked: times(50).asked)
+        #expect(list.runs[1].facts.times == times(100))
+        list.confirm("after 2", confirmation, minute, at: times(150).validatedAt, asked: times(150).asked)
+        #expect(list.runs[1].facts.times.validatedAt == times(150).validatedAt)
+        #expect(list.runs[1].facts.times.expiresAt == times(150).expiresAt)
     }
 
-    @Test func `a late page keeps the boundary of the page below the newest one`() throws {
+    @Test func `a late newest page counts only below the later one`() throws {
         func time(_ seconds: Int64) -> WallTime { WallTime(nanosecondsSinceEpoch: seconds * 1_000_000_000) }
         func times(_ seconds: Int64) -> PageTimes {
             PageTimes(fetchedAt: time(seconds), validatedAt: time(seconds), expiresAt: time(seconds + 60))
         }
         let keys = (0...5).map { Note.key("\($0)") }
-        var layout = TimelineLayout()
-        layout.elements = [.item(keys[5]), .item(keys[4]), .item(keys[3]), .boundary("after 3")]
-        layout.elements += [.item(keys[2]), .item(keys[1]), .item(keys[0])]
-        layout.pages[.boundary("after 3")] = PageFacts(times(10))
-        var orders = QueryOrders()
-        orders.head = 3
-        for number in 0...5 { orders.items[keys[number]] = number > 2 ? 3 : 1 }
+        var list = RunList()
+        list.runs[0] = .init(items: [5, 4, 3].map { .init(keys[$0]) }, facts: PageFacts(times(30)), asked: 3)
+        let older = RunList.Run(
+            start: .joined("after 3"),
+            items: [2, 1, 0].map { .init(keys[$0]) },
+            facts: PageFacts(times(10)),
+            asked: 1
+        )
+        list.runs.append(older)
         // Item 2 was deleted. The request began before the one whose reply is the newest page.
         let page = IncomingPage(
             keys: [keys[3], keys[1], keys[0]],
             cursor: "after 0",
             limit: 3,
             times: times(20),
-            head: times(30),
-            order: 2,
-            startedAt: time(20),
-            receivedAt: time(40),
-            settlingTime: .zero
+            asked: 2,
+            receivedAt: time(40)
         )
-        layout.takeNewest(page, .keepBehindGap, &orders)
-        #expect(layout.items == [5, 4, 3, 1, 0].map { keys[$0] })
-        #expect(layout.elements.firstIndex(of: .boundary("after 3")) == 3)
-        #expect(layout.pages[.boundary("after 3")]?.times.validatedAt == time(10))
+        list.takeNewest(page, .keepBehindGap)
+        #expect(list.items == [5, 4, 3, 1, 0].map { keys[$0] })
+        #expect(list.runs.map(\.start) == [nil, .joined("after 3")] && list.tail == .cursor("after 0"))
+        #expect(list.runs[1].facts.times == times(20))
     }
 
     @MainActor

@@ -59,7 +59,6 @@ private final class FeedStory {
     private static func feed(_ server: FeedModel, life: Int, _ seed: UInt64) -> PagedResource<Note> {
         var feed = PagedResource<Note>("feed", pageSize: 3 + Int(seed % 3)) { await server.fetch($0, life: life) }
         feed.timeout = requestTimeout
-        feed.settlingTime = seed % 3 == 0 ? .zero : .seconds(5)
         if seed % 5 == 4 { feed.itemsMaximum = 14 }
         return feed
     }
@@ -215,8 +214,7 @@ private final class FeedStory {
         guard let query = try timeline.engine.core.query(feed.key)?.stored.query ?? cache.disk?.query(feed.key) else {
             return []
         }
-        let layout = TimelineLayout(query.members, try TimelineLayout.Details(query.details))
-        return Set(layout.loose.keys.compactMap { Int($0.id) })
+        return Set(query.members.marks.keys.compactMap { Int($0.id) })
     }
 
     /// Delivers all replies and reads to the end: the result is the server's list.

@@ -240,7 +240,7 @@ struct TimelineTests {
         #expect(try await line(cache, feed) == "22 21 20 19 | 3 2 1 .")
     }
 
-    @Test func `an inserted item stays for the settling time while replicas lag, and no longer`() async throws {
+    @Test func `an inserted item stays for a minute while replicas lag, and no longer`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         let timeline = cache.timeline(feed)

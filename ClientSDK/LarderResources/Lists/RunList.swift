@@ -1,0 +1,276 @@
+import Foundation
+import LarderStorage
+
+/// A paged list as a sequence of runs: consecutive items in the server's order, with the cursor that the run was requested by, and the age,
+/// the validator and the order of the reply that it came with. A run continues the one above it, or items are missing between them.
+///
+/// A value without I/O. In the index, the start of a run is a member among the items, so that code that removes an item from the index
+/// (an event or an edit) moves nothing else.
+struct RunList: Sendable, Equatable {
+    /// How a run other than the newest one begins.
+    enum Start: Sendable, Hashable {
+        /// No item is missing above. The cursor is that of the run.
+        case joined(String)
+        /// Items are missing above. The number identifies the gap for as long as it exists; the cursor is that of the first missing page.
+        case gap(Int, cursor: String)
+    }
+
+    /// An item that was inserted here and that no page has confirmed.
+    struct Insertion: Sendable, Hashable {
+        /// The time of the insertion in nanoseconds since 1970, without the two lowest bits.
+        var insertedAt: Int64
+        /// Whether it was created on this device.
+        var isOwn: Bool
+        /// Whether the server has stated its place (`CacheUpdate.insertPage`). The neighbors of other inserted items may be others on the
+        /// server, so they do not join runs.
+        var isPlaced: Bool
+
+        init(insertedAt: Int64, isOwn: Bool = false, isPlaced: Bool = false) {
+            self.insertedAt = insertedAt & ~3
+            self.isOwn = isOwn
+            self.isPlaced = isPlaced
+        }
+
+        /// Whether it stays in front of the items of others until the server states its place.
+        var isWaiting: Bool { isOwn && !isPlaced }
+
+        /// Decodes the mark of a member.
+        init(mark: Int64) { self.init(insertedAt: mark, isOwn: mark & 1 != 0, isPlaced: mark & 2 != 0) }
+
+        var mark: Int64 { insertedAt | (isOwn ? 1 : 0) | (isPlaced ? 2 : 0) }
+    }
+
+    struct Item: Sendable, Hashable {
+        let key: EntityKey
+        /// Nil if a page has confirmed it.
+        var insertion: Insertion?
+
+        init(_ key: EntityKey, _ insertion: Insertion? = nil) {
+            self.key = key
+            self.insertion = insertion
+        }
+
+        /// Whether it was created on this device and is not confirmed by a page.
+        var isOwn: Bool { insertion?.isOwn ?? false }
+
+        /// Whether its neighbors are those that it has on the server.
+        var isPlaced: Bool { insertion?.isPlaced ?? true }
+    }
+
+    struct Run: Sendable, Equatable {
+        /// Nil for the newest run, which begins the list.
+        var start: Start?
+        var items: [Item] = []
+        /// Those of the newest run are the list's own, and are not stored with it.
+        var facts = PageFacts(.never)
+        /// The stamp of the request that it came with; 0 if it is not known in this process.
+        var asked: UInt64 = 0
+
+        /// Adds the items of the run behind it. Both are as old as the older one, and an answer that began before one of them changes neither.
+        mutating func join(_ other: Run) {
+            items += other.items
+            facts.times = facts.times.mixed(with: other.facts.times)
+            facts.confirmation = nil
+            asked = max(asked, other.asked)
+        }
+    }
+
+    /// What follows the last item.
+    enum Tail: Sendable, Hashable, Codable {
+        /// Not known yet.
+        case unknown
+        case cursor(String)
+        case end
+    }
+
+    /// The part of a list that is stored beside the members of the index. Its size does not depend on their number.
+    struct Details: Sendable, Hashable, Codable {
+        var tail = Tail.unknown
+        var lastGap = 0
+
+        var encoded: [UInt8] {
+            get throws {
+                let encoder = JSONEncoder()
+                encoder.outputFormatting = .sortedKeys
+                return Array(try encoder.encode(self))
+            }
+        }
+
+        init(tail: Tail = .unknown) { self.tail = tail }
+
+        /// Decodes stored bytes. A new index has none.
+        init(_ bytes: [UInt8]) throws {
+            self = bytes.isEmpty ? Details() : try JSONDecoder().decode(Details.self, from: Data(bytes))
+        }
+    }
+
+    /// The cursor of a gap whose newer end is the beginning of the list: the newest page fills it.
+    static let newestCursor = ""
+
+    /// In order, the newest first. There is always one, which has no items if the list begins with a gap.
+    var runs: [Run]
+    /// The part that is stored beside the members.
+    private(set) var details: Details
+
+    var tail: Tail {
+        get { details.tail }
+        set { details.tail = newValue }
+    }
+
+    /// Creates a list from the members of its index.
+    ///
+    /// - Parameters:
+    ///   - keys: the members with pending changes applied; nil: all members.
+    ///   - head: the times of the newest run.
+    init(
+        _ members: ListMembers = ListMembers(),
+        _ details: Details = Details(),
+        showing keys: [EntityKey]? = nil,
+        head: PageTimes = .never,
+        _ orders: RunOrders = RunOrders()
+    ) {
+        self.details = details
+        runs = [Run(facts: PageFacts(head), asked: orders.head)]
+        if let keys {
+            let (marks, notes) = (members.marks, members.notes)
+            for key in keys { append(ListMembers.Entry(key, mark: marks[key], note: notes[key]), orders) }
+        } else {
+            for entry in members.entries { append(entry, orders) }
+        }
+        normalize()
+    }
+
+    private mutating func append(_ entry: ListMembers.Entry, _ orders: RunOrders) {
+        guard let start = Start(entry.key) else {
+            return runs[runs.count - 1].items.append(Item(entry.key, entry.mark.map { Insertion(mark: $0) }))
+        }
+        let facts = entry.note.flatMap { PageFacts(decoding: $0) }
+        runs.append(Run(start: start, facts: facts ?? PageFacts(.never), asked: orders.runs[entry.key] ?? 0))
+    }
+
+    /// The members of the index, with the facts about items and runs as marks and notes.
+    var members: [ListMembers.Entry] {
+        runs.flatMap { run in
+            (run.start.map { [ListMembers.Entry($0.key, note: run.facts.encoded)] } ?? [])
+                + run.items.map { ListMembers.Entry($0.key, mark: $0.insertion?.mark) }
+        }
+    }
+
+    /// The orders of the requests that the runs came with.
+    var orders: RunOrders {
+        var orders = RunOrders(head: runs[0].asked)
+        for run in runs where run.asked > 0 { if let start = run.start { orders.runs[start.key] = run.asked } }
+        return orders
+    }
+
+    mutating func newGap(_ cursor: String) -> Start {
+        details.lastGap += 1
+        return .gap(details.lastGap, cursor: cursor)
+    }
+
+    // MARK: Looking
+
+    var items: [EntityKey] { runs.flatMap { $0.items.map(\.key) } }
+
+    var hasGap: Bool { runs.contains { $0.start?.gap != nil } }
+
+    func index(ofGap number: Int) -> Int? { runs.firstIndex { $0.start?.gap == number } }
+
+    func index(ofPage cursor: String) -> Int? { runs.firstIndex { $0.start == .joined(cursor) } }
+
+    /// Whether a run begins with this cursor, and the server may know it.
+    func knows(_ cursor: String) -> Bool { index(ofPage: cursor).map { !runs[$0].facts.isCursorGone } ?? false }
+
+    /// The cursor of the page to request for a place.
+    func cursor(of place: TimelinePlace) -> String? {
+        switch place {
+        case .tail: tail.cursor
+        case .gap(let number): index(ofGap: number).flatMap { runs[$0].start?.cursor }
+        case .page(let cursor): cursor.flatMap { knows($0) ? $0 : nil }
+        case .renewal(let cursor): knows(cursor) ? cursor : nil
+        case .newer(let number): index(ofGap: number).flatMap { runs[$0].facts.newerCursor }
+        case .around: nil
+        }
+    }
+
+    /// The cursors of the runs above a place, the nearest first.
+    func cursors(above place: TimelinePlace) -> [String] {
+        let end: Int? =
+            switch place {
+            case .tail: runs.endIndex
+            case .gap(let number), .newer(let number): index(ofGap: number)
+            case .page(let cursor): cursor.flatMap { index(ofPage: $0) }
+            case .renewal(let cursor): index(ofPage: cursor)
+            case .around: nil
+            }
+        return runs[..<(end ?? 0)].reversed().compactMap { run in
+            guard case .joined(let cursor) = run.start, !run.facts.isCursorGone else { return nil }
+            return cursor
+        }
+    }
+}
+
+extension RunList.Start {
+    private static let gapType = "==gap"
+    private static let joinedType = "==page"
+
+    /// Decodes a member of the index; nil if it is an item.
+    init?(_ key: EntityKey) {
+        if key.type == Self.joinedType {
+            self = .joined(key.id)
+            return
+        }
+        guard key.type == Self.gapType else { return nil }
+        let parts = key.id.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let number = Int(parts[0]) else { return nil }
+        self = .gap(number, cursor: String(parts[1]))
+    }
+
+    var key: EntityKey {
+        switch self {
+        case .joined(let cursor): EntityKey(type: Self.joinedType, id: cursor)
+        case .gap(let number, let cursor): EntityKey(type: Self.gapType, id: "\(number) \(cursor)")
+        }
+    }
+
+    var cursor: String {
+        switch self {
+        case .joined(let cursor), .gap(_, let cursor): cursor
+        }
+    }
+
+    /// The number of the gap; nil if no item is missing.
+    var gap: Int? {
+        guard case .gap(let number, _) = self else { return nil }
+        return number
+    }
+}
+
+extension RunList.Tail {
+    /// The tail at a cursor. That of the newest page says nothing.
+    init(cursor: String) { self = cursor == RunList.newestCursor ? .unknown : .cursor(cursor) }
+
+    var cursor: String? {
+        guard case .cursor(let cursor) = self else { return nil }
+        return cursor
+    }
+}
+
+extension DiskQuery {
+    func runs(_ orders: RunOrders = RunOrders()) throws -> RunList {
+        RunList(members, try RunList.Details(details), head: headTimes, orders)
+    }
+
+    /// Changes the runs of the list, and returns the new ones.
+    @discardableResult
+    mutating func editRuns(_ orders: inout RunOrders, _ change: (inout RunList) -> Void) throws -> RunList {
+        var list = try runs(orders)
+        change(&list)
+        members.replace(with: list.members)
+        nextCursor = list.tail.cursor
+        isComplete = list.tail == .end && !list.hasGap
+        details = try list.details.encoded
+        orders = list.orders
+        return list
+    }
+}
