@@ -139,8 +139,8 @@ def check_facts():
         for number in re.findall(r"\d[\d,.]*", label):
             if number not in re.findall(r"\d[\d,.]*\d|\d", read(target)):
                 yield f"README.md: [{label}] is not in {target}: {number}"
-    names = re.search(r"static let names[^=]*= \[([^\]]*)\]", read("Server/LarderServer/Faults/FaultAction+JSON.swift"))
-    faults = len(re.findall(r'"(\w+)"', names.group(1))) if names else 0
+    kinds = re.search(r"static let all[^=]*= \[([^\]]*)\]", read("Server/LarderServer/Faults/FaultKind.swift"))
+    faults = len(re.findall(r"[\w.]+", kinds.group(1))) if kinds else 0
     if not re.search(rf"\b{faults}\s+fault types", text):
         yield f"README.md: FaultAction has {faults} types of faults"
     if (DEBUG / "larder-server").exists():

@@ -434,8 +434,8 @@ MUTANTS = {
     "a limit of memory that is lowered evicts at once": [
         (
             "ClientSDK/LarderImages/Pipeline/ImagePipeline.swift",
-            "        memory.trim(cost: bytesMaximum)\n        memory.setLimits(.init(cost: bytesMaximum))\n",
-            "        if !MUTANT { memory.trim(cost: bytesMaximum) }\n        if !MUTANT { memory.setLimits(.init(cost: bytesMaximum)) }\n",
+            "        memory.trim(cost: budgets.total)\n        memory.setBudgets(budgets)\n",
+            "        if !MUTANT { memory.trim(cost: budgets.total) }\n        if !MUTANT { memory.setBudgets(budgets) }\n",
         )
     ],
     "damaged pictures are fetched again": [
