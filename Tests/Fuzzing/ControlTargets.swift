@@ -27,8 +27,8 @@ func fuzzControl(_ bytes: [UInt8]) throws {
         }
         requireEqual(again.json, fault.json, "A fault changes.")
         var generator = SeededGenerator(seed: 1)
-        if case .latency(let before, let first, let each) = fault.action {
-            for delay in [before, first, each] { _ = delay?.draw(&generator, ordinal: 1) }
+        if let latency = fault.action.effect as? Latency {
+            for delay in [latency.connect, latency.firstByte, latency.body] { _ = delay?.draw(&generator, ordinal: 1) }
         }
         _ = Matcher(fault.match).names(.get, Array("/v1/feed".utf8)[...])
     }
