@@ -42,6 +42,7 @@ struct HTTPCacheSharingTests {
         second.cancel()
         await #expect(throws: TransportError.self) { try await second.value }
         stage.origin.release()
+        await stage.origin.waitForCancellation()
         // A request after that is a new exchange.
         #expect(try await stage.get().source == .network)
         #expect(stage.origin.count == 2 && stage.origin.cancelled == 1)

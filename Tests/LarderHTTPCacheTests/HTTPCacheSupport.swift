@@ -14,6 +14,7 @@ final class Origin: Transport {
         var held: [CheckedContinuation<Void, Never>] = []
         var arrivals: [(count: Int, isAwake: Pending<Void>)] = []
         var cancelled = 0
+        var cancellation: Pending<Void>?
         var pieces: Int?
         var handler: Handler
     }
@@ -57,6 +58,16 @@ final class Origin: Transport {
     /// Streams break off after so many pieces of four bytes.
     func breakStreams(after pieces: Int?) { state.withLock { $0.pieces = pieces } }
 
+    /// Waits until a held request is released although it was cancelled, or the waiting task is cancelled.
+    func waitForCancellation() async {
+        let isAwake = Pending<Void>()
+        let isOver = state.withLock { state in
+            if state.cancelled == 0 { state.cancellation = isAwake }
+            return state.cancelled > 0
+        }
+        if !isOver { await isAwake.value(ifCancelled: ()) }
+    }
+
     /// Waits until so many requests have come in all, or the waiting task is cancelled.
     func waitForRequests(_ count: Int) async {
         let isAwake = Pending<Void>()
@@ -86,7 +97,11 @@ final class Origin: Transport {
             for arrival in arrivals { arrival.isAwake.finish(()) }
         }
         if Task.isCancelled {
-            state.withLock { $0.cancelled += 1 }
+            let cancellation = state.withLock { state in
+                state.cancelled += 1
+                return state.cancellation.take()
+            }
+            cancellation?.finish(())
             throw TransportError(.cancelled, "given up")
         }
         return try handler(request, number)

@@ -163,7 +163,7 @@ final class FeedModel: Sendable {
             let reply = isEarly ? request.early : self.answer(request.request, state.posts)
             // No later request is answered with older content: the cache takes the order of requests for that of their content.
             if !isEarly {
-                for other in state.requests.indices where state.requests[other].startedAt > request.startedAt {
+                for other in index..<state.requests.endIndex {
                     state.requests[other].early = self.answer(state.requests[other].request, state.posts)
                 }
             }
