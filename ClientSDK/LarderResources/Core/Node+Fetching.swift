@@ -107,6 +107,13 @@ extension Node {
         do { _ = try join(options) } catch { return }
     }
 
+    /// A request that was sent, its place in the order of changes, and when it began.
+    private struct Sent {
+        let context: FetchContext
+        let stamp: Stamp
+        let moment: Moment
+    }
+
     /// Sends the request and stores its reply.
     private func request(_ flight: Flight, _ context: FetchContext) async {
         let resource = state.withLock { $0.resource }
@@ -121,15 +128,17 @@ extension Node {
         }
         do {
             let fetched = try await fetch(resource, context, flight)
+            let first = Sent(context: context, stamp: flight.stamp, moment: flight.moment)
             guard case .notModified = fetched.content, let validator = context.validator,
                 await !core.reading({ self.isThere(validator, flight) })
             else {
-                return await store(flight, resource, .success((fetched, context)))
+                return await store(flight, resource, .success((fetched, first)))
             }
-            // The confirmed value was evicted meanwhile: it is fetched completely.
+            // The confirmed value was evicted meanwhile: it is fetched completely, by a request with a place of its own.
             let whole = FetchContext(mustRevalidate: context.mustRevalidate)
+            let second = Sent(context: whole, stamp: core.stamps.next(), moment: core.now())
             let answer = try await fetch(resource, whole, flight)
-            await store(flight, resource, .success((answer, whole)))
+            await store(flight, resource, .success((answer, second)))
         } catch {
             await store(flight, resource, .failure(LarderError(error)))
         }
@@ -172,7 +181,7 @@ extension Node {
     private func store(
         _ flight: Flight,
         _ resource: Resource<Value>,
-        _ result: Result<(Fetched<Value>, FetchContext), LarderError>
+        _ result: Result<(Fetched<Value>, Sent), LarderError>
     ) async {
         await core.changing { self.finish(flight, resource, result) }
     }
@@ -180,21 +189,21 @@ extension Node {
     private func finish(
         _ flight: Flight,
         _ resource: Resource<Value>,
-        _ result: Result<(Fetched<Value>, FetchContext), LarderError>
+        _ result: Result<(Fetched<Value>, Sent), LarderError>
     ) {
         guard flight.claim() else { return }
         let took = core.configuration.monotonicClock.uptime - flight.moment.uptime
         do {
-            let (fetched, context) = try result.get()
-            let update = try update(for: fetched, resource, context)
-            let moment = flight.moment.before(fetched.age)
+            let (fetched, sent) = try result.get()
+            let update = try update(for: fetched, resource, sent.context)
+            let moment = sent.moment.before(fetched.age)
             do {
                 // The changes of the commit are shown once, together with the end of the request. Later changes show themselves.
                 state.withLock { $0.answers += 1 }
                 defer { state.withLock { $0.answers -= 1 } }
-                try core.commit(update, askedAt: flight.stamp, moment: moment, isTolerant: true)
+                try core.commit(update, askedAt: sent.stamp, moment: moment, isTolerant: true)
                 // Unless a later request has stored another value.
-                if update.isMemoryOnly, resource.retention == .disk, content().facts.asked <= flight.stamp {
+                if update.isMemoryOnly, resource.retention == .disk, content().facts.asked <= sent.stamp {
                     try removeFromDisk()
                 }
             }

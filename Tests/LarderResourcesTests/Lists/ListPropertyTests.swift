@@ -106,9 +106,9 @@ private struct ListRun {
 
     /// Answers the request with the list of when it began, or of now.
     private mutating func answer(isEarly: Bool) async throws -> String {
-        guard let request else { return "no request" }
+        guard var request else { return "no request" }
         self.request = nil
-        let reply = isEarly ? request.early : reply(request.known)
+        var reply = isEarly ? request.early : reply(request.known)
         let fetched: Fetched<EntityList<Note>> =
             reply.isNotModified ? .notModified() : .value(EntityList(reply.notes), validator: reply.validator)
         let count = source.requests.count
@@ -118,7 +118,10 @@ private struct ListRun {
                 try await request.task.value
                 return "not modified"
             }
+            // The second request begins after the changes.
             await source.waitForRequests(count + 1)
+            reply = self.reply(nil)
+            request.edits = []
             source.answer(count, .value(EntityList(reply.notes), validator: reply.validator))
         }
         try await request.task.value
