@@ -258,8 +258,16 @@ extension OpenSSL {
         while true {
             let code = nextError()
             guard code != 0 else { return first }
-            if first == nil, let text = unsafe reason(code) { first = unsafe String(cString: text) }
+            if first == nil { first = unsafe reason(code).map { unsafe String(cString: $0) } ?? Self.alert(code) }
         }
+    }
+
+    /// An alert of the peer that OpenSSL 1.1 has no text for; nil for other codes. The number of the alert (RFC 8446 section 6) is in the
+    /// low bits of the code, plus 1000.
+    private static func alert(_ code: UInt) -> String? {
+        let number = Int(code & 0xFFF) - 1000
+        guard number > 0 else { return nil }
+        return "tlsv1 alert \(number == 120 ? "no application protocol" : "number \(number)")"
     }
 
     /// Everything that a call writes into a memory BIO.
