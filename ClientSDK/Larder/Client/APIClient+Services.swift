@@ -35,6 +35,12 @@ extension APIClient {
         public var degradation = DegradationPolicy.standard
         /// The limits at each memory level, for the client's own guard.
         public var memoryPolicy = MemoryPolicy.standard
+        /// Whether the network is metered, for the client's own monitor: a setting of the person who uses the app. Nil: as the source
+        /// reports. `NetworkMonitor.setMetered` changes it later.
+        public var isMetered: Bool?
+        /// The bytes that the client may receive in a month, for the client's own monitor; when they are spent the network counts as
+        /// metered. Nil: no limit.
+        public var dataBudget: NetworkMonitor.DataBudget?
         /// The source of the client's own monitor; nil: the system's, whose interfaces do not count for a server on
         /// this machine.
         public var networkSource: (any NetworkMonitor.Source)?

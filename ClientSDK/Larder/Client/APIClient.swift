@@ -55,6 +55,8 @@ public final class APIClient: Sendable {
         public var purgeableDirectory: String?
         /// The maximum size of the pictures on disk in bytes; nil: as that of the cache.
         public var imageBytesMaximum: Int64?
+        /// How decoded pictures share memory: the order of eviction, budgets by size, compression and spilling to disk.
+        public var imageMemory = ImagePipeline.Memory()
         /// Network monitor, memory guard, telemetry and flags.
         public var services = Services.standard
         /// The path of a small resource, which is requested while the network counts as offline to find out whether it is back.
@@ -191,6 +193,7 @@ public final class APIClient: Sendable {
         for operation in configuration.operations?(source, cache) ?? [] { cache.outbox.register(any: operation) }
         var pictures = ImagePipeline.Configuration(transport: sending)
         pictures.disk = try Self.store("images", configuration.imageBytesMaximum, settings, in: purgeable)
+        pictures.memory = configuration.imageMemory
         pictures.clock = settings.wallClock
         pictures.uptime = settings.monotonicClock
         pictures.random = settings.random

@@ -74,6 +74,7 @@ final class RunningServices: Sendable {
         case .own:
             var monitoring = NetworkMonitor.Configuration(seed: Self.seed(cache, telemetry))
             monitoring.policy = settings.degradation
+            monitoring.dataBudget = settings.dataBudget
             // A given source always counts.
             monitoring.requiresInterface = settings.networkSource != nil || !Self.isLocal(server)
             network = NetworkMonitor(
@@ -82,6 +83,7 @@ final class RunningServices: Sendable {
                 clock: configuration.monotonicClock,
                 onEvent: { telemetry.record($0) }
             )
+            network?.setMetered(settings.isMetered)
         }
         switch settings.memory {
         case .none: memory = nil
