@@ -68,6 +68,24 @@ struct CommandTests {
         await backend.stop()
     }
 
+    @Test func `a search shows people and posts with all words, and again without a server`() async throws {
+        let backend = try MockBackend.startSmall()
+        let posts = try await scene.run("feed", "--limit", "50", "--json", on: backend.url)
+        let post = try #require(try posts.json["items"]?.array?.first { $0["text"]?.string?.contains(" ") == true })
+        let words = try #require(post["text"]?.string).split(separator: " ").prefix(2).joined(separator: " ")
+        let found = try await scene.run("search", words, "--json", on: backend.url)
+        #expect(try found.json["posts"]?.array?.contains { $0["id"] == post["id"] } == true, "\(found)")
+        let person = try await scene.run("search", "person2", on: backend.url)
+        #expect(person.code == 0 && person.lines.first?.contains("@person2") == true, "\(person)")
+        let nothing = try await scene.run("search", "nosuchword", on: backend.url)
+        #expect(nothing.code == 0 && nothing.lines.first == "Nothing has all words of 'nosuchword'.", "\(nothing)")
+        #expect(try await scene.run("search", on: backend.url).code == 2)
+        #expect(await backend.activity() == [])
+        await backend.stop()
+        let offline = try await scene.run("search", words, "--offline", "--json", on: backend.url)
+        #expect(try offline.json["posts"] == found.json["posts"], "\(offline)")
+    }
+
     // MARK: Likes
 
     private func firstPost(_ backend: MockBackend, isLiked: Bool, user: String = "ana") async throws -> JSONValue {
