@@ -158,7 +158,7 @@ struct TourPage {
         .box{stroke:var(--rule)}.neutral{fill:var(--neutral)}.good{fill:var(--good)}.warning{fill:var(--warning)}
         .bad{fill:var(--bad)}.absent{fill:var(--absent)}.answer{border-left:4px solid var(--a);padding-left:12px}
         .rest{fill:var(--rule)}.boxes{display:grid;grid-template-columns:repeat(auto-fill,minmax(230px,1fr));gap:8px}
-        .boxes svg{min-width:0}button{font:inherit;padding:8px 18px}\
+        .boxes svg{min-width:0;max-width:300px}button{font:inherit;padding:8px 18px}\
         input,select{font:inherit;max-width:100%}.answer-word{font-size:12px}
         """
 
