@@ -31,9 +31,16 @@ extension Backend {
         case .otherMethods(let others):
             guard let method, method != .head, method != .options else { return nil }
             return "\(path) takes \(others.map { $0.rawValue }.joined(separator: ", ")), not \(method.rawValue)."
-        case .none where !servesDemo && !world.hasCollections && path != "/healthz":
-            return customRoutes.reasonMissing(method ?? .get, path)
-        case .none: return path.hasPrefix("/v1/") ? "The API has nothing at \(path)." : nil
+        case .none where DocumentationEndpoints.mayHave(path): return nil
+        case .none: return reasonMissing(method ?? .get, path, in: world)
         }
+    }
+
+    /// That nothing is at a path of a world, with the most similar route.
+    func reasonMissing(_ method: Method, _ path: String, in world: World) -> String {
+        let name = "\(method) \(path.prefix(200))"
+        let known = customRoutes.all.map(\.name) + router(of: world).routes.map { "\($0.method) \($0.template)" }
+        let nearest = NearestName.similar(to: name, in: known).first
+        return "There is no route for \(name)." + (nearest.map { " Did you mean \($0)?" } ?? "")
     }
 }

@@ -119,10 +119,7 @@ package struct Backend: Sendable {
             ) {
                 return document
             }
-            if !servesDemo, !world.hasCollections {
-                throw ProblemType.notFound(customRoutes.reasonMissing(request.method, request.pathText))
-            }
-            throw ProblemType.notFound("There is no resource at \(String(request.pathText.prefix(200))).")
+            throw ProblemType.notFound(reasonMissing(request.method, request.pathText, in: world))
         }
     }
 

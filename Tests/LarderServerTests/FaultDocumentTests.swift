@@ -94,6 +94,26 @@ struct FaultDocumentTests {
     }
 }
 
+extension FaultDocumentTests {
+    @Test func `a fault for a misspelled path names the nearest route, and so does the 404`() async throws {
+        let stage = try Stage()
+        let document = #"{"match":{"method":"GET","path":"/v1/fed"},"action":{"type":"reset"}}"#
+        let set = try await stage.ask("POST", "/_larder/faults", document, as: nil)
+        #expect(set.text.contains("There is no route for GET /v1/fed. Did you mean GET /v1/feed?"), "\(set.text)")
+        let outside = #"{"match":{"path":"/users/1"},"action":{"type":"reset"}}"#
+        let other = try await stage.ask("POST", "/_larder/faults", outside, as: nil)
+        #expect(other.text.contains("There is no route for GET /users/1."), "\(other.text)")
+        for path in ["/", "/healthz", "/problems/not-found"] {
+            let fault = #"{"match":{"path":"\#(path)"},"action":{"type":"delay","seconds":1}}"#
+            #expect(try await !stage.ask("POST", "/_larder/faults", fault, as: nil).text.contains("notServed"))
+        }
+        _ = try await stage.ask("DELETE", "/_larder/faults", as: nil)
+        #expect(try await stage.ask("GET", "/nothing/like/it").text.contains("Did you mean") == false)
+        #expect(try await stage.ask("GET", "/v1/fedd").text.contains("Did you mean GET /v1/feed?"))
+        await stage.backend.stop()
+    }
+}
+
 extension RawClient {
     /// Waits until a reply is there or the connection has ended.
     fileprivate func readToEndOrReply() async {

@@ -26,6 +26,11 @@ enum DocumentationEndpoints {
         return answer
     }
 
+    /// Whether a path is that of one of these documents, or may be.
+    static func mayHave(_ path: String) -> Bool {
+        ["", "echo", "healthz", "openapi.json", "problems"].contains(path.split(separator: "/").first ?? "")
+    }
+
     private static func document(_ path: String, _ request: Request, _ now: WallTime) -> Reply? {
         let representation: Representation
         switch path {

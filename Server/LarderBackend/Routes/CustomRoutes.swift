@@ -46,13 +46,6 @@ package final class CustomRoutes: Sendable {
     package func accept(_ request: Request) -> Bool {
         candidates(request.path).contains { $0.route.accepts(request.method) }
     }
-
-    /// Why there is nothing at a path, with the most similar route.
-    func reasonMissing(_ method: Method, _ path: String) -> String {
-        let name = "\(method) \(path)"
-        let nearest = NearestName.similar(to: name, in: all.map(\.name)).first
-        return "There is no route for \(name.prefix(200))." + (nearest.map { " Did you mean \($0)?" } ?? "")
-    }
 }
 
 extension [CustomRoutes.Candidate] {
