@@ -388,4 +388,18 @@ struct RoutesBeforeProxyTests {
         await proxy.backend.stop()
         await server.backend.stop()
     }
+
+    @Test func `a link of a route leads into the requested world, and one of the server stays`() async throws {
+        let moved = #"{"path": "/moved", "status": 302, "fields": {"Location": "//other/x"}}"#
+        let server = try RouteSite(routes: moved)
+        let url = try #require(HTTPURL(server.backend.url))
+        let routes = #"{"method": "POST", "path": "/orders", "status": 201, "fields": {"Location": "/orders/9"}}"#
+        let proxy = try RouteSite(["routes.json": "{\"routes\": [\(routes)]}"]) { $0.origin = .server(url) }
+        #expect(try await proxy.ask("POST", "/orders", "{}").field("Location") == "/orders/9")
+        _ = try proxy.backend.makeWorld(id: "other")
+        #expect(try await proxy.ask("POST", "/w/other/orders", "{}").field("Location") == "/w/other/orders/9")
+        #expect(try await proxy.ask("GET", "/w/other/moved").field("Location") == "//other/x")
+        await proxy.backend.stop()
+        await server.backend.stop()
+    }
 }

@@ -30,6 +30,8 @@ package final class WorldExchange: @unchecked Sendable {
     package internal(set) var commit: Int64 = 0
     /// The faults and gates of the exchange, which the backend does not use.
     package var trace: (any AnyObject & Sendable)?
+    /// Whether another server, or a recording of one, answers instead of the API.
+    package var isForwarded = false
     /// What a custom route does with the reply and after it.
     var sequel: ReplySequel?
     private var known: (session: SessionRow, stamp: UInt64)?

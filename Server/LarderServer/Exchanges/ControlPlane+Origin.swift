@@ -22,6 +22,7 @@ extension ControlPlane {
     }
 
     private func forward(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) -> Reply? {
+        owner.isForwarded = !hasDomain
         switch origin {
         case .domain: return nil
         case .proxy(let proxy):

@@ -203,7 +203,7 @@ final class ExchangeRun: @unchecked Sendable {
             pass(.reply) { [self] in
                 if let ending = ending(at: .afterCommit) { return end(ending) }
                 // A proxy has translated the fields, and passes content on unchanged.
-                send(reply, hasOwnLinks: owner.prefixLength > 0 && plane.hasDomain)
+                send(reply, hasOwnLinks: owner.prefixLength > 0 && !owner.isForwarded)
             }
         }
     }
