@@ -81,7 +81,7 @@ let package = Package(
             pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]
         ),
-        library("LarderArguments", "Shared/LarderArguments"),
+        library("LarderArguments", "Shared/LarderArguments", ["LarderCoding"]),
         library("LarderTime", "Shared/LarderTime"),
         library("LarderCoding", "Shared/LarderCoding"),
         library("LarderHTTP", "Shared/LarderHTTP", ["LarderTime", "LarderCoding"]),
@@ -177,7 +177,9 @@ let package = Package(
         ),
         .executableTarget(
             name: "LarderCommand",
-            dependencies: ["LarderArguments", "LarderDemo", "Larder", "LarderModels", "LarderCoding", "LarderServer"],
+            dependencies: [
+                "LarderArguments", "LarderDemo", "Larder", "LarderModels", "LarderHTTP", "LarderCoding", "LarderServer",
+            ],
             path: "ClientSDK/LarderCommand",
             swiftSettings: strict
         ),

@@ -24,7 +24,7 @@ MODULES = {
     "LarderSQLite": "",
     "LarderTLS": "LarderTime",
     "LarderModels": "",
-    "LarderArguments": "",
+    "LarderArguments": "LarderCoding",
     "LarderEngine": "LarderHTTPWire LarderTLS LarderTime",
     # The API is written in terms of the engine's requests and replies; it opens no socket.
     "LarderBackend": "LarderEngine LarderHTTP LarderSQLite LarderCoding LarderTime",

@@ -26,7 +26,7 @@ enum Main {
         _ environment: [String: String]
     ) async throws {
         switch arguments.command {
-        case .help: return terminal.line(Help.text)
+        case .help(let text): return terminal.line(text)
         case .version: return terminal.line(Help.versionLine)
         case .tour(let order): return try await Tour(terminal).run(order)
         case .tourChild(let directory): return try await TourDeath.child(directory, terminal)

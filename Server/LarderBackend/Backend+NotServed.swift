@@ -1,3 +1,4 @@
+import LarderCoding
 package import LarderHTTP
 
 extension Backend {

@@ -107,11 +107,11 @@ struct Arguments {
         switch command {
         case "proxy": try parse(rest[...], isProxy: true)
         case "init":
-            guard rest.count == 1, !rest[0].hasPrefix("-") else { throw CommandUsage.wrong(command) }
+            guard rest.count == 1, !rest[0].hasPrefix("-") else { throw CommandUsage.table.wrong(command) }
             action = .initialize(directory: rest[0])
         case "routes":
             guard rest.count == 2, rest[0] == "from", !rest[1].hasPrefix("-") || rest[1] == "-" else {
-                throw CommandUsage.wrong(command)
+                throw CommandUsage.table.wrong(command)
             }
             action = .importRoutes(file: rest[1])
         case "certificate": action = .certificate(try CertificateCommand(rest))
@@ -135,7 +135,7 @@ struct Arguments {
         }
         try checkConflicts()
         if isProxy {
-            guard (upstream == nil) != (recording == nil) else { throw CommandUsage.wrong("proxy") }
+            guard (upstream == nil) != (recording == nil) else { throw CommandUsage.table.wrong("proxy") }
             if let name = Self.ofDemo.first(where: { given.contains($0) }) {
                 throw UsageError(message: "\(name) concerns the data of larder-server; a proxy has none")
             }

@@ -14,20 +14,35 @@ struct CertificateCommand {
     private var format: Format?
     private var output: String?
 
+    static var options: CommandOptions<CertificateCommand> {
+        CommandOptions([
+            .init(
+                "OPTIONS",
+                [
+                    .init("--format", "FORMAT", "pem, der, or android for a network security configuration") {
+                        (command, text) throws(UsageError) in
+                        guard let format = Format(rawValue: text) else {
+                            let names = Format.allCases.map(\.rawValue).joined(separator: ", ")
+                            throw UsageError(message: "--format requires one of \(names), not '\(text)'")
+                        }
+                        command.format = format
+                    },
+                    .init("--output", short: "-o", "FILE", "a file instead of standard output", \.output),
+                ]
+            )
+        ])
+    }
+
     init(_ words: [String]) throws(UsageError) {
         var rest = words[...]
-        while let flag = rest.popFirst() {
-            let (name, inline) = FlagParser.split(flag)
-            switch name {
-            case "--format":
-                let text = try FlagParser.value(name, inline, &rest)
-                guard let chosen = Format(rawValue: text) else {
-                    let names = Format.allCases.map(\.rawValue).joined(separator: ", ")
-                    throw UsageError(message: "--format requires one of \(names), not '\(text)'")
-                }
-                format = chosen
-            case "--output": output = try FlagParser.value(name, inline, &rest)
-            default: throw CommandUsage.wrong("certificate")
+        while let word = rest.popFirst() {
+            guard try Self.options.take(word, &rest, into: &self) != nil else {
+                throw .unknown(
+                    "unknown argument",
+                    word,
+                    in: Self.options.names,
+                    orElse: CommandUsage.table.wrong("certificate").message
+                )
             }
         }
     }

@@ -151,7 +151,7 @@ struct ControlCommand {
         case "metrics" where rest.isEmpty: return ControlRequest("GET", "metrics", accept: "text/plain")
         case "ledger" where rest.isEmpty: return ControlRequest("GET", "oracles", "ledger")
         default:
-            _ = try CommandUsage.entry(words[0])
+            _ = try CommandUsage.table.entry(words[0])
             throw wrong()
         }
     }
@@ -251,7 +251,7 @@ struct ControlCommand {
         }
     }
 
-    private func wrong() -> UsageError { CommandUsage.wrong(words[0]) }
+    private func wrong() -> UsageError { CommandUsage.table.wrong(words[0]) }
 }
 
 extension String {

@@ -21,18 +21,16 @@ enum Help {
     /// The help for a command; nil for all.
     static func text(of command: String?) throws(UsageError) -> String {
         guard let command, command != "help", command != "serve" else { return all }
-        let entry = try CommandUsage.entry(command)
-        var parts = ["larder-server \(entry.usage)"]
-        if !entry.note.isEmpty { parts[0] += "\n  \(entry.note)" }
-        if entry.isControl { parts.append(ControlCommand.options.help) }
-        if command == "proxy" { parts.append(Arguments.options.help) }
+        let entry = try CommandUsage.table.entry(command)
+        var parts = [CommandUsage.table.help(of: entry)]
+        if CommandUsage.isControl(entry) { parts.append(ControlCommand.options.help()) }
+        switch command {
+        case "proxy": parts.append(Arguments.options.help())
+        case "certificate": parts.append(CertificateCommand.options.help())
+        case "scenarios": parts.append(ScenarioCommand.options.help())
+        default: break
+        }
         return parts.joined(separator: "\n\n")
-    }
-
-    private static func lines(isControl: Bool) -> String {
-        CommandUsage.all.filter { $0.isControl == isControl }.map { entry in
-            "  \(entry.usage)" + (entry.note.isEmpty ? "" : "\n      \(entry.note)")
-        }.joined(separator: "\n")
     }
 
     private static var all: String {
@@ -43,15 +41,13 @@ enum Help {
           larder-server [options]
           larder-server COMMAND …
 
-        COMMANDS
-        \(lines(isControl: false))
+        \(CommandUsage.table.help(of: CommandUsage.table.sections[0]))
 
-        \(Arguments.options.help)
+        \(Arguments.options.help())
 
-        COMMANDS TO A RUNNING SERVER
-        \(lines(isControl: true))
+        \(CommandUsage.table.help(of: CommandUsage.table.sections[1]))
 
-        \(ControlCommand.options.help)
+        \(ControlCommand.options.help())
 
         ENVIRONMENT
           LARDER_FIXTURES         a directory of fixtures

@@ -10,21 +10,37 @@ struct ScenarioCommand {
     private var isTAP = false
     private var timeoutSeconds = 20
 
+    static var options: CommandOptions<ScenarioCommand> {
+        CommandOptions([
+            .init(
+                "OPTIONS",
+                [
+                    .init("--timeout", "SECONDS", 1...3_600, "for each scenario (20)") { $0.timeoutSeconds = $1 },
+                    .init("--tap", "print TAP") { $0.isTAP = true },
+                    .init("--junit", "FILE", "write a report in the format of JUnit", \.junit),
+                ]
+            )
+        ])
+    }
+
     /// - Parameter words: the arguments after `scenarios`.
     init(_ words: [String]) throws(UsageError) {
         var rest = words[...]
         var runs = false
         while let word = rest.popFirst() {
-            let (name, inline) = FlagParser.split(word)
-            switch name {
-            case "--":
+            if word == "--" {
                 command = Array(rest)
-                rest = []
-            case "--junit": junit = try FlagParser.value(name, inline, &rest)
-            case "--tap": isTAP = true
-            case "--timeout": timeoutSeconds = try FlagParser.number(name, inline, &rest, 1...3_600)
-            case _ where name.hasPrefix("-"):
-                throw UsageError(message: "unknown argument '\(word)'; \(CommandUsage.wrong("scenarios").message)")
+                break
+            }
+            if try Self.options.take(word, &rest, into: &self) != nil { continue }
+            switch word {
+            case _ where word.hasPrefix("-"):
+                throw .unknown(
+                    "unknown argument",
+                    word,
+                    in: Self.options.names,
+                    orElse: CommandUsage.table.wrong("scenarios").message
+                )
             case "run" where !runs && names.isEmpty: runs = true
             default: names.append(word)
             }
@@ -35,7 +51,7 @@ struct ScenarioCommand {
             throw .unknown("unknown scenario", name, in: known, orElse: "larder-server scenarios lists them")
         }
         guard runs == (command != nil), command?.isEmpty != true, runs || (junit == nil && !isTAP) else {
-            throw CommandUsage.wrong("scenarios")
+            throw CommandUsage.table.wrong("scenarios")
         }
     }
 

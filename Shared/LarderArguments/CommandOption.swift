@@ -104,18 +104,35 @@ package struct CommandOptions<Arguments> {
         _ rest: inout ArraySlice<String>,
         into arguments: inout Arguments
     ) throws(UsageError) -> String? {
-        let (name, inline) = FlagParser.split(word)
+        var (name, inline) = (word, String?.none)
+        if word.hasPrefix("--"), let equals = word.firstIndex(of: "=") {
+            (name, inline) = (String(word[..<equals]), String(word[word.index(after: equals)...]))
+        }
         guard let option = all.first(where: { $0.name == name || $0.short == name }) else { return nil }
         if option.value == nil, inline != nil { throw UsageError(message: "\(name) takes no value") }
-        let value = option.value == nil ? "" : try FlagParser.value(name, inline, &rest)
+        var value = ""
+        if option.value != nil {
+            guard let given = inline ?? rest.popFirst(), !given.isEmpty else {
+                throw UsageError(message: "\(name) requires a value")
+            }
+            value = given
+        }
         try option.apply(&arguments, value)
         return option.name
     }
 
+    /// The names of the options of a section.
+    package func names(of title: String) -> Set<String> {
+        Set(sections.first { $0.title == title }?.options.map(\.name) ?? [])
+    }
+
     /// The sections with a line or more for each option.
-    package var help: String {
-        sections.map { section in
-            ([section.title] + section.options.flatMap { lines($0) }).joined(separator: "\n")
+    ///
+    /// - Parameter names: the options to show; nil: all.
+    package func help(of names: Set<String>? = nil) -> String {
+        sections.compactMap { section in
+            let shown = section.options.filter { names?.contains($0.name) ?? true }
+            return shown.isEmpty ? nil : ([section.title] + shown.flatMap { lines($0) }).joined(separator: "\n")
         }.joined(separator: "\n\n")
     }
 

@@ -279,7 +279,7 @@ struct CommandStoreTests {
     @Test(arguments: [
         "fed", "feed extra", "feed --limit 0", "feed --live --offline", "like", "like nonsense", "transfer a b",
         "transfer a b 1,5", "chat --send x", "outbox drop x", "outbox send --offline", "cache trim lots",
-        "profile --edit name=x", "doctor --telemetry xml", "feed --server nonsense", "login --offline",
+        "profile --edit name=x", "doctor --telemetry xml", "feed --server ftp://nonsense", "login --offline",
         "images --width 1",
     ])
     func `an invalid command line prints one line and exits with code 2`(line: String) async throws {

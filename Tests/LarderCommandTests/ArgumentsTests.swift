@@ -16,6 +16,7 @@ struct ArgumentsTests {
     @Test func `flags are accepted before and after the command, and with an equals sign`() throws {
         let arguments = try Arguments(["--server=http://host:1/", "feed", "--limit", "5", "--user", "ben", "--json"])
         #expect(arguments.server == "http://host:1" && arguments.user == "ben")
+        #expect(try Arguments(["feed", "-s", "localhost:9000"]).server == "http://localhost:9000")
         #expect(arguments.limit == 5 && arguments.isJSON)
         guard case .feed = arguments.command else {
             Issue.record("\(arguments.command)")
@@ -43,10 +44,11 @@ struct ArgumentsTests {
         ("feed --limit x", "integer"), ("feed --limit 0", "from 1 to 50"), ("feed --nonsense", "unknown option"),
         ("like post_5 --live", "does not accept --live"), ("feed --live --offline", "remove --offline"),
         ("chat --send hi", "--send requires a conversation"), ("cache", "usage: larder cache"),
-        ("cache trim", "cache stats | clear"), ("outbox drop x", "not an operation ID"),
+        ("cache trim", "cache stats | clear"), ("feed --json=1", "takes no value"),
+        ("outbox drop x", "not an operation ID"),
         ("outbox explode", "usage: larder outbox"), ("profile --edit name=x", "displayName, bio, location"),
         ("profile ben --edit bio=x", "only your own"), ("feed --policy maybe", "--policy requires one of"),
-        ("feed --server nonsense", "--server requires an http or https URL"), ("feed --user", "requires a value"),
+        ("feed --server ftp://x", "--server requires a URL or host"), ("feed --user", "requires a value"),
         ("tasks done", "usage: larder tasks"), ("tasks done x7", "not a task ID"),
         ("tasks paint 7", "usage: larder tasks"),
         ("tasks --status later", "--status requires"), ("tasks --sort name", "--sort requires"),
@@ -71,13 +73,26 @@ struct ArgumentsTests {
         #expect(edits == [.init(field: .bio, value: "1=2"), .init(field: .location, value: "")])
     }
 
-    @Test func `help is shown without a command`() throws {
-        for words in [[], ["help"], ["--help"], ["feed", "-h"]] {
-            guard case .help = try Arguments(words).command else {
+    @Test func `help is one text, however it is asked for, and is shown without a command`() throws {
+        for words in [[], ["help"], ["--help"], ["help", "help"]] {
+            guard case .help(let text) = try Arguments(words).command else {
                 Issue.record("\(words)")
                 return
             }
+            #expect(try text == Help.text(of: nil))
+            #expect(text.split(separator: "\n").allSatisfy { $0.count <= 110 })
         }
-        #expect(Help.text.split(separator: "\n").allSatisfy { $0.count <= 110 })
+        for entry in Arguments.commands.all {
+            for words in [["help", entry.name], [entry.name, "--help"], ["-h", entry.name]] {
+                guard case .help(let text) = try Arguments(words).command else {
+                    Issue.record("\(words)")
+                    return
+                }
+                #expect(text.hasPrefix("larder \(entry.usage)\n") && text.contains("--server"), "\(text)")
+                #expect(entry.options.allSatisfy { text.contains($0) || $0 == "--child" }, "\(text)")
+            }
+        }
+        #expect(message("help fed") == "unknown command 'fed'; did you mean 'feed'?")
+        #expect(message("feed --limt 3") == "unknown option '--limt'; did you mean '--limit'?")
     }
 }

@@ -114,14 +114,14 @@ struct ControlClientTests {
     }
 
     @Test func `every command has one usage text, in its help and in its error`() throws {
-        for entry in CommandUsage.all {
+        for entry in CommandUsage.table.all {
             let usage = "larder-server \(entry.usage)"
             // The help of `serve` is that of all.
-            let isFirst = try Help.text(of: entry.command).split(separator: "\n")[0] == usage
-            #expect(isFirst != (entry.command == "serve"))
+            let isFirst = try Help.text(of: entry.name).split(separator: "\n")[0] == usage
+            #expect(isFirst != (entry.name == "serve"))
             #expect(try Help.text(of: nil).contains("\n  " + entry.usage + "\n"))
             do {
-                _ = try ControlCommand([entry.command, "?"])
+                _ = try ControlCommand([entry.name, "?"])
             } catch { #expect(error.message == "usage: " + usage) }
         }
     }

@@ -1,3 +1,4 @@
+import LarderArguments
 import LarderCoding
 import TestSupport
 import Testing
@@ -149,7 +150,7 @@ struct ScenarioTests {
         #expect(throws: Never.self) { try ScenarioCommand(["run", "lost-reply", "--tap", "--", "true"]) }
     }
 
-    @Test(arguments: CommandUsage.all.map(\.command))
+    @Test(arguments: CommandUsage.table.all.map(\.name))
     func `a command's help is one text, however it is asked for`(_ command: String) throws {
         let help = try Help.text(of: command)
         for words in [[command, "--help"], [command, "-h"], ["help", command]] {

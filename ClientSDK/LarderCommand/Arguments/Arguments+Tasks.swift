@@ -23,12 +23,9 @@ extension Arguments {
         var sort: String?
     }
 
-    static let tasksUsage =
-        "tasks [list | add TITLE | start ID | done ID | reopen ID | assign ID WHO | due ID DATE | delete ID]"
-
     static func tasks(_ words: [String], _ options: TaskOptions) throws(UsageError) -> TaskAction {
         func require(_ count: Int) throws(UsageError) {
-            guard words.count == count else { throw UsageError(message: "usage: larder \(tasksUsage)") }
+            guard words.count == count else { throw commands.wrong("tasks") }
         }
         switch words.first {
         case nil, "list": return try list(options)
@@ -50,7 +47,7 @@ extension Arguments {
         case "delete":
             try require(2)
             return .delete(id: try taskID(words[1]))
-        default: throw UsageError(message: "usage: larder \(tasksUsage)")
+        default: throw commands.wrong("tasks")
         }
     }
 

@@ -1,3 +1,5 @@
+import LarderCoding
+
 /// The names that collections cannot have, and the text of the 404 for a collection that does not exist.
 enum CollectionNames {
     /// The first segments of the server's own paths, which no collection can have as its name.

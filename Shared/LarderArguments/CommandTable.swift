@@ -1,0 +1,63 @@
+/// A command of a program: its words and its help.
+package struct CommandEntry: Sendable {
+    package let name: String
+    let words: String
+    let note: String
+    /// The options that it takes besides those of all commands.
+    package let options: Set<String>
+
+    /// - Parameters:
+    ///   - words: what follows the name, as in `add JSON | remove ID`.
+    ///   - note: what it does, in a line.
+    package init(_ name: String, _ words: String = "", _ note: String = "", options: Set<String> = []) {
+        (self.name, self.words, self.note, self.options) = (name, words, note, options)
+    }
+
+    /// The command with its words.
+    package var usage: String { words.isEmpty ? name : "\(name) \(words)" }
+
+    fileprivate var lines: String { "  \(usage)" + (note.isEmpty ? "" : "\n      \(note)") }
+}
+
+/// The commands of a program in sections. They are checked and explained from one table.
+package struct CommandTable: Sendable {
+    package struct Section: Sendable {
+        let title: String
+        package let entries: [CommandEntry]
+
+        package init(_ title: String, _ entries: [CommandEntry]) { (self.title, self.entries) = (title, entries) }
+    }
+
+    private let program: String
+    package let sections: [Section]
+
+    package init(_ program: String, _ sections: [Section]) { (self.program, self.sections) = (program, sections) }
+
+    package var all: [CommandEntry] { sections.flatMap(\.entries) }
+
+    /// - Throws: an error that names the most similar command.
+    package func entry(_ name: String) throws(UsageError) -> CommandEntry {
+        if let entry = all.first(where: { $0.name == name }) { return entry }
+        throw .unknown(
+            "unknown command",
+            name,
+            in: all.map(\.name) + ["help"],
+            orElse: "\(program) help lists all commands"
+        )
+    }
+
+    /// The error for other words of a command than those that it takes.
+    package func wrong(_ name: String) -> UsageError {
+        UsageError(message: "usage: \(program) \(all.first { $0.name == name }?.usage ?? name)")
+    }
+
+    /// A section with the lines of its commands.
+    package func help(of section: Section) -> String {
+        section.title + "\n" + section.entries.map(\.lines).joined(separator: "\n")
+    }
+
+    /// The help of a command, without its options.
+    package func help(of entry: CommandEntry) -> String {
+        "\(program) \(entry.usage)" + (entry.note.isEmpty ? "" : "\n  \(entry.note)")
+    }
+}
