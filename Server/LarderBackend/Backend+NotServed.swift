@@ -39,7 +39,8 @@ extension Backend {
 
     /// That nothing is at a path of a world, with the most similar route.
     func reasonMissing(_ method: Method, _ path: String, in world: World) -> String {
-        let name = "\(method) \(path.prefix(200))"
+        // A reply to HEAD has the fields of that to GET.
+        let name = "\(method == .head ? .get : method) \(path.prefix(200))"
         let known = customRoutes.all.map(\.name) + router(of: world).routes.map { "\($0.method) \($0.template)" }
         let nearest = NearestName.similar(to: name, in: known).first
         return "There is no route for \(name)." + (nearest.map { " Did you mean \($0)?" } ?? "")

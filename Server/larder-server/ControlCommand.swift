@@ -88,7 +88,8 @@ struct ControlCommand {
         let findings = try JSONParser.parse(reply.body)["findings"]?.array ?? []
         let broken = findings.compactMap { $0["rule"]?.string }.filter { rules.contains($0) }
         let names = Set(broken).sorted().joined(separator: ", ")
-        if !broken.isEmpty { Terminal.fail("\(broken.count) findings of \(names)", code: 1) }
+        let noun = broken.count == 1 ? "finding" : "findings"
+        if !broken.isEmpty { Terminal.fail("\(broken.count) \(noun) of \(names)", code: 1) }
     }
 
     /// The rules in `downloadedTwice,keyMissing` or `any`.

@@ -23,7 +23,12 @@ enum Help {
         guard let command, command != "help", command != "serve" else { return all }
         let entry = try CommandUsage.table.entry(command)
         var parts = [CommandUsage.table.help(of: entry)]
-        if CommandUsage.isControl(entry) { parts.append(ControlCommand.options.help()) }
+        if CommandUsage.isControl(entry) {
+            let names = Set(ControlCommand.options.names)
+            parts.append(
+                ControlCommand.options.help(of: command == "conduct" ? names : names.subtracting(["--fail-on"]))
+            )
+        }
         switch command {
         case "proxy": parts.append(Arguments.options.help())
         case "certificate": parts.append(CertificateCommand.options.help())

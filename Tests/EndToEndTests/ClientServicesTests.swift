@@ -133,7 +133,7 @@ struct ClientServicesTests {
         }
         #expect(gone == nil && sources == nil)
         // Ended tasks release what they retain.
-        while cache != nil || images != nil, !Task.isCancelled { await Task.yield() }
+        await reached { cache == nil && images == nil }
         #expect(cache == nil && images == nil && scene.clock.sleeperCount == 0)
     }
 
@@ -147,7 +147,7 @@ struct ClientServicesTests {
             #expect(client.network?.level == .good && client.memory?.explanation.isEmpty == false)
             try await client.signOut()
         }
-        while cache != nil, !Task.isCancelled { await Task.yield() }
+        await reached { cache == nil }
         #expect(cache == nil)
     }
 

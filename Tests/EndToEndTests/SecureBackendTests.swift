@@ -171,7 +171,7 @@ struct SecureBackendTests {
         }
         try backend.main.set(Fault(id: "f", .never, stage: .handshake, at: 100))
         let stalled = Task { await code { () async throws(TransportError) in _ = try await transport.send(request) } }
-        while backend.main.faults.first?.applications != 1, !Task.isCancelled { await Task.yield() }
+        await reached { backend.main.faults.first?.applications == 1 }
         clock.advance(by: configuration.connectTimeout)
         let error = await stalled.value
         #expect(error?.code == .unreachable, "\(error.map { "\($0)" } ?? "none")")

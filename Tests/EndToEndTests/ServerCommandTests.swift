@@ -69,7 +69,7 @@ struct ServerCommandTests {
             (["--host", "0.0.0.0"], "--control-token"), (["--check"], "--check requires --database"),
             (["--check", "--database", "x", "--seed", "1"], "omit --seed"),
             (["--check-health", "ftp://x"], "invalid server URL 'ftp://x'"),
-            (["--seed", "1", "--faults", script], "\(script):1: "),
+            (["--seed", "1", "--port", "0", "--faults", script], "\(script):1: "),
             (["--seed", "1", "--clock", "frozen@noon", "--port", "0"], "not 'noon'"),
             (["--certificate", "x.pem"], "--certificate and --key belong together"),
             (["certificate", "--format", "xml"], "pem, der, android, not 'xml'"),
@@ -109,7 +109,7 @@ struct ServerCommandTests {
         let table: [([String], String)] = [
             (["--seed", "1", "--port", "\(backend.port)"], "\(backend.port): listening failed"),
             (["--seed", "1", "--host", "larder.invalid", "--no-control"], "larder.invalid"),
-            (["--seed", "1", "--faults", missing], missing),
+            (["--seed", "1", "--port", "0", "--faults", missing], missing),
             (["recording", "save", missing, "--server", backend.url], "larder-server recording start"),
             (["--check-health", "http://127.0.0.1:\(closed.port)"], "no server listens"),
         ]

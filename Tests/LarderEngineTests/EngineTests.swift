@@ -283,7 +283,7 @@ struct EngineTests {
                 """
             )
             #expect(try await socket.reply().status == 101)
-            while mirror.kept.withLock({ $0.isEmpty }), !Task.isCancelled { await Task.yield() }
+            await reached { !mirror.kept.withLock({ $0.isEmpty }) }
             async let stopped: Void = server.stop(grace: .seconds(600))
             #expect(try await socket.read(count: 4) == [0x88, 24, 0x03, 0xE9])
             _ = try await socket.read(count: 22)
@@ -315,7 +315,7 @@ struct EngineTests {
                 try client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
                 #expect(try await client.reply().status == 200)
             }
-            while mirror.records.withLock({ $0.count }) < 3, !Task.isCancelled { await Task.yield() }
+            await reached { mirror.records.withLock({ $0.count }) >= 3 }
             let records = mirror.records.withLock { $0 }
             #expect(records.map(\.isComplete) == [true, true, true])
             #expect(records.map(\.request.exchangeIndex) == [1, 2, 3])

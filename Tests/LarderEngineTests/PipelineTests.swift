@@ -76,7 +76,7 @@ struct PipelineTests {
         try await EchoHandler.serve(handler) { server in
             let client = try RawClient(port: server.address.port)
             try server.holdingLoop { try client.send(String(repeating: Self.request, count: 500)) }
-            while handler.handledCount.load(ordering: .relaxed) == 0, !Task.isCancelled { await Task.yield() }
+            await reached { handler.handledCount.load(ordering: .relaxed) > 0 }
             async let stopped: Void = server.stop(grace: .seconds(600))
             var numbers: [Int?] = []
             for _ in 0..<500 { numbers.append(number(try await client.reply())) }

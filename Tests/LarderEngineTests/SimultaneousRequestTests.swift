@@ -159,7 +159,7 @@ struct SimultaneousRequestTests {
             let client = try RawClient(port: server.address.port)
             let other = try RawClient(port: server.address.port)
             try client.send("GET /kept HTTP/1.1\r\nHost: h\r\n\r\n")
-            while keeper.kept.withLock({ $0.isEmpty }), !Task.isCancelled { await Task.yield() }
+            await reached { !keeper.kept.withLock({ $0.isEmpty }) }
             let exchange = try #require(keeper.kept.withLock { $0.first })
             let isReceived = Signal()
             defer { isReceived.set() }

@@ -56,11 +56,11 @@ enum ExchangeWait: CaseIterable {
         default: client = try stage.send("GET", path + "/v1/feed")
         }
         switch self {
-        case .gateOfRequest, .gateOfReply: while world.held.isEmpty, !Task.isCancelled { await Task.yield() }
+        case .gateOfRequest, .gateOfReply: await reached { !world.held.isEmpty }
         case .condition, .silence:
             // Nothing shows that these wait: the request has been processed when a later one is.
             _ = try await stage.ask("GET", "/_larder", as: nil)
-        default: while world.clock.untilNextTimer == nil, !Task.isCancelled { await Task.yield() }
+        default: await reached { world.clock.untilNextTimer != nil }
         }
         return client
     }

@@ -85,14 +85,14 @@ struct ChangesTests {
         let request =
             "GET /v1/changes?since=\(token)&wait=30 HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer dev-ana\r\n\r\n"
         try waiting.send(request)
-        while scene.backend.plane.worlds.main.live.readerCount == 0, !Task.isCancelled { await Task.yield() }
+        await reached { scene.backend.plane.worlds.main.live.readerCount > 0 }
         let post = try await scene.ask("POST", "/v1/posts", #"{"text":"wake"}"#).json["id"]
         let page = try await waiting.reply().json
         #expect(page["items"]?.array?.count == 1 && page["items"]?[0]?["id"] == post)
 
         let next = try #require(page["nextToken"]?.string)
         try waiting.send(request.replacing(token, with: next))
-        while scene.backend.plane.worlds.main.live.readerCount == 0, !Task.isCancelled { await Task.yield() }
+        await reached { scene.backend.plane.worlds.main.live.readerCount > 0 }
         // The loop sets the timer after that. Reading the journal waits for the turn of the loop.
         _ = await scene.backend.main.journal()
         scene.clock.advance(by: .seconds(31))

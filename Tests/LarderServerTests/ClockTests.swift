@@ -13,7 +13,7 @@ struct ClockTests {
     private func openStream(_ stage: Stage) async throws -> RawClient {
         let stream = try stage.send("GET", "/v1/live/events")
         _ = try await stream.read(until: "event: hello")
-        while stage.world.clock.untilNextTimer == nil, !Task.isCancelled { await Task.yield() }
+        await reached { stage.world.clock.untilNextTimer != nil }
         return stream
     }
 
@@ -49,7 +49,7 @@ struct ClockTests {
             _ = try await stream.read(until: ": alive")
             stream.resetsAtEnd()
             _ = consume stream
-            while stage.world.world.live.readerCount > 0, !Task.isCancelled { await Task.yield() }
+            await reached { stage.world.world.live.readerCount == 0 }
             stage.world.clock.advance(by: .seconds(30))
             #expect(stage.world.clock.untilNextTimer == nil)
         }

@@ -133,7 +133,7 @@ struct CrossOriginTests {
         try stage.world.set(Gate(id: "g", when: FaultMatch("POST", "/v1/posts"), stage: .reply))
         let fields = ["Idempotency-Key": "k", "Origin": Self.page]
         let first = try stage.send("POST", "/v1/posts", #"{"text":"x"}"#, fields: fields)
-        while stage.world.held.isEmpty, !Task.isCancelled { await Task.yield() }
+        await reached { !stage.world.held.isEmpty }
         let second = try await stage.ask("POST", "/v1/posts", #"{"text":"x"}"#, fields: fields)
         #expect(second.status == 409 && second.field("Access-Control-Allow-Origin") == Self.page)
         #expect(second.field("Access-Control-Expose-Headers")?.contains("Retry-After") == true)

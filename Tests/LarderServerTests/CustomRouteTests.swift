@@ -252,14 +252,14 @@ struct CustomRouteTests {
         let main = site.backend.main
         main.clock.freeze()
         let slow = try site.send("GET", "/slow")
-        while main.world.clock.waitCount == 0 { await Task.yield() }
+        await reached { main.world.clock.waitCount > 0 }
         #expect(try await site.text("GET", "/fast") == "now")
         main.clock.advance(by: .seconds(30))
         #expect(try await slow.reply().text == "late")
         let leaving = try site.send("GET", "/slow")
-        while main.world.clock.waitCount == 0 { await Task.yield() }
+        await reached { main.world.clock.waitCount > 0 }
         leaving.finishSending()
-        while main.world.clock.waitCount > 0 { await Task.yield() }
+        await reached { main.world.clock.waitCount == 0 }
         await site.backend.stop()
     }
 

@@ -15,7 +15,7 @@ struct FaultTests {
         let client = try stage.send("GET", "/v1/feed")
         // The reply on another connection proves that the delayed request is being handled.
         #expect(try await stage.ask("GET", "/v1/posts").status == 200)
-        while stage.world.clock.untilNextTimer == nil, !Task.isCancelled { await Task.yield() }
+        await reached { stage.world.clock.untilNextTimer != nil }
         stage.world.clock.advance(by: .milliseconds(2_999))
         #expect(try await stage.ask("GET", "/v1/posts").status == 200)
         #expect(!client.hasNews)
@@ -214,7 +214,7 @@ struct FaultTests {
         let start = stage.world.clock.now
         /// Moves the clock while replies wait for it, once all of them do.
         func paced(_ count: Int) async -> Task<Void, Never> {
-            while stage.world.clock.waitCount < count { await Task.yield() }
+            await reached { stage.world.clock.waitCount >= count }
             return Task { [stage] in
                 while !Task.isCancelled {
                     if stage.world.clock.advanceToNextTimer() == nil { await Task.yield() }
@@ -300,7 +300,7 @@ struct FaultTests {
         var drops = 1
         var count = try await client.read(count: min(100, length)).count
         while count < length {
-            while stage.world.clock.untilNextTimer == nil, !Task.isCancelled { await Task.yield() }
+            await reached { stage.world.clock.untilNextTimer != nil }
             stage.world.clock.advance(by: .seconds(1))
             count += try await client.read(count: min(100, length - count)).count
             drops += 1

@@ -99,7 +99,7 @@ struct HandshakeFaultTests {
         let peer = try connect()
         try peer.session.start()
         try peer.flush()
-        while stage.world.faults.first?.applications != 1, !Task.isCancelled { await Task.yield() }
+        await reached { stage.world.faults.first?.applications == 1 }
         #expect(!peer.raw.hasNews)
         peer.raw.finishSending()
         #expect(await peer.raw.isClosedByPeer())

@@ -165,7 +165,7 @@ struct JournalTests {
         #expect(try await waiting.reply().json["seen"] == .integer(2))
         let body = #"{"commits":99,"timeoutSeconds":5,"clock":"world"}"#
         let late = try stage.send("POST", "/_larder/wait", body)
-        while stage.world.clock.untilNextTimer == nil, !Task.isCancelled { await Task.yield() }
+        await reached { stage.world.clock.untilNextTimer != nil }
         stage.world.clock.advance(by: .seconds(5))
         let ended = try await late.reply()
         #expect(ended.status == 409 && ended.problem == "wait-ended")
@@ -184,7 +184,7 @@ struct JournalTests {
         _ = try await stage.ask("GET", "/v1/feed")
         let body = #"{"entries":{"path":"/v1/feed","count":40},"timeoutSeconds":60,"clock":"world"}"#
         let waiting = try stage.send("POST", "/_larder/wait", body)
-        while stage.world.clock.untilNextTimer == nil, !Task.isCancelled { await Task.yield() }
+        await reached { stage.world.clock.untilNextTimer != nil }
         let client = try stage.connect()
         for _ in 0..<38 { _ = try await stage.send("GET", "/v1/feed", on: client).reply() }
         _ = try await stage.send("GET", "/v1/posts", on: client).reply()
@@ -201,7 +201,7 @@ struct JournalTests {
         _ = try await stage.ask("GET", "/v1/feed")
         let body = #"{"entries":{"path":"/v1/feed","count":2},"timeoutSeconds":60,"clock":"world"}"#
         let waiting = try stage.send("POST", "/_larder/wait", body)
-        while stage.world.clock.untilNextTimer == nil, !Task.isCancelled { await Task.yield() }
+        await reached { stage.world.clock.untilNextTimer != nil }
         stage.world.clearJournal()
         _ = try await stage.ask("GET", "/v1/feed")
         stage.world.clock.advance(by: .seconds(60))

@@ -287,7 +287,7 @@ struct ProtocolTests {
         try late.send("GET /v1/changes?since=\(token)&wait=30 \(fields)X-Half")
         let waiting = try RawClient(port: scene.backend.port)
         try waiting.send("GET /v1/changes?since=\(token)&wait=30 \(fields)\r\n")
-        while scene.backend.plane.worlds.main.live.readerCount == 0, !Task.isCancelled { await Task.yield() }
+        await reached { scene.backend.plane.worlds.main.live.readerCount > 0 }
         async let stopped: Void = scene.backend.stop(grace: .seconds(60))
         for (client, rest) in [(waiting, ""), (late, ": done\r\n\r\n")] {
             try client.send(rest)

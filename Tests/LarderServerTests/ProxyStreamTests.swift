@@ -183,7 +183,7 @@ struct ProxyStreamTests {
         #expect(third.status == 503)
         #expect(try third.json["detail"]?.string?.contains("already wait") ?? false)
         _ = second.take()
-        while await pair.proxy.world.journal().count(where: { $0.status == nil }) == 0 { await Task.yield() }
+        await reached { await pair.proxy.world.journal().count(where: { $0.status == nil }) > 0 }
         #expect(second == nil)
         let fourth = try pair.proxy.send("GET", "/fourth")
         try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1")

@@ -305,7 +305,7 @@ struct ProxyTests {
         }
         try scene.client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
         // The request has arrived at the server, so that its time limit is set.
-        while server.received().isEmpty { await Task.yield() }
+        await reached { !server.received().isEmpty }
         clock.advance(by: .seconds(62))
         let reply = try await scene.client.reply()
         #expect(reply.status == 504 && reply.problem == "gateway-timeout")

@@ -14,7 +14,7 @@ struct SecretsTests {
         let stage = try Stage()
         try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/feed")))
         let client = try stage.send("GET", "/v1/feed?\(name)=dev-ana&limit=1", as: nil)
-        while stage.world.held.isEmpty, !Task.isCancelled { await Task.yield() }
+        await reached { !stage.world.held.isEmpty }
         #expect(!(try await stage.ask("GET", "/_larder/held", as: nil).text.contains("dev-ana")))
         stage.world.releaseAll()
         #expect(try await client.reply().status == 200)

@@ -41,7 +41,7 @@ struct SessionTests {
         let stream = try RawClient(port: scene.backend.port)
         try stream.send("GET /v1/live/events HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer \(access)\r\n\r\n")
         _ = try await stream.read(until: "event: hello")
-        while scene.backend.plane.worlds.main.live.readerCount == 0, !Task.isCancelled { await Task.yield() }
+        await reached { scene.backend.plane.worlds.main.live.readerCount > 0 }
         #expect(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, refresh).status == 200)
         scene.clock.advance(by: .seconds(30))
         #expect(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, refresh).status == 401)

@@ -54,7 +54,7 @@ struct TokenTests {
         _ = try await stage.ask("POST", "/v1/posts", #"{"text":"gone soon"}"#)
         let token = try #require(try await stage.ask("GET", "/v1/changes?since=now").json["nextToken"]?.string)
         let waiting = try stage.send("GET", "/v1/changes?wait=30&since=\(token)")
-        while stage.world.world.live.readerCount == 0, !Task.isCancelled { await Task.yield() }
+        await reached { stage.world.world.live.readerCount > 0 }
         try stage.world.restore("s")
         let reply = try await waiting.reply()
         #expect(reply.status == 410 && reply.problem == "resync-required")

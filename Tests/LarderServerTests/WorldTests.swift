@@ -197,7 +197,7 @@ struct WorldTests {
         let poll = try stage.send("GET", "/v1/changes?since=now&wait=0")
         let since = try #require(try await poll.reply().json["nextToken"]?.string)
         let waiting = try stage.send("GET", "/v1/changes?since=\(since)&wait=30")
-        while stage.world.clock.untilNextTimer == nil, !Task.isCancelled { await Task.yield() }
+        await reached { stage.world.clock.untilNextTimer != nil }
         #expect(stage.world.clock.untilNextTimer == .seconds(30))
         stage.world.clock.advance(by: .seconds(30))
         #expect(try await waiting.reply().json["items"] == .array([]))

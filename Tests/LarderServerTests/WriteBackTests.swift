@@ -74,7 +74,7 @@ struct WriteBackTests {
     {
         let site = try Site(["books.json": "[]"], writesBack: true)
         _ = try await site.shop.ask("POST", "/books", "{}")
-        while try site.text("books.json") == "[]" { await Task.yield() }
+        try await reached { try site.text("books.json") != "[]" }
         _ = try await site.shop.ask("POST", "/books", "{}")
         await site.shop.backend.stop()
         #expect(try site.text("books.json") == "[\n  {\"id\":1},\n  {\"id\":2}\n]\n")

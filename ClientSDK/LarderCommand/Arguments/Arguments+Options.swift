@@ -76,7 +76,7 @@ extension Arguments {
         ])
     }
 
-    /// The commands.
+    /// The commands, each with the options that it takes besides those of all.
     static let commands: CommandTable = {
         let reading: Set<String> = ["--refresh", "--policy"]
         let live: Set<String> = ["--live", "--seconds", "--limit"]

@@ -47,7 +47,7 @@ struct NetlinkTests {
     @Test func `sources leave no descriptors behind`() async throws {
         for _ in 0..<50 { _ = try NetlinkSource() }
         // A source's thread closes its socket. Other tests have one or two at a time.
-        while try openSockets() >= 50, !Task.isCancelled { await Task.yield() }
+        try await reached { try openSockets() < 50 }
         #expect(try openSockets() < 50)
         let (source, explanation) = NetworkMonitor.systemSource()
         #expect(!explanation.isEmpty && !source.status.interfaces.isEmpty)

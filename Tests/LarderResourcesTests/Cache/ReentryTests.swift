@@ -253,7 +253,7 @@ struct ReentryTests {
             try await clock.clock.waitForSleepers(1)
             long.cancel()
             short.cancel()
-            while calls.load(ordering: .relaxed) < 2 { await Task.yield() }
+            await reached { calls.load(ordering: .relaxed) >= 2 }
         }
     }
 }

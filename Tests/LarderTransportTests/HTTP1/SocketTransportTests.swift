@@ -42,7 +42,7 @@ import Testing
     /// Waits for these numbers of connections, idle connections and waiting requests. A caller may get a reply
     /// before the pool has counted its end.
     private func settle(_ transport: SocketTransport, _ counts: (Int, Int, Int)) async {
-        while transport.pool.counts != counts, !Task.isCancelled { await Task.yield() }
+        await reached { transport.pool.counts == counts }
     }
 
     private func code(_ result: Result<TransportResponse, TransportError>) -> TransportError.Code? {
@@ -255,7 +255,7 @@ import Testing
         _ = try await peer.readHead()
         let cancelled = send(transport, TransportRequest(url: url(server) + "cancelled"))
         let last = send(transport, TransportRequest(url: url(server) + "last"))
-        while transport.pool.counts.waiting < 2, !Task.isCancelled { await Task.yield() }
+        await reached { transport.pool.counts.waiting >= 2 }
         cancelled.cancel()
         #expect(code(await cancelled.value) == .cancelled)
         await settle(transport, (1, 0, 1))
@@ -273,7 +273,7 @@ import Testing
         let peer = try await server.accept()
         _ = try await peer.readHead()
         let second = send(transport, TransportRequest(method: .post, url: url(server)))
-        while transport.pool.counts.waiting < 1, !Task.isCancelled { await Task.yield() }
+        await reached { transport.pool.counts.waiting >= 1 }
         first.cancel()
         #expect(await peer.isEnded())
         let next = try await server.accept()
@@ -381,7 +381,7 @@ import Testing
             } catch { return error.code }
         }
         try await clock.waitForSleepers()
-        while clock.nextWakeUp != MonotonicTime(nanoseconds: 40_000_000_000), !Task.isCancelled { await Task.yield() }
+        await reached { clock.nextWakeUp == MonotonicTime(nanoseconds: 40_000_000_000) }
         clock.advance(by: .seconds(10))
         #expect(await reading.value == .timedOut)
     }
@@ -407,7 +407,7 @@ import Testing
         let sending = send(transport, TransportRequest(url: silent.url, timeout: .seconds(1 << 32)))
         let end = Pending<TransportError.Code?>()
         Task { end.finish(code(await sending.value)) }
-        while transport.pool.counts.open == 0, !Task.isCancelled { await Task.yield() }
+        await reached { transport.pool.counts.open > 0 }
         while transport.pool.counts.open > 0, !Task.isCancelled {
             clock.advance(by: .seconds(10))
             await Task.yield()
@@ -430,7 +430,7 @@ import Testing
         )
         let sending = send(transport, TransportRequest(url: "http://larder.test/", timeout: .seconds(1 << 32)))
         // The first attempt begins in the step after the lookup.
-        while !loop.step().isActive, !Task.isCancelled { await Task.yield() }
+        await reached { loop.step().isActive }
         try #require(loop.step().timeLeft == .milliseconds(250))
         clock.advance(by: .milliseconds(249))
         try #require(loop.step().timeLeft == .milliseconds(1))

@@ -19,7 +19,7 @@ struct WebSocketBoundsTests {
         let resolver = HostResolver { _, _ in .success(addresses) }
         let client = SocketTransport(configuration, clock: clock, resolver: resolver, loop: loop).webSockets()
         let connecting = Task { try await client.connect("ws://larder.test/") }
-        while !loop.step().isActive, !Task.isCancelled { await Task.yield() }
+        await reached { loop.step().isActive }
         try #require(loop.step().timeLeft == .milliseconds(250))
         clock.advance(by: .milliseconds(250))
         let stepping = Task {
