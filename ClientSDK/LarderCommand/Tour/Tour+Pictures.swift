@@ -21,10 +21,10 @@ extension TourScene {
         ]
         let (feed, album) = (Self.shownPictures(), Self.albumPictures())
         let (table, results) = try await TourTable.measured(
-            "\(feed.count) pictures of a feed with albums, and \(album.count) of one album that is seen ten times",
+            "Decoded again, of \(feed.count) pictures of a feed with albums and \(album.count) of one album that is seen ten times",
             columns: [
-                "way", "portraits decoded again", "time again, feed", "album pictures decoded again",
-                "time again, album",
+                "way", "portraits", "time, feed", "album pictures",
+                "time, album",
             ],
             ways
         ) { way in
@@ -42,8 +42,8 @@ extension TourScene {
         chapter.answer =
             "Both traces together: the least time took \(name(order[0])), the most \(name(order[order.count - 1])), and what Larder ships "
             + "\(name(ways.count - 1)). A picture is taken to cost 1 ms and 10 ns for each byte of pixels; the score is this effort divided by the "
-            + "size. Real effort differs between pictures: `Benchmarks` has the comparison with measured times. Each way can be selected "
-            + "(`ImagePipeline.Memory`)."
+            + "size. Real effort differs between pictures: Benchmarks/README.md has the comparison with measured times. Each way can be selected "
+            + "(ImagePipeline.Memory)."
         return chapter
     }
 
@@ -119,7 +119,7 @@ extension TourScene {
             .init(text: "Downsampled while decoding"),
             .init(text: "Stored in memory, shown to all that wait"),
             .init(text: "Left the screen?", yes: "Cancelled, if nobody else waits"),
-            .init(text: "Memory short?", yes: "Prefetching stops, loads end, memory shrinks"),
+            .init(text: "Memory short?", yes: "Prefetching and loads end, memory shrinks"),
         ]
     )
 

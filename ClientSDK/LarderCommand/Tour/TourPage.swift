@@ -87,9 +87,9 @@ struct TourPage {
         guard let right = all.map(\.x).max(), let top = all.map(\.y).max(), right > 0, top > 0 else { return "" }
         let height = 230 + curves.curves.count * 22
         var text = "<svg viewBox=\"0 0 760 \(height)\" role=\"img\"><path class=\"axis\" d=\"M50 10V200H740\"/>"
-        text += "<text x=\"44\" y=\"20\" text-anchor=\"end\">\(number((top * 10).rounded() / 10))</text>"
+        text += "<text x=\"44\" y=\"20\" text-anchor=\"end\">\(Int(top.rounded()))</text>"
         text += "<text x=\"44\" y=\"200\" text-anchor=\"end\">0</text>"
-        text += "<text x=\"740\" y=\"218\" text-anchor=\"end\">\(number(right)) \(escaped(curves.x))</text>"
+        text += "<text x=\"740\" y=\"218\" text-anchor=\"end\">\(Int(right.rounded())) \(escaped(curves.x))</text>"
         for (index, curve) in curves.curves.enumerated() {
             var path = ""
             for point in curve.points {
