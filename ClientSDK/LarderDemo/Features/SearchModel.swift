@@ -46,8 +46,11 @@ public import Observation
     /// The people with all words in their name, handle, place or description, in the order of the server.
     public var foundPeople: [Profile] { people?.current?.items ?? [] }
 
-    /// Whether an answer is awaited.
-    public var isSearching: Bool { [posts?.current?.isRefreshing, people?.current?.isRefreshing].contains(true) }
+    /// Whether an answer is awaited: of the posts, of the people, or of both. Also before the first of them was looked up.
+    public var isSearching: Bool {
+        guard let posts, let people else { return false }
+        return posts.current?.isRefreshing ?? true || people.current?.isRefreshing ?? true
+    }
 
     /// The found people, posts and likes in one line, with the reason if the server could not be asked.
     public var summary: String {
