@@ -121,14 +121,7 @@ struct Arguments {
     }
 
     private mutating func parse(_ words: ArraySlice<String>, isProxy: Bool) throws(UsageError) {
-        let table = Self.options
-        var rest = words
-        while let word = rest.popFirst() {
-            guard let name = try table.take(word, &rest, into: &self) else {
-                throw .unknown("unknown argument", word, in: table.names, orElse: "--help lists all options")
-            }
-            given.insert(name)
-        }
+        given = try Self.options.parse(words, into: &self, orElse: "--help lists all options")
         guard case .serve = action else {
             if case .check = action, database == nil { throw UsageError(message: "--check requires --database PATH") }
             return try checkConflicts()

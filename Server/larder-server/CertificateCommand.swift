@@ -34,17 +34,11 @@ struct CertificateCommand {
     }
 
     init(_ words: [String]) throws(UsageError) {
-        var rest = words[...]
-        while let word = rest.popFirst() {
-            guard try Self.options.take(word, &rest, into: &self) != nil else {
-                throw .unknown(
-                    "unknown argument",
-                    word,
-                    in: Self.options.names,
-                    orElse: CommandUsage.table.wrong("certificate").message
-                )
-            }
-        }
+        _ = try Self.options.parse(
+            words,
+            into: &self,
+            orElse: CommandUsage.table.wrong("certificate").message
+        )
     }
 
     /// The directory of the development authority.

@@ -2,86 +2,81 @@ import LarderArguments
 
 /// The commands of `larder-server`.
 enum CommandUsage {
-    static let table = CommandTable(
-        "larder-server",
+    static let table = CommandTable("larder-server", [local, control])
+
+    static let local = CommandTable.Section(
+        "COMMANDS",
         [
-            .init(
-                "COMMANDS",
-                [
-                    CommandEntry("serve", "[options]", "the same as larder-server [options]"),
-                    CommandEntry(
-                        "proxy",
-                        "--to URL | --play FILE [options]",
-                        "in front of your own server, or answers from a recording; --routes are asked first"
-                    ),
-                    CommandEntry("init", "DIR", "writes an example of your own data for --data"),
-                    CommandEntry(
-                        "routes",
-                        "from FILE",
-                        "prints routes for --routes from OpenAPI (JSON or YAML) or HAR"
-                    ),
-                    CommandEntry(
-                        "certificate",
-                        "[--format pem|der|android] [--output FILE]",
-                        "the certificate that clients of --tls must trust"
-                    ),
-                    CommandEntry(
-                        "scenarios",
-                        "[NAME… | run [NAME…] [--timeout SECONDS] [--tap] [--junit FILE] -- COMMAND…]",
-                        "runs a client in named cases and judges it; exit code 1 unless all were passed"
-                    ),
-                ]
+            CommandEntry("serve", "[options]", "the same as larder-server [options]"),
+            CommandEntry(
+                "proxy",
+                "--to URL | --play FILE [options]",
+                "in front of your own server, or answers from a recording; --routes are asked first"
             ),
-            .init(
-                "COMMANDS TO A RUNNING SERVER",
-                [
-                    CommandEntry("act", "JSON", "executes a request as another person"),
-                    CommandEntry("actors", "[list | add JSON | remove ID | clear]"),
-                    CommandEntry("changes", "expire|repeatPage|emptyPage|reversePage|dropTombstones [TOKEN]"),
-                    CommandEntry(
-                        "clock",
-                        "[freeze [TIME] | set TIME | run [FACTOR] | advance TIME | next | real]",
-                        "TIME to advance: 90, 1h30m, 250ms"
-                    ),
-                    CommandEntry(
-                        "conduct",
-                        "[--fail-on RULE,… | --fail-on any]",
-                        "a report of client behaviour; exit code 1 after a finding of these rules"
-                    ),
-                    CommandEntry(
-                        "faults",
-                        "[list | add JSON | script JSON | remove ID | clear]",
-                        "JSON may be @FILE or -, here and in other commands"
-                    ),
-                    CommandEntry("files", "[list | write]", "files that were loaded; write: collections into --data"),
-                    CommandEntry("gates", "[list | add JSON | release ID | remove ID | clear]"),
-                    CommandEntry("held", "[list | NUMBER release | NUMBER answer JSON]"),
-                    CommandEntry("journal", "[list | NUMBER [curl] | har [FILE] | clear]"),
-                    CommandEntry("ledger", "", "checks the consistency of the ledger"),
-                    CommandEntry("metrics", "", "counters and gauges in the text format of Prometheus"),
-                    CommandEntry("profile", "[list | NAME [off]]", "simulates a network"),
-                    CommandEntry(
-                        "recording",
-                        "start | save FILE | stop",
-                        "records requests and replies, for proxy --play"
-                    ),
-                    CommandEntry(
-                        "verify",
-                        "JSON",
-                        "compares the journal with expectations; exit code 1 if one is not met"
-                    ),
-                    CommandEntry("wait", "JSON", "waits for a condition; exit code 1 if the time limit ends first"),
-                    CommandEntry(
-                        "worlds",
-                        "[list | create [ID [JSON]] | fork ID [NEW] | reset [ID] | destroy ID | snapshot|restore ID]"
-                    ),
-                ]
+            CommandEntry("init", "DIR", "writes an example of your own data for --data"),
+            CommandEntry(
+                "routes",
+                "from FILE",
+                "prints routes for --routes from OpenAPI (JSON or YAML) or HAR"
+            ),
+            CommandEntry(
+                "certificate",
+                "[--format pem|der|android] [--output FILE]",
+                "the certificate that clients of --tls must trust"
+            ),
+            CommandEntry(
+                "scenarios",
+                "[NAME… | run [NAME…] [--timeout SECONDS] [--tap] [--junit FILE] -- COMMAND…]",
+                "runs a client in named cases and judges it; exit code 1 unless all were passed"
             ),
         ]
     )
 
-    /// Whether a command asks a running server.
-    static func isControl(_ entry: CommandEntry) -> Bool {
-        table.sections[1].entries.contains { $0.name == entry.name }
-    }
+    /// Those that ask a running server.
+    static let control = CommandTable.Section(
+        "COMMANDS TO A RUNNING SERVER",
+        [
+            CommandEntry("act", "JSON", "executes a request as another person"),
+            CommandEntry("actors", "[list | add JSON | remove ID | clear]"),
+            CommandEntry("changes", "expire|repeatPage|emptyPage|reversePage|dropTombstones [TOKEN]"),
+            CommandEntry(
+                "clock",
+                "[freeze [TIME] | set TIME | run [FACTOR] | advance TIME | next | real]",
+                "TIME to advance: 90, 1h30m, 250ms"
+            ),
+            CommandEntry(
+                "conduct",
+                "[--fail-on RULE,… | --fail-on any]",
+                "a report of client behaviour; exit code 1 after a finding of these rules",
+                options: ["--fail-on"]
+            ),
+            CommandEntry(
+                "faults",
+                "[list | add JSON | script JSON | remove ID | clear]",
+                "JSON may be @FILE or -, here and in other commands"
+            ),
+            CommandEntry("files", "[list | write]", "files that were loaded; write: collections into --data"),
+            CommandEntry("gates", "[list | add JSON | release ID | remove ID | clear]"),
+            CommandEntry("held", "[list | NUMBER release | NUMBER answer JSON]"),
+            CommandEntry("journal", "[list | NUMBER [curl] | har [FILE] | clear]"),
+            CommandEntry("ledger", "", "checks the consistency of the ledger"),
+            CommandEntry("metrics", "", "counters and gauges in the text format of Prometheus"),
+            CommandEntry("profile", "[list | NAME [off]]", "simulates a network"),
+            CommandEntry(
+                "recording",
+                "start | save FILE | stop",
+                "records requests and replies, for proxy --play"
+            ),
+            CommandEntry(
+                "verify",
+                "JSON",
+                "compares the journal with expectations; exit code 1 if one is not met"
+            ),
+            CommandEntry("wait", "JSON", "waits for a condition; exit code 1 if the time limit ends first"),
+            CommandEntry(
+                "worlds",
+                "[list | create [ID [JSON]] | fork ID [NEW] | reset [ID] | destroy ID | snapshot|restore ID]"
+            ),
+        ]
+    )
 }

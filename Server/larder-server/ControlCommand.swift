@@ -14,38 +14,39 @@ struct ControlCommand {
     private var words: [String]
     private var request = ControlRequest("GET")
 
+    /// The title of the section of options that every command of these accepts.
+    static let commonOptions = "OPTIONS OF THESE COMMANDS"
+
     static var options: CommandOptions<ControlCommand> {
         CommandOptions([
             .init(
-                "OPTIONS OF THESE COMMANDS",
+                commonOptions,
                 [
                     .init("--server", short: "-s", "URL", "the server (http://127.0.0.1:8080)") { $0.server = $1 },
                     .init("--world", short: "-w", "ID", "the world (main)", \.world),
                     .init("--control-token", "TOKEN", "the token of the server's --control-token", \.token),
                     .init("--json", short: "-j", "print the reply as it is") { $0.isJSON = true },
+                ]
+            ),
+            .init(
+                "OPTIONS OF SINGLE COMMANDS",
+                [
                     .init("--fail-on", "RULES", "conduct: exit code 1 after a finding of these rules, or of any") {
                         (command, text) throws(UsageError) in command.failOn = try rules(text)
-                    },
+                    }
                 ]
-            )
+            ),
         ])
     }
 
     /// - Parameter arguments: the command and its words.
     init(_ arguments: [String]) throws(UsageError) {
         words = []
-        var rest = arguments[...]
-        while let word = rest.popFirst() {
-            if try Self.options.take(word, &rest, into: &self) != nil { continue }
-            guard word == "-" || !word.hasPrefix("-") else {
-                throw .unknown(
-                    "unknown argument",
-                    word,
-                    in: Self.options.names,
-                    orElse: "larder-server \(arguments[0]) --help lists its options"
-                )
-            }
-            words.append(word)
+        let advice = "larder-server \(arguments[0]) --help lists its options"
+        _ = try Self.options.parse(arguments, into: &self, orElse: advice) { command, word, _ in
+            guard word == "-" || !word.hasPrefix("-") else { return false }
+            command.words.append(word)
+            return true
         }
         guard failOn == nil || words.first == "conduct" else {
             throw UsageError(message: "--fail-on is an option of larder-server conduct")

@@ -23,11 +23,9 @@ enum Help {
         guard let command, command != "help", command != "serve" else { return all }
         let entry = try CommandUsage.table.entry(command)
         var parts = [CommandUsage.table.help(of: entry)]
-        if CommandUsage.isControl(entry) {
-            let names = Set(ControlCommand.options.names)
-            parts.append(
-                ControlCommand.options.help(of: command == "conduct" ? names : names.subtracting(["--fail-on"]))
-            )
+        if CommandUsage.control.entries.contains(where: { $0.name == command }) {
+            let options = ControlCommand.options
+            parts.append(options.help(of: options.names(of: ControlCommand.commonOptions).union(entry.options)))
         }
         switch command {
         case "proxy": parts.append(Arguments.options.help())
@@ -46,11 +44,11 @@ enum Help {
           larder-server [options]
           larder-server COMMAND …
 
-        \(CommandUsage.table.help(of: CommandUsage.table.sections[0]))
+        \(CommandUsage.table.help(of: CommandUsage.local))
 
         \(Arguments.options.help())
 
-        \(CommandUsage.table.help(of: CommandUsage.table.sections[1]))
+        \(CommandUsage.table.help(of: CommandUsage.control))
 
         \(ControlCommand.options.help())
 

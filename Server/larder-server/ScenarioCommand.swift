@@ -25,25 +25,20 @@ struct ScenarioCommand {
 
     /// - Parameter words: the arguments after `scenarios`.
     init(_ words: [String]) throws(UsageError) {
-        var rest = words[...]
         var runs = false
-        while let word = rest.popFirst() {
+        let advice = CommandUsage.table.wrong("scenarios").message
+        _ = try Self.options.parse(words, into: &self, orElse: advice) { command, word, rest in
             if word == "--" {
-                command = Array(rest)
-                break
+                command.command = Array(rest)
+                rest = []
+            } else if word == "run", !runs, command.names.isEmpty {
+                runs = true
+            } else if word.hasPrefix("-") {
+                return false
+            } else {
+                command.names.append(word)
             }
-            if try Self.options.take(word, &rest, into: &self) != nil { continue }
-            switch word {
-            case _ where word.hasPrefix("-"):
-                throw .unknown(
-                    "unknown argument",
-                    word,
-                    in: Self.options.names,
-                    orElse: CommandUsage.table.wrong("scenarios").message
-                )
-            case "run" where !runs && names.isEmpty: runs = true
-            default: names.append(word)
-            }
+            return true
         }
         if names == ["list"], !runs { names = [] }
         let known = Scenario.all.map(\.name)

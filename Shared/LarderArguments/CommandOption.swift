@@ -6,7 +6,7 @@ package struct CommandOption<Arguments> {
     let short: String?
     /// The word for its value in the help; nil for an option without a value.
     let value: String?
-    /// What it does; several lines for a long text.
+    /// What it does; several lines for a long text. Empty: the help leaves it out.
     let help: String
     /// Stores the value; it is empty for an option without a value.
     let apply: (inout Arguments, String) throws(UsageError) -> Void
@@ -91,15 +91,36 @@ package struct CommandOptions<Arguments> {
 
     private var all: [CommandOption<Arguments>] { sections.flatMap(\.options) }
 
-    package var names: [String] { all.map(\.name) }
+    private var names: [String] { all.filter { !$0.help.isEmpty }.map(\.name) }
 
-    /// Reads an option and its value from the command line.
+    /// Reads a command line.
     ///
     /// - Parameters:
-    ///   - word: the word of the option, with its value behind `=` or in the next word.
-    ///   - rest: the words after it.
-    /// - Returns: the name of the option; nil if the word is none of these.
-    package func take(
+    ///   - what: what the error calls a word that nothing takes.
+    ///   - advice: what the error says if no option has a similar name.
+    ///   - take: takes a word that is no option, or the words after it as well; false if it does not.
+    /// - Returns: the names of the options that were given.
+    package func parse(
+        _ words: some Collection<String>,
+        into arguments: inout Arguments,
+        unknown what: String = "unknown argument",
+        orElse advice: @autoclosure () -> String,
+        take: (inout Arguments, String, inout ArraySlice<String>) -> Bool = { _, _, _ in false }
+    ) throws(UsageError) -> Set<String> {
+        var given: Set<String> = []
+        var rest = Array(words)[...]
+        while let word = rest.popFirst() {
+            if let name = try option(word, &rest, into: &arguments) {
+                given.insert(name)
+            } else if !take(&arguments, word, &rest) {
+                throw .unknown(what, word, in: names, orElse: advice())
+            }
+        }
+        return given
+    }
+
+    /// Reads an option with its value behind `=` or in the next word; nil if the word is no option.
+    private func option(
         _ word: String,
         _ rest: inout ArraySlice<String>,
         into arguments: inout Arguments
@@ -126,12 +147,12 @@ package struct CommandOptions<Arguments> {
         Set(sections.first { $0.title == title }?.options.map(\.name) ?? [])
     }
 
-    /// The sections with a line or more for each option.
+    /// The sections with a line or more for each option that has a help.
     ///
     /// - Parameter names: the options to show; nil: all.
     package func help(of names: Set<String>? = nil) -> String {
         sections.compactMap { section in
-            let shown = section.options.filter { names?.contains($0.name) ?? true }
+            let shown = section.options.filter { !$0.help.isEmpty && names?.contains($0.name) ?? true }
             return shown.isEmpty ? nil : ([section.title] + shown.flatMap { lines($0) }).joined(separator: "\n")
         }.joined(separator: "\n\n")
     }

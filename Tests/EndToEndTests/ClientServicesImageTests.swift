@@ -101,7 +101,7 @@ struct ClientServicesImageTests {
         ]
         for (index, pressure) in pressures.enumerated() {
             pressure.hold()
-            #expect(await eventually { client.images.state.withLock { $0.isPrefetchPaused } })
+            await reached { client.images.state.withLock { $0.isPrefetchPaused } }
             do {
                 let prefetch = client.images.prefetch([client.imageRequest(for: images[0], width: 320)])
                 // A later request overtakes the prefetch.
@@ -115,10 +115,10 @@ struct ClientServicesImageTests {
                 scene.clock.advance(by: .seconds(20))
                 client.memory?.tick()
             }
-            #expect(await eventually { client.images.state.withLock { !$0.isPrefetchPaused } })
+            await reached { client.images.state.withLock { !$0.isPrefetchPaused } }
         }
         let last = client.images.prefetch([client.imageRequest(for: images[0], width: 320)])
-        #expect(await eventually { scene.transport.sent.contains { $0.contains(wanted) } })
+        await reached { scene.transport.sent.contains { $0.contains(wanted) } }
         withExtendedLifetime(last) {}
         client.close()
         #expect(await scene.backend.activity() == [])
@@ -222,7 +222,7 @@ struct ClientServicesImageTests {
         change.headers = ["If-Match": "*", "Content-Type": "application/merge-patch+json"]
         #expect(scene.backend.main.perform(change).status == 200)
         try await client.sync.catchUp()
-        #expect(await eventually { client.telemetry.totals.features["changes"]?.changesApplied ?? 0 > 0 })
+        await reached { client.telemetry.totals.features["changes"]?.changesApplied ?? 0 > 0 }
         #expect(kinds(events).contains("sync"))
         client.close()
         #expect(await scene.backend.activity() == [])

@@ -92,15 +92,6 @@ final class DisconnectableTransport: Transport {
     }
 }
 
-/// Waits until a condition holds that no sequence reports. Returns false if the test is cancelled first.
-func eventually(_ holds: @escaping @Sendable () async -> Bool) async -> Bool {
-    while !Task.isCancelled {
-        if await holds() { return true }
-        await Task.yield()
-    }
-    return false
-}
-
 @Suite("Services of a client", .oneMinute)
 struct ClientServicesTests {
     // MARK: Start and end
@@ -127,7 +118,7 @@ struct ClientServicesTests {
             try await scene.clock.waitForSleepers()
             if isClosed {
                 client.close()
-                #expect(await eventually { scene.clock.sleeperCount == 0 })
+                await reached { scene.clock.sleeperCount == 0 }
                 #expect(client.telemetry.totals.features["feed"] != nil, "What was counted can be read.")
             }
         }
@@ -270,14 +261,14 @@ struct ClientServicesTests {
         }
         // Two failed probes, after two and four seconds.
         for number in 1...2 {
-            #expect(await eventually { isProbe(within: .seconds(2 * number)) })
+            await reached { isProbe(within: .seconds(2 * number)) }
             scene.clock.advance(by: .seconds(2 * number))
-            #expect(await eventually { transport.sent.count == before + number })
+            await reached { transport.sent.count == before + number }
         }
         transport.isCut = false
-        #expect(await eventually { isProbe(within: .seconds(8)) })
+        await reached { isProbe(within: .seconds(8)) }
         scene.clock.advance(by: .seconds(8))
-        #expect(await eventually { client.network?.isOffline == false })
+        await reached { client.network?.isOffline == false }
         #expect(transport.sent.last?.contains("/healthz") == true)
         try await scene.clock.waitForSleepers()
         scene.clock.advance(by: .seconds(30))
@@ -306,11 +297,11 @@ struct ClientServicesTests {
         var client = try await scene.client(services: services())
         var flags = try #require(client.flags)
         let first = client
-        #expect(await eventually { first.flags?[.memoryGuard] == false })
+        await reached { first.flags?[.memoryGuard] == false }
         sources.memory.signal(.critical)
-        #expect(await eventually { first.memory?.limits == .normal }, "The guard is off.")
+        await reached { first.memory?.limits == .normal }
         try flags.setOverride(false, for: .networkDegradation)
-        #expect(await eventually { first.network?.policy == DegradationPolicy.none })
+        await reached { first.network?.policy == DegradationPolicy.none }
         sources.network.set(isConnected: false)
         #expect(client.network?.behavior == .unrestricted, "Degradation is off.")
         client.close()
@@ -323,7 +314,7 @@ struct ClientServicesTests {
         #expect(client.memory?.limits == .normal)
         try flags.setOverride(nil, for: .networkDegradation)
         let second = client
-        #expect(await eventually { second.network?.behavior.allowsRefresh == false })
+        await reached { second.network?.behavior.allowsRefresh == false }
         #expect(asked.withLock { $0 } == 1, "What was fetched is good for an hour.")
         client.close()
     }

@@ -43,6 +43,7 @@ struct StateDirectoryTests {
                 await Task.yield()
             }
         }
+        defer { isWritten.withLock { $0 = true } }
         for _ in 0..<20 {
             try PrivateFile.write(data, to: path)
             await Task.yield()

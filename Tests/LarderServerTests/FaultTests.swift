@@ -222,6 +222,7 @@ struct FaultTests {
             }
         }
         var reader = await paced(1)
+        defer { reader.cancel() }
         let reply = try await alone.reply()
         reader.cancel()
         await reader.value
@@ -252,6 +253,7 @@ struct FaultTests {
                 if stage.world.clock.advanceToNextTimer() == nil { await Task.yield() }
             }
         }
+        defer { pusher.cancel() }
         let phone = ["Larder-Device": "phone"]
         var start = stage.world.clock.now
         _ = try await stage.ask("GET", "/v1/feed?limit=20", fields: phone)
@@ -279,6 +281,7 @@ struct FaultTests {
                 if stage.world.clock.advanceToNextTimer() == nil { await Task.yield() }
             }
         }
+        defer { pusher.cancel() }
         let reply = try await client.reply()
         pusher.cancel()
         await pusher.value

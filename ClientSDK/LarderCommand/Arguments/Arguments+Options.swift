@@ -70,7 +70,8 @@ extension Arguments {
                     .init("--recorder", "FILE", "doctor: the flight recorder of an app", \.recorder),
                     .init("--force", "logout: also with unsent changes") { $0.flags.isForced = true },
                     .init("--html", "FILE", "tour: write the page", \.flags.page),
-                    .init("--child", "DIR", "tour: the process that is killed", \.flags.child),
+                    // The process of the tour that is killed. The help leaves it out.
+                    .init("--child", "DIR", "", \.flags.child),
                 ]
             ),
         ])

@@ -105,22 +105,22 @@ struct Arguments {
         user = environment["LARDER_USER"].flatMap { $0.isEmpty ? nil : $0 }
         password = environment["LARDER_PASSWORD"]
         let table = Self.options
-        var given: Set<String> = []
         var plain: [String] = []
-        var rest = words[...]
-        while let word = rest.popFirst() {
+        var given = try table.parse(
+            words,
+            into: &self,
+            unknown: "unknown option",
+            orElse: "'larder help' lists the options"
+        ) { _, word, rest in
             if word == "--" {
                 plain += rest
-                break
-            }
-            guard word.hasPrefix("-"), word.count > 1 else {
+                rest = []
+            } else if word.hasPrefix("-"), word.count > 1 {
+                return false
+            } else {
                 plain.append(word)
-                continue
             }
-            guard let name = try table.take(word, &rest, into: &self) else {
-                throw .unknown("unknown option", word, in: table.names, orElse: "'larder help' lists the options")
-            }
-            given.insert(name)
+            return true
         }
         if !server.contains("://") { server = "http://" + server }
         guard HTTPURL(server) != nil else {

@@ -19,7 +19,7 @@ enum Help {
         let (table, options) = (Arguments.commands, Arguments.options)
         guard let command, command != "help" else { return all }
         let entry = try table.entry(command)
-        let names = entry.options.union(options.names(of: Arguments.globalOptions)).subtracting(["--child"])
+        let names = entry.options.union(options.names(of: Arguments.globalOptions))
         return table.help(of: entry) + "\n\n" + options.help(of: names)
     }
 
@@ -32,7 +32,7 @@ enum Help {
 
         \(Arguments.commands.sections.map { Arguments.commands.help(of: $0) }.joined(separator: "\n\n"))
 
-        \(Arguments.options.help(of: Set(Arguments.options.names).subtracting(["--child"])))
+        \(Arguments.options.help())
 
         Exit codes: 0 success, 1 failure of the server, the network or the disk, 2 invalid arguments.
         """

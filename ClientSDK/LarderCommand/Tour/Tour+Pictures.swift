@@ -22,10 +22,7 @@ extension TourScene {
         let (feed, album) = (Self.shownPictures(), Self.albumPictures())
         let (table, results) = try await TourTable.measured(
             "Decoded again, of \(feed.count) pictures of a feed with albums and \(album.count) of one album that is seen ten times",
-            columns: [
-                "way", "portraits", "time, feed", "album pictures",
-                "time, album",
-            ],
+            columns: ["way", "portraits", "time, feed", "album pictures", "time, album"],
             ways
         ) { way in
             [feed, album].map { Self.decoded($0, way.0, way.1) }

@@ -247,6 +247,7 @@ struct WebSocketClientTests {
                 await Task.yield()
             }
         }
+        defer { moving.cancel() }
         let frame = try await pair.peer.readFrame()
         moving.cancel()
         #expect(frame.opcode == 8 && frame.payload.prefix(2) == [0x03, 0xEA])
