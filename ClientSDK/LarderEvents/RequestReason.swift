@@ -9,6 +9,8 @@ package struct RequestReason: Sendable, Hashable, CustomStringConvertible {
     /// Whether a person waits for the reply. Such a request is sent while only failed requests say that there is no network, and although
     /// its host has asked to wait.
     package private(set) var isUserInitiated: Bool
+    /// Whether the server holds the reply back on purpose (`TransportRequest.isLongPoll`).
+    package let isLongPoll: Bool
 
     /// The reason of the requests that the current task sends; nil: unknown.
     @TaskLocal package static var current: RequestReason?
@@ -16,7 +18,14 @@ package struct RequestReason: Sendable, Hashable, CustomStringConvertible {
     /// Whether a person waits for the current task.
     package static var isUserWaiting: Bool { current?.isUserInitiated ?? false }
 
-    package init(_ subject: String, cause: String, policy: String? = nil, isUserInitiated: Bool = false) {
+    package init(
+        _ subject: String,
+        cause: String,
+        policy: String? = nil,
+        isUserInitiated: Bool = false,
+        isLongPoll: Bool = false
+    ) {
+        self.isLongPoll = isLongPoll
         self.subject = subject
         self.cause = cause
         self.policy = policy

@@ -8,21 +8,6 @@ import Testing
 @Suite("Names of requests", .oneMinute)
 struct RequestNamesTests {
     @Test(arguments: [
-        ("http://server/v1/live", true), ("http://server/v1/live?since=1", true),
-        ("http://server/v1/live/events", true), ("http://server/base/v1/live", true),
-        ("http://server/v1/changes?since=1&wait=25", true), ("http://server/v1/changes?wait=25#x", true),
-        ("http://server/v1/changes?since=1", false), ("http://server/v1/changes?since=wait%3D25", false),
-        ("http://server/v1/changes?await=1", false), ("http://server/v1/feed?from=/v1/live", false),
-        ("http://server/v1/livery", false), ("http://server/v1/posts/v1/live", false),
-        ("http://server/v1/feed?after=/v1/changes&wait=25", false),
-        ("http://server/v1/profiles/user_1#/v1/live", false),
-        ("http://v1/live", false), ("no URL", false),
-    ])
-    func `only live channels wait by design`(url: String, waits: Bool) {
-        #expect(LarderClient.waitsByDesign(TransportRequest(url: url)) == waits)
-    }
-
-    @Test(arguments: [
         ("http://server/v1/profiles/user_1", "profile"), ("http://server/v1/me", "profile"),
         ("http://server/v1/profiles?limit=100", "people"),
         ("http://server/v1/posts/post_1/like", "post"), ("http://server/v1/tasks?status=open", "tasks"),

@@ -48,7 +48,7 @@ struct NetworkReturnTests {
                 },
                 present: { [weak self] () throws(LarderError) in
                     try self?.asked()
-                    return "1"
+                    return ChangeFeed.Batch(nextToken: "1")
                 },
                 invalidateAll: { _ in }
             )

@@ -96,7 +96,7 @@ func changeFeed(_ changes: [ChangeFeed.Change], page: Int = 100) -> ChangeFeed {
             let end = min(changes.count, start + page)
             return ChangeFeed.Batch(Array(changes[start..<end]), nextToken: "\(end)", hasMore: end < changes.count)
         },
-        present: { "0" },
+        present: { ChangeFeed.Batch(nextToken: "0") },
         invalidateAll: { _ in }
     )
 }

@@ -61,7 +61,7 @@ extension APIClient {
     }
 }
 
-/// Authorizes requests to the server's origin, below the HTTP cache, which sees the account and not the token.
+/// Authorizes requests to the server's origin, below the HTTP cache and the pictures' store, which see the account and not the token.
 struct AccountTransport: Transport {
     /// Carries the account through the cache. It is never sent.
     static let marker = FieldName.larderAccount
@@ -113,7 +113,8 @@ struct AccountTransport: Transport {
         _ request: TransportRequest,
         _ send: (TransportRequest) async throws(TransportError) -> (Reply, Status)
     ) async throws(TransportError) -> Reply {
-        var request = request
+        // A request that did not pass the HTTP cache is that of the present user.
+        var request = request.fields.contains(Self.marker) ? request : marked(request)
         let mark = request.fields[Self.marker]
         request.fields.remove(Self.marker)
         guard source.mayUseNetwork() else {

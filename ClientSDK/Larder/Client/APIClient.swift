@@ -61,9 +61,9 @@ public final class APIClient: Sendable {
         public var services = Services.standard
         /// The path of a small resource, which is requested while the network counts as offline to find out whether it is back.
         public var probePath = "/"
-        /// Whether the server delays the reply to a request on purpose, as in a long poll or an event stream. Its duration is not used
-        /// to estimate the quality of the network.
-        public var isLongPoll: @Sendable (TransportRequest) -> Bool = { _ in false }
+        /// Which requests wait together after a 429 or 503: those to one host for which this returns the same text. For a server that
+        /// limits each action alone, return the action. Nil: the request is never held back. By default all requests to the host.
+        public var retryScope: @Sendable (TransportRequest) -> String? = { _ in "" }
         /// The feature that a request belongs to, for telemetry. Return one of a small set of names.
         public var feature: @Sendable (TransportRequest) -> String = { _ in "http" }
         /// Whether each request has a random `X-Request-ID` of its own, by which it is found in the server's log.
@@ -81,7 +81,7 @@ public final class APIClient: Sendable {
     public let source: HTTPSource
     /// Sends any other request, through the account's HTTP cache.
     public let http: HTTPClient
-    /// The image pipeline, with its own store.
+    /// The image pipeline, with its own store. Requests to the server's origin are authorized as those of `http`.
     public let images: ImagePipeline
     /// The cookies of the account, in memory; nil unless `Configuration.keepsCookies`. A sign-out removes them.
     public let cookies: CookieJar?
@@ -161,12 +161,17 @@ public final class APIClient: Sendable {
                 monitor: reference.monitor,
                 rejectsOffline: rejectsOffline,
                 clock: opened.monotonicClock,
-                waitsByDesign: configuration.isLongPoll,
                 makeRequestID: configuration.sendsRequestIDs ? { @Sendable in RandomKey.make() } : nil,
                 onExchange: { telemetry.record($0, feature: feature($0.request)) }
             )
         }
-        let gate = HostGate(clock: settings.monotonicClock, wall: settings.wallClock, random: settings.random)
+        let gate = HostGate(
+            clock: settings.monotonicClock,
+            wall: settings.wallClock,
+            random: settings.random,
+            scope: configuration.retryScope,
+            retryAfter: configuration.http.retryAfter
+        )
         let sending = gate.guarding(transport(rejectsOffline: true))
         var signIn = HTTPSource(server, transport: gate.guarding(transport(rejectsOffline: false)))
         signIn.configuration = configuration.http
@@ -191,7 +196,8 @@ public final class APIClient: Sendable {
         cache.outbox.register(writing.later)
         cache.outbox.register(writing.awaited)
         for operation in configuration.operations?(source, cache) ?? [] { cache.outbox.register(any: operation) }
-        var pictures = ImagePipeline.Configuration(transport: sending)
+        let account = AccountTransport(base: sending, session: session, source: source)
+        var pictures = ImagePipeline.Configuration(transport: account)
         pictures.disk = try Self.store("images", configuration.imageBytesMaximum, settings, in: purgeable)
         pictures.memory = configuration.imageMemory
         pictures.clock = settings.wallClock
@@ -202,7 +208,6 @@ public final class APIClient: Sendable {
         pictures.onEvent = { telemetry.record($0) }
         images = ImagePipeline(pictures)
         limits = LimitController(images, cache)
-        let account = AccountTransport(base: sending, session: session, source: source)
         channels = LiveChannelOpener(
             account: account,
             webSockets: gate.guarding(cookies?.attached(to: webSockets) ?? webSockets),

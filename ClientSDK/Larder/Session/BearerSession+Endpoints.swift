@@ -5,14 +5,15 @@ extension BearerSession {
     public struct Grant: Sendable {
         /// The token that authorizes requests.
         public var accessToken: String
-        /// The token that is exchanged for the next grant.
-        public var refreshToken: String
-        public var userID: String
+        /// The token that is exchanged for the next grant; nil: that of a renewal is kept, and a sign-in without one cannot be renewed.
+        public var refreshToken: String?
+        /// Who has signed in. A renewal may leave it nil: the user stays the same.
+        public var userID: String?
         /// How long the access token is valid, counted from the request for it.
         public var lifetime: Duration
 
         /// A grant with the given tokens.
-        public init(accessToken: String, refreshToken: String, userID: String, lifetime: Duration) {
+        public init(accessToken: String, refreshToken: String? = nil, userID: String? = nil, lifetime: Duration) {
             self.accessToken = accessToken
             self.refreshToken = refreshToken
             self.userID = userID

@@ -88,7 +88,8 @@ extension BearerSession {
     private func askOnce(_ tokens: Tokens) async throws(LarderError) -> Tokens {
         let asked = clock.now
         do throws(LarderError) {
-            return Self.tokens(try await endpoints.renew(source, tokens.refresh), asked)
+            let grant = try await endpoints.renew(source, tokens.refresh)
+            return Self.tokens(grant, grant.userID ?? tokens.userID, grant.refreshToken ?? tokens.refresh, asked)
         } catch {
             guard endpoints.endsSession(error) else { throw error }
             throw LarderError(

@@ -21,7 +21,15 @@ extension BearerSession {
         let asked = clock.now
         let reason = RequestReason("session", cause: "a sign-in", isUserInitiated: true)
         let grant = try await reason.around { () async throws(LarderError) in try await request(source) }
-        do throws(LarderError) { try await keep(Self.tokens(grant, asked)) } catch {
+        do throws(LarderError) {
+            guard let userID = grant.userID else {
+                throw LarderError(
+                    .invalidArgument,
+                    "The grant of a sign-in has no userID. Set it to who has signed in."
+                )
+            }
+            try await keep(Self.tokens(grant, userID, grant.refreshToken ?? "", asked))
+        } catch {
             if error.code == .invalidArgument { await revoke(grant.accessToken) }
             throw error
         }
@@ -73,11 +81,11 @@ extension BearerSession {
 
     func mayUseNetwork() -> Bool { cache.configuration.mayUseNetwork() }
 
-    static func tokens(_ grant: Grant, _ asked: WallTime) -> Tokens {
+    static func tokens(_ grant: Grant, _ userID: String, _ refresh: String, _ asked: WallTime) -> Tokens {
         Tokens(
             access: grant.accessToken,
-            refresh: grant.refreshToken,
-            userID: grant.userID,
+            refresh: refresh,
+            userID: userID,
             expiresAt: (asked + grant.lifetime).nanosecondsSinceEpoch
         )
     }

@@ -31,6 +31,13 @@ extension HTTPSource {
         public var mapError: @Sendable (_ error: LarderError, _ reply: TransportResponse) -> LarderError = { error, _ in
             error
         }
+        /// Corrects the fields of replies before anything is read from them, for servers whose `Cache-Control` is not meant. For example
+        /// `{ fields, _ in fields.remove(.cacheControl) }` for a server that writes `no-store` by habit, so that nothing can be shown
+        /// offline (`CacheEvent.notStored`).
+        public var correctFields: @Sendable (_ fields: inout Fields, _ url: String) -> Void = { _, _ in }
+        /// How long to wait after a reply that is not a success, by something else than `Retry-After`, such as a member of its content; nil:
+        /// the reply does not say. `APIClient` holds back all its requests to the host for that time after a 429 or 503.
+        public var retryAfter: @Sendable (_ reply: TransportResponse) -> Duration? = { _ in nil }
         /// The maximum size of a reply in bytes. A larger one fails with `.unexpectedReply`.
         public var replyBytesMaximum = 16 << 20
 

@@ -291,6 +291,10 @@ public struct HTTPSource: Sendable {
                 TransportError(.unreachable, "The network may not be used; \(request.url) was not requested.")
             )
         }
-        do { return try await transport.send(request) } catch { throw LarderError(error) }
+        do {
+            var response = try await transport.send(request)
+            configuration.correctFields(&response.fields, request.url)
+            return response
+        } catch { throw LarderError(error) }
     }
 }

@@ -25,6 +25,7 @@ extension Telemetry {
         case .evicted(let reason, let count, let bytes):
             record(.eviction(.memory, reason: reason, count: count, bytes: bytes))
         case .outbox(let step, let depth): record(.outbox(Self.change(step), depth: depth))
+        case .notStored(let resource): record(.note(name: "notStored " + resource, detail: "no-store"))
         case .failed(let resource, let error): record(.note(name: "failed " + resource, detail: error.code.rawValue))
         case .gateRejected(let resource): record(.gateRejected(feature: resource, reason: "notValidated"))
         case .disk(let event): record(event)

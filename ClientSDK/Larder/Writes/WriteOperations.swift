@@ -120,7 +120,8 @@ private struct WriteReply {
     func store(in update: inout CacheUpdate) {
         for (index, change) in write.changes.enumerated() {
             if index == 0, let type = change.entityType, store(change, as: type, in: &update) { continue }
-            var local = Outbox.LocalChanges()
+            // Nothing is shown under a key.
+            var local = Outbox.LocalChanges(idempotencyKey: "")
             change.show(in: &local)
             update.keep(local)
         }

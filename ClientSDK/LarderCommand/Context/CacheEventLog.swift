@@ -61,6 +61,7 @@ final class CacheEventLog: Sendable {
         case .fetched(let resource, let time): "\(resource): fetched in \(TimeText.text(time))"
         case .revalidated(let resource, let time):
             "\(resource): not modified (304), confirmed in \(TimeText.text(time))"
+        case .notStored(let resource): "\(resource): the server forbids storing it (no-store)"
         case .failed(let resource, let error): "\(resource): \(error.code.rawValue): \(error.description)"
         case .gateRejected(let resource): "\(resource): not validated recently enough"
         case .firstContent(let resource, _, let time): "\(resource): first content after \(TimeText.text(time))"

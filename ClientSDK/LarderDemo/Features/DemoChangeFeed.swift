@@ -1,7 +1,6 @@
 import Foundation
 import Larder
 import LarderModels
-import Synchronization
 
 extension ChangeFeed {
     /// The change feed of the demo backend.
@@ -12,7 +11,7 @@ extension ChangeFeed {
                 try await source.changes([("since", token), ("limit", "500")])
             },
             present: { () async throws(LarderError) in
-                try await source.changes([("since", "now"), ("limit", "1")]).nextToken
+                try await source.changes([("since", "now"), ("limit", "1")])
             },
             invalidateAll: { update in
                 update.invalidate(all: Profile.self)
@@ -48,25 +47,18 @@ extension LiveSync.Source {
         // Weak, so that releasing the client ends its services at once and not with the last channel.
         LiveSync.Source(kinds) { [weak client] kind, since throws(LarderError) in
             guard let client else { throw LarderError(.closed, "The client was released.") }
-            let path = client.source.url(kind.path, [("since", since)])
+            let path = client.source.url(kind == .webSocket ? "/v1/live" : "/v1/live/events", [("since", since)])
             return switch kind {
             case .webSocket:
                 WebSocketLiveChannel(try await client.openWebSocket(path, subprotocols: ["larder.live.v1"]))
             case .eventStream:
                 EventStreamLiveChannel(try await client.openEventStream(path, lastEventID: since ?? ""))
-            case .longPoll: LongPollLiveChannel(client.source, since: since)
+            case .longPoll:
+                LiveSync.longPoll(since: since, in: client.cache) {
+                    [source = client.source] since throws(LarderError) in
+                    try await source.changes([("since", since), ("limit", "500"), ("wait", "25")])
+                }
             }
-        }
-    }
-}
-
-extension LiveSync.Kind {
-    /// The path of the channel.
-    fileprivate var path: String {
-        switch self {
-        case .webSocket: "/v1/live"
-        case .eventStream: "/v1/live/events"
-        case .longPoll: "/v1/changes"
         }
     }
 }
@@ -107,26 +99,6 @@ private final class EventStreamLiveChannel: LiveSync.Channel {
             guard let live = try LiveSync.Message(json: event.data) else { continue }
             return live
         }
-    }
-}
-
-/// The change feed itself: each request waits until there is a page.
-private final class LongPollLiveChannel: LiveSync.Channel {
-    private let source: HTTPSource
-    private let since: Mutex<String?>
-
-    init(_ source: HTTPSource, since: String?) {
-        self.source = source
-        self.since = Mutex(since)
-    }
-
-    func receive() async throws(LarderError) -> LiveSync.Message? {
-        let token = since.withLock { $0 }
-        let batch = try await source.changes([("since", token), ("limit", "500"), ("wait", "25")])
-        // The next request asks for the changes after this page.
-        since.withLock { $0 = batch.nextToken }
-        guard let token else { return .hello(token: batch.nextToken) }
-        return .page(batch, since: token)
     }
 }
 

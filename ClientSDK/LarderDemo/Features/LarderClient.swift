@@ -104,7 +104,6 @@ public final class LarderClient: Sendable {
         settings.httpCacheBytesMaximum = configuration.httpCacheBytesMaximum
         settings.imageBytesMaximum = configuration.imageBytesMaximum
         settings.probePath = "/healthz"
-        settings.isLongPoll = { Self.waitsByDesign($0) }
         settings.feature = { Self.feature(of: $0) }
         settings.operations = { source, cache in
             [
@@ -131,16 +130,6 @@ public final class LarderClient: Sendable {
         base.count(sync)
         base.limitToSession(live)
         start()
-    }
-
-    /// Whether the server delays the reply on purpose: a live channel or a long poll.
-    static func waitsByDesign(_ request: TransportRequest) -> Bool {
-        let (parts, query) = endpoint(of: request)
-        switch parts.first {
-        case "live": return true
-        case "changes": return query.split(separator: "&").contains { $0.hasPrefix("wait=") }
-        default: return false
-        }
     }
 
     /// The path segments after the API version, and the query. No segments if the path has no version.

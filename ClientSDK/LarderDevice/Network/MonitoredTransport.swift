@@ -30,7 +30,6 @@ package struct MonitoredTransport: Transport {
     private let onExchange: @Sendable (Exchange) -> Void
     private let clock: any MonotonicClock
     private let rejectsOffline: Bool
-    private let waitsByDesign: @Sendable (TransportRequest) -> Bool
     private let makeRequestID: (@Sendable () -> String)?
 
     /// - Parameters:
@@ -38,8 +37,6 @@ package struct MonitoredTransport: Transport {
     ///   - monitor: gets the measurements.
     ///   - rejectsOffline: whether requests fail at once as unreachable while `monitor.admits()` is false.
     ///   - clock: used for durations.
-    ///   - waitsByDesign: whether a response is slow by design, as of a long poll or an event stream: its duration is ignored, only
-    ///     its success counts.
     ///   - makeRequestID: makes the `X-Request-ID` of each request that has none, with which the server's log is joined to `Exchange`;
     ///     nil: requests have no such field.
     ///   - onExchange: called after each exchange, on the task that made it or read its content.
@@ -48,7 +45,6 @@ package struct MonitoredTransport: Transport {
         monitor: NetworkMonitor?,
         rejectsOffline: Bool = false,
         clock: any MonotonicClock = SystemMonotonicClock(),
-        waitsByDesign: @escaping @Sendable (TransportRequest) -> Bool = { _ in false },
         makeRequestID: (@Sendable () -> String)? = nil,
         onExchange: @escaping @Sendable (Exchange) -> Void = { _ in }
     ) {
@@ -56,7 +52,6 @@ package struct MonitoredTransport: Transport {
         self.monitor = monitor
         self.onExchange = onExchange
         self.rejectsOffline = rejectsOffline
-        self.waitsByDesign = waitsByDesign
         self.makeRequestID = makeRequestID
         self.clock = clock
     }
@@ -77,7 +72,7 @@ package struct MonitoredTransport: Transport {
             if let monitor {
                 let isLarge = bytes >= monitor.configuration.thresholds.transferMinimum
                 let sample =
-                    waitsByDesign(request)
+                    request.isLongPoll
                     ? NetworkSample(.reply, bytes: bytes)
                     : NetworkSample(.reply, latency: isLarge ? nil : time, bytes: bytes, transfer: isLarge ? time : nil)
                 monitor.note(sample)
@@ -119,7 +114,7 @@ package struct MonitoredTransport: Transport {
                 // Also if the reader stopped: until then the network worked.
                 let transfer = outcome.error == nil ? outcome.waited : nil
                 let sample =
-                    self.waitsByDesign(request)
+                    request.isLongPoll
                     ? NetworkSample(.reply, bytes: outcome.bytes)
                     : NetworkSample(.reply, latency: latency, bytes: outcome.bytes, transfer: transfer)
                 self.monitor?.note(sample)

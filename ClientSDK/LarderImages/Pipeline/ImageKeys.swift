@@ -1,24 +1,38 @@
 import LarderCoding
 import LarderHTTP
 
-/// Identifies a file: URL and request fields.
+/// Identifies a file: its identity, which is its URL unless the request says otherwise, and the request fields.
 struct ImageSourceKey: Hashable, Sendable {
+    /// Where it is requested. Not compared.
     let url: String
     let fields: Fields
+    private let identity: String
 
-    init(url: String, fields: Fields) {
+    init(url: String, fields: Fields, identity: String? = nil) {
         self.url = url
         self.fields = fields
+        self.identity = identity ?? url
     }
 
-    init(_ request: ImageRequest) { self.init(url: request.url, fields: request.fields) }
+    init(_ request: ImageRequest) {
+        self.init(url: request.url, fields: request.fields, identity: request.identity)
+    }
 
-    /// The key of the URL's stored responses: a digest, so that URLs are not readable on disk. Variants differ in their selectors.
-    var place: String { hexEncode(SHA256.hash(Array(url.utf8))) }
+    static func == (left: ImageSourceKey, right: ImageSourceKey) -> Bool {
+        left.identity == right.identity && left.fields == right.fields
+    }
 
-    /// The name of a part on disk: a digest of URL and fields, so that parts of different files are never combined.
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(identity)
+        hasher.combine(fields)
+    }
+
+    /// The key of the stored responses: a digest, so that URLs are not readable on disk. Variants differ in their selectors.
+    var place: String { hexEncode(SHA256.hash(Array(identity.utf8))) }
+
+    /// The name of a part on disk: a digest of identity and fields, so that parts of different files are never combined.
     var digest: String {
-        var text = url
+        var text = identity
         for field in fields { text += "\n\(field.name.canonical): \(field.value)" }
         return hexEncode(SHA256.hash(Array(text.utf8)))
     }

@@ -52,6 +52,8 @@ extension ImageRequest {
 public struct ImageRequest: Sendable {
     /// The picture's URL.
     public var url: String
+    /// Identifies the picture in the caches if its URL changes while its content does not, such as by a signature in the query; nil: the URL.
+    public var identity: String?
     /// Header fields to send. Requests with different fields never share a download.
     public var fields: Fields
     /// The size in pixels at which it will be shown; nil for all pixels.
@@ -73,9 +75,11 @@ public struct ImageRequest: Sendable {
         priority: Priority = .normal,
         cache: CacheOptions = [],
         placeholder: [UInt8] = [],
-        wantsPreviews: Bool = false
+        wantsPreviews: Bool = false,
+        identity: String? = nil
     ) {
         self.url = url
+        self.identity = identity
         self.fields = fields
         self.target = target
         self.priority = priority

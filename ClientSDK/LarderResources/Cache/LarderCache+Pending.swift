@@ -10,8 +10,9 @@ extension LarderCache {
         return core.entities.visible(stored, key).value as? E
     }
 
-    /// The server ID of an entity that was created on this device under a local one, and whose creation has ended recently.
-    package func serverID(of local: String) -> String? { outbox.state.withLock { $0.serverIDs.serverID(of: local) } }
+    /// The server's ID of an entity that was created on this device under a local one; nil if its creation has not ended, or if more than 64
+    /// later ones have. For views that still hold the local one. It survives a restart. Safe from any thread.
+    public func serverID(of local: String) -> String? { outbox.state.withLock { $0.serverIDs.serverID(of: local) } }
 
     /// The ordering scope of the newest pending change of an entity; nil if there is none.
     package func pendingScope(of key: EntityKey) -> String? {

@@ -214,6 +214,9 @@ extension Node {
                 core.configuration.onEvent(.spared(resource: key.name, bytes: storedBytes))
             case .gone: break
             }
+            if update.isMemoryOnly, resource.retention == .disk {
+                core.configuration.onEvent(.notStored(resource: key.name))
+            }
             complete(flight, nil)
             if isOutdated(since: flight) { revalidateObserved() }
         } catch {

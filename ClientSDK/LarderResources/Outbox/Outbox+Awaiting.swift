@@ -78,7 +78,7 @@ extension Outbox {
                 scope: scope,
                 coalescingKey: nil,
                 payload: try OutboxOperation.encode(input, .json),
-                changes: Outbox.LocalChanges(),
+                changes: Outbox.LocalChanges(idempotencyKey: core.configuration.makeIdempotencyKey()),
                 waiter: continuation,
                 coalesce: { _ in .keepBoth }
             )

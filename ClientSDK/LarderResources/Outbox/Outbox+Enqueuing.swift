@@ -17,7 +17,7 @@ extension Outbox {
         ensureRegistered(operation.name) { OutboxOperation(operation) }
         do {
             // Made from the input itself: to decode the payload again would take as long as to store it.
-            var changes = Outbox.LocalChanges()
+            var changes = Outbox.LocalChanges(idempotencyKey: core.configuration.makeIdempotencyKey())
             operation.changes(input, &changes)
             return try put(
                 OutboxOperation(operation),
@@ -55,7 +55,6 @@ extension Outbox {
             operation: operation,
             scope: scope,
             coalescingKey: coalescingKey,
-            idempotencyKey: core.configuration.makeIdempotencyKey(),
             payload: payload,
             changes: changes,
             delay: operation.batchMaximum > 1 ? core.configuration.networkBehavior().batchDelay : .zero,
@@ -104,7 +103,7 @@ extension Outbox {
                 forget(old)
                 return StoredOperation(id: nil, commit: commit, step: .cancelled)
             case .replace(let merged):
-                let (payload, changes) = try renamed(merged, new)
+                let (payload, changes) = try renamed(merged, new, old.idempotencyKey)
                 var row = old.row
                 row.payload = payload
                 try requireRoom(operations: 0, bytes: payload.count - old.payload.count)
@@ -121,10 +120,13 @@ extension Outbox {
         }
     }
 
-    /// A payload and its changes, with server IDs in place of temporary ones whose entities have got them meanwhile.
-    private func renamed(_ payload: [UInt8], _ new: NewOperation) throws -> ([UInt8], Outbox.LocalChanges) {
+    /// A payload and its changes under a key, with server IDs in place of temporary ones whose entities have got them meanwhile.
+    private func renamed(_ payload: [UInt8], _ new: NewOperation, _ key: String) throws -> (
+        [UInt8], Outbox.LocalChanges
+    ) {
         let current = renamed(payload, state.withLock { $0.serverIDs[new.scope] }, new.operation)
-        return (current, current == new.payload ? new.changes : try new.operation.changes(current))
+        let isNew = current == new.payload && key == new.changes.idempotencyKey
+        return (current, isNew ? new.changes : try new.operation.changes(current, key))
     }
 
     /// Checks the bounds of the outbox. Called with the outbox lock held.
@@ -153,12 +155,12 @@ extension Outbox {
 
     /// Stores a new operation behind all others. The outbox lock is held.
     private func append(_ new: NewOperation) throws -> StoredOperation {
-        let (payload, changes) = try renamed(new.payload, new)
+        let (payload, changes) = try renamed(new.payload, new, new.changes.idempotencyKey)
         var row = DiskOutboxRow(
             operation: new.operation.name,
             scope: new.scope,
             coalescingKey: new.coalescingKey,
-            idempotencyKey: new.idempotencyKey,
+            idempotencyKey: new.changes.idempotencyKey,
             payload: payload
         )
         row.enqueued = core.now().wall.nanosecondsSinceEpoch
@@ -186,7 +188,6 @@ private struct NewOperation {
     let operation: OutboxOperation
     let scope: String
     let coalescingKey: String?
-    let idempotencyKey: String
     let payload: [UInt8]
     let changes: Outbox.LocalChanges
     /// How long it may wait for others, to be sent with them.

@@ -11,7 +11,11 @@ extension Outbox {
         /// stale.
         var accepted: [CacheUpdate.Step] = []
 
-        package init() {}
+        /// The key under which the operation is sent: for a server that returns it with what it has created, such as the ID of a transaction.
+        /// An entity that is shown under it is replaced by the server's (`PagedResource.temporaryID`).
+        public let idempotencyKey: String
+
+        package init(idempotencyKey: String) { self.idempotencyKey = idempotencyKey }
 
         /// Changes an entity if it is stored.
         public mutating func modify<E: CacheEntity>(

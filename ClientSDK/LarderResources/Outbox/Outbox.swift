@@ -128,7 +128,7 @@ public final class Outbox: Sendable {
     /// Replaces the local changes that an operation shows.
     func showAgain(_ entry: Outbox.Entry, _ operation: OutboxOperation, in update: inout CacheUpdate) {
         do {
-            show(try operation.changes(entry.payload), of: entry.id.rawValue, in: &update)
+            show(try operation.changes(entry.payload, entry.idempotencyKey), of: entry.id.rawValue, in: &update)
         } catch {
             // Another version of the application stored it. The outbox lock may be held here.
             state.withLock { $0.problems.append(LarderError(error)) }
@@ -164,7 +164,7 @@ public final class Outbox: Sendable {
     /// The local changes of an operation; nil if it is not registered, or if its input cannot be decoded, which was reported before.
     func shown(by entry: Outbox.Entry) -> Outbox.LocalChanges? {
         guard let operation = state.withLock({ $0.queue.operation(entry.operation) }) else { return nil }
-        do { return try operation.changes(entry.payload) } catch { return nil }
+        do { return try operation.changes(entry.payload, entry.idempotencyKey) } catch { return nil }
     }
 
     /// Removes the local changes of an operation.

@@ -13,7 +13,7 @@ struct OutboxOperation: Sendable {
     let onRejection: Outbox.RejectionPolicy
     let retry: RetryPolicy
     let timeout: Duration
-    let changes: @Sendable ([UInt8]) throws -> Outbox.LocalChanges
+    let changes: @Sendable (_ payload: [UInt8], _ idempotencyKey: String) throws -> Outbox.LocalChanges
     let send: @Sendable ([Outbox.Entry]) async -> [OutboxResult]
     let rename: @Sendable ([UInt8], [String: String]) throws -> [UInt8]
     /// How a rejected operation is decided on; nil: it is no edit of an entity.
@@ -37,8 +37,8 @@ struct OutboxOperation: Sendable {
         onRejection = operation.onRejection
         retry = operation.retry
         timeout = operation.timeout
-        changes = { bytes in
-            var changes = Outbox.LocalChanges()
+        changes = { bytes, key in
+            var changes = Outbox.LocalChanges(idempotencyKey: key)
             operation.changes(try operation.codec.decode(bytes), &changes)
             return changes
         }
@@ -67,7 +67,7 @@ struct OutboxOperation: Sendable {
         onRejection = .continue
         retry = operation.retry
         timeout = operation.timeout
-        changes = { _ in Outbox.LocalChanges() }
+        changes = { _, key in Outbox.LocalChanges(idempotencyKey: key) }
         send = { entries in
             await Self.send(
                 entries,

@@ -27,7 +27,7 @@ extension ChangeFeed {
         public let hasMore: Bool
 
         /// Creates a page.
-        public init(_ changes: [ChangeFeed.Change], nextToken: String, hasMore: Bool) {
+        public init(_ changes: [ChangeFeed.Change] = [], nextToken: String, hasMore: Bool = false) {
             self.changes = changes
             self.nextToken = nextToken
             self.hasMore = hasMore
@@ -61,8 +61,9 @@ public struct ChangeFeed: Sendable {
     ///
     /// Throws an error with `isTokenGone` if the token is no longer valid.
     public let read: @Sendable (_ since: String) async throws(LarderError) -> ChangeFeed.Batch
-    /// Returns the current token: later changes are read from the feed.
-    public let present: @Sendable () async throws(LarderError) -> String
+    /// Begins the feed, also after a token was lost: returns the current token, with the present content if the server sends it along.
+    /// Later changes are read from the feed.
+    public let present: @Sendable () async throws(LarderError) -> ChangeFeed.Batch
     /// Invalidates everything that the feed covers, after a token was lost.
     public let invalidateAll: @Sendable (inout CacheUpdate) -> Void
 
@@ -70,7 +71,7 @@ public struct ChangeFeed: Sendable {
     public init(
         _ name: String,
         read: @escaping @Sendable (_ since: String) async throws(LarderError) -> ChangeFeed.Batch,
-        present: @escaping @Sendable () async throws(LarderError) -> String,
+        present: @escaping @Sendable () async throws(LarderError) -> ChangeFeed.Batch,
         invalidateAll: @escaping @Sendable (inout CacheUpdate) -> Void
     ) {
         self.name = name

@@ -141,11 +141,9 @@ public final class ChangeSync: Sendable {
             guard !Task.isCancelled else { throw LarderError(CancellationError()) }
             guard let token = try await stored() else {
                 // There was a token before: the store was replaced, and values that the token covers may be missing.
-                if !state.withLock({ $0.seen.isEmpty }) || followedSince != nil {
-                    try await resync()
-                    break
-                }
-                try await begin()
+                let batch = try await begin(isAgain: !state.withLock({ $0.seen.isEmpty }) || followedSince != nil)
+                count += batch.changes.count
+                guard batch.hasMore else { break }
                 continue
             }
             let batch: ChangeFeed.Batch
@@ -153,9 +151,11 @@ public final class ChangeSync: Sendable {
                 batch = try await feed.read(token)
             } catch {
                 guard error.isTokenGone else { throw error }
-                try await resync()
+                let batch = try await begin(isAgain: true)
+                count += batch.changes.count
                 // The new token is the current one: no change follows it yet.
-                break
+                guard batch.hasMore else { break }
+                continue
             }
             try await store(batch.changes, token: batch.nextToken)
             count += batch.changes.count
@@ -167,70 +167,69 @@ public final class ChangeSync: Sendable {
         return count
     }
 
-    /// Fetches the current token. Values that were requested before it arrived are not covered by the feed, and expire by time.
-    private func begin() async throws(LarderError) {
-        let token = try await feed.present()
+    /// Begins the feed. Values that were requested before its token arrived are not covered by the feed, and expire by time.
+    ///
+    /// - Parameter isAgain: the token was lost. Everything is invalidated and stays visible until it is fetched again; pending operations
+    ///   stay.
+    /// - Returns: the page that begins the feed.
+    private func begin(isAgain: Bool) async throws(LarderError) -> ChangeFeed.Batch {
+        let batch = try await feed.present()
         // What was requested before the token arrived may have been read before changes that precede the token.
         let since = cache.core.now().wall
-        let (name, sinceKey) = (feed.name, sinceKey)
-        try await cache.core.changing { () throws(LarderError) in
-            try self.cache.updateBlocking { update in
-                update.setToken(token, for: name)
-                update.setMetadata(Array("\(since.nanosecondsSinceEpoch)".utf8), for: sinceKey)
-            }
-        }
+        let first = isAgain ? feed.invalidateAll : nil
+        try await store(batch.changes, token: batch.nextToken, since: since, after: first)
         state.withLock { state in
-            state.seen = [token]
+            state.seen = [batch.nextToken]
             state.followedSince = since
         }
-    }
-
-    /// Handles a lost token: everything is invalidated and stays visible until it is fetched again. Pending operations stay.
-    private func resync() async throws(LarderError) {
-        let token = try await feed.present()
-        let since = cache.core.now().wall
-        let invalidateAll = feed.invalidateAll
-        let (name, sinceKey) = (feed.name, sinceKey)
-        try await cache.core.changing { () throws(LarderError) in
-            do throws(LarderError) {
-                try self.cache.updateBlocking { update in
-                    invalidateAll(&update)
-                    update.setToken(token, for: name)
-                    update.setMetadata(Array("\(since.nanosecondsSinceEpoch)".utf8), for: sinceKey)
-                }
-            } catch { throw try self.changeMemory(after: error, invalidateAll) }
-        }
-        state.withLock { state in
-            state.seen = [token]
-            state.followedSince = since
-        }
-        change { $0.resyncs += 1 }
+        if isAgain { change { $0.resyncs += 1 } }
+        return batch
     }
 
     private var sinceKey: String { "larder.sync " + feed.name }
 
     /// Stores a page in small commits, so that other changes wait only briefly. The token is stored with the last of them: it covers
     /// nothing that is not stored, and after a death the page is read again.
-    private func store(_ changes: [ChangeFeed.Change], token: String) async throws(LarderError) {
+    ///
+    /// - Parameters:
+    ///   - since: the time from which on the feed covers values; nil: it stays.
+    ///   - first: changes that precede those of the page.
+    private func store(
+        _ changes: [ChangeFeed.Change],
+        token: String,
+        since: WallTime? = nil,
+        after first: (@Sendable (inout CacheUpdate) -> Void)? = nil
+    ) async throws(LarderError) {
         try await cache.core.changing { () throws(LarderError) in
-            do throws(LarderError) { try self.commit(changes, token: token) } catch {
-                throw try self.changeMemory(after: error) { update in for change in changes { change.apply(&update) } }
+            do throws(LarderError) { try self.commit(changes, token, since, first) } catch {
+                throw try self.changeMemory(after: error) { update in
+                    first?(&update)
+                    for change in changes { change.apply(&update) }
+                }
             }
         }
         note(token)
         if !changes.isEmpty { change { $0.applied += changes.count } }
     }
 
-    private func commit(_ changes: [ChangeFeed.Change], token: String) throws(LarderError) {
+    private func commit(
+        _ changes: [ChangeFeed.Change],
+        _ token: String,
+        _ since: WallTime?,
+        _ first: ((inout CacheUpdate) -> Void)?
+    ) throws(LarderError) {
         var rest = changes[...]
+        if let first, rest.count > Self.pieceMaximum { try cache.updateBlocking(first) }
         while rest.count > Self.pieceMaximum {
             let piece = rest.prefix(Self.pieceMaximum)
             try cache.updateBlocking { update in for change in piece { change.apply(&update) } }
             rest = rest.dropFirst(Self.pieceMaximum)
         }
         try cache.updateBlocking { update in
+            if changes.count == rest.count { first?(&update) }
             for change in rest { change.apply(&update) }
             update.setToken(token, for: feed.name)
+            if let since { update.setMetadata(Array("\(since.nanosecondsSinceEpoch)".utf8), for: sinceKey) }
         }
     }
 

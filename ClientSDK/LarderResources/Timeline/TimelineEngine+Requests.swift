@@ -166,6 +166,7 @@ extension TimelineEngine {
             try await core.changing { try self.store(page, fetched, resource, sent) }
             let took = core.configuration.monotonicClock.uptime - moment.uptime
             core.configuration.onEvent(.fetched(resource: node.key.name, took))
+            if !fetched.mayStore { core.configuration.onEvent(.notStored(resource: node.key.name)) }
             return true
         }
     }

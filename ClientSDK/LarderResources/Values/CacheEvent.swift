@@ -12,6 +12,8 @@ public enum CacheEvent: Sendable {
     case fetched(resource: String, Duration)
     /// The source confirmed the stored value.
     case revalidated(resource: String, Duration)
+    /// The source's reply is in memory only, because it must not be stored (`no-store`). See `HTTPSource.Configuration.correctFields`.
+    case notStored(resource: String)
     /// A request failed.
     case failed(resource: String, LarderError)
     /// A gate could not be satisfied.

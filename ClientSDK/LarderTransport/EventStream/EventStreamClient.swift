@@ -59,13 +59,14 @@ public struct EventStreamClient: Sendable {
         fields.set(.cacheControl, "no-store")
         if !lastEventID.isEmpty { fields.set(.lastEventID, lastEventID) }
         // `EventStreamReader` measures silence, and a stream has no total size.
-        let request = TransportRequest(
+        var held = TransportRequest(
             url: url,
             fields: fields,
             timeout: .seconds(7 * 86_400),
             bodyLimit: .max
         )
-        let transport = transport
+        held.isLongPoll = true
+        let (request, transport) = (held, transport)
         let opened = await until(clock.uptime + configuration.openTimeout, by: clock) {
             () -> Result<TransportStream, TransportError> in
             do throws(TransportError) { return .success(try await transport.open(request)) } catch {

@@ -32,6 +32,10 @@ public struct TransportRequest: Sendable, Hashable {
     /// A request that is made within a refresh, a sign-in or a sign-out is one from the start, also if it only renews the tokens.
     public var isUserInitiated: Bool
 
+    /// Whether the server holds the reply back on purpose, as in a long poll or an event stream: its duration says nothing about the
+    /// network. Set by `LiveSync.longPoll` and `EventStreamClient`.
+    public var isLongPoll: Bool
+
     /// A request.
     public init(
         method: Method = .get,
@@ -50,6 +54,7 @@ public struct TransportRequest: Sendable, Hashable {
         self.bodyLimit = bodyLimit
         self.followsRedirects = followsRedirects
         isUserInitiated = RequestReason.isUserWaiting
+        isLongPoll = RequestReason.current?.isLongPoll ?? false
     }
 
     /// Whether there is content.

@@ -7,7 +7,7 @@ import Synchronization
 /// After a 429 or 503 nothing is sent to the host for the time of its `Retry-After` (RFC 9110 §10.2.3), at most an hour, or, if it states
 /// none, for a back-off with full jitter. The next success opens the gate. Other requests fail as `.unreachable` with
 /// `TransportError.retryAfter`; those of a person (`TransportRequest.isUserInitiated`) are sent. One gate is shared by everything that
-/// sends. It remembers 256 hosts. Safe from any thread.
+/// sends. Servers that limit each action alone have a gate for each scope of a host. It remembers 256 of them. Safe from any thread.
 public final class HostGate: Sendable {
     private struct Host {
         /// Nothing is sent before this time.
@@ -30,6 +30,8 @@ public final class HostGate: Sendable {
     private let wall: any WallClock
     private let overload: RetryPolicy
     private let random: @Sendable () -> Double
+    private let scope: @Sendable (TransportRequest) -> String?
+    fileprivate let retryAfter: @Sendable (TransportResponse) -> Duration?
     private let state = Mutex(State())
     private static let hostsMaximum = 256
 
@@ -38,16 +40,23 @@ public final class HostGate: Sendable {
     ///   - wall: used for a `Retry-After` with a date if the reply has no `Date`.
     ///   - overload: the back-off after a 429 or 503 without `Retry-After`: `base` and `ceiling`.
     ///   - random: returns numbers in 0..<1 for the jitter.
+    ///   - scope: which requests to one host wait together: those with the same text. Nil: the request is never held back, and its reply
+    ///     holds nothing back.
+    ///   - retryAfter: how long to wait by a reply without `Retry-After` that says so otherwise; nil: it does not.
     public init(
         clock: any MonotonicClock = SystemMonotonicClock(),
         wall: any WallClock = SystemWallClock(),
         overload: RetryPolicy = RetryPolicy(base: .seconds(1), ceiling: .seconds(60)),
-        random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
+        random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) },
+        scope: @escaping @Sendable (TransportRequest) -> String? = { _ in "" },
+        retryAfter: @escaping @Sendable (TransportResponse) -> Duration? = { _ in nil }
     ) {
         self.clock = clock
         self.wall = wall
         self.overload = overload
         self.random = random
+        self.scope = scope
+        self.retryAfter = retryAfter
     }
 
     /// A transport that sends the requests that this gate lets through, and tells it of the replies.
@@ -60,33 +69,47 @@ public final class HostGate: Sendable {
 
     /// How long nothing may be sent to the host of the URL from now on; nil if requests may be sent. The schemes `ws` and `wss` count
     /// as `http` and `https`.
-    public func wait(for url: String) -> Duration? {
-        guard let host = Self.host(of: url), let due = state.withLock({ $0.hosts[host]?.due }) else { return nil }
+    public func wait(for url: String) -> Duration? { wait(for: TransportRequest(url: url)) }
+
+    private func wait(for request: TransportRequest) -> Duration? {
+        guard let host = host(of: request), let due = state.withLock({ $0.hosts[host]?.due }) else { return nil }
         let wait = due - clock.uptime
         return wait > .zero ? wait : nil
     }
 
-    private static func host(of url: String) -> String? {
+    /// The host with the scope of the request; nil if the request passes by.
+    private func host(of request: TransportRequest) -> String? {
+        let url = request.url
         let isWebSocket = url.utf8.count > 3 && url.prefix(2).lowercased() == "ws"
-        return HTTPURL(isWebSocket ? "http" + url.dropFirst(2) : url)?.origin
+        guard let origin = HTTPURL(isWebSocket ? "http" + url.dropFirst(2) : url)?.origin, let scope = scope(request)
+        else { return nil }
+        return scope.isEmpty ? origin : "\(origin) \(scope)"
     }
 
     /// - Returns: the number of rejections before the request, for `note`.
     /// - Throws: `.unreachable` if it may not be sent.
-    fileprivate func admit(_ url: String, isUserInitiated: Bool) throws(TransportError) -> Int {
-        guard !isUserInitiated, let wait = wait(for: url) else { return state.withLock { $0.rejections } }
+    fileprivate func admit(_ request: TransportRequest) throws(TransportError) -> Int {
+        guard !request.isUserInitiated, let wait = wait(for: request) else { return state.withLock { $0.rejections } }
         throw TransportError(
             .unreachable,
-            "The host of \(HTTPURL.redacted(url)) is overloaded or has asked for a pause: no request is sent for another \(wait).",
+            "The host of \(HTTPURL.redacted(request.url)) is overloaded or has asked for a pause: no request is sent for another \(wait).",
             retryAfter: wait
         )
     }
 
-    /// - Parameter rejections: the result of `admit` for the request.
-    fileprivate func note(_ status: Status, _ fields: Fields, of request: TransportRequest, after rejections: Int) {
+    /// - Parameters:
+    ///   - rejections: the result of `admit` for the request.
+    ///   - stated: the wait that the content of the reply asks for.
+    fileprivate func note(
+        _ status: Status,
+        _ fields: Fields,
+        of request: TransportRequest,
+        after rejections: Int,
+        stated: Duration? = nil
+    ) {
         // A captive portal does not speak for the host.
         guard !ForeignReply.isForeign(fields, to: request),
-            let host = Self.host(of: request.url)
+            let host = host(of: request)
         else { return }
         guard status.code == 429 || status.code == 503 else {
             let isSuccess = (200..<300).contains(status.code) || [.switchingProtocols, .notModified].contains(status)
@@ -99,7 +122,7 @@ public final class HostGate: Sendable {
                 }
             }
         }
-        let asked = RetryAfterField.wait(fields, now: wall.now)
+        let asked = RetryAfterField.wait(fields, now: wall.now) ?? stated.map { min($0, RetryAfterField.maximum) }
         let (now, random) = (clock.uptime, random())
         state.withLock { state in
             state.rejections += 1
@@ -143,14 +166,20 @@ private struct GuardedTransport: Transport {
     }
 
     private func sendOnce(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        let rejections = try gate.admit(request.url, isUserInitiated: request.isUserInitiated)
+        let rejections = try gate.admit(request)
         let response = try await base.send(request)
-        gate.note(response.status, response.fields, of: request, after: rejections)
+        gate.note(
+            response.status,
+            response.fields,
+            of: request,
+            after: rejections,
+            stated: [.tooManyRequests, .serviceUnavailable].contains(response.status) ? gate.retryAfter(response) : nil
+        )
         return response
     }
 
     private func openOnce(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        let rejections = try gate.admit(request.url, isUserInitiated: request.isUserInitiated)
+        let rejections = try gate.admit(request)
         let stream = try await base.open(request)
         gate.note(stream.status, stream.fields, of: request, after: rejections)
         return stream
@@ -166,9 +195,10 @@ private struct GuardedWebSocketConnector: WebSocketConnector {
         _ request: WebSocketClient.Request,
         _ configuration: WebSocketClient.Configuration
     ) async throws(WebSocketError) -> any WebSocketConnection {
-        let handshake = TransportRequest(url: request.url, fields: request.fields)
+        var handshake = TransportRequest(url: request.url, fields: request.fields)
+        handshake.isUserInitiated = false
         let rejections: Int
-        do throws(TransportError) { rejections = try gate.admit(request.url, isUserInitiated: false) } catch {
+        do throws(TransportError) { rejections = try gate.admit(handshake) } catch {
             throw WebSocketError(.unreachable, error.description, retryAfter: error.retryAfter)
         }
         do throws(WebSocketError) {

@@ -142,10 +142,12 @@ struct MonitoredTransportTests {
 
     @Test func `a response that is slow by design does not affect the measurements`() async throws {
         let base = SlowTransport(clock: clock, latency: .seconds(25), pieces: [(20_000, .seconds(600))])
-        let patient = MonitoredTransport(base, monitor: monitor, clock: clock, waitsByDesign: { _ in true })
+        let patient = MonitoredTransport(base, monitor: monitor, clock: clock)
+        var held = request
+        held.isLongPoll = true
         for _ in 0..<4 {
-            _ = try await patient.send(request)
-            for try await _ in try await patient.open(request).body {}
+            _ = try await patient.send(held)
+            for try await _ in try await patient.open(held).body {}
         }
         #expect(monitor.level == .good && monitor.current.quality.latency == nil)
         let slow = SlowTransport(clock: clock, latency: .seconds(2), pieces: [])

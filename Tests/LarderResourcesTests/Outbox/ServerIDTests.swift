@@ -63,6 +63,52 @@ struct ServerIDTests {
         #expect(sent.edits.withLock { $0.map(\.id) } == ["local", "server"])
     }
 
+    @Test func `a view that holds a local ID gets the server's, also after a restart`() async throws {
+        var cache = try open()
+        #expect(cache.serverID(of: "local") == nil)
+        try await create(in: cache)
+        #expect(cache.serverID(of: "local") == "server")
+        cache.close()
+        cache = try open()
+        #expect(cache.serverID(of: "local") == "server" && cache.serverID(of: "another") == nil)
+    }
+
+    @Test func `local changes know the key under which they are sent, after coalescing, a restart and an edit too`()
+        async throws
+    {
+        let seen = Mutex<[String]>([])
+        func operation() -> WriteBehind<Edit, String> {
+            var operation = WriteBehind<Edit, String>("keyed", scope: { _ in "page" }) { edit, changes in
+                let key = changes.idempotencyKey
+                changes.modify(Note.self, edit.id) { $0.text = "\(edit.text) \(key)" }
+            } send: { attempts in
+                seen.withLock { $0 += attempts.map(\.idempotencyKey) }
+                return attempts.map { .accepted($0.input.id) }
+            }
+            operation.coalescingKey = { $0.id }
+            operation.coalesce = { .replace($1) }
+            return operation
+        }
+        func open() throws -> LarderCache {
+            var configuration = scene.configuration()
+            configuration.operations = [operation()]
+            return try LarderCache(configuration)
+        }
+        let note = Resource<Note>.entity("1") { _ in .gone }
+        var cache = try open()
+        try await cache.update { $0.put(Note(id: "1", text: "server")) }
+        for text in ["a", "b"] { try cache.enqueue(Edit(id: "1", text: text), operation()) }
+        let key = try #require(cache.outbox.entries.first?.idempotencyKey)
+        #expect(cache.outbox.entries.count == 1)
+        #expect(try await cache.value(note, .cacheOnly).text == "b \(key)")
+        cache.close()
+        cache = try open()
+        #expect(try await cache.value(note, .cacheOnly).text == "b \(key)")
+        cache.outbox.resume()
+        try await cache.outbox.drained()
+        #expect(seen.withLock { $0 } == [key])
+    }
+
     @Test(arguments: [false, true])
     func `a change that another process has stored meanwhile gets the server's ID, whichever process sends it`(
         _ isSentByCreator: Bool

@@ -36,7 +36,9 @@ struct ChangeSyncTests {
                     read.withLock { $0.append(token) }
                     return ChangeFeed.Batch([], nextToken: token, hasMore: false)
                 },
-                present: { () throws(LarderError) in "\(begun.withLock { $0 += 1; return $0 })" },
+                present: { () throws(LarderError) in
+                    ChangeFeed.Batch(nextToken: "\(begun.withLock { $0 += 1; return $0 })")
+                },
                 invalidateAll: { _ in }
             ),
             into: cache
@@ -47,7 +49,65 @@ struct ChangeSyncTests {
         #expect(error?.code == .storage)
         #expect(sync.status.failure != nil && !sync.status.isCaughtUp)
         try await sync.catchUp()
-        #expect(begun.withLock { $0 } == 1 && read.withLock { $0 } == ["1", "1"] && sync.token == "1")
+        #expect(begun.withLock { $0 } == 1 && read.withLock { $0 } == ["1"] && sync.token == "1")
+    }
+
+    @Test func `the first page of a feed is its content, and is stored with its token`() async throws {
+        let cache = try scene.cache()
+        let ids = (1...300).map { "\($0)" }
+        let read = Mutex<[String]>([])
+        let feed = ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in
+                read.withLock { $0.append(token) }
+                return ChangeFeed.Batch(nextToken: token)
+            },
+            present: { () throws(LarderError) in
+                let changes = ids.map { id in
+                    ChangeFeed.Change(EntityKey(type: Note.entityType, id: id)) { $0.put(Note(id: id, text: "first")) }
+                }
+                return ChangeFeed.Batch(changes, nextToken: "1")
+            },
+            invalidateAll: { _ in }
+        )
+        let sync = ChangeSync(feed, into: cache)
+        #expect(try await sync.catchUp() == 300)
+        #expect(sync.token == "1" && read.withLock { $0.isEmpty } && sync.status.isCaughtUp)
+        for id in ["1", "300"] {
+            let note = Resource<Note>.entity(id) { _ in .gone }
+            #expect(try await cache.value(note, .cacheOnly).text == "first")
+        }
+    }
+
+    @Test func `a long poll asks from page to page, and ends a request that is not answered in time`() async throws {
+        let cache = try scene.cache()
+        let asked = Mutex<[String?]>([])
+        let channel = LiveSync.longPoll(since: "1", in: cache, timeout: .seconds(40)) { since throws(LarderError) in
+            let number = asked.withLock { asked in
+                asked.append(since)
+                return asked.count
+            }
+            #expect(RequestReason.current?.isLongPoll == true)
+            guard number < 3 else {
+                let clock = self.scene.clock
+                do { try await clock.sleep(until: clock.uptime + .seconds(3_600)) } catch { throw LarderError(error) }
+                return ChangeFeed.Batch(nextToken: "late")
+            }
+            return ChangeFeed.Batch(nextToken: "\(number + 1)")
+        }
+        for token in ["1", "2"] {
+            guard case .page(let batch, let since)? = try await channel.receive() else {
+                Issue.record("no page")
+                return
+            }
+            #expect(since == token && batch.nextToken == "\(Int(token).map { $0 + 1 } ?? 0)")
+        }
+        async let late = #expect(throws: LarderError.self) { _ = try await channel.receive() }
+        try await scene.clock.waitForSleepers(2)
+        scene.clock.advance(by: .seconds(40))
+        #expect(await late?.code == .timedOut)
+        #expect(asked.withLock { $0 } == ["1", "2", "3"])
+        #expect(RequestReason.current == nil)
     }
 
     /// The server may compute the token after it has answered an earlier request, and after changes in between, which the feed then
@@ -59,7 +119,9 @@ struct ChangeSyncTests {
             "test",
             read: { token throws(LarderError) in ChangeFeed.Batch([], nextToken: token, hasMore: false) },
             present: { () throws(LarderError) in
-                do { return try await tokens.fetch(FetchContext()).value ?? "" } catch { throw LarderError(error) }
+                do {
+                    return ChangeFeed.Batch(nextToken: try await tokens.fetch(FetchContext()).value ?? "")
+                } catch { throw LarderError(error) }
             },
             invalidateAll: { _ in }
         )
@@ -94,7 +156,9 @@ struct ChangeSyncTests {
                     read.withLock { $0.append(token) }
                     return ChangeFeed.Batch([], nextToken: token, hasMore: false)
                 },
-                present: { () throws(LarderError) in "\(begun.withLock { $0 += 1; return $0 })" },
+                present: { () throws(LarderError) in
+                    ChangeFeed.Batch(nextToken: "\(begun.withLock { $0 += 1; return $0 })")
+                },
                 invalidateAll: { _ in }
             ),
             into: cache
@@ -126,7 +190,7 @@ struct ChangeSyncTests {
         let feed = ChangeFeed(
             "test",
             read: { token throws(LarderError) in ChangeFeed.Batch([], nextToken: token, hasMore: false) },
-            present: { () throws(LarderError) in "1" },
+            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
             invalidateAll: { _ in }
         )
         let source = LiveSync.Source([.webSocket, .eventStream]) { kind, _ throws(LarderError) in
@@ -157,7 +221,7 @@ struct ChangeSyncTests {
                 reads.withLock { $0 += 1 }
                 return ChangeFeed.Batch([], nextToken: token, hasMore: false)
             },
-            present: { () throws(LarderError) in "1" },
+            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
             invalidateAll: { _ in }
         )
         let before = try scene.cache()
@@ -183,7 +247,7 @@ struct ChangeSyncTests {
                 if token == "old" { throw .tokenGone("The history is gone.") }
                 return ChangeFeed.Batch([], nextToken: token, hasMore: false)
             },
-            present: { () throws(LarderError) in "new" },
+            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "new") },
             invalidateAll: { _ in }
         )
         let opened = Mutex<[String?]>([])
@@ -214,7 +278,7 @@ struct ChangeSyncTests {
         let feed = ChangeFeed(
             "test",
             read: { token throws(LarderError) in ChangeFeed.Batch([], nextToken: token, hasMore: false) },
-            present: { () throws(LarderError) in "1" },
+            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
             invalidateAll: { _ in }
         )
         let source = LiveSync.Source([.webSocket]) { _, _ throws(LarderError) in
@@ -235,7 +299,7 @@ struct ChangeSyncTests {
         let feed = ChangeFeed(
             "test",
             read: { token throws(LarderError) in ChangeFeed.Batch([], nextToken: token, hasMore: false) },
-            present: { () throws(LarderError) in "1" },
+            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
             invalidateAll: { _ in }
         )
         let source = LiveSync.Source([]) { _, _ throws(LarderError) in throw LarderError(.invalidArgument, "not opened")
@@ -259,7 +323,7 @@ struct ChangeSyncTests {
                 reads.withLock { $0.append(token) }
                 return ChangeFeed.Batch([note("1", 9)], nextToken: "9", hasMore: false)
             },
-            present: { () throws(LarderError) in "1" },
+            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
             invalidateAll: { _ in }
         )
         let sync = ChangeSync(feed, into: cache)
@@ -296,7 +360,7 @@ struct ChangeSyncTests {
                 reads.withLock { $0.append(token) }
                 return ChangeFeed.Batch([], nextToken: token == "2" ? "5" : token, hasMore: false)
             },
-            present: { () throws(LarderError) in "1" },
+            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
             invalidateAll: { _ in }
         )
         let sync = ChangeSync(feed, into: cache)
@@ -345,7 +409,7 @@ struct ChangeSyncTests {
             present: { () throws(LarderError) in
                 presents.withLock { count in
                     count += 1
-                    return "\(count)"
+                    return ChangeFeed.Batch(nextToken: "\(count)")
                 }
             },
             invalidateAll: { _ in }

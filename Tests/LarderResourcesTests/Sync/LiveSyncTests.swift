@@ -21,7 +21,7 @@ struct LiveSyncTests {
         let feed = ChangeFeed(
             "test",
             read: { token throws(LarderError) in ChangeFeed.Batch([], nextToken: token, hasMore: false) },
-            present: { () throws(LarderError) in "1" },
+            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
             invalidateAll: { _ in }
         )
         let source = LiveSync.Source([.webSocket]) { _, _ throws(LarderError) in
@@ -153,7 +153,7 @@ struct LiveSyncTests {
                 }
                 return ChangeFeed.Batch([change], nextToken: "2", hasMore: false)
             },
-            present: { () throws(LarderError) in "1" },
+            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
             invalidateAll: { _ in }
         )
         let sync = ChangeSync(feed, into: cache)

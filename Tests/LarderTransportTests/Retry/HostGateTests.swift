@@ -128,6 +128,41 @@ struct HostGateTests {
         #expect(gate.wait(for: "http://api/") == nil && gate.wait(for: "http://files/") == .seconds(30))
     }
 
+    @Test func `requests of another scope and of none pass a closed gate`() async throws {
+        let transport = ScriptedTransport { request, _ throws(TransportError) in
+            request.url.hasSuffix("/send") ? self.reply(.tooManyRequests, [.retryAfter: "30"]) : self.reply(.ok)
+        }
+        let gate = HostGate(
+            clock: clock,
+            wall: clock,
+            scope: { request in
+                request.url.hasSuffix("/sync") ? nil : request.url.hasSuffix("/send") ? "send" : ""
+            }
+        )
+        let guarded = gate.guarding(transport)
+        for path in ["send", "read", "sync"] {
+            _ = try await guarded.send(TransportRequest(url: "http://api/\(path)"))
+        }
+        await #expect(throws: TransportError.self) { try await guarded.send(TransportRequest(url: "http://api/send")) }
+        #expect(gate.wait(for: "http://api/send") == .seconds(30) && gate.wait(for: "http://api/read") == nil)
+        #expect(transport.requests.map { $0.url.suffix(4) } == ["send", "read", "sync"])
+    }
+
+    @Test func `the content of a reply can say how long to wait`() async throws {
+        let transport = ScriptedTransport { request, number throws(TransportError) in
+            .text("9", status: .tooManyRequests, fields: number == 0 ? Fields() : [.retryAfter: "3"])
+        }
+        let gate = HostGate(
+            clock: clock,
+            wall: clock,
+            retryAfter: { reply in Int(String(decoding: reply.body, as: UTF8.self)).map { .seconds($0) } }
+        )
+        _ = try await gate.guarding(transport).send(TransportRequest(url: "http://a/"))
+        _ = try await gate.guarding(transport).send(TransportRequest(url: "http://b/"))
+        #expect(gate.wait(for: "http://a/") == .seconds(9))
+        #expect(gate.wait(for: "http://b/") == .seconds(3), "The field comes first.")
+    }
+
     @Test func `a captive portal closes no gate`() async throws {
         let transport = ScriptedTransport { _, _ throws(TransportError) in
             self.reply(.serviceUnavailable, [.retryAfter: "30", .contentType: "text/html"])

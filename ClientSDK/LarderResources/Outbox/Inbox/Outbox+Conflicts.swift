@@ -38,7 +38,8 @@ extension Outbox {
         _ operation: OutboxOperation,
         _ base: Value
     ) throws -> EditConflict<Value>? {
-        let changes = try operation.changes(entry.payload).entities.filter { $0.key.type == Value.entityType }
+        let changes = try operation.changes(entry.payload, entry.idempotencyKey).entities
+            .filter { $0.key.type == Value.entityType }
         guard let key = changes.first?.key else { return nil }
         let edited = changes.filter { $0.key == key }.reduce(base as (any Sendable)?) { $1.apply($0) }
         guard let mine = edited as? Value, let stored = core.entity(key, { try Value.codec.decode($0) })?.stored,

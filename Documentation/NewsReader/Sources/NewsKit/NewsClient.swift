@@ -28,7 +28,6 @@ public final class NewsClient: Sendable {
         configuration.http.fields.set("Accept-Language", "en")
         configuration.session = .news
         configuration.probePath = "/almanac"
-        configuration.isLongPoll = { $0.url.hasSuffix("/events") }
         if followsEvents { configuration.events = Self.events }
         adjust(&configuration)
         api = try await APIClient(server: server, account: "ana", directory: directory, configuration)
