@@ -53,7 +53,7 @@ let fuzzing: [Target] =
 let dashboard = [
     "page.html", "style.css", "elements.js", "words.js", "server.js", "journal.js", "details.js", "table.js", "plot.js",
     "timeline.js", "compare.js", "keys.js", "totals.js", "presets.js", "faults.js", "clock.js", "worlds.js", "acts.js",
-    "files.js",
+    "clients.js", "files.js",
     "main.js",
 ]
 

@@ -8,7 +8,7 @@ person would: the timeline, the comparison of two entries, the keyboard, light a
 library of Python is used. `--shots` writes PNG files of each state; Documentation/images/dashboard.png is timeline-1400-light.png, reduced to
 64 colours.
 """
-import base64, json, os, re, shutil, socket, struct, subprocess, sys, tempfile, time, urllib.request
+import base64, contextlib, json, os, re, shutil, socket, struct, subprocess, sys, tempfile, time, urllib.request
 
 
 class Chromium:
@@ -145,6 +145,7 @@ class Server:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.base = f"http://127.0.0.1:{port}"
+        self.program = program
         self.process = subprocess.Popen([program, "--port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for _ in range(200):
             try:
@@ -174,6 +175,20 @@ class Server:
     def close(self):
         self.process.terminate()
         self.process.wait(10)
+
+
+@contextlib.contextmanager
+def inspected(server):
+    """The demo client beside the server's program, shown in the dashboard while it runs."""
+    program = os.path.join(os.path.dirname(server.program), "larder")
+    with tempfile.TemporaryDirectory(prefix="larder-client-") as directory:
+        process = subprocess.Popen([program, "--server", server.base, "--directory", directory, "feed", "--live", "--inspect"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield
+        finally:
+            process.kill()
+            process.wait(10)
 
 
 def check(condition, text):
@@ -269,6 +284,23 @@ def drive(page, server, shots):
     check(page.run("document.querySelector('#pause').textContent") == "Resume", "p pauses")
     page.key("p")
 
+    with inspected(server):
+        page.wait("document.querySelectorAll('#clients .value').length >= 1", "a client shows its values")
+        page.run("document.querySelector('#part-clients').scrollIntoView()")
+        page.shot(shots, "clients-1400-light")
+        page.click("#clients [aria-label='Show feed']")
+        page.wait("document.querySelector('#clients .text') !== null", "a value is shown on demand")
+        page.click("#clients [aria-label='Invalidate feed']")
+        page.wait("[...document.querySelectorAll('#clients .what span')].some((e) => e.textContent.includes('stale (invalidated)'))",
+                  "the client asks again for what was invalidated")
+        page.scheme("dark")
+        page.size(420, 860)
+        time.sleep(0.3)
+        check(page.run("document.documentElement.scrollWidth <= 420"), "the page with a client is not wider than a phone")
+        page.run("document.querySelector('#part-clients').scrollIntoView()")
+        page.shot(shots, "clients-420-dark")
+        page.size(1400, 900)
+    page.wait("document.querySelector('#part-clients').hidden", "a client that has gone is not shown")
     page.scheme("dark")
     page.shot(shots, "timeline-1400-dark")
     page.size(420, 860)

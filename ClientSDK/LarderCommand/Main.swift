@@ -29,6 +29,9 @@ enum Main {
         case .help(let text): return terminal.line(text)
         case .version: return terminal.line(Help.versionLine)
         case .tour(let order): return try await Tour(terminal).run(order)
+        case .inspect(let client, let action):
+            let control = ControlClient(server: arguments.server, environment)
+            return try await InspectCommand(control: control, terminal: terminal).run(client, action)
         case .tourChild(let directory): return try await TourDeath.child(directory, terminal)
         default: break
         }
@@ -70,7 +73,7 @@ enum Main {
 
     private static func execute(_ context: CommandContext) async throws {
         switch context.arguments.command {
-        case .help, .version, .tour, .tourChild: break
+        case .help, .version, .tour, .tourChild, .inspect: break
         case .feed:
             var command = FeedCommand(context)
             try await command.run()

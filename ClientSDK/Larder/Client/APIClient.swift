@@ -68,6 +68,11 @@ public final class APIClient: Sendable {
         public var feature: @Sendable (TransportRequest) -> String = { _ in "http" }
         /// Whether each request has a random `X-Request-ID` of its own, by which it is found in the server's log.
         public var sendsRequestIDs = false
+        /// The URL of a `larder-server` whose dashboard shows this client: its values with their freshness, requests, outbox and memory, and
+        /// neither tokens nor, unless somebody asks for one, values. For development. It sends request IDs. Nil: none.
+        public var inspector: String?
+        /// The control token of that server; nil if it was started without one.
+        public var inspectorToken: String?
 
         /// - Parameter transport: sends the requests; `SocketTransport.Configuration.tls` has the settings of https.
         public init(transport: any Transport = SocketTransport()) { self.transport = transport }
@@ -150,7 +155,9 @@ public final class APIClient: Sendable {
         reference.set(services.network)
         let cookies = configuration.keepsCookies ? CookieJar(clock: settings.wallClock) : nil
         self.cookies = cookies
-        let base = cookies?.attached(to: configuration.transport) ?? configuration.transport
+        let log = configuration.inspector.map { _ in RecentRequests(settings.wallClock, settings.monotonicClock) }
+        let given = cookies?.attached(to: configuration.transport) ?? configuration.transport
+        let base = log?.logging(given) ?? given
         let webSockets =
             configuration.webSockets ?? (configuration.transport as? SocketTransport)?.webSockets() ?? WebSocketClient()
         /// - Parameter rejectsOffline: false for sign-in, which is always tried because the user asked for it.
@@ -161,7 +168,7 @@ public final class APIClient: Sendable {
                 monitor: reference.monitor,
                 rejectsOffline: rejectsOffline,
                 clock: opened.monotonicClock,
-                makeRequestID: configuration.sendsRequestIDs ? { @Sendable in RandomKey.make() } : nil,
+                makeRequestID: configuration.sendsRequestIDs || log != nil ? { @Sendable in RandomKey.make() } : nil,
                 onExchange: { telemetry.record($0, feature: feature($0.request)) }
             )
         }
@@ -196,8 +203,8 @@ public final class APIClient: Sendable {
         cache.outbox.register(writing.later)
         cache.outbox.register(writing.awaited)
         for operation in configuration.operations?(source, cache) ?? [] { cache.outbox.register(any: operation) }
-        let account = AccountTransport(base: sending, session: session, source: source)
-        var pictures = ImagePipeline.Configuration(transport: account)
+        let authorized = AccountTransport(base: sending, session: session, source: source)
+        var pictures = ImagePipeline.Configuration(transport: authorized)
         pictures.disk = try Self.store("images", configuration.imageBytesMaximum, settings, in: purgeable)
         pictures.memory = configuration.imageMemory
         pictures.clock = settings.wallClock
@@ -209,13 +216,13 @@ public final class APIClient: Sendable {
         images = ImagePipeline(pictures)
         limits = LimitController(images, cache)
         channels = LiveChannelOpener(
-            account: account,
+            account: authorized,
             webSockets: gate.guarding(cookies?.attached(to: webSockets) ?? webSockets),
             gate: gate,
             clock: settings.monotonicClock
         )
         let httpSwitch = services.httpSwitch
-        http = try Self.http(account, configuration, settings, telemetry, in: purgeable) { httpSwitch.isOn }
+        http = try Self.http(authorized, configuration, settings, telemetry, in: purgeable) { httpSwitch.isOn }
         live = configuration.events.flatMap { [channels, receivedEvents, cache] events in
             guard !events.channels.isEmpty else { return nil }
             return LiveSync(.events(events, channels, receivedEvents), in: cache, afterGap: events.afterGap)
@@ -235,6 +242,19 @@ public final class APIClient: Sendable {
             settings.monotonicClock
         )
         cache.outbox.resume()
+        if let inspector = configuration.inspector, let log {
+            let parts = ClientReport.Parts(
+                account: account,
+                server: server,
+                appVersion: configuration.services.appVersion,
+                cache: cache,
+                session: session,
+                network: services.network,
+                memory: services.memory,
+                requests: log
+            )
+            services.inspect(ClientInspector(inspector, token: configuration.inspectorToken, webSockets, parts))
+        }
         guard let live else { return }
         if configuration.events?.needsSession ?? false { limitToSession(live) }
         live.start()

@@ -248,6 +248,9 @@ final class RunningServices: Sendable {
         }
     }
 
+    /// Shows the client in a dashboard.
+    func inspect(_ inspector: ClientInspector) { run { await inspector.run() } }
+
     /// Reports the progress of a synchronisation to telemetry.
     func count(_ sync: ChangeSync) {
         if case .none = settings.telemetry { return }

@@ -25,6 +25,9 @@ extension Arguments {
                     .init("--explain", "say why each request was sent, and what the server's journal\nmakes of it") {
                         $0.isExplaining = true
                     },
+                    .init("--inspect", "show this client in the server's dashboard while it runs") {
+                        $0.isInspected = true
+                    },
                     .init("--colour", "WHEN", "auto, always, never; NO_COLOR is respected") {
                         (arguments, text) throws(UsageError) in
                         guard let color = Color(rawValue: text) else {
@@ -164,6 +167,11 @@ extension Arguments {
                             "[--recorder FILE]",
                             "check stores, outbox, network, memory and earlier runs, or those of an app",
                             options: ["--recorder"]
+                        ),
+                        CommandEntry(
+                            "inspect",
+                            "[CLIENT [(show | hide | invalidate | refresh) KEY | offline | online | drop ID]]",
+                            "clients that are connected to the server's dashboard: values, outbox, requests, verdicts"
                         ),
                         CommandEntry("login", "[--user NAME] [--password WORD]"),
                         CommandEntry(

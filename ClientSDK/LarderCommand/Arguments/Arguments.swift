@@ -1,5 +1,6 @@
 import Larder
 import LarderArguments
+import LarderCoding
 import LarderHTTP
 
 /// The parsed command line.
@@ -18,6 +19,7 @@ struct Arguments {
         case cache(CacheAction)
         case images(draw: String?)
         case doctor
+        case inspect(client: Int64?, InspectAction?)
         case login
         case logout(isForced: Bool)
         case tour(TourOrder)
@@ -45,6 +47,19 @@ struct Arguments {
         case clear
     }
 
+    /// What a client is asked to do.
+    struct InspectAction: Sendable, Hashable {
+        static let names = ["show", "hide", "invalidate", "refresh", "offline", "online", "drop"]
+        let name: String
+        /// The key of a value, or the ID of an operation.
+        let subject: String?
+
+        var members: [String: JSONValue] {
+            guard let subject else { return [:] }
+            return name == "drop" ? ["operation": .integer(Int64(subject) ?? 0)] : ["key": .string(subject)]
+        }
+    }
+
     /// A field of a profile and its new value.
     struct ProfileEdit: Sendable, Hashable {
         enum Field: String, CaseIterable {
@@ -70,6 +85,8 @@ struct Arguments {
     var isRefresh = false
     var isTracing = false
     var isExplaining = false
+    /// Whether this client shows itself in the dashboard.
+    var isInspected = false
     var policy: (name: String, value: ReadPolicy)?
     var color = Color.auto
     var limit: Int?
@@ -211,6 +228,9 @@ struct Arguments {
         case "doctor":
             try check(0...0)
             return .doctor
+        case "inspect":
+            try check(0...3)
+            return try inspect(words)
         case "tour":
             let names = TourOrder.Name.allCases.map(\.rawValue)
             try check(0...names.count)
@@ -241,6 +261,19 @@ struct Arguments {
         case ("drop", let text?): return .drop(try identifier(text))
         default: throw commands.wrong("outbox")
         }
+    }
+
+    private static func inspect(_ words: [String]) throws(UsageError) -> Command {
+        guard let first = words.first else { return .inspect(client: nil, nil) }
+        guard let client = Int64(first), client > 0 else {
+            throw UsageError(message: "'\(first)' is not the number of a client; 'larder inspect' lists them")
+        }
+        guard words.count > 1 else { return .inspect(client: client, nil) }
+        let needsSubject = !["offline", "online"].contains(words[1])
+        guard InspectAction.names.contains(words[1]), words.count == (needsSubject ? 3 : 2),
+            words[1] != "drop" || Int64(words[2]) != nil
+        else { throw commands.wrong("inspect") }
+        return .inspect(client: client, InspectAction(name: words[1], subject: needsSubject ? words[2] : nil))
     }
 
     private static func cache(_ words: [String]) throws(UsageError) -> CacheAction {
@@ -277,6 +310,7 @@ extension Arguments.Command {
         case .cache: "cache"
         case .images: "images"
         case .doctor: "doctor"
+        case .inspect: "inspect"
         case .login: "login"
         case .logout: "logout"
         case .help: "help"

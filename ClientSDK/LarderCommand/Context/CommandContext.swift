@@ -75,8 +75,7 @@ final class CommandContext: Sendable {
         let requests = arguments.isExplaining ? RequestLog() : nil
         self.requests = requests
         if arguments.isExplaining, !arguments.isOffline {
-            let token = environment["LARDER_CONTROL_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
-            let reader = JournalReader(server: arguments.server, token: token)
+            let reader = JournalReader(control: ControlClient(server: arguments.server, environment))
             journal = (reader, await reader.newest())
         } else {
             journal = nil
@@ -95,6 +94,10 @@ final class CommandContext: Sendable {
             )
         var configuration = LarderClient.Configuration(transport: transport)
         configuration.followsLive = arguments.isLive
+        if arguments.isInspected {
+            configuration.inspector = arguments.server
+            configuration.inspectorToken = ControlClient.token(environment)
+        }
         // The command has its own monitor and recorder.
         configuration.services = .none
         configuration.cache.mayUseNetwork = { networkGate.isOpen }

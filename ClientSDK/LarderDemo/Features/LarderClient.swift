@@ -24,6 +24,9 @@ public final class LarderClient: Sendable {
         public var followsLive = true
         /// The network monitor, the memory guard, telemetry and flags.
         public var services = APIClient.Services.standard
+        /// The URL of a `larder-server` whose dashboard shows this client, and its control token; see `APIClient.Configuration`.
+        public var inspector: String?
+        public var inspectorToken: String?
         /// Makes the place of the tokens of an account; nil: a file in the account's directory.
         public var secrets: (@Sendable (_ account: String) -> any SecretStore)?
         /// The parent directory of what the system may remove at any time; see `APIClient.Configuration`.
@@ -100,6 +103,8 @@ public final class LarderClient: Sendable {
         settings.secrets = configuration.secrets
         settings.purgeableDirectory = configuration.purgeableDirectory
         settings.services = configuration.services
+        settings.inspector = configuration.inspector
+        settings.inspectorToken = configuration.inspectorToken
         settings.webSockets = configuration.webSockets
         settings.httpCacheBytesMaximum = configuration.httpCacheBytesMaximum
         settings.imageBytesMaximum = configuration.imageBytesMaximum

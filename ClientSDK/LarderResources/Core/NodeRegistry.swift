@@ -27,6 +27,12 @@ protocol AnyNode: AnyObject, Sendable {
     func networkReturned()
     /// Closes the node.
     func close()
+    /// The key of the row that holds its value.
+    var storedKey: StoredKey { get }
+    /// Its state for an inspector. May read the disk.
+    func held(textMaximum: Int) -> HeldValue
+    /// Asks the source, whatever is stored.
+    func refreshHeld() async throws(LarderError)
 }
 
 /// The nodes: one for each key, type of value and kind of shape. Recently used nodes are kept, as many as the limits allow; nodes that

@@ -6,8 +6,12 @@ extension LiveSync {
     /// A channel of requests that the server answers when there is a change, or after a time without one.
     ///
     /// ```swift
-    /// let source = LiveSync.Source([.longPoll]) { _, since throws(LarderError) in
-    ///     LiveSync.longPoll(since: since, in: cache) { since throws(LarderError) in try await changes(since, waiting: 30) }
+    /// // `changes` asks the server, which waits for at most 30 seconds.
+    /// typealias Changes = @Sendable (_ since: String?, _ seconds: Int) async throws(LarderError) -> ChangeFeed.Batch
+    /// func polling(_ cache: LarderCache, _ changes: @escaping Changes) -> LiveSync.Source {
+    ///     LiveSync.Source([.longPoll]) { _, since throws(LarderError) in
+    ///         LiveSync.longPoll(since: since, in: cache) { since throws(LarderError) in try await changes(since, 30) }
+    ///     }
     /// }
     /// ```
     /// - Parameters:

@@ -47,6 +47,13 @@ extension ProblemType {
         "The time limit ended first. `seen` is the last measured value."
     )
 
+    package static let clientFailed = ProblemType(
+        "client-failed",
+        .conflict,
+        "The client has not done it",
+        "`detail` is the client's word."
+    )
+
     package static func limitReached(_ detail: String, limit: Int) -> Problem {
         var problem = limitReached(detail)
         problem.extensions["limit"] = .integer(Int64(limit))

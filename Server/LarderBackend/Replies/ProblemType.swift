@@ -48,7 +48,7 @@ extension ProblemType {
     /// The types of the control plane.
     package static let control: [ProblemType] = [
         limitReached, nameTaken, unknownWorld, controlRejected, controlTokenRequired, verificationFailed, waitEnded,
-        badGateway, gatewayTimeout, loopDetected, hostRejected, documentExists,
+        clientFailed, badGateway, gatewayTimeout, loopDetected, hostRejected, documentExists,
     ]
 
     /// The types of the API, in the order of the documentation.

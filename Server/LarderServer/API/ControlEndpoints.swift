@@ -138,6 +138,7 @@ enum ControlEndpoints {
         case "dialect": return try ScriptedActorEndpoints.dialect(call, method)
         case "drift": return try ScriptedActorEndpoints.drift(call, method)
         case "files": return later(call) { call throws(Problem) in try files(call, method) }
+        case "clients": return try ClientEndpoints.answer(call, method, rest)
         case "metrics": return try MetricsEndpoints.answer(call, method)
         case "recording": return later(call) { call throws(Problem) in try RecordingEndpoints.answer(call, method) }
         case let name?:
@@ -168,7 +169,7 @@ enum ControlEndpoints {
     static let parts = [
         "worlds", "reset", "snapshots", "clock", "skew", "faults", "script", "profiles", "gates", "held", "journal",
         "verify", "wait", "conduct", "oracles", "act", "actors", "changes", "dialect", "drift", "recording",
-        "files", "metrics",
+        "files", "metrics", "clients",
     ]
 
     // MARK: Replies

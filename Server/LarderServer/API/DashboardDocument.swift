@@ -20,6 +20,7 @@ struct DashboardDocument: Sendable {
             PackageResources.keys_js,
             PackageResources.totals_js, PackageResources.presets_js, PackageResources.faults_js,
             PackageResources.clock_js, PackageResources.worlds_js, PackageResources.acts_js, PackageResources.files_js,
+            PackageResources.clients_js,
             PackageResources.main_js,
         ]
     )

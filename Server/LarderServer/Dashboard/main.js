@@ -25,6 +25,7 @@ async function refresh(round) {
   if (round % 3 === 0) await refreshWorlds();
   await refreshFiles();
   await refreshFaults();
+  await refreshClients();
   await refreshTotals();
 }
 

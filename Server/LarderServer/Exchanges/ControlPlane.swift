@@ -20,6 +20,7 @@ final class ControlPlane: ExchangeHandler {
     let controlGuard: ControlGuard
     let contractChecks = ContractChecks()
     let counts = RequestCounts()
+    let clients = InspectedClients()
     /// The files of collections; nil for other data.
     let collectionFiles: CollectionFiles?
     private let main: World

@@ -1,0 +1,57 @@
+import Larder
+import LarderCoding
+
+/// Requests to the control plane of a `larder-server`.
+struct ControlClient {
+    let server: String
+    /// The token of the control plane, from `LARDER_CONTROL_TOKEN`; nil: none.
+    let token: String?
+    private let transport = SocketTransport(timeout: .seconds(40))
+
+    init(server: String, _ environment: [String: String]) {
+        self.server = server
+        token = Self.token(environment)
+    }
+
+    static func token(_ environment: [String: String]) -> String? {
+        environment["LARDER_CONTROL_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// - Throws: `Failure` if there is no control plane, or it may not be used.
+    func get(_ path: String) async throws(Failure) -> JSONValue { try await send(.get, path, nil) }
+
+    /// - Throws: `Failure` with the server's word.
+    func post(_ path: String, _ members: [String: JSONValue]) async throws(Failure) {
+        _ = try await send(.post, path, members)
+    }
+
+    private func send(
+        _ method: Method,
+        _ path: String,
+        _ members: [String: JSONValue]?
+    ) async throws(Failure) -> JSONValue {
+        var request = TransportRequest(method: method, url: "\(server)/_larder\(path)")
+        if let token { request.fields.set(.authorization, "Bearer \(token)") }
+        if let members {
+            var writer = JSONWriter()
+            writer.value(.members(members.map { ($0.key, $0.value) }))
+            request.body = writer.bytes
+        }
+        do {
+            let response = try await transport.send(request)
+            let document = response.body.isEmpty ? .null : try JSONParser.parse(response.body)
+            guard (200..<300).contains(response.status.code) else {
+                throw Failure(
+                    document["detail"]?.string
+                        ?? "\(server) has no control plane that may be used (status \(response.status.code)). "
+                        + "Start larder-server there, or set LARDER_CONTROL_TOKEN."
+                )
+            }
+            return document
+        } catch let failure as Failure {
+            throw failure
+        } catch {
+            throw Failure("the control plane of \(server) does not answer: \(error)")
+        }
+    }
+}
