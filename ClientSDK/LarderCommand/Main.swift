@@ -91,7 +91,8 @@ enum Main {
         case .transfer(let from, let to, let amount, let note):
             try await BankCommand(context).transfer(from, to, amount, note)
             await context.finish()
-        case .chat(let conversation, let text): try await ChatCommand(context).run(conversation, send: text)
+        case .chat(let conversation, let text, let photo):
+            try await ChatCommand(context).run(conversation, send: text, photo: photo)
         case .tasks(let action): try await TasksCommand(context).run(action)
         case .sync:
             try await SyncCommand(context).run()

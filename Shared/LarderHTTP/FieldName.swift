@@ -101,6 +101,14 @@ public struct FieldName: Sendable, Hashable, CustomStringConvertible, Expressibl
     package static let requestID = FieldName(trusted: "X-Request-ID")
     /// Marks the account of a request within the SDK. It is never sent.
     package static let larderAccount = FieldName(trusted: "Larder-Account")
+    /// `Upload-Complete` (draft-ietf-httpbis-resumable-upload).
+    package static let uploadComplete = FieldName(trusted: "Upload-Complete")
+    /// `Upload-Length`: of the whole content.
+    package static let uploadLength = FieldName(trusted: "Upload-Length")
+    /// `Upload-Limit`: what the server accepts.
+    package static let uploadLimit = FieldName(trusted: "Upload-Limit")
+    /// `Upload-Offset`: how much of the content the server has.
+    package static let uploadOffset = FieldName(trusted: "Upload-Offset")
     /// `If-Match` (RFC 9110 §13.1.1).
     public static let ifMatch = FieldName(trusted: "If-Match")
     /// `If-Modified-Since` (RFC 9110 §13.1.3).

@@ -30,6 +30,8 @@ public struct Message: Codable, Sendable, Hashable, Identifiable {
     /// The ID that the sending client has given, by which repeated sends are recognised.
     public var clientID: String?
     public var text: String
+    /// The photo; nil for a message without one.
+    public var image: Post.Image?
     /// The time of sending, RFC 3339.
     public var sentAt: String
     /// The time of the last edit, RFC 3339; nil if it was never edited.
@@ -46,6 +48,7 @@ public struct Message: Codable, Sendable, Hashable, Identifiable {
         authorID: String,
         clientID: String?,
         text: String,
+        image: Post.Image? = nil,
         sentAt: String,
         editedAt: String? = nil,
         version: Int64,
@@ -56,6 +59,7 @@ public struct Message: Codable, Sendable, Hashable, Identifiable {
         self.authorID = authorID
         self.clientID = clientID
         self.text = text
+        self.image = image
         self.sentAt = sentAt
         self.editedAt = editedAt
         self.version = version
@@ -63,7 +67,7 @@ public struct Message: Codable, Sendable, Hashable, Identifiable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case id, text, sentAt, editedAt, version, updatedAt
+        case id, text, image, sentAt, editedAt, version, updatedAt
         case conversationID = "conversationId"
         case authorID = "authorId"
         case clientID = "clientId"

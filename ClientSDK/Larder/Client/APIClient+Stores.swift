@@ -33,6 +33,13 @@ extension APIClient {
         return [values.directory, purgeable].compactMap { $0 }
     }
 
+    /// The place of files to upload, beside the outbox; nil if the cache has no directory.
+    static func uploadFiles(_ settings: CacheConfiguration, _ bytesMaximum: Int64) -> UploadFiles? {
+        guard case .disk(let values) = settings.storage else { return nil }
+        let directory = (values.outboxDirectory ?? values.directory + "/outbox") + "/uploads"
+        return UploadFiles(directory: directory, bytesMaximum: bytesMaximum, transform: values.transform)
+    }
+
     /// Opens a store of what can be fetched again, beside that of the cache or in the purgeable directory. It has the payload transform
     /// of the cache, and begins anew if the system removes its directory while the account is there.
     ///

@@ -17,7 +17,24 @@ extension APIClient {
     /// - Throws: `.invalidArgument`, `.encoding`, `.storage`, `.outboxFull`, `.closed`. Then nothing has changed.
     @discardableResult
     public func write(_ write: Write) throws(LarderError) -> OperationID? {
-        try cache.enqueue(try stored(write), writing.later)
+        guard let file = write.file else { return try cache.enqueue(try stored(write), writing.later) }
+        guard let files = uploading.files else {
+            throw LarderError(
+                .invalidArgument,
+                "The client has no directory for the file \(file.path). Nothing was written."
+            )
+        }
+        var stored = try stored(write)
+        let (name, length) = try files.add(file.path)
+        stored.file = StoredWrite.File(name: name, length: length, contentType: file.contentType)
+        do throws(LarderError) {
+            let id = try cache.enqueue(stored, writing.uploads)
+            files.keep(name)
+            return id
+        } catch {
+            files.remove(name)
+            throw error
+        }
     }
 
     /// Writes a request without a local change.
@@ -92,6 +109,22 @@ extension APIClient {
     /// - Throws: as `LarderCache.commit`.
     public func commit(_ write: Write) async throws(LarderError) {
         _ = try await cache.commit(try stored(write), writing.awaited)
+    }
+
+    /// Writes a request whose content is a file, such as a photo; see `Write.file`.
+    ///
+    /// - Throws: as `write(_: Write)`; `.invalidArgument` if the file cannot be read, is empty or does not fit
+    ///   (`Configuration.uploadBytesMaximum`).
+    @discardableResult
+    public func write(
+        _ method: LarderHTTP.Method,
+        _ path: String,
+        file: String,
+        contentType: String
+    ) throws(LarderError) -> OperationID? {
+        var write = Write(method, path)
+        write.file = (file, contentType)
+        return try self.write(write)
     }
 
     private func stored(_ write: Write) throws(LarderError) -> StoredWrite {

@@ -35,6 +35,8 @@ public final class APIClient: Sendable {
         /// The maximum size of the HTTP cache of `APIClient.http` on disk, in bytes; 0 turns it off. It has a store of its own beside
         /// that of the resources.
         public var httpCacheBytesMaximum = 50 << 20
+        /// The maximum size of the files of unsent writes (`APIClient.Write.file`) together, in bytes.
+        public var uploadBytesMaximum: Int64 = 256 << 20
         /// Makes the operations of the outbox that are more than a request (`APIClient.Write`), for example with a `send` of the source. Those
         /// of an earlier process are shown and sent from the first read on. Nil: none.
         public var operations: (@Sendable (HTTPSource, LarderCache) -> [any CacheConfiguration.Operation])?
@@ -107,6 +109,10 @@ public final class APIClient: Sendable {
     public var idle: IdleScheduler? { services.idle }
     /// The operations of `write` and `commit`.
     let writing: WriteOperations
+    let uploading: Uploading
+    /// How much the server has of the files that are being sent (`APIClient.Write.file`), by operation: now and after each change. `Outbox.drop`
+    /// cancels one that is not being sent at the moment.
+    public var uploads: EventSequence<[OperationID: RequestBody.Progress]> { uploading.states }
     let events: Events?
     /// The file of the client's own flight recorder; nil if it has none.
     let recorderPath: String?
@@ -148,7 +154,8 @@ public final class APIClient: Sendable {
         try await Self.finishSignOut(accountDirectories, settings, in: purgeable, recorderPath, secrets)
         let telemetry = Self.telemetry(configuration.services, settings, recorderPath)
         let reference = RunningServices.MonitorReference()
-        Self.connect(&settings, telemetry, reference)
+        uploading = Uploading(Self.uploadFiles(settings, configuration.uploadBytesMaximum))
+        Self.connect(&settings, telemetry, reference, uploading)
         let opened = settings
         cache = try LarderCache(settings)
         services = RunningServices(configuration.services, telemetry, cache, server: server)
@@ -199,8 +206,9 @@ public final class APIClient: Sendable {
         )
         source.wallClock = settings.wallClock
         self.source = source
-        writing = WriteOperations(source)
+        writing = WriteOperations(source, uploading)
         cache.outbox.register(writing.later)
+        cache.outbox.register(writing.uploads)
         cache.outbox.register(writing.awaited)
         for operation in configuration.operations?(source, cache) ?? [] { cache.outbox.register(any: operation) }
         let authorized = AccountTransport(base: sending, session: session, source: source)
@@ -241,6 +249,8 @@ public final class APIClient: Sendable {
             stores.compactMap { name, disk in disk.map { StoreMaintenance.Item(name: name, disk: $0) } },
             settings.monotonicClock
         )
+        uploading.setUsed { [weak outbox = cache.outbox] in outbox?.usedFiles }
+        uploading.sweep()
         cache.outbox.resume()
         if let inspector = configuration.inspector, let log {
             let parts = ClientReport.Parts(
@@ -270,7 +280,8 @@ public final class APIClient: Sendable {
     private static func connect(
         _ settings: inout CacheConfiguration,
         _ telemetry: Telemetry,
-        _ reference: RunningServices.MonitorReference
+        _ reference: RunningServices.MonitorReference,
+        _ uploading: Uploading
     ) {
         let (mayUseNetwork, behavior, onEvent) = (settings.mayUseNetwork, settings.networkBehavior, settings.onEvent)
         settings.mayUseNetwork = { mayUseNetwork() && (reference.monitor?.mayTry ?? true) }
@@ -278,6 +289,10 @@ public final class APIClient: Sendable {
         settings.onEvent = { event in
             telemetry.record(event)
             onEvent(event)
+            switch event {
+            case .outbox(.accepted, _), .outbox(.cancelled, _): uploading.sweep()
+            default: break
+            }
         }
     }
 

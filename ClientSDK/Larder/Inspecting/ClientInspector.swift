@@ -91,7 +91,7 @@ final class ClientInspector: Sendable {
         do {
             try await connection.send(String(decoding: try encoder.encode(answer), as: UTF8.self))
         } catch {
-            // The connection has ended; the server has told whoever asked.
+            // The connection has ended, which the server has reported to the caller.
         }
     }
 

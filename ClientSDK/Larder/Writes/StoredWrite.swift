@@ -19,16 +19,29 @@ struct StoredWrite: Codable, Sendable {
     var coalescingKey: String?
     var changes: [StoredChange]
     var edits: [StoredListEdit]
+    /// The file that is the content; nil: the content is `body` or `bytes`.
+    var file: File?
+
+    /// A copy of a file (`UploadFiles`).
+    struct File: Codable, Sendable {
+        var name: String
+        var length: Int64
+        var contentType: String
+    }
 
     /// Replaces the idempotency key of a request in its path and its body.
     static let keyPlaceholder = "{idempotencyKey}"
     /// The prefix of the identifiers of entities that the server does not know yet.
     static let localPrefix = "local-"
 
-    /// The local identifiers in the path and of the changed entities.
+    /// The local identifiers in the path and the body, and of the changed entities.
     var localIDs: Set<String> {
         let words = path.split(whereSeparator: Self.isSeparator).map(String.init)
-        return Set(words + changes.map(\.id) + edits.map(\.id)).filter { $0.hasPrefix(Self.localPrefix) }
+        // A text that only begins as an identifier is none.
+        let length = Self.localPrefix.count + 36
+        let texts = (body ?? "").split(separator: "\"").lazy.map(String.init)
+            .filter { $0.count == length && !$0.contains(" ") }
+        return Set(words + texts + changes.map(\.id) + edits.map(\.id)).filter { $0.hasPrefix(Self.localPrefix) }
     }
 
     /// The local identifiers that no change of this write creates.

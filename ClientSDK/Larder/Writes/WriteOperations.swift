@@ -8,36 +8,24 @@ import LarderTransport
 struct WriteOperations: Sendable {
     /// Sent by the outbox.
     let later: WriteBehind<StoredWrite, TransportResponse>
+    /// Those with a file, which may take long.
+    let uploads: WriteBehind<StoredWrite, TransportResponse>
     /// Sent while a caller waits.
     let awaited: WriteThrough<StoredWrite, TransportResponse>
 
     /// The names of the operations in the store.
-    static let names = ["larder.write", "larder.commit"]
+    static let names = ["larder.write", "larder.commit", "larder.upload"]
 
-    init(_ source: HTTPSource) {
-        var later = WriteBehind<StoredWrite, TransportResponse>(
-            Self.names[0],
-            scope: { $0.scope },
-            changes: { write, local in
-                for change in write.changes { change.show(in: &local) }
-                for edit in write.edits { local.edit(edit.list) { edit.apply(to: &$0) } }
-            },
-            send: { attempts in
-                var outcomes: [Outbox.Outcome<TransportResponse>] = []
-                for attempt in attempts { outcomes.append(.accepted(try await Self.send(attempt, source))) }
-                return outcomes
-            }
-        )
-        later.coalescingKey = { $0.coalescingKey }
-        later.coalesce = { StoredWrite.coalesce($0, $1) }
-        later.acknowledge = { write, response, update in WriteReply(write, response, source).store(in: &update) }
-        later.serverIDs = { write, response in WriteReply(write, response, source).serverIDs }
-        later.replacingIDs = { $0.replacingIDs($1) }
-        later.conflicts = Outbox.ConflictRule(
-            anyBase: { $0.edited },
-            resolve: { try $0.resolved(to: $1, over: $2, validator: $3) }
-        )
-        self.later = later
+    init(_ source: HTTPSource, _ uploading: Uploading) {
+        later = Self.operation(Self.names[0], source) { attempt throws(LarderError) in
+            try await Self.send(attempt, source)
+        }
+        var uploads = Self.operation(Self.names[2], source) { attempt throws(LarderError) in
+            try await uploading.send(attempt, source)
+        }
+        // What its time limit cuts off goes on where it was.
+        uploads.timeout = .seconds(3_600)
+        self.uploads = uploads
         var awaited = WriteThrough<StoredWrite, TransportResponse>(Self.names[1], scope: { $0.scope }) { attempt in
             .accepted(try await Self.send(attempt, source))
         }
@@ -45,11 +33,39 @@ struct WriteOperations: Sendable {
         self.awaited = awaited
     }
 
-    private static func send(
-        _ attempt: Outbox.Attempt<StoredWrite>,
-        _ source: HTTPSource
-    ) async throws(LarderError) -> TransportResponse {
-        let write = attempt.input
+    private static func operation(
+        _ name: String,
+        _ source: HTTPSource,
+        _ send:
+            @escaping @Sendable (Outbox.Attempt<StoredWrite>) async throws(LarderError) -> TransportResponse
+    ) -> WriteBehind<StoredWrite, TransportResponse> {
+        var operation = WriteBehind<StoredWrite, TransportResponse>(
+            name,
+            scope: { $0.scope },
+            changes: { write, local in
+                for change in write.changes { change.show(in: &local) }
+                for edit in write.edits { local.edit(edit.list) { edit.apply(to: &$0) } }
+            },
+            send: { attempts in
+                var outcomes: [Outbox.Outcome<TransportResponse>] = []
+                for attempt in attempts { outcomes.append(.accepted(try await send(attempt))) }
+                return outcomes
+            }
+        )
+        operation.coalescingKey = { $0.coalescingKey }
+        operation.coalesce = { StoredWrite.coalesce($0, $1) }
+        operation.acknowledge = { write, response, update in WriteReply(write, response, source).store(in: &update) }
+        operation.serverIDs = { write, response in WriteReply(write, response, source).serverIDs }
+        operation.replacingIDs = { $0.replacingIDs($1) }
+        operation.conflicts = Outbox.ConflictRule(
+            anyBase: { $0.edited },
+            resolve: { try $0.resolved(to: $1, over: $2, validator: $3) }
+        )
+        return operation
+    }
+
+    /// - Throws: `.invalidArgument` for a write that depends on what was not created.
+    static func checkIDs(_ write: StoredWrite) throws(LarderError) {
         if let unknown = write.unknownIDs.first {
             throw LarderError(
                 .invalidArgument,
@@ -57,6 +73,14 @@ struct WriteOperations: Sendable {
                     + "or drop both."
             )
         }
+    }
+
+    private static func send(
+        _ attempt: Outbox.Attempt<StoredWrite>,
+        _ source: HTTPSource
+    ) async throws(LarderError) -> TransportResponse {
+        let write = attempt.input
+        try checkIDs(write)
         let request = write.request(to: source, key: attempt.idempotencyKey)
         let response = try await source.send(request)
         // What an earlier attempt or somebody else has deleted needs no deletion.

@@ -64,6 +64,7 @@ extension Arguments {
                     },
                     .init("--note", "TEXT", "transfer: the note of the transfer", \.flags.note),
                     .init("--send", "TEXT", "chat: send a message", \.flags.send),
+                    .init("--photo", "FILE", "chat: send a PNG or JPEG with it", \.flags.photo),
                     .init("--status", "S", "tasks: open, started, done or all", \.flags.tasks.status),
                     .init("--assignee", "WHO", "tasks: a handle, me or nobody", \.flags.tasks.assignee),
                     .init("--due", "DATE", "tasks: YYYY-MM-DD, or none", \.flags.tasks.due),
@@ -118,9 +119,9 @@ extension Arguments {
                     [
                         CommandEntry(
                             "chat",
-                            "[CONVERSATION [--send TEXT]] [--live]",
+                            "[CONVERSATION [--send TEXT [--photo FILE]]] [--live]",
                             "conversations, or the messages of one; a message is queued, and sent in order and once",
-                            options: reading.union(live).union(["--send"])
+                            options: reading.union(live).union(["--send", "--photo"])
                         ),
                         CommandEntry(
                             "tasks",

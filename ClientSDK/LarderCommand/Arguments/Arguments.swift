@@ -12,7 +12,7 @@ struct Arguments {
         case like(post: String, isLike: Bool)
         case accounts
         case transfer(from: String, to: String, amount: String, note: String)
-        case chat(conversation: String?, send: String?)
+        case chat(conversation: String?, send: String?, photo: String?)
         case tasks(TaskAction)
         case sync
         case outbox(OutboxAction)
@@ -101,6 +101,7 @@ struct Arguments {
     struct Flags {
         var edits: [ProfileEdit] = []
         var send: String?
+        var photo: String?
         var draw: String?
         var tasks = TaskOptions()
         var page: String?
@@ -212,7 +213,10 @@ struct Arguments {
             if words.isEmpty, flags.send != nil {
                 throw UsageError(message: "--send requires a conversation; 'larder chat' lists them")
             }
-            return .chat(conversation: words.first, send: flags.send)
+            if flags.photo != nil, flags.send == nil {
+                throw UsageError(message: "--photo requires a message: --send TEXT")
+            }
+            return .chat(conversation: words.first, send: flags.send, photo: flags.photo)
         case "sync":
             try check(0...0)
             return .sync

@@ -17,11 +17,11 @@ struct ChatCommand {
 
     private var limit: Int { context.arguments.limit ?? 15 }
 
-    func run(_ conversation: String?, send text: String?) async throws {
+    func run(_ conversation: String?, send text: String?, photo: String?) async throws {
         guard let conversation else { return try await conversations() }
         let id = try await identifier(conversation)
         var own: Set<OperationID> = []
-        if let text, let sent = try client.chat.send(text, to: id) {
+        if let text, let sent = try send(text, photo, to: id) {
             own.insert(sent)
             await context.drain()
             if case .rejected? = context.events.outcome(of: sent) { try report(sent) }
@@ -29,6 +29,11 @@ struct ChatCommand {
         if context.arguments.isLive { try await follow(id) } else { try await messages(id) }
         await context.finish(own: own)
         for sent in own { try report(sent) }
+    }
+
+    private func send(_ text: String, _ photo: String?, to conversation: String) throws -> OperationID? {
+        guard let photo else { return try client.chat.send(text, to: conversation) }
+        return try client.send(text, photo: photo, to: conversation)
     }
 
     private func report(_ id: OperationID) throws {
@@ -108,6 +113,7 @@ struct ChatCommand {
             terminal.paint(TextWidth.pad(TimeText.text(from: message.sentAt, to: now), 10), .dim),
             terminal.paint(names.handle(message.authorID), .cyan), TextWidth.clean(message.text),
         ]
+        if let photo = message.image { parts.append(terminal.paint("[photo \(photo.width) × \(photo.height)]", .dim)) }
         if message.editedAt != nil { parts.append(terminal.paint("(edited)", .dim)) }
         if message.isPending { parts.append(terminal.paint("(not sent yet)", .yellow)) }
         return parts.joined(separator: "  ")

@@ -21,6 +21,8 @@ extension Chat {
         public var text: String
         /// The time of writing, RFC 3339.
         public var writtenAt: String
+        /// The ID of the photo; a local one until it is uploaded. Nil: none.
+        public var imageID: String?
 
         /// The ID that this device has given to a new message, by which the server recognises repeated sends.
         var clientID: String { String(messageID.dropFirst(LocalID.prefix.count)) }
@@ -32,7 +34,11 @@ extension Chat {
     ///   `.storage` or `.outboxFull` if it could not be stored.
     @discardableResult
     public func send(_ text: String, to conversation: String) throws(LarderError) -> OperationID? {
-        try enqueue(.send, LocalID.prefix + cache.configuration.makeIdempotencyKey(), conversation, text)
+        try send(text, imageID: nil, to: conversation)
+    }
+
+    func send(_ text: String, imageID: String?, to conversation: String) throws(LarderError) -> OperationID? {
+        try enqueue(.send, LocalID.prefix + cache.configuration.makeIdempotencyKey(), conversation, text, imageID)
     }
 
     /// Replaces the text of a message of the signed-in user. A message that was not sent yet is sent with the new text.
@@ -65,7 +71,8 @@ extension Chat {
         _ kind: Change.Kind,
         _ id: String,
         _ conversation: String,
-        _ text: String
+        _ text: String,
+        _ imageID: String? = nil
     ) throws(LarderError) -> OperationID? {
         let length = text.unicodeScalars.count
         guard kind == .delete || (1...4_000).contains(length) else {
@@ -83,7 +90,8 @@ extension Chat {
             messageID: id,
             authorID: author,
             text: text,
-            writtenAt: cache.configuration.wallClock.now.rfc3339()
+            writtenAt: cache.configuration.wallClock.now.rfc3339(),
+            imageID: imageID
         )
         return try cache.enqueue(change, operation)
     }
@@ -91,12 +99,16 @@ extension Chat {
     private struct Request: Encodable, Sendable {
         var text: String
         var clientID: String
+        var image: [String: String]?
 
         private enum CodingKeys: String, CodingKey {
-            case text
+            case text, image
             case clientID = "clientId"
         }
     }
+
+    /// Messages of a conversation, and their photos, are sent one after another.
+    static func scope(_ conversation: String) -> String { "conversation/" + conversation }
 
     private struct Text: Encodable, Sendable {
         var text: String
@@ -105,7 +117,7 @@ extension Chat {
     static func operation(_ source: HTTPSource, _ cache: LarderCache) -> WriteBehind<Change, Message?> {
         var operation = WriteBehind<Change, Message?>(
             "message",
-            scope: { "conversation/" + $0.conversationID },
+            scope: { scope($0.conversationID) },
             changes: { show($0, in: &$1) },
             send: { [weak cache] attempts in
                 guard let attempt = attempts.first else { return [] }
@@ -133,6 +145,7 @@ extension Chat {
         operation.replacingIDs = { change, ids in
             var change = change
             change.messageID = ids[change.messageID] ?? change.messageID
+            change.imageID = change.imageID.map { ids[$0] ?? $0 }
             return change
         }
         operation.acknowledge = { change, message, update in
@@ -185,7 +198,10 @@ extension Chat {
         let change = attempt.input
         if change.kind == .send {
             let fields: Fields = [.idempotencyKey: attempt.idempotencyKey]
-            let body = Request(text: change.text, clientID: change.clientID)
+            if let image = change.imageID, image.hasPrefix(LocalID.prefix) {
+                return .rejected(LocalID.notCreated(image))
+            }
+            let body = Request(text: change.text, clientID: change.clientID, image: change.imageID.map { ["id": $0] })
             return .accepted(
                 try await source.send(.post, path(change.conversationID), body, fields, as: Message.self).value
             )

@@ -45,6 +45,7 @@ extension Outbox {
             throw LarderError(error)
         }
         changed()
+        tell(.cancelled)
         signal.put(())
     }
 

@@ -58,7 +58,7 @@ public enum CacheEvent: Sendable {
         case enqueued
         /// It was coalesced with an older one.
         case coalesced
-        /// It and an older one were both removed before they were sent.
+        /// It was removed: by `Outbox.drop`, or together with an older one before they were sent.
         case cancelled
         /// It was sent.
         case sent

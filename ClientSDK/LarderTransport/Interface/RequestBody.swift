@@ -18,6 +18,8 @@ public struct RequestBody: Sendable, Hashable {
         public let sent: Int
         /// The number of bytes of the body; nil if it is not known.
         public let total: Int?
+
+        package init(sent: Int, total: Int?) { (self.sent, self.total) = (sent, total) }
     }
 
     private struct Use {

@@ -153,6 +153,7 @@ enum ChatEndpoints {
         reader.require("text", "clientId")
         let text = reader.string("text", length: textLength)
         let clientID = reader.string("clientId", length: 1...64)
+        let image = try ImageEndpoints.reference(&reader, call)
         try reader.check()
         guard let text, let clientID else {
             preconditionFailure("check() throws when a required member is missing.")
@@ -164,6 +165,7 @@ enum ChatEndpoints {
             }
             let row = try add(
                 text: text,
+                image: image,
                 clientID: clientID,
                 to: conversation,
                 by: viewer,
@@ -194,6 +196,7 @@ enum ChatEndpoints {
     /// Adds a message in the running transaction and returns its row.
     static func add(
         text: String,
+        image: JSONValue? = nil,
         clientID: String,
         to conversation: Int64,
         by author: Int64,
@@ -208,6 +211,7 @@ enum ChatEndpoints {
                 author: author,
                 clientID: clientID,
                 text: text,
+                image: image,
                 sent: commit.now,
                 edited: nil
             )

@@ -169,7 +169,7 @@ enum FeedEndpoints {
         var reader = BodyReader(try call.jsonObject())
         reader.require("text")
         let text = reader.string("text", length: textLength)
-        let image = image(&reader, call.world.images)
+        let image = try ImageEndpoints.reference(&reader, call)
         try reader.check()
         guard let text else { preconditionFailure("check() throws when a required member is missing.") }
         let author = call.viewer
@@ -182,7 +182,7 @@ enum FeedEndpoints {
     /// Adds a post in the running transaction; returns its row.
     static func add(
         text: String,
-        image: ImageCatalogue.Image?,
+        image: JSONValue?,
         author: Int64,
         to store: Store,
         _ commit: inout Commit
@@ -197,17 +197,17 @@ enum FeedEndpoints {
     private static func edit(_ call: inout Call) throws(Problem) -> Reply? {
         let row = try call.row(.post)
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
-        let current = call
+        var reading = BodyReader(patch)
+        let image = patch["image"] == nil ? nil : try ImageEndpoints.reference(&reading, call) ?? .null
+        let (current, known) = (call, reading)
         let representation = try call.write { store, commit in
             var post = try own(row, of: current, in: store)
-            var reader = BodyReader(patch)
+            var reader = known
             if patch["text"] != nil {
                 reader.require("text")
                 if let text = reader.string("text", length: textLength) { post.members["text"] = .string(text) }
             }
-            if patch["image"] != nil {
-                post.members["image"] = image(&reader, current.world.images)?.json ?? .null
-            }
+            if let image { post.members["image"] = image }
             try reader.check()
             post.members["editedAt"] = .string(commit.now.rfc3339())
             post.version += 1
@@ -274,19 +274,5 @@ enum FeedEndpoints {
         var body: [UInt8] = []
         _ = try store.posts.append(row, viewer: viewer, to: &body)
         return .created(at: "/v1/posts/post_\(row)", body)
-    }
-
-    /// Reads `{"image":{"id":"img_…"}}`, or null.
-    private static func image(_ reader: inout BodyReader, _ catalogue: ImageCatalogue) -> ImageCatalogue.Image? {
-        guard let value = reader.value("image") else { return nil }
-        guard case .object(let object) = value, case .string(let id)? = object["id"] else {
-            reader.fail("image", "must be null or an object with the `id` of an image")
-            return nil
-        }
-        guard let image = catalogue[id] else {
-            reader.errors.add("/image/id", "is not the identifier of an image")
-            return nil
-        }
-        return image
     }
 }

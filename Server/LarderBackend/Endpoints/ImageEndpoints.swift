@@ -1,3 +1,4 @@
+import LarderCoding
 import LarderEngine
 import LarderHTTP
 
@@ -9,6 +10,7 @@ enum ImageEndpoints {
 
     private static func read(_ call: inout Call) throws(Problem) -> Reply? {
         guard let image = call.world.images[call.parameters[0]] else {
+            if let reply = try uploaded(call) { return reply }
             throw ProblemType.notFound("There is no image \(call.parameters[0]).")
         }
         let width = try call.integer("width", in: 1...16_384)
@@ -35,5 +37,36 @@ enum ImageEndpoints {
                 throw ProblemType.notFound("The file of this rendition cannot be read: \(error).")
             }
         }
+    }
+
+    /// A photo that was uploaded, as it was sent; nil if there is none.
+    private static func uploaded(_ call: Call) throws(Problem) -> Reply? {
+        let id = call.parameters[0]
+        let found = try call.read { store in
+            try UploadEndpoints.upload(id, in: store).map { ($0, try store.uploads.content($0.row)) }
+        }
+        guard let (upload, content) = found else { return nil }
+        let fields: Fields = [
+            .contentType: upload.mediaType, .cacheControl: CachePolicy.image.description, .vary: "Origin",
+        ]
+        let tag = EntityTag.strong(contentOf: content.span)
+        return try call.contentReply(fields, entityTag: tag, byteCount: content.count) { () throws(Problem) in
+            .bytes(content)
+        }
+    }
+
+    /// Reads `{"image":{"id":"img_…"}}`, or null: an image of the catalogue or an uploaded one, as it is in posts and messages.
+    static func reference(_ reader: inout BodyReader, _ call: Call) throws(Problem) -> JSONValue? {
+        guard let value = reader.value("image") else { return nil }
+        guard case .object(let object) = value, case .string(let id)? = object["id"] else {
+            reader.fail("image", "must be null or an object with the `id` of an image")
+            return nil
+        }
+        if let image = call.world.images[id] { return image.json }
+        let uploaded = try call.read { store in
+            try UploadEndpoints.upload(id, in: store)?.image.map { try JSONParser.parse($0) }
+        }
+        if uploaded == nil { reader.errors.add("/image/id", "is not the identifier of an image") }
+        return uploaded
     }
 }

@@ -59,7 +59,7 @@ package enum WorldSeeder {
             row: post.row,
             author: post.author,
             text: post.text,
-            image: post.image.flatMap { images[$0] },
+            image: post.image.flatMap { images[$0]?.json },
             created: post.created,
             edited: post.edited
         )

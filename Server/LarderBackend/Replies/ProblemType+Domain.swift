@@ -109,6 +109,12 @@ extension ProblemType {
         "The identifier is taken",
         "The collection has a document with this `id`. Nothing was changed. Choose another `id`, or omit it."
     )
+    static let uploadOffset = ProblemType(
+        "upload-offset",
+        .conflict,
+        "The piece does not continue the upload",
+        "`Upload-Offset` says how much of the upload the server has. Send the piece that begins there."
+    )
     static let rateLimited = ProblemType(
         "rate-limited",
         .tooManyRequests,

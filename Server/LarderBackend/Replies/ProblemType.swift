@@ -62,6 +62,7 @@ extension ProblemType {
         unauthenticated, invalidToken, tokenExpired, invalidCredentials, invalidRefreshToken, forbidden,
         preconditionFailed, preconditionRequired, rangeNotSatisfiable, resyncRequired, filterMismatch,
         idempotencyKeyMissing, idempotencyKeyReused, idempotencyInProgress, rateLimited,
+        uploadOffset,
         insufficientFunds, accountClosed, currencyMismatch,
     ]
 }

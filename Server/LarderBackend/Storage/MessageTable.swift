@@ -179,6 +179,7 @@ extension MessageTable {
         author: Int64,
         clientID: String?,
         text: String,
+        image: JSONValue? = nil,
         sent: WallTime,
         edited: WallTime?
     ) -> JSONObject {
@@ -188,6 +189,7 @@ extension MessageTable {
         members["authorId"] = .string(EntityID(.profile, author).text)
         members["clientId"] = clientID.map { .string($0) } ?? .null
         members["text"] = .string(text)
+        members["image"] = image
         members["sentAt"] = .string(sent.rfc3339())
         members["editedAt"] = edited.map { .string($0.rfc3339()) } ?? .null
         return members

@@ -312,7 +312,7 @@ extension PostTable {
         row: Int64,
         author: Int64,
         text: String,
-        image: ImageCatalogue.Image?,
+        image: JSONValue?,
         created: WallTime,
         edited: WallTime? = nil
     ) -> JSONObject {
@@ -320,7 +320,7 @@ extension PostTable {
         members["id"] = .string(EntityID(.post, row).text)
         members["authorId"] = .string(EntityID(.profile, author).text)
         members["text"] = .string(text)
-        members["image"] = image?.json ?? .null
+        members["image"] = image ?? .null
         members["createdAt"] = .string(created.rfc3339())
         members["editedAt"] = edited.map { .string($0.rfc3339()) } ?? .null
         return members

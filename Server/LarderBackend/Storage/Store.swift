@@ -20,6 +20,7 @@ final class Store {
     let documents: DocumentTable
     let sessions: SessionTable
     let idempotency: IdempotencyTable
+    let uploads: UploadTable
     /// The identity of this history, part of every change token.
     private(set) var instance: UInt64
     /// The histories that this one continues, each with the last common position.
@@ -43,6 +44,7 @@ final class Store {
         documents = try DocumentTable(database)
         sessions = try SessionTable(database)
         idempotency = try IdempotencyTable(database)
+        uploads = try UploadTable(database)
         if let stored = try meta.integer(.instance) {
             instance = UInt64(bitPattern: stored)
         } else {

@@ -14,7 +14,7 @@ package enum WorldSchema {
         ContentHash.hash64(
             Array(
                 (tables.description + tasks.description + documents.description + counters.description
-                    + taskFilters.description).utf8
+                    + taskFilters.description + uploads.description).utf8
             ).span
         )
     }
@@ -28,6 +28,7 @@ package enum WorldSchema {
                 Migration("documents") { database throws(SQLiteError) in try database.execute(documents) },
                 Migration("document counters") { database throws(SQLiteError) in try database.execute(counters) },
                 Migration("task filters") { database throws(SQLiteError) in try database.execute(taskFilters) },
+                Migration("uploads") { database throws(SQLiteError) in try database.execute(uploads) },
             ]
         )
     }
@@ -159,5 +160,17 @@ package enum WorldSchema {
     private static let taskFilters: StaticString = """
         CREATE INDEX tasks_by_status ON tasks (status, due, id);
         CREATE INDEX tasks_by_assignee ON tasks (assignee, due, id);
+        """
+
+    private static let uploads: StaticString = """
+        CREATE TABLE uploads (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, owner INTEGER NOT NULL, media_type TEXT NOT NULL, length INTEGER,
+            size INTEGER NOT NULL, image BLOB, created INTEGER NOT NULL
+        );
+        CREATE INDEX uploads_incomplete ON uploads (owner, created) WHERE image IS NULL;
+        CREATE TABLE upload_pieces (
+            upload INTEGER NOT NULL REFERENCES uploads (id), start INTEGER NOT NULL, bytes BLOB NOT NULL,
+            PRIMARY KEY (upload, start)
+        );
         """
 }

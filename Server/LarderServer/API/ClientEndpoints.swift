@@ -23,7 +23,7 @@ enum ClientEndpoints {
             return list(call)
         case 1 where rest[0] == "connect":
             guard call.request.isWebSocketUpgrade else {
-                throw ControlEndpoints.wrongMethod("GET with an upgrade to a WebSocket")
+                throw ControlEndpoints.wrongMethod("GET with an upgrade")
             }
             guard call.plane.clients.hasRoom else {
                 let limit = InspectedClients.countMaximum

@@ -60,7 +60,7 @@ final class InspectedClients: Sendable {
         return number
     }
 
-    /// Whoever has asked is gone: the answer is not waited for.
+    /// The caller has gone: the answer is not waited for.
     func withdraw(_ question: Int) {
         guard let question = state.withLock({ $0.questions.removeValue(forKey: question) }) else { return }
         question.loop.cancel(question.timer)
@@ -99,7 +99,7 @@ final class InspectedClients: Sendable {
     }
 }
 
-/// The WebSocket of a client.
+/// Registers a client when its connection opens, and passes its answers on.
 final class InspectedClient: WebSocketHandler {
     private let clients: InspectedClients
     private let number = Mutex<Int?>(nil)

@@ -1,0 +1,34 @@
+public import Larder
+import LarderModels
+
+/// A photo of a message, before the server has it and after.
+struct Photo: CacheEntity {
+    static let entityType = "photo"
+    var id: String
+}
+
+extension LarderClient {
+    /// Sends a message with a photo: both are durable when this returns. The photo is uploaded in pieces, also after a restart, and then the
+    /// message is sent.
+    ///
+    /// - Parameters:
+    ///   - text: the message.
+    ///   - photo: the path of a PNG or JPEG file, which is copied.
+    ///   - conversation: the conversation's ID.
+    /// - Throws: as `Chat.send`; `.invalidArgument` if the file cannot be read, or has another suffix.
+    @discardableResult
+    public func send(_ text: String, photo: String, to conversation: String) throws(LarderError) -> OperationID? {
+        let types = ["png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg"]
+        let suffix = photo.split(separator: ".").last.map { $0.lowercased() } ?? ""
+        guard let type = types[suffix] else {
+            throw LarderError(.invalidArgument, "\(photo) is not a .png or .jpg file. Nothing was sent.")
+        }
+        let id = APIClient.localID()
+        var upload = APIClient.Write(.post, "/v1/photos")
+        upload.file = (photo, type)
+        upload.scope = Chat.scope(conversation)
+        upload.create(Photo(id: id))
+        try base.write(upload)
+        return try chat.send(text, imageID: id, to: conversation)
+    }
+}

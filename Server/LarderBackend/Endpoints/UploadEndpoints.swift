@@ -1,0 +1,217 @@
+import LarderCoding
+import LarderEngine
+import LarderHTTP
+import LarderSQLite
+
+/// Photos that are uploaded in pieces and resumed (draft-ietf-httpbis-resumable-upload). A complete photo is an image, which posts and messages
+/// can have.
+enum UploadEndpoints {
+    static let routes: [Route] = [
+        Route(.post, "/v1/photos", .required, begin),
+        Route(.get, "/v1/uploads/{id}", .required, offset),
+        Route(.patch, "/v1/uploads/{id}", .required, append),
+        Route(.delete, "/v1/uploads/{id}", .required, cancel),
+    ]
+
+    static let bytesMaximum: Int64 = 16 << 20
+    static let pieceMaximum: Int64 = 1 << 20
+    static let incompleteMaximum: Int64 = 16
+    private static let limits = "max-size=\(bytesMaximum), max-append-size=\(pieceMaximum)"
+
+    /// The fields of a request that is a part of an upload.
+    private struct Part {
+        /// Whether the content ends with this request.
+        let isLast: Bool
+        let offset: Int64?
+        let length: Int64?
+
+        init(_ call: Call) throws(Problem) {
+            func integer(_ name: FieldName) throws(Problem) -> Int64? {
+                guard let text = call.request.fields.combined(name) else { return nil }
+                guard let value = Int64(text), value >= 0 else {
+                    throw UploadEndpoints.invalid(name, "must be an integer of at least 0")
+                }
+                return value
+            }
+            switch call.request.fields.combined(.uploadComplete) {
+            case nil, "?1"?: isLast = true
+            case "?0"?: isLast = false
+            default: throw UploadEndpoints.invalid(.uploadComplete, "must be ?0 or ?1")
+            }
+            offset = try integer(.uploadOffset)
+            length = try integer(.uploadLength)
+            if let length, length > bytesMaximum { throw UploadEndpoints.tooLarge(length) }
+        }
+    }
+
+    // MARK: Requests
+
+    private static func begin(_ call: inout Call) throws(Problem) -> Reply? {
+        let part = try Part(call)
+        let mediaType = call.request.fields.combined(.contentType).flatMap { MediaType(parsing: $0) }?.essence ?? ""
+        guard ["image/png", "image/jpeg"].contains(mediaType) else {
+            throw ProblemType.unsupportedMediaType(
+                "The content is '\(mediaType.prefix(64))'. Send image/png or image/jpeg.",
+                fields: [.accept: "image/png, image/jpeg"]
+            )
+        }
+        let (owner, body) = (call.viewer, call.request.body)
+        return try Idempotency.run(call, isKeyRequired: false) { store, commit in
+            guard try store.uploads.incompleteCount(of: owner) < incompleteMaximum else {
+                throw ProblemType.rateLimited(
+                    "\(incompleteMaximum) uploads are not complete. Complete one, or remove it.",
+                    fields: [.retryAfter: "60"]
+                )
+            }
+            let row = try store.uploads.add(
+                owner: owner,
+                mediaType: mediaType,
+                length: part.length,
+                at: commit.now
+            )
+            guard let upload = try store.uploads.find(row) else { throw missing("\(row)") }
+            return try take(body, part, for: upload, in: store)
+        }
+    }
+
+    private static func offset(_ call: inout Call) throws(Problem) -> Reply? {
+        let current = call
+        let upload = try call.read { store in try own(current, in: store) }
+        return Reply(status: .noContent, fields: fields(of: upload), body: .empty)
+    }
+
+    private static func append(_ call: inout Call) throws(Problem) -> Reply? {
+        let type = call.request.fields.combined(.contentType) ?? ""
+        guard MediaType(parsing: type)?.essence == "application/partial-upload" else {
+            throw ProblemType.unsupportedMediaType(
+                "The content is '\(type.prefix(64))'. A piece is application/partial-upload.",
+                fields: [.accept: "application/partial-upload"]
+            )
+        }
+        let part = try Part(call)
+        guard let start = part.offset else { throw invalid(.uploadOffset, "is missing") }
+        let (current, body) = (call, call.request.body)
+        return try call.write { store, _ in
+            let upload = try own(current, in: store)
+            if let image = upload.image, part.isLast, start == upload.size, body.isEmpty {
+                // The reply to the last piece was lost.
+                return completed(image, of: upload.row)
+            }
+            guard upload.image == nil, start == upload.size else {
+                throw ProblemType.uploadOffset(
+                    "The upload has \(upload.size) bytes, and the piece begins at \(start).",
+                    fields: fields(of: upload)
+                )
+            }
+            return try take(body, part, for: upload, in: store)
+        }
+    }
+
+    private static func cancel(_ call: inout Call) throws(Problem) -> Reply? {
+        let current = call
+        try call.write { store, _ in
+            let upload = try own(current, in: store)
+            guard upload.image == nil else {
+                throw ProblemType.uploadOffset("The upload is complete.", fields: fields(of: upload))
+            }
+            try store.uploads.delete(upload.row)
+        }
+        return .noContent
+    }
+
+    // MARK: Parts
+
+    /// Adds a piece; with the last one the upload becomes an image.
+    private static func take(_ body: [UInt8], _ part: Part, for upload: UploadRow, in store: Store) throws -> Reply {
+        let size = upload.size + Int64(body.count)
+        guard size <= min(bytesMaximum, upload.length ?? bytesMaximum) else { throw tooLarge(size) }
+        try store.uploads.append(body, to: upload)
+        guard part.isLast else {
+            var fields = fields(of: upload, size: size)
+            guard upload.size == 0, part.offset == nil else {
+                return Reply(status: .noContent, fields: fields, body: .empty)
+            }
+            fields.set(.location, "/v1/uploads/\(upload.row)")
+            return Reply(status: .created, fields: fields, body: .empty)
+        }
+        if let length = upload.length ?? part.length, length != size {
+            throw invalid(.uploadLength, "is \(length), and the content has \(size) bytes")
+        }
+        let content = try store.uploads.content(upload.row)
+        guard let picture = PictureSize(of: content), picture.mediaType == upload.mediaType else {
+            throw ProblemType.validationFailed(
+                "The content is not a picture of the type \(upload.mediaType).",
+                errors: [Problem.FieldError(pointer: "", detail: "has another format or a damaged head")]
+            )
+        }
+        let image = DocumentJSON.encode(json(picture, upload.row, content))
+        try store.uploads.complete(upload.row, as: image)
+        return completed(image, of: upload.row)
+    }
+
+    private static func completed(_ image: [UInt8], of row: Int64) -> Reply {
+        var reply = Reply.created(at: "/v1/images/\(identifier(row))", image)
+        reply.head.append("Upload-Complete", "?1")
+        return reply
+    }
+
+    private static func own(_ call: Call, in store: Store) throws -> UploadRow {
+        let text = call.parameters[0]
+        guard let row = Int64(text), let upload = try store.uploads.find(row), upload.owner == call.viewer else {
+            throw missing(text)
+        }
+        return upload
+    }
+
+    private static func fields(of upload: UploadRow, size: Int64? = nil) -> Fields {
+        var fields: Fields = [
+            .uploadOffset: "\(size ?? upload.size)", .uploadComplete: upload.image == nil ? "?0" : "?1",
+            .uploadLimit: limits, .cacheControl: "no-store",
+        ]
+        if let length = upload.length { fields.set(.uploadLength, "\(length)") }
+        return fields
+    }
+
+    // MARK: Images
+
+    /// The identifier of the image that an upload has become. Its content never changes.
+    private static func identifier(_ row: Int64) -> String { "img_upload_\(row)" }
+
+    /// The completed upload with an identifier of an image; nil for images of the catalogue.
+    static func upload(_ identifier: String, in store: Store) throws(SQLiteError) -> UploadRow? {
+        guard identifier.hasPrefix("img_upload_"), let row = Int64(identifier.dropFirst(11)) else { return nil }
+        return try store.uploads.find(row).flatMap { $0.image == nil ? nil : $0 }
+    }
+
+    private static func json(_ picture: PictureSize, _ row: Int64, _ content: [UInt8]) -> JSONValue {
+        var members = JSONObject()
+        members["id"] = .string(identifier(row))
+        members["url"] = .string("/v1/images/\(identifier(row))")
+        members["width"] = .integer(Int64(picture.width))
+        members["height"] = .integer(Int64(picture.height))
+        members["alt"] = .string("")
+        members["placeholder"] = .string("")
+        members["widths"] = .array([.integer(Int64(picture.width))])
+        return .object(members)
+    }
+
+    // MARK: Errors
+
+    private static func missing(_ text: String) -> Problem {
+        ProblemType.notFound("You have no upload '\(text.prefix(32))'. It was removed, or never begun.")
+    }
+
+    private static func tooLarge(_ count: Int64) -> Problem {
+        ProblemType.contentTooLarge(
+            "The photo has at least \(count) bytes; at most \(bytesMaximum) are accepted.",
+            fields: [.uploadLimit: limits]
+        )
+    }
+
+    private static func invalid(_ name: FieldName, _ detail: String) -> Problem {
+        ProblemType.invalidParameter(
+            "The field \(name) \(detail).",
+            errors: [Problem.FieldError(pointer: name.description, detail: detail)]
+        )
+    }
+}

@@ -1,0 +1,312 @@
+import Foundation
+import Larder
+import LarderCoding
+import LarderHTTP
+import LarderResources
+import LarderServer
+import LarderTesting
+import LarderTime
+import LarderTransport
+import Synchronization
+import TestSupport
+import Testing
+
+/// A photo that a write carries. The server makes its ID.
+struct UploadedPhoto: CacheEntity {
+    static let entityType = "photo"
+    var id: String
+    var width = 0
+    var height = 0
+}
+
+/// A message, as this test needs it.
+struct MessageWithPhoto: CacheEntity {
+    static let entityType = "message"
+    var id: String
+    var text: String
+}
+
+@Suite("Uploads that survive", .oneMinute)
+struct ResumableUploadTests {
+    /// Counts the pieces, and fails from one of them on as an app that is killed.
+    private final class Pieces: Transport {
+        private struct State {
+            var rest = Int.max
+            var gate: TransportGate?
+            var sent: [TransportRequest] = []
+        }
+
+        private let base = SocketTransport(clock: ManualClock())
+        private let state = Mutex(State())
+
+        /// The requests that were let through.
+        var sent: [TransportRequest] { state.withLock { $0.sent } }
+
+        var bytes: Int { sent.filter { $0.method == .patch }.reduce(0) { $0 + $1.body.count } }
+
+        /// - Parameter gate: holds the first piece that is not let through.
+        func allow(_ count: Int, thenHold gate: TransportGate? = nil) {
+            state.withLock { ($0.rest, $0.gate) = (count, gate) }
+        }
+
+        func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+            let isLost = state.withLock { state in
+                if request.method == .patch {
+                    state.rest -= 1
+                    guard state.rest >= 0 else { return true }
+                }
+                state.sent.append(request)
+                return false
+            }
+            if isLost {
+                try await state.withLock { $0.gate }?.pass()
+                throw TransportError(.unreachable, "The network has gone.")
+            }
+            return try await base.send(request)
+        }
+
+        func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+            try await base.open(request)
+        }
+    }
+
+    private let scratch: ScratchDirectory
+    private let backend: MockBackend
+    private let world: MockWorld
+    private let pieces = Pieces()
+    private let photo: [UInt8]
+    private let path: String
+
+    init() throws {
+        scratch = try ScratchDirectory()
+        backend = try MockBackend.startSmall()
+        world = try backend.makeWorld()
+        // The head of a PNG of 640 × 480, and content in three pieces.
+        var bytes: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52]
+        bytes += [0, 0, 2, 128, 0, 0, 1, 224, 8, 2, 0, 0, 0]
+        var random = SeededGenerator(seed: 7)
+        while bytes.count < 700_000 { bytes.append(UInt8(truncatingIfNeeded: random.next())) }
+        photo = bytes
+        path = scratch.path + "/photo.png"
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+    }
+
+    private func client(_ change: (inout APIClient.Configuration) -> Void = { _ in }) async throws -> APIClient {
+        var configuration = APIClient.Configuration(transport: pieces)
+        configuration.cache.monotonicClock = ManualClock()
+        // A failed attempt is repeated when the network returns.
+        configuration.cache.random = { 1 }
+        configuration.services = .none
+        change(&configuration)
+        let client = try await APIClient(
+            server: world.url,
+            account: "ana",
+            directory: scratch.path + "/store",
+            configuration
+        )
+        try await client.session.use(token: "dev-ana", userID: "user_1")
+        return client
+    }
+
+    @discardableResult
+    private func write(_ client: APIClient) throws -> OperationID? {
+        try client.write(.post, "/v1/photos", file: path, contentType: "image/png")
+    }
+
+    /// Waits until an attempt has failed, and the next one waits.
+    private func failed(_ client: APIClient) async {
+        await reached { client.cache.outbox.entries.first.map { $0.error != nil && $0.state != .sending } ?? false }
+    }
+
+    /// The copies on disk.
+    private var copies: [String] {
+        get throws {
+            let files = FileManager.default.enumerator(atPath: scratch.path + "/store")
+            return (files?.allObjects as? [String] ?? []).filter { $0.contains("/uploads/") }
+        }
+    }
+
+    /// The bytes of an image on the server.
+    private func image(_ id: String) async throws -> [UInt8] {
+        try await pieces.send(TransportRequest(url: world.url + "/v1/images/" + id)).body
+    }
+
+    @Test func `a photo is sent in pieces, and a message that was written with it has it`() async throws {
+        let client = try await client()
+        client.cache.outbox.pause()
+        let local = APIClient.localID()
+        var upload = APIClient.Write(.post, "/v1/photos")
+        upload.file = (path, "image/png")
+        upload.create(UploadedPhoto(id: local))
+        try client.write(upload)
+        struct NewMessage: Encodable, Sendable {
+            var text: String
+            var clientId: String
+            var image: [String: String]
+        }
+        try client.write(
+            .post,
+            "/v1/conversations/conv_1/messages",
+            NewMessage(text: "look", clientId: "c1", image: ["id": local])
+        )
+        #expect(try copies.filter { !$0.hasSuffix("uploads") }.count == 4, "A directory and three pieces.")
+        let modes = try copies.map { file in
+            let attributes = try FileManager.default.attributesOfItem(atPath: scratch.path + "/store/" + file)
+            return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? 0
+        }
+        #expect(modes.allSatisfy { $0 & 0o077 == 0 })
+        try FileManager.default.removeItem(atPath: path)
+        client.cache.outbox.resume()
+        try await client.cache.outbox.drained()
+        #expect(pieces.bytes == photo.count && pieces.sent.filter { $0.method == .patch }.count == 3)
+        let id = try #require(client.cache.serverID(of: local))
+        #expect(try await image(id) == photo)
+        let messages = try await pieces.send(
+            TransportRequest(
+                url: world.url + "/v1/conversations/conv_1/messages?limit=1",
+                fields: [.authorization: "Bearer dev-ana"]
+            )
+        )
+        let newest = try JSONParser.parse(messages.body)["items"]?[0]
+        #expect(newest?["text"]?.string == "look" && newest?["image"]?["id"]?.string == id)
+        #expect(newest?["image"]?["width"]?.integer == 640 && newest?["image"]?["height"]?.integer == 480)
+        #expect(try copies.filter { !$0.hasSuffix("uploads") }.isEmpty)
+        client.close()
+    }
+
+    @Test func `an app that is killed three times goes on where the server has it, and sends no piece twice`()
+        async throws
+    {
+        for attempt in 0..<3 {
+            let client = try await client()
+            pieces.allow(1)
+            if attempt == 0 { try write(client) }
+            if attempt < 2 {
+                await failed(client)
+                #expect(pieces.sent.filter { $0.method == .patch }.count == attempt + 1)
+            } else {
+                try await client.cache.outbox.drained()
+            }
+            client.close()
+        }
+        #expect(pieces.bytes == photo.count)
+        #expect(pieces.sent.filter { $0.method == .post }.count == 1)
+        #expect(try await image("img_upload_1") == photo)
+        #expect(try copies.filter { !$0.hasSuffix("uploads") }.isEmpty)
+    }
+
+    @Test func `the lost reply to the last piece is asked for again`() async throws {
+        var last = FaultMatch("PATCH", "/v1/uploads/*")
+        last.headers = ["Upload-Complete": "?1"]
+        var once = Fault.Occurrence()
+        once.count = 1
+        try world.set(Fault(.loseReply(.reset), when: last, occurrence: once))
+        let client = try await client()
+        try write(client)
+        await failed(client)
+        client.cache.networkReturned()
+        try await client.cache.outbox.drained()
+        #expect(pieces.bytes == photo.count)
+        #expect(try await image("img_upload_1") == photo)
+        client.close()
+    }
+
+    @Test func `an upload that the server has forgotten begins anew`() async throws {
+        let client = try await client()
+        pieces.allow(1)
+        try write(client)
+        await failed(client)
+        let request = TransportRequest(
+            method: .delete,
+            url: world.url + "/v1/uploads/1",
+            fields: [.authorization: "Bearer dev-ana"]
+        )
+        #expect(try await pieces.send(request).status == .noContent)
+        pieces.allow(.max)
+        client.cache.networkReturned()
+        try await client.cache.outbox.drained()
+        #expect(try await image("img_upload_2") == photo)
+        client.close()
+    }
+
+    @Test func `progress is told, and a dropped upload leaves no copy`() async throws {
+        let client = try await client()
+        let told = SequenceRecorder(client.uploads)
+        let gate = TransportGate()
+        pieces.allow(1, thenHold: gate)
+        let id = try #require(try write(client))
+        _ = await told.wait { $0.last?[id]?.sent == 262_144 }
+        #expect(told.elements.last?[id]?.total == photo.count)
+        gate.open()
+        _ = await told.wait { $0.last?.isEmpty ?? false }
+        await failed(client)
+        try client.cache.outbox.drop(id)
+        #expect(try copies.filter { !$0.hasSuffix("uploads") }.isEmpty)
+        client.close()
+    }
+
+    @Test func `a file that does not fit or cannot be read is refused, and nothing is written`() async throws {
+        let client = try await client { $0.uploadBytesMaximum = 600_000 }
+        let large = #expect(throws: LarderError.self) { try write(client) }
+        #expect(large?.code == .invalidArgument && large?.description.contains("600000 bytes") == true)
+        let missing = #expect(throws: LarderError.self) {
+            try client.write(.post, "/v1/photos", file: scratch.path + "/none", contentType: "image/png")
+        }
+        #expect(missing?.code == .invalidArgument)
+        #expect(client.cache.outbox.entries.isEmpty)
+        #expect(try copies.filter { !$0.hasSuffix("uploads") }.isEmpty)
+        client.close()
+    }
+
+    /// A request to the server: its status, and the offset that it states.
+    private func ask(
+        _ method: LarderHTTP.Method,
+        _ path: String,
+        _ body: [UInt8] = [],
+        _ fields: Fields = Fields(),
+        as user: String = "ana"
+    ) async throws -> (status: Int, offset: String?) {
+        var request = TransportRequest(method: method, url: world.url + path, fields: fields, body: body)
+        request.fields.set(.authorization, "Bearer dev-\(user)")
+        let reply = try await pieces.send(request)
+        return (Int(reply.status.code), reply.fields["Upload-Offset"])
+    }
+
+    @Test func `the server tells its offset, and takes only what continues an upload and becomes a picture`()
+        async throws
+    {
+        let piece: Fields = [.contentType: "application/partial-upload"]
+        func part(_ offset: Int, isLast: Bool) -> Fields {
+            var fields = piece
+            fields.set("Upload-Offset", "\(offset)")
+            fields.set("Upload-Complete", isLast ? "?1" : "?0")
+            return fields
+        }
+        var begin: Fields = [.contentType: "image/png"]
+        #expect(try await ask(.post, "/v1/photos", [1], [.contentType: "text/plain"]).status == 415)
+        #expect(try await ask(.post, "/v1/photos", [1, 2, 3], begin).status == 422)
+        begin.set("Upload-Complete", "?0")
+        begin.set(.idempotencyKey, "k1")
+        for _ in 0..<2 {
+            let begun = try await ask(.post, "/v1/photos", Array(photo[..<100]), begin)
+            #expect(begun.status == 201 && begun.offset == "100", "The second is a replay.")
+        }
+        #expect(try await ask(.head, "/v1/uploads/1").offset == "100")
+        let people = try await pieces.send(TransportRequest(url: world.url + "/v1/profiles?limit=5")).body
+        let handles = try JSONParser.parse(people)["items"]?.array?.compactMap { $0["handle"]?.string } ?? []
+        let other = try #require(handles.first { $0 != "ana" })
+        #expect(try await ask(.head, "/v1/uploads/1", as: other).status == 404)
+        #expect(try await ask(.head, "/v1/uploads/2").status == 404, "The replay has begun none.")
+        let gap = try await ask(.patch, "/v1/uploads/1", [1], part(200, isLast: false))
+        #expect(gap.status == 409 && gap.offset == "100")
+        let next = try await ask(.patch, "/v1/uploads/1", Array(photo[100..<300]), part(100, isLast: false))
+        #expect(next.status == 204 && next.offset == "300")
+        #expect(try await ask(.patch, "/v1/uploads/1", [], part(300, isLast: true)).status == 201)
+        #expect(try await ask(.patch, "/v1/uploads/1", [], part(300, isLast: true)).status == 201)
+        #expect(try await ask(.patch, "/v1/uploads/1", [1], part(300, isLast: true)).status == 409)
+        #expect(try await ask(.delete, "/v1/uploads/1").status == 409)
+        begin.set("Upload-Length", "99999999")
+        begin.set(.idempotencyKey, "k2")
+        #expect(try await ask(.post, "/v1/photos", [], begin).status == 413)
+    }
+}
