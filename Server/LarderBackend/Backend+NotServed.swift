@@ -42,7 +42,18 @@ extension Backend {
         // A reply to HEAD has the fields of that to GET.
         let name = "\(method == .head ? .get : method) \(path.prefix(200))"
         let known = customRoutes.all.map(\.name) + router(of: world).routes.map { "\($0.method) \($0.template)" }
-        let nearest = NearestName.similar(to: name, in: known).first
-        return "There is no route for \(name)." + (nearest.map { " Did you mean \($0)?" } ?? "")
+        // A parameter is as similar as it can be.
+        let filled = known.map { Self.filled($0, name) }
+        let nearest = NearestName.similar(to: name, in: filled).first.flatMap { filled.firstIndex(of: $0) }
+        return "There is no route for \(name)." + (nearest.map { " Did you mean \(known[$0])?" } ?? "")
+    }
+
+    /// The name of a route with the method and the segments of a request where it takes any.
+    private static func filled(_ route: String, _ request: String) -> String {
+        let wanted = request.split(separator: "/", omittingEmptySubsequences: false)
+        let parts = route.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == wanted.count else { return route }
+        return zip(parts, wanted).map { part, segment in part.hasPrefix("{") || part == "* " ? segment : part }
+            .joined(separator: "/")
     }
 }

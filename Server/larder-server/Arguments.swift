@@ -111,7 +111,7 @@ struct Arguments {
             action = .initialize(directory: rest[0])
         case "routes":
             guard rest.count == 2, rest[0] == "from", !rest[1].hasPrefix("-") || rest[1] == "-" else {
-                throw CommandUsage.table.wrong(command)
+                throw CommandUsage.table.wrong(command, rest.prefix(1))
             }
             action = .importRoutes(file: rest[1])
         case "certificate": action = .certificate(try CertificateCommand(rest))

@@ -253,7 +253,7 @@ struct ControlCommand {
         }
     }
 
-    private func wrong() -> UsageError { CommandUsage.table.wrong(words[0]) }
+    private func wrong() -> UsageError { CommandUsage.table.wrong(words[0], words.dropFirst()) }
 }
 
 extension String {

@@ -8,6 +8,8 @@ package struct CommandOption<Arguments> {
     let value: String?
     /// What it does; several lines for a long text. Empty: the help leaves it out.
     let help: String
+    /// Whether it may be given more than once.
+    let repeats: Bool
     /// Stores the value; it is empty for an option without a value.
     let apply: (inout Arguments, String) throws(UsageError) -> Void
 
@@ -17,8 +19,10 @@ package struct CommandOption<Arguments> {
         short: String? = nil,
         _ value: String?,
         _ help: String,
+        repeats: Bool = false,
         _ apply: @escaping (inout Arguments, String) throws(UsageError) -> Void
     ) {
+        self.repeats = repeats || value == nil
         self.name = name
         self.short = short
         self.value = value
@@ -110,8 +114,10 @@ package struct CommandOptions<Arguments> {
         var given: Set<String> = []
         var rest = Array(words)[...]
         while let word = rest.popFirst() {
-            if let name = try option(word, &rest, into: &arguments) {
-                given.insert(name)
+            if let option = try option(word, &rest, into: &arguments) {
+                guard given.insert(option.name).inserted || option.repeats else {
+                    throw UsageError(message: "\(option.name) was given twice; give it once")
+                }
             } else if !take(&arguments, word, &rest) {
                 throw .unknown(what, word, in: names, orElse: advice())
             }
@@ -124,7 +130,7 @@ package struct CommandOptions<Arguments> {
         _ word: String,
         _ rest: inout ArraySlice<String>,
         into arguments: inout Arguments
-    ) throws(UsageError) -> String? {
+    ) throws(UsageError) -> CommandOption<Arguments>? {
         var (name, inline) = (word, String?.none)
         if word.hasPrefix("--"), let equals = word.firstIndex(of: "=") {
             (name, inline) = (String(word[..<equals]), String(word[word.index(after: equals)...]))
@@ -139,7 +145,7 @@ package struct CommandOptions<Arguments> {
             value = given
         }
         try option.apply(&arguments, value)
-        return option.name
+        return option
     }
 
     /// The names of the options of a section.

@@ -1,3 +1,5 @@
+import LarderCoding
+
 /// A command of a program: its words and its help.
 package struct CommandEntry: Sendable {
     package let name: String
@@ -46,9 +48,14 @@ package struct CommandTable: Sendable {
         )
     }
 
-    /// The error for other words of a command than those that it takes.
-    package func wrong(_ name: String) -> UsageError {
-        UsageError(message: "usage: \(program) \(all.first { $0.name == name }?.usage ?? name)")
+    /// The error for other words of a command than those that it takes, with the word that was perhaps meant.
+    package func wrong(_ name: String, _ words: some Sequence<String> = []) -> UsageError {
+        let entry = all.first { $0.name == name }
+        let known = (entry?.words ?? "").split { !$0.isLetter }.filter { $0 == $0.lowercased() }.map(String.init)
+        let stray = words.first { !known.contains($0) }
+        let meant =
+            stray.flatMap { NearestName.similar(to: $0, in: known).first }.map { "did you mean '\($0)'? " } ?? ""
+        return UsageError(message: "\(meant)usage: \(program) \(entry?.usage ?? name)")
     }
 
     /// A section with the lines of its commands.

@@ -110,6 +110,9 @@ extension FaultDocumentTests {
         _ = try await stage.ask("DELETE", "/_larder/faults", as: nil)
         #expect(try await stage.ask("GET", "/nothing/like/it").text.contains("Did you mean") == false)
         #expect(try await stage.ask("GET", "/v1/fedd").text.contains("Did you mean GET /v1/feed?"))
+        // A parameter takes any segment.
+        let profile = try await stage.ask("GET", "/v1/profile/somebody-with-a-long-name")
+        #expect(profile.text.contains("Did you mean GET /v1/profiles/{id}?"), "\(profile.text)")
         await stage.backend.stop()
     }
 }

@@ -59,7 +59,7 @@ extension Arguments {
             .init(
                 "OPTIONS OF SINGLE COMMANDS",
                 [
-                    .init("--edit", "FIELD=TEXT", "profile: displayName, bio or location") {
+                    .init("--edit", "FIELD=TEXT", "profile: displayName, bio or location", repeats: true) {
                         (arguments, text) throws(UsageError) in arguments.flags.edits.append(try edit(text))
                     },
                     .init("--note", "TEXT", "transfer: the note of the transfer", \.flags.note),

@@ -47,7 +47,7 @@ extension Arguments {
         case "delete":
             try require(2)
             return .delete(id: try taskID(words[1]))
-        default: throw commands.wrong("tasks")
+        default: throw commands.wrong("tasks", words)
         }
     }
 

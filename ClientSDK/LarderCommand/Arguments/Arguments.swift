@@ -146,6 +146,7 @@ struct Arguments {
         }
         while server.hasSuffix("/") { server.removeLast() }
         if flags.wantsVersion {
+            if let extra = plain.first { throw UsageError(message: "--version takes no '\(extra)'") }
             command = .version
             return
         }
@@ -263,7 +264,7 @@ struct Arguments {
         case ("merge", let text?): return .merge(try identifier(text))
         case ("theirs", let text?): return .theirs(try identifier(text))
         case ("drop", let text?): return .drop(try identifier(text))
-        default: throw commands.wrong("outbox")
+        default: throw commands.wrong("outbox", words)
         }
     }
 
@@ -276,7 +277,7 @@ struct Arguments {
         let needsSubject = !["offline", "online"].contains(words[1])
         guard InspectAction.names.contains(words[1]), words.count == (needsSubject ? 3 : 2),
             words[1] != "drop" || Int64(words[2]) != nil
-        else { throw commands.wrong("inspect") }
+        else { throw commands.wrong("inspect", words.dropFirst()) }
         return .inspect(client: client, InspectAction(name: words[1], subject: needsSubject ? words[2] : nil))
     }
 
@@ -284,7 +285,7 @@ struct Arguments {
         switch words.first {
         case "stats": return .stats
         case "clear": return .clear
-        default: throw commands.wrong("cache")
+        default: throw commands.wrong("cache", words)
         }
     }
 

@@ -71,8 +71,10 @@ public final class Outbox: Sendable {
     private func load() throws {
         guard let disk = core.outboxDisk else { return }
         let entries = try Self.entries(in: disk, after: 0)
+        let names = ServerIDs(encoded: try disk.metadata(ServerIDs.metadataKey))
         let now = core.now()
         state.withLock { state in
+            state.serverIDs = names
             for var entry in entries {
                 entry.applyHold(at: now)
                 state.queue.put(entry)

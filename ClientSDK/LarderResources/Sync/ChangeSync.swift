@@ -141,9 +141,10 @@ public final class ChangeSync: Sendable {
             guard !Task.isCancelled else { throw LarderError(CancellationError()) }
             guard let token = try await stored() else {
                 // There was a token before: the store was replaced, and values that the token covers may be missing.
-                let batch = try await begin(isAgain: !state.withLock({ $0.seen.isEmpty }) || followedSince != nil)
+                let isAgain = !state.withLock({ $0.seen.isEmpty }) || followedSince != nil
+                let batch = try await begin(isAgain: isAgain)
                 count += batch.changes.count
-                guard batch.hasMore else { break }
+                guard batch.hasMore || !isAgain && batch.changes.isEmpty else { break }
                 continue
             }
             let batch: ChangeFeed.Batch

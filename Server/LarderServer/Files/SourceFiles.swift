@@ -103,9 +103,11 @@ final class SourceFiles: Sendable {
         return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
-    private static func folder(of path: String) -> String {
+    /// The directory itself, or that of a file.
+    static func folder(of path: String) -> String {
         if isDirectory(path) { return path }
-        return path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
     /// On the thread of the watch.
@@ -136,11 +138,13 @@ extension SourceFiles.Report {
     /// Whether the source has to be loaded again. Hidden files and backups of editors do not count.
     fileprivate func concerns(_ paths: Set<String>) -> Bool {
         paths.contains { changed in
+            // Below `/` itself.
+            let changed = changed.hasPrefix("//") ? changed.dropFirst() : changed[...]
             guard let slash = changed.lastIndex(of: "/") else { return false }
             let name = changed[changed.index(after: slash)...]
             guard !name.hasPrefix("."), !name.hasSuffix("~") else { return false }
             if kind == "faults" || kind == "contract" { return changed == path || changed == "./" + path }
-            return directories.contains(String(changed[..<slash]))
+            return directories.contains(slash == changed.startIndex ? "/" : String(changed[..<slash]))
         }
     }
 }

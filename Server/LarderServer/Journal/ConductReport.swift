@@ -74,9 +74,13 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
 
     /// The report as a page of text.
     public var description: String {
+        func count(_ number: Int, _ one: String) -> String { "\(number) \(one)\(number == 1 ? "" : "s")" }
+        let replies = full == 1 ? "1 full reply" : "\(full) full replies"
         var lines = [
-            "\(exchanges) exchanges: \(full) full replies, \(notModified) not modified, \(writes) writes, \(others) others",
-            "\(clientErrors) client errors, \(serverErrors) server errors, \(unanswered) not answered in full",
+            "\(count(exchanges, "exchange")): \(replies), \(notModified) not modified, \(count(writes, "write")), "
+                + count(others, "other"),
+            "\(count(clientErrors, "client error")), \(count(serverErrors, "server error")), "
+                + "\(unanswered) not answered in full",
             "\(bytesSent) bytes sent, \(bytesSaved) bytes saved by validators and \(bytesSavedByCoding) by compression",
             "\(bytesWasted) bytes and \(ExchangeVerdict.seconds(timeWasted)) were avoidable",
             "",

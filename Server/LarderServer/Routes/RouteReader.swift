@@ -21,7 +21,7 @@ struct RouteReader {
     /// - Throws: an error that names the file, the line and the member.
     init(_ path: String) throws(RouteError) {
         let isDirectory = SourceFiles.isDirectory(path)
-        folder = isDirectory ? path : path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        folder = SourceFiles.folder(of: path)
         directories = [folder]
         var files = [path]
         if isDirectory {
@@ -184,7 +184,7 @@ struct RouteReader {
             return .none
         }
         let path = name.hasPrefix("/") ? name : folder + "/" + name
-        if let end = path.lastIndex(of: "/") { directories.insert(String(path[..<end])) }
+        directories.insert(SourceFiles.folder(of: path))
         if mediaType == nil { mediaType = Self.mediaType(of: name) }
         do throws(RouteError) {
             let bytes = try contents(path)

@@ -49,7 +49,7 @@ struct ChangeSyncTests {
         #expect(error?.code == .storage)
         #expect(sync.status.failure != nil && !sync.status.isCaughtUp)
         try await sync.catchUp()
-        #expect(begun.withLock { $0 } == 1 && read.withLock { $0 } == ["1"] && sync.token == "1")
+        #expect(begun.withLock { $0 } == 1 && read.withLock { $0 } == ["1", "1"] && sync.token == "1")
     }
 
     @Test func `the first page of a feed is its content, and is stored with its token`() async throws {

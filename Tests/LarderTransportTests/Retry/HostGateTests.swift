@@ -149,8 +149,9 @@ struct HostGateTests {
     }
 
     @Test func `the content of a reply can say how long to wait`() async throws {
-        let transport = ScriptedTransport { request, number throws(TransportError) in
-            .text("9", status: .tooManyRequests, fields: number == 0 ? Fields() : [.retryAfter: "3"])
+        let transport = ScriptedTransport { request, _ throws(TransportError) in
+            let fields: Fields = request.url == "http://a/" ? Fields() : [.retryAfter: "3"]
+            return .text("9", status: .tooManyRequests, fields: fields)
         }
         let gate = HostGate(
             clock: clock,

@@ -1,0 +1,14 @@
+import Testing
+
+@testable import LarderServer
+
+@Suite("Folders of source files")
+struct SourceFolderTests {
+    @Test(arguments: [
+        ("/routes.json", "/"), ("/api/routes.json", "/api"), ("api/routes.json", "api"), ("routes.json", "."),
+        ("/", "/"),
+    ])
+    func `a file is watched in its folder`(path: String, folder: String) {
+        #expect(SourceFiles.folder(of: path) == folder)
+    }
+}
