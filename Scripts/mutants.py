@@ -89,8 +89,8 @@ MUTANTS = {
         (DEMO + "Chat+Writing.swift", KEY, OTHER_KEY),
         (
             DEMO + "Chat+Writing.swift",
-            "clientID: change.clientID)\n            return",
-            'clientID: change.clientID + (MUTANT ? String(UInt32.random(in: 0 ... .max)) : ""))\n            return',
+            "clientID: change.clientID, image:",
+            'clientID: change.clientID + (MUTANT ? String(UInt32.random(in: 0 ... .max)) : ""), image:',
         ),
     ],
     "one key for all attempts of a tap": [
@@ -211,8 +211,8 @@ MUTANTS = {
     "order within a scope": [
         (
             DEMO + "Chat+Writing.swift",
-            'scope: { "conversation/" + $0.conversationID },',
-            'scope: { "conversation/" + (MUTANT ? $0.messageID : $0.conversationID) },',
+            "scope: { scope($0.conversationID) },",
+            "scope: { scope(MUTANT ? $0.messageID : $0.conversationID) },",
         )
     ],
     "later operations wait behind a rejected one": [
@@ -293,8 +293,8 @@ MUTANTS = {
     "Retry-After": [
         (
             "ClientSDK/LarderTransport/Retry/HostGate.swift",
-            "guard !isUserInitiated, let wait = wait(for: url) else {",
-            "guard !isUserInitiated, !MUTANT, let wait = wait(for: url) else {",
+            "guard !request.isUserInitiated, let wait = wait(for: request) else {",
+            "guard !request.isUserInitiated, !MUTANT, let wait = wait(for: request) else {",
         ),
         (
             RESOURCES + "Core/Node+BackOff.swift",
@@ -359,15 +359,15 @@ MUTANTS = {
     "invalidation after an expired token": [
         (
             RESOURCES + "Sync/ChangeSync.swift",
-            "                invalidateAll(&update)\n",
-            "                if !MUTANT { invalidateAll(&update) }\n",
+            "let first = isAgain ? feed.invalidateAll : nil",
+            "let first = isAgain && !MUTANT ? feed.invalidateAll : nil",
         )
     ],
     "a new token after an expired one": [
         (
             RESOURCES + "Sync/ChangeSync.swift",
-            "guard error.isTokenGone else { throw error }\n                try await resync()",
-            "guard error.isTokenGone, !MUTANT else { throw error }\n                try await resync()",
+            "guard error.isTokenGone else { throw error }\n                let batch = try await begin",
+            "guard error.isTokenGone, !MUTANT else { throw error }\n                let batch = try await begin",
         )
     ],
     "invalidations on disk": [
