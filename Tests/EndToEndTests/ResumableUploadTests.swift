@@ -245,6 +245,18 @@ struct ResumableUploadTests {
         client.close()
     }
 
+    @Test func `a sign-out leaves no copy, nor anything else`() async throws {
+        let client = try await client()
+        pieces.allow(1)
+        try write(client)
+        await failed(client)
+        #expect(try !copies.isEmpty)
+        try await client.signOut()
+        #expect(try copies.isEmpty)
+        let left = try FileManager.default.contentsOfDirectory(atPath: scratch.path + "/store")
+        #expect(left.isEmpty, "\(left)")
+    }
+
     @Test func `a file that does not fit or cannot be read is refused, and nothing is written`() async throws {
         let client = try await client { $0.uploadBytesMaximum = 600_000 }
         let large = #expect(throws: LarderError.self) { try write(client) }

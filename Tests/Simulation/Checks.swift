@@ -224,6 +224,16 @@ extension Simulation {
         compareChanges(texts)
         compareTaps()
         comparePayments()
+        comparePhotos()
+    }
+
+    /// A message that was written with a photo has it.
+    private func comparePhotos() {
+        for writing in ledger.writings where writing.hasPhoto {
+            let lines: [Message] = list("/v1/conversations/\(writing.place)/messages", writing.author)
+            guard let message = lines.first(where: { $0.text.hasPrefix(writing.key) }) else { continue }
+            expect(message.image != nil, .lostWrite, "\(writing.key) has lost its photo")
+        }
     }
 
     private func everything() -> [String: [String]] {

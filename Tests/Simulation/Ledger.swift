@@ -22,6 +22,8 @@ struct Ledger {
         var mayBeLost = false
         /// Whether somebody has deleted it.
         var mayBeDeleted = false
+        /// Whether it is a message with a photo.
+        var hasPhoto = false
         /// The edits and deletions of it by those who have a device.
         var changes: [Change] = []
     }

@@ -40,7 +40,7 @@ extension Device {
         case .openBank: _ = try await client.cache.snapshot(client.bank.accounts)
         case .openTasks: _ = try await client.cache.snapshot(client.tasks.list())
         case .like, .likeTwice: _ = try like(choice, client, twice: act == .likeTwice)
-        case .writePost, .sendMessage, .addTask: _ = try write(act, choice, client)
+        case .writePost, .sendMessage, .sendPhoto, .addTask: _ = try write(act, choice, client)
         case .editPost, .deletePost: try change(act, choice, client)
         case .editMessage, .deleteMessage: try changeMessage(act, choice, client)
         case .editTask, .deleteTask: try changeTask(act, choice, client)
@@ -101,10 +101,13 @@ extension Device {
         let key = simulation.ledger.newKey(kind)
         var writing = Ledger.Writing(kind: kind, machine: machine.index, author: handle, key: key, place: place)
         (writing.device, writing.generation, writing.at) = (index, generation, simulation.clock.uptime)
+        writing.hasPhoto = act == .sendPhoto
         do {
             switch kind {
             case .post: _ = try client.feed.create("\(key) text")
             case .task: _ = try client.tasks.add("\(key) title")
+            case .message where writing.hasPhoto:
+                _ = try client.send("\(key) text", photo: try PhotoFile.shared.get(), to: place)
             case .message: _ = try client.chat.send("\(key) text", to: place)
             }
         } catch {

@@ -146,6 +146,8 @@ enum Act: String, Codable, Sendable, CaseIterable {
     case dieWhileSending, clockBackSlightly, changeWhileReading, payWhileReading
     // Pictures.
     case showPictures, prefetchPictures, cancelPictures, pressPictures, trimPictures, damagePictures
+    // A message with a photo, which is uploaded in pieces.
+    case sendPhoto
 
     /// The acts that need pictures on the server.
     static let withPictures = picturesByPerson.union([.damagePictures])
@@ -156,7 +158,7 @@ enum Act: String, Codable, Sendable, CaseIterable {
 
     private static let sequencesByPerson: Set<Act> = [
         .tapOften, .sendMany, .writeAndChange, .changeAndDie, .payAndLosePower, .openMuch, .openTwice, .decide,
-        .changeAccount, .dieWhileSending, .changeWhileReading, .payWhileReading,
+        .changeAccount, .dieWhileSending, .changeWhileReading, .payWhileReading, .sendPhoto,
     ]
 
     var isByPerson: Bool {

@@ -81,7 +81,10 @@ enum Theme: String, Codable, CaseIterable, Sendable {
             ]
         case .overlaps: [.changeWhileReading, .payWhileReading, .openMuch, .openTasks, .openBank, .pull, .addTask]
         case .late:
-            [.dieWhileSending, .tapOften, .like, .writePost, .sendMessage, .linkUneven, .linkGood, .kill, .openApp]
+            [
+                .dieWhileSending, .tapOften, .like, .writePost, .sendMessage, .linkUneven, .linkGood, .kill, .openApp,
+                .sendPhoto,
+            ]
         case .clockSteps:
             [.clockBackSlightly, .openProfile, .openBank, .openFeed, .pull, .trimMemory, .otherEdits, .background]
         case .refreshes:
@@ -92,7 +95,7 @@ enum Theme: String, Codable, CaseIterable, Sendable {
         case .sessions:
             [
                 .expireToken, .loseReplies, .resets, .malformed, .truncates, .kill, .openApp, .linkCut, .openProfile,
-                .openBank, .noFaults, .sendMessage, .openMuch,
+                .openBank, .noFaults, .sendMessage, .openMuch, .sendPhoto,
             ]
         }
     }

@@ -42,7 +42,13 @@ extension APIClient {
         cache.close()
         // The account's directory contains the others and is the last.
         let stores = [images.configuration.disk, httpStore, cache.disk]
-        let left = Self.erase(stores, recorderPath, accountDirectories, unforgotten == nil ? marker : nil)
+        let left = Self.erase(
+            uploading.files,
+            stores,
+            recorderPath,
+            accountDirectories,
+            unforgotten == nil ? marker : nil
+        )
         if let token { await session.revoke(token) }
         guard let failure = unforgotten ?? left else { return .success(()) }
         leaving.withLock { $0 = nil }
@@ -53,6 +59,7 @@ extension APIClient {
     ///
     /// - Returns: the first failure.
     private static func erase(
+        _ uploads: UploadFiles?,
         _ stores: [DiskStore?],
         _ recorderPath: String?,
         _ directories: [String],
@@ -62,6 +69,7 @@ extension APIClient {
         func attempt(_ body: () throws -> Void) {
             do { try body() } catch { failure = failure ?? LarderError(error) }
         }
+        attempt { try uploads?.erase() }
         for case let store? in stores { attempt { try store.erase() } }
         attempt { try eraseRecorder(at: recorderPath) }
         if failure == nil { attempt { try marker?.remove() } }
@@ -94,7 +102,8 @@ extension APIClient {
         let stores = [
             try store("images", nil, settings, in: purgeable), try store("http", nil, settings, in: purgeable), content,
         ]
-        if let failure = erase(stores, recorderPath, directories, marker) { throw failure }
+        let uploads = uploadFiles(settings, 0)
+        if let failure = erase(uploads, stores, recorderPath, directories, marker) { throw failure }
     }
 
     /// The file that says that a sign-out has begun and has not removed everything yet; nil if the account has no directory of its own.

@@ -20,6 +20,8 @@ final class UploadFiles: Sendable {
     private let transform: (any DiskStore.PayloadTransform)?
     /// Names of copies whose writes are not in the outbox yet.
     private let fresh = Mutex<Set<String>>([])
+    /// Whether the account was erased: nothing is copied any more.
+    private let isErased = Atomic<Bool>(false)
     private let mayHaveFiles = Atomic<Bool>(true)
 
     /// - Parameters:
@@ -46,7 +48,11 @@ final class UploadFiles: Sendable {
         fresh.withLock { _ = $0.insert(name) }
         mayHaveFiles.store(true, ordering: .relaxed)
         do {
-            return (name, try copy(input, source, name))
+            let length = try copy(input, source, name)
+            guard !isErased.load(ordering: .acquiring) else {
+                throw LarderError(.closed, "The account is being signed out. Nothing was written.")
+            }
+            return (name, length)
         } catch {
             remove(name)
             throw LarderError(error)
@@ -121,6 +127,15 @@ final class UploadFiles: Sendable {
     func remove(_ name: String) {
         try? FileManager.default.removeItem(atPath: path(name))
         fresh.withLock { _ = $0.remove(name) }
+    }
+
+    /// Removes all copies, for a sign-out. One that is being made is removed by `add`.
+    func erase() throws(LarderError) {
+        isErased.store(true, ordering: .releasing)
+        guard FileManager.default.fileExists(atPath: directory) else { return }
+        do { try FileManager.default.removeItem(atPath: directory) } catch {
+            throw LarderError(.storage, "The files of unsent writes cannot be removed: \(error)", cause: error)
+        }
     }
 
     /// Removes the copies whose writes are not in the outbox any more. Costs nothing while there are no copies.
