@@ -37,7 +37,7 @@ extension APIClient {
     static func uploadFiles(_ settings: CacheConfiguration, _ bytesMaximum: Int64) -> UploadFiles? {
         guard case .disk(let values) = settings.storage else { return nil }
         let directory = (values.outboxDirectory ?? values.directory + "/outbox") + "/uploads"
-        return UploadFiles(directory: directory, bytesMaximum: bytesMaximum, transform: values.transform)
+        return UploadFiles(directory: directory, bytesMaximum: bytesMaximum, of: values)
     }
 
     /// Opens a store of what can be fetched again, beside that of the cache or in the purgeable directory. It has the payload transform

@@ -35,7 +35,7 @@ public final class APIClient: Sendable {
         /// The maximum size of the HTTP cache of `APIClient.http` on disk, in bytes; 0 turns it off. It has a store of its own beside
         /// that of the resources.
         public var httpCacheBytesMaximum = 50 << 20
-        /// The maximum size of the files of unsent writes (`APIClient.Write.file`) together, in bytes.
+        /// The maximum size of the files of unsent writes (`APIClient.upload`) together, in bytes.
         public var uploadBytesMaximum: Int64 = 256 << 20
         /// Makes the operations of the outbox that are more than a request (`APIClient.Write`), for example with a `send` of the source. Those
         /// of an earlier process are shown and sent from the first read on. Nil: none.
@@ -110,7 +110,7 @@ public final class APIClient: Sendable {
     /// The operations of `write` and `commit`.
     let writing: WriteOperations
     let uploading: Uploading
-    /// How much the server has of the files that are being sent (`APIClient.Write.file`), by operation: now and after each change. `Outbox.drop`
+    /// How much the server has of the files that are being sent (`upload`), by operation: now and after each change. `Outbox.drop`
     /// cancels one that is not being sent at the moment.
     public var uploads: EventSequence<[OperationID: RequestBody.Progress]> { uploading.states }
     let events: Events?
@@ -249,8 +249,7 @@ public final class APIClient: Sendable {
             stores.compactMap { name, disk in disk.map { StoreMaintenance.Item(name: name, disk: $0) } },
             settings.monotonicClock
         )
-        uploading.setUsed { [weak outbox = cache.outbox] in outbox?.usedFiles }
-        uploading.sweep()
+        uploading.begin(cache.outbox) { settings.onEvent(.storageFailed($0)) }
         cache.outbox.resume()
         if let inspector = configuration.inspector, let log {
             let parts = ClientReport.Parts(
@@ -289,10 +288,7 @@ public final class APIClient: Sendable {
         settings.onEvent = { event in
             telemetry.record(event)
             onEvent(event)
-            switch event {
-            case .outbox(.accepted, _), .outbox(.cancelled, _): uploading.sweep()
-            default: break
-            }
+            uploading.note(event) { onEvent(.storageFailed($0)) }
         }
     }
 

@@ -26,6 +26,8 @@ final class ClientInspector: Sendable {
         var error: String?
     }
 
+    /// What its failures are called in the events of the cache.
+    private static let name = "larder.inspector"
     private static let retry = RetryPolicy(base: .seconds(1), ceiling: .seconds(60))
     private let url: String
     private let token: String?
@@ -59,7 +61,8 @@ final class ClientInspector: Sendable {
                 failures = 0
                 await answer(connection)
             } catch {
-                // The server may come later; a wrong token or path is seen in its log.
+                // The server may come later: one event for all failures in a row.
+                if failures == 0 { report(LarderError(error)) }
             }
             failures += 1
             let wait = Self.retry.backoffMaximum(attempt: failures) * configuration.random()
@@ -73,14 +76,23 @@ final class ClientInspector: Sendable {
                 let message: WebSocketClient.Message?
                 do { message = try await connection.receive() } catch { break }
                 guard let message else { break }
-                guard case .text(let text) = message,
-                    let order = try? JSONDecoder().decode(Order.self, from: Data(text.utf8))
-                else { continue }
-                group.addTask { await self.answer(order, connection) }
+                guard case .text(let text) = message else { continue }
+                do {
+                    let order = try JSONDecoder().decode(Order.self, from: Data(text.utf8))
+                    group.addTask { await self.answer(order, connection) }
+                } catch {
+                    report(
+                        LarderError(.unexpectedReply, "The inspector sent a message that is no order.", cause: error)
+                    )
+                }
             }
             group.cancelAll()
         }
         connection.cut()
+    }
+
+    private func report(_ failure: LarderError) {
+        parts.cache.configuration.onEvent(.failed(resource: Self.name, failure))
     }
 
     private func answer(_ order: Order, _ connection: any WebSocketConnection) async {

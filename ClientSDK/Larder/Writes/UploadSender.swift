@@ -7,12 +7,10 @@ import LarderTransport
 /// | what was interrupted | how it goes on |
 /// | --- | --- |
 /// | the beginning | under the same idempotency key, which returns the same upload |
-/// | a piece | `HEAD` says how much the server has |
-/// | the reply to the last piece | an empty last piece returns it |
-/// | the server has forgotten the upload (404, 410) | it begins anew |
+/// | a piece, or another attempt was further (409) | the next attempt asks with `HEAD` how much the server has |
+/// | the reply to the last piece | an empty last piece returns it; a server that refuses that has carried the write out |
+/// | the server has forgotten the upload (404, 410) | it begins anew, under another key |
 struct UploadSender: Sendable {
-    private static let type = "application/partial-upload"
-
     let source: HTTPSource
     let files: UploadFiles
     /// Told how much the server has.
@@ -23,74 +21,89 @@ struct UploadSender: Sendable {
     ///   - file: the file, which is in `files`.
     /// - Returns: the reply to the last piece.
     func send(_ request: TransportRequest, _ file: StoredWrite.File) async throws(LarderError) -> TransportResponse {
-        var (known, offset, isComplete) = try await present(file)
-        if known == nil {
-            (known, offset, isComplete) = try await begin(request, file)
-            try files.setPlace(file.name, UploadFiles.Place(url: known, losses: files.place(file.name).losses))
+        let place = try await files.place(file.name)
+        guard let url = place.url else {
+            let (url, offset) = try await begin(request, file, place.losses)
+            try await files.setPlace(file.name, UploadFiles.Place(url: url, losses: place.losses))
+            return try await send(file, from: offset, to: url)
         }
-        guard let place = known else { throw Self.missing(file) }
+        let head = TransportRequest(method: .head, url: url, fields: source.configuration.fields)
+        let known = try await checked(try await source.send(head), url, file)
+        guard let offset = Self.offset(known), offset <= file.length else {
+            throw LarderError(
+                .unexpectedReply,
+                "The server states no offset within the file for the upload \(url). Drop the operation, and write it again.",
+                status: Int(known.status.code)
+            )
+        }
+        guard known.fields[.uploadComplete] == "?1" else { return try await send(file, from: offset, to: url) }
+        let reply = try await source.send(piece([], at: file.length, isLast: true, url))
+        return [.badRequest, .conflict].contains(reply.status) ? known : try await checked(reply, url, file)
+    }
+
+    private func send(
+        _ file: StoredWrite.File,
+        from start: Int64,
+        to url: String
+    ) async throws(LarderError) -> TransportResponse {
+        var offset = start
         while true {
             onProgress(offset)
-            var bytes: [UInt8] = []
-            if !isComplete, offset < file.length {
-                guard let rest = files.bytes(file.name, from: offset) else { throw Self.missing(file) }
-                bytes = rest
+            let bytes = offset < file.length ? try await files.bytes(file.name, from: offset) : []
+            let end = offset + Int64(bytes.count)
+            let reply = try await source.send(piece(bytes, at: offset, isLast: end == file.length, url))
+            let response = try await checked(reply, url, file)
+            guard end < file.length else {
+                onProgress(end)
+                return response
             }
-            let isLast = offset + Int64(bytes.count) == file.length
-            var piece = TransportRequest(method: .patch, url: place, fields: source.configuration.fields, body: bytes)
-            piece.fields.set(.contentType, Self.type)
-            piece.fields.set(.uploadOffset, "\(offset)")
-            piece.fields.set(.uploadComplete, isLast ? "?1" : "?0")
-            let response = try await source.send(piece)
-            if (200..<300).contains(response.status.code) {
-                guard !isLast else {
-                    onProgress(file.length)
-                    return response
-                }
-                offset = Self.offset(response) ?? offset + Int64(bytes.count)
-            } else if response.status == .conflict, let known = Self.offset(response), known != offset,
-                known <= file.length
-            {
-                // Another attempt was further.
-                (offset, isComplete) = (known, Self.isComplete(response))
-            } else {
-                if source.configuration.isGone(response, source.isAccepted(response)) {
-                    try forget(file)
-                    throw LarderError(
-                        TransportError(.interrupted, "The server has forgotten the upload \(place); it begins anew.")
-                    )
-                }
-                throw source.error(for: response, place)
+            let next = Self.offset(response) ?? end
+            guard next > offset, next <= file.length else {
+                throw Self.interrupted("The server did not take the piece at \(offset) of \(url).")
             }
+            offset = next
         }
     }
 
-    /// What the server has of an upload that was begun; without a place if it was not, or if the server has forgotten it.
-    private func present(_ file: StoredWrite.File) async throws(LarderError) -> (String?, Int64, Bool) {
-        guard let place = files.place(file.name).url else { return (nil, 0, false) }
-        let request = TransportRequest(method: .head, url: place, fields: source.configuration.fields)
-        let response = try await source.send(request)
-        if let offset = Self.offset(response), (200..<300).contains(response.status.code), offset <= file.length {
-            return (place, offset, Self.isComplete(response))
+    private func piece(_ bytes: [UInt8], at offset: Int64, isLast: Bool, _ url: String) -> TransportRequest {
+        var piece = TransportRequest(method: .patch, url: url, fields: source.configuration.fields, body: bytes)
+        piece.fields.set(.contentType, "application/partial-upload")
+        piece.fields.set(.uploadOffset, "\(offset)")
+        piece.fields.set(.uploadComplete, isLast ? "?1" : "?0")
+        return piece
+    }
+
+    /// A reply about an upload that was begun, if it is a success.
+    ///
+    /// - Throws: `.offline` for what the next attempt continues; otherwise the error of the reply.
+    private func checked(
+        _ response: TransportResponse,
+        _ url: String,
+        _ file: StoredWrite.File
+    ) async throws(LarderError) -> TransportResponse {
+        // A captive portal may reply with any status.
+        guard !HTTPSource.isForeign(response) else { throw source.error(for: response, url) }
+        if (200..<300).contains(response.status.code) { return response }
+        if response.status == .notFound || response.status == .gone {
+            let losses = try await files.place(file.name).losses
+            try await files.setPlace(file.name, UploadFiles.Place(url: nil, losses: losses + 1))
+            throw Self.interrupted("The server has forgotten the upload \(url); it begins anew.")
         }
-        // A reply to HEAD has no content, by which one of a proxy could be told.
-        guard response.status == .notFound || response.status == .gone else { throw source.error(for: response, place) }
-        try forget(file)
-        return (nil, 0, false)
+        if response.status == .conflict, Self.offset(response) != nil {
+            throw Self.interrupted("Another attempt was further with the upload \(url); it goes on there.")
+        }
+        throw source.error(for: response, url)
     }
 
-    /// The server does not know the upload any more.
-    private func forget(_ file: StoredWrite.File) throws(LarderError) {
-        try files.setPlace(file.name, UploadFiles.Place(url: nil, losses: files.place(file.name).losses + 1))
-    }
+    private static func interrupted(_ text: String) -> LarderError { LarderError(TransportError(.interrupted, text)) }
 
-    /// Begins an upload; returns its URL, and what the server has of it.
+    /// Begins an upload; returns its URL, and how much the server has of it.
     private func begin(
         _ request: TransportRequest,
-        _ file: StoredWrite.File
-    ) async throws(LarderError) -> (String?, Int64, Bool) {
+        _ file: StoredWrite.File,
+        _ losses: Int
+    ) async throws(LarderError) -> (url: String, offset: Int64) {
         var request = request
-        let losses = files.place(file.name).losses
         if losses > 0, let key = request.fields[.idempotencyKey] {
             // The reply to the first beginning would lead to what the server has forgotten.
             request.fields.set(.idempotencyKey, "\(key)-\(losses)")
@@ -112,21 +125,10 @@ struct UploadSender: Sendable {
                 status: Int(response.status.code)
             )
         }
-        return (url.text, Self.offset(response) ?? 0, Self.isComplete(response))
+        return (url.text, Self.offset(response) ?? 0)
     }
 
     private static func offset(_ response: TransportResponse) -> Int64? {
         response.fields[.uploadOffset].flatMap { Int64($0) }
-    }
-
-    private static func isComplete(_ response: TransportResponse) -> Bool {
-        response.fields[.uploadComplete] == "?1"
-    }
-
-    private static func missing(_ file: StoredWrite.File) -> LarderError {
-        LarderError(
-            .invalidArgument,
-            "The copy of the file is missing or has another length than \(file.length) bytes. Drop the operation, and write it again."
-        )
     }
 }

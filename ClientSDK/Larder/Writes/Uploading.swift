@@ -9,12 +9,41 @@ final class Uploading: Sendable {
     let files: UploadFiles?
     private let progress = Mutex<[OperationID: RequestBody.Progress]>([:])
     private let hub = EventHub<[OperationID: RequestBody.Progress]>()
-    private let outbox = Mutex<(@Sendable () -> Set<String>?)?>(nil)
+    private let outbox = Mutex(Reference())
+
+    /// Weak: the events of the cache lead here.
+    private struct Reference: Sendable {
+        weak var outbox: Outbox?
+    }
 
     init(_ files: UploadFiles?) { self.files = files }
 
-    /// Sets how to find the names of the copies that the outbox needs.
-    func setUsed(_ used: @escaping @Sendable () -> Set<String>?) { outbox.withLock { $0 = used } }
+    /// Removes the copies that earlier processes have left, and from now on those of writes that are settled.
+    func begin(_ outbox: Outbox, _ onFailure: (LarderError) -> Void) {
+        self.outbox.withLock { $0.outbox = outbox }
+        sweep(onFailure)
+    }
+
+    /// Looks for settled writes after an event of the cache.
+    func note(_ event: CacheEvent, _ onFailure: (LarderError) -> Void) {
+        switch event {
+        case .operation(WriteOperations.uploadName, _, .accepted), .outbox(.cancelled, _): sweep(onFailure)
+        default: break
+        }
+    }
+
+    private func sweep(_ onFailure: (LarderError) -> Void) {
+        guard let files, let outbox = outbox.withLock({ $0.outbox }) else { return }
+        do throws(LarderError) {
+            try files.sweep { () throws(LarderError) in
+                Set(
+                    try outbox.storedInputs(of: WriteOperations.uploadName, as: StoredWrite.self).compactMap(
+                        \.file?.name
+                    )
+                )
+            }
+        } catch { onFailure(error) }
+    }
 
     /// The progress of the uploads that are being sent, now and after each change. A slow reader gets the newest element.
     var states: EventSequence<[OperationID: RequestBody.Progress]> {
@@ -44,11 +73,5 @@ final class Uploading: Sendable {
             change { $0[attempt.id] = RequestBody.Progress(sent: Int(sent), total: Int(file.length)) }
         }
         return try await sender.send(attempt.input.request(to: source, key: attempt.idempotencyKey), file)
-    }
-
-    /// Removes the copies of writes that are settled.
-    func sweep() {
-        guard let files, let used = outbox.withLock({ $0 }) else { return }
-        files.sweep(keeping: used)
     }
 }

@@ -13,20 +13,24 @@ struct WriteOperations: Sendable {
     /// Sent while a caller waits.
     let awaited: WriteThrough<StoredWrite, TransportResponse>
 
+    private static let laterName = "larder.write"
+    private static let awaitedName = "larder.commit"
+    static let uploadName = "larder.upload"
     /// The names of the operations in the store.
-    static let names = ["larder.write", "larder.commit", "larder.upload"]
+    static let names = [laterName, awaitedName, uploadName]
 
     init(_ source: HTTPSource, _ uploading: Uploading) {
-        later = Self.operation(Self.names[0], source) { attempt throws(LarderError) in
+        later = Self.operation(Self.laterName, source) { attempt throws(LarderError) in
             try await Self.send(attempt, source)
         }
-        var uploads = Self.operation(Self.names[2], source) { attempt throws(LarderError) in
+        var uploads = Self.operation(Self.uploadName, source) { attempt throws(LarderError) in
             try await uploading.send(attempt, source)
         }
         // What its time limit cuts off goes on where it was.
         uploads.timeout = .seconds(3_600)
+        uploads.coalescingKey = { _ in nil }
         self.uploads = uploads
-        var awaited = WriteThrough<StoredWrite, TransportResponse>(Self.names[1], scope: { $0.scope }) { attempt in
+        var awaited = WriteThrough<StoredWrite, TransportResponse>(Self.awaitedName, scope: { $0.scope }) { attempt in
             .accepted(try await Self.send(attempt, source))
         }
         awaited.acknowledge = later.acknowledge
