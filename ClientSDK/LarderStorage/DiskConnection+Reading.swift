@@ -69,13 +69,13 @@ extension DiskConnection {
         try statement.bind(Int64(limit), at: 3)
         var found: [(id: String, entity: DiskEntity?)] = []
         while try statement.step() {
-            let key = EntityKey(type: type, id: statement.text(13))
+            let key = EntityKey(type: type, id: statement.text(15))
             guard isRead(key) else {
                 found.append((key.id, nil))
                 continue
             }
             let row = DiskRow(statement)
-            found.append((key.id, entity(key, row, row.blob == nil ? statement.bytes(12) : [])))
+            found.append((key.id, entity(key, row, row.blob == nil ? statement.bytes(14) : [])))
         }
         return found
     }

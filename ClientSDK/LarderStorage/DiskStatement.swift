@@ -225,7 +225,7 @@ enum DiskStatement: Int, CaseIterable {
         case .entitiesAfter:
             """
             SELECT i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.source,
-                i.flags, i.sum, i.blob, p.body, i.key
+                i.flags, i.sum, i.blob, i.asked, i.invalid, p.body, i.key
             FROM items i LEFT JOIN payloads p ON p.row = i.row
             WHERE i.kind = 0 AND i.space = ?1 AND i.key > ?2 AND i.flags & 1 = 0 ORDER BY i.key LIMIT ?3
             """

@@ -57,7 +57,7 @@ struct Commit {
     /// Whether a value was on disk whose key is kept off the disk.
     var hasLeftDisk = false
     /// The nodes that depend on the changes.
-    var affected: [DependencyIndex.Affected] = []
+    var affected: [any AnyNode] = []
 
     init(core: CacheCore, stamp: Stamp, moment: Moment) {
         self.core = core

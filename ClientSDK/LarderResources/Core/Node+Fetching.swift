@@ -286,8 +286,9 @@ extension Node {
 
     /// Ends a request and shows observers the result.
     private func complete(_ flight: Flight, _ error: LarderError?) {
-        let (failures, held) = state.withLock { ($0.failures, $0.heldUntil) }
-        let times = retryTimes(after: error, failures: failures, held: held)
+        let configuration = core.configuration
+        let jitter = error.map { $0.isLocal ? 0 : configuration.random() } ?? 0
+        let now = configuration.monotonicClock.uptime
         let isRepeated = error?.isTransient ?? false && isObserved
         let isMissing = isRepeated && content().value == nil
         let hasFailed = state.withLock { state in
@@ -298,8 +299,11 @@ extension Node {
             if error == nil { state.answeredAt = flight.moment.uptime }
             if state.flight == nil || error == nil {
                 state.error = error
-                state.failures = error.map { $0.failures(after: state.failures) } ?? 0
-                (state.retryAt, state.heldUntil) = times
+                if let error {
+                    state.backOff.fail(error, configuration.readRetry, jitter: jitter, at: now)
+                } else {
+                    state.backOff = BackOff()
+                }
                 if isRepeated, state.observers.values.contains(where: { $0.wantsRepetition(isMissing: isMissing) }) {
                     state.owesRequest = true
                 }

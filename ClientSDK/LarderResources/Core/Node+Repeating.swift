@@ -25,7 +25,7 @@ extension Node {
             let due: MonotonicTime
             do { return try await read(options) } catch {
                 guard attempt < policy.attemptsMaximum, error.asksForShortPause,
-                    let time = state.withLock({ $0.flight == nil ? $0.retryAt : nil }), time - start < limit,
+                    let time = state.withLock({ $0.flight == nil ? $0.backOff.retryAt : nil }), time - start < limit,
                     !withdraws || core.readRetryBudget.withLock({ $0.withdraw() })
                 else { throw error }
                 due = time

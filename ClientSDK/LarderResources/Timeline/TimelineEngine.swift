@@ -17,7 +17,7 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
         /// The error of the last request for each place.
         var errors: [TimelinePlace: LarderError] = [:]
         /// The delays of places whose last request has failed.
-        var delays: [TimelinePlace: PageDelay] = [:]
+        var delays: [TimelinePlace: BackOff] = [:]
         var returning: EventRegistration?
         var watchers: [UInt64: @Sendable () -> Void] = [:]
         var lastWatcher: UInt64 = 0

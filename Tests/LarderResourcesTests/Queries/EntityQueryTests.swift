@@ -56,6 +56,24 @@ struct EntityQueryTests {
         #expect(try await cache.entities(Memo.self).where(\.rank, .equal(4)).values().map(\.id) == ["m14"])
     }
 
+    @Test func `a query that reads all entities puts them into memory with their stamps`() async throws {
+        var cache = try cache()
+        try await cache.update { update in
+            update.put(Memo("7", rank: 1))
+            update.put(Memo("8", rank: 1))
+        }
+        try await cache.update { $0.invalidate(Memo.self, "8") }
+        let keys = ["7", "8"].map { Memo.key($0) }
+        let before = keys.map { cache.core.entities[$0]?.place }
+        cache.close()
+        cache = try self.cache()
+        #expect(try await cache.entities(Memo.self).values().count == 2)
+        let after = keys.map { cache.core.entities[$0]?.place }
+        #expect(after.map { $0?.asked } == before.map { $0?.asked } && after[0]?.asked != .never)
+        #expect(keys.map { cache.core.entities[$0]?.isInvalidated } == [false, true])
+        cache.close()
+    }
+
     @Test func `a removed entity leaves no text behind`() async throws {
         let cache = try cache()
         _ = try await cache.entities(Memo.self).values()
