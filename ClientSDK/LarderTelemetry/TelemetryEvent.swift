@@ -143,7 +143,7 @@ public struct TelemetryEvent: Sendable, Hashable {
         )
         /// A screen has content for the first time, this long after its request.
         case firstContent(feature: String, from: Tier, after: Duration)
-        /// A damaged store was rebuilt with the saved items; `isOutboxWhole` tells whether no operation was lost.
+        /// A damaged store was rebuilt with the saved operations; `isOutboxWhole` tells whether no operation was lost.
         case storeRecovered(store: String, kept: Int, isOutboxWhole: Bool)
         /// The value of a feature flag changed.
         case flagChanged(key: String)

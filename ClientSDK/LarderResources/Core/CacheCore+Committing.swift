@@ -131,7 +131,7 @@ extension CacheCore {
 
     /// - Returns: the nodes to notify.
     func apply(_ commit: Commit) -> [any AnyNode] {
-        let changed = adoptMemberships(of: commit)
+        let changed = commit.changed
         return memory.withLock { count in
             count += 1
             for (key, change) in commit.entities {

@@ -10,6 +10,10 @@ extension Commit {
         for key in queries.keys { keys.insert(.query(key)) }
         for (key, _) in overlays { keys.insert(.entity(key)) }
         for (key, _) in queryOverlays { keys.insert(.query(key)) }
+        // Declared lists depend on all entities of their type.
+        for type in Set(entities.keys.map(\.type) + overlays.map(\.0.type)) {
+            keys.insert(ListChanges.part(ofType: type))
+        }
         return keys
     }
 

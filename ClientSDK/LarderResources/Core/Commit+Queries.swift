@@ -35,7 +35,7 @@ extension Commit {
         query.validatedAt = times.validatedAt
         query.expiresAt = times.expiresAt
         query.terms = times.terms
-        query.asked = stamp
+        (query.asked, query.answered) = (stamp, committed)
         query.edits = known?.query.edits ?? ListEdits()
         let ids = query.edits.applied(to: query.ids, askedAt: stamp)
         query.invalid = max(invalidation(of: .query(key), known?.query.invalid), query.edits.forgotten)

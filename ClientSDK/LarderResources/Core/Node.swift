@@ -209,7 +209,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             return judged(entity, key)
         }
         lookup.invalid = core.invalidations.latest(tags)
-        lookup.changes = normalizer.memberType.map { core.listChanges(key, type: $0) }
+        lookup.changes = normalizer.memberType.map { core.changes(since: stored.query, ofType: $0) }
         if let changes = lookup.changes { facts.parts.insert(changes.part) }
         let value: Value
         do {
@@ -234,7 +234,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         let invalid = max(stored.query.invalid, lookup.invalid)
         facts.isInvalidated =
             invalid > facts.asked || !lookup.stale.isEmpty || lookup.lacksCandidates
-            || lookup.changes?.isIncomplete ?? false
+            || lookup.changes?.areLost ?? false
         facts.invalid = lookup.stale.map(\.invalid).reduce(invalid, max)
         facts.isFromDisk = isFromDisk
         return Content(value, facts)
