@@ -153,6 +153,9 @@ final class UploadFiles: Sendable {
 
     // MARK: Sending
 
+    /// Whether there is a copy, perhaps without some of its pieces.
+    func contains(_ name: String) -> Bool { FileManager.default.fileExists(atPath: path(name)) }
+
     /// The rest of the piece that contains an offset; nil if it is missing.
     func bytes(_ name: String, from offset: Int64) -> [UInt8]? {
         let (index, start) = Int(offset).quotientAndRemainder(dividingBy: Self.pieceBytes)

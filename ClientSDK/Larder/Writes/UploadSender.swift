@@ -23,6 +23,8 @@ struct UploadSender: Sendable {
     ///   - file: the file, which is in `files`.
     /// - Returns: the reply to the last piece.
     func send(_ request: TransportRequest, _ file: StoredWrite.File) async throws(LarderError) -> TransportResponse {
+        // Its place could not be stored either: it would be begun again and again.
+        guard files.contains(file.name) else { throw Self.missing(file) }
         var (known, offset, isComplete) = try await present(file)
         if known == nil {
             (known, offset, isComplete) = try await begin(request, file)
