@@ -63,7 +63,7 @@ extension Node {
             let flight = Flight(info) { [weak self] in
                 self?.abandon($0)
             }
-            state.flight = flight
+            state.flights.append(flight)
             state.hasNetworkReturned = false
             state.owesRequest = false
             return (flight, true)
@@ -276,8 +276,7 @@ extension Node {
     /// Handles a flight whose last holder has left.
     private func abandon(_ flight: Flight) {
         let isObserved = state.withLock { state in
-            guard state.flight === flight else { return false }
-            state.flight = nil
+            guard state.end(flight) else { return false }
             state.revision += 1
             return !state.observers.isEmpty
         }
@@ -292,11 +291,13 @@ extension Node {
         let isMissing = isRepeated && content().value == nil
         let hasFailed = state.withLock { state in
             state.revision += 1
-            let isPresent = state.flight === flight
-            if isPresent { state.flight = nil }
+            let isLatest = state.end(flight)
+            if error == nil {
+                state.answeredAt = flight.moment.uptime
+                state.flights.removeAll { $0.stamp < flight.stamp }
+            }
             // The error of an overtaken request is not the current one.
-            if error == nil { state.answeredAt = flight.moment.uptime }
-            if state.flight == nil || error == nil {
+            if isLatest || error == nil {
                 state.error = error
                 state.failures = error.map { $0.failures(after: state.failures) } ?? 0
                 (state.retryAt, state.heldUntil) = times
@@ -304,11 +305,22 @@ extension Node {
                     state.owesRequest = true
                 }
             }
-            return isPresent && error != nil
+            return isLatest && error != nil
         }
         flight.finish(error.map { .failure($0) } ?? .success(()))
         showAll(after: flight, error)
         // Looked at after the observers were released: until then `networkReturned` takes them for waiting.
         if hasFailed { repeatAfterReturn() }
+    }
+}
+
+extension Node.State {
+    /// Ends a request.
+    ///
+    /// - Returns: whether it was the one that is joined.
+    fileprivate mutating func end(_ flight: Flight) -> Bool {
+        let isLatest = self.flight === flight
+        flights.removeAll { $0 === flight }
+        return isLatest
     }
 }
