@@ -272,8 +272,8 @@ MUTANTS = {
     "retry budget of reads": [
         (
             RESOURCES + "Core/Node+BackOff.swift",
-            "if isDue, core.readRetryBudget.withLock({ $0.withdraw() }) {",
-            "if isDue, core.readRetryBudget.withLock({ $0.withdraw() }) || MUTANT {",
+            "if isDue, core.readRetryBudget.withLock({ $0.withdraw(at: now.uptime) }) {",
+            "if isDue, core.readRetryBudget.withLock({ $0.withdraw(at: now.uptime) }) || MUTANT {",
         )
     ],
     "back-off of reads": [

@@ -14,7 +14,7 @@ extension Node {
             return (state.failures, due <= now.uptime)
         }
         guard failures > 0 else { return nil }
-        if isDue, core.readRetryBudget.withLock({ $0.withdraw() }) {
+        if isDue, core.readRetryBudget.withLock({ $0.withdraw(at: now.uptime) }) {
             // One reader has the token; others join its request.
             state.withLock { $0.retryAt = nil }
             return nil
@@ -78,7 +78,10 @@ extension Node.State {
 extension LarderError {
     /// The number of failures in a row with this one. A request that was held until the host's pause ends has not failed again:
     /// otherwise two delays for one cause would double each other.
-    func failures(after earlier: Int) -> Int { isUnsent && retryAfter != nil ? max(1, earlier) : earlier + 1 }
+    func failures(after earlier: Int) -> Int { isHeldBack ? max(1, earlier) : earlier + 1 }
+
+    /// Whether the request was not sent because the host has asked for a pause.
+    var isHeldBack: Bool { isUnsent && retryAfter != nil }
 
     /// Whether the same request may succeed later by itself. One that lacks authorization needs a sign-in.
     var isTransient: Bool {

@@ -287,6 +287,7 @@ extension Node {
     private func complete(_ flight: Flight, _ error: LarderError?) {
         let (failures, held) = state.withLock { ($0.failures, $0.heldUntil) }
         let times = retryTimes(after: error, failures: failures, held: held)
+        if failures > 0, error?.isHeldBack ?? true { core.readRetryBudget.withLock { $0.refund() } }
         let isRepeated = error?.isTransient ?? false && isObserved
         let isMissing = isRepeated && content().value == nil
         let hasFailed = state.withLock { state in

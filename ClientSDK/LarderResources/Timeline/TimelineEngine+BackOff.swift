@@ -23,7 +23,7 @@ extension TimelineEngine {
         }
         guard let (delay, error) = known, var due = delay.retryAt else { return nil }
         if due <= now {
-            if core.readRetryBudget.withLock({ $0.withdraw() }) {
+            if core.readRetryBudget.withLock({ $0.withdraw(at: now) }) {
                 state.withLock { $0.delays[place]?.retryAt = nil }
                 return nil
             }
@@ -39,6 +39,7 @@ extension TimelineEngine {
         guard core.configuration.mayUseNetwork() else { return }
         let earlier = state.withLock { $0.delays[place] }
         let failures = earlier?.failures ?? 0
+        if failures > 0, error.isHeldBack { core.readRetryBudget.withLock { $0.refund() } }
         let times = node.retryTimes(after: error, failures: failures, held: earlier?.heldUntil)
         state.withLock { state in
             state.delays[place] = PageDelay(
