@@ -272,8 +272,8 @@ MUTANTS = {
     "retry budget of reads": [
         (
             RESOURCES + "Core/BackOff.swift",
-            "if readRetryBudget.withLock({ $0.withdraw() }) {",
-            "if readRetryBudget.withLock({ $0.withdraw() }) || MUTANT {",
+            "if readRetryBudget.withLock({ $0.withdraw(at: now) }) {",
+            "if readRetryBudget.withLock({ $0.withdraw(at: now) }) || MUTANT {",
         )
     ],
     "back-off of reads": [

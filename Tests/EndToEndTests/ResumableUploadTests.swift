@@ -252,6 +252,21 @@ struct ResumableUploadTests {
         client.close()
     }
 
+    /// A sign-out on a failing disk may remove the copies, and then not the outbox.
+    @Test(arguments: [0, 1]) func `an upload whose copy has gone is rejected`(_ sent: Int) async throws {
+        let client = try await client()
+        pieces.allow(sent)
+        try await upload(client)
+        await failed(client)
+        client.close()
+        try FileManager.default.removeItem(atPath: scratch.path + "/store/" + #require(copies.first))
+        let next = try await self.client()
+        await reached { !next.cache.outbox.rejected.isEmpty || next.cache.outbox.entries.first?.error != nil }
+        let rejection = next.cache.outbox.rejected.first?.rejection
+        #expect(rejection?.code == .invalidArgument && rejection?.title.contains("copy of the file has gone") == true)
+        next.close()
+    }
+
     @Test func `a sign-out leaves no copy, nor anything else`() async throws {
         let client = try await client()
         pieces.allow(1)

@@ -199,9 +199,16 @@ final class UploadFiles: Sendable {
         }
     }
 
-    /// - Throws: `.storage` if it cannot be read now, `.encoding`.
+    /// - Throws: `.invalidArgument` if there is no copy, `.storage` if it cannot be read now, `.encoding`.
     func place(_ name: String) async throws(LarderError) -> Place {
         try await onDisk { () throws(LarderError) in
+            // Its place could not be stored either: it would be begun again and again.
+            guard files.exists(path(name)) else {
+                throw LarderError(
+                    .invalidArgument,
+                    "The copy of the file has gone. Drop the operation, and write it again."
+                )
+            }
             guard let stored = try read(Self.placeName, of: name) else { return Place() }
             let parts = String(decoding: stored, as: UTF8.self).split(separator: " ")
             return Place(url: parts.count > 1 ? String(parts[1]) : nil, losses: parts.first.flatMap { Int($0) } ?? 0)

@@ -45,7 +45,7 @@ extension CacheCore {
     ) -> LarderError? {
         guard known.failures > 0, let error, var due = known.retryAt else { return nil }
         if due <= now {
-            if readRetryBudget.withLock({ $0.withdraw() }) {
+            if readRetryBudget.withLock({ $0.withdraw(at: now) }) {
                 // One reader has the token; others join its request.
                 postpone(nil)
                 return nil
@@ -62,8 +62,11 @@ extension LarderError {
     /// The number of failures in a row with this one. A request that was held until the host's pause ends has not failed again:
     /// otherwise two delays for one cause would double each other.
     fileprivate func failures(after earlier: Int) -> Int {
-        isUnsent && retryAfter != nil ? max(1, earlier) : earlier + 1
+        isHeldBack ? max(1, earlier) : earlier + 1
     }
+
+    /// Whether the request was not sent because the host has asked for a pause.
+    var isHeldBack: Bool { isUnsent && retryAfter != nil }
 
     /// Whether the same request may succeed later by itself. One that lacks authorization needs a sign-in.
     var isTransient: Bool {

@@ -302,21 +302,23 @@ extension Node {
     }
 
     func close() {
-        let (observers, flight) = state.withLock { state in
+        let (observers, flights) = state.withLock { state in
             state.isClosed = true
             defer {
                 state.observers = [:]
-                state.flight = nil
+                state.flights = []
                 state.content = nil
                 assembledFreshness.withLock { $0 = nil }
             }
-            return (Array(state.observers.values), state.flight)
+            return (Array(state.observers.values), state.flights)
         }
         for observer in observers {
             observer.mailbox.end()
             observer.release().end()
         }
-        flight?.finish(.failure(LarderError(.closed, "The cache was closed or erased.")))
-        flight?.cancel()
+        for flight in flights {
+            flight.finish(.failure(LarderError(.closed, "The cache was closed or erased.")))
+            flight.cancel()
+        }
     }
 }

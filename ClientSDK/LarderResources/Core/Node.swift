@@ -22,7 +22,10 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         /// The number of commits that changed its parts, counted before observers are notified.
         var notes: UInt64 = 0
         var revision: UInt64 = 0
-        var flight: Flight?
+        /// The requests in flight that no answer has overtaken, in the order of their beginnings. A refresh does not join an earlier one.
+        var flights: [Flight] = []
+        /// The request that is joined; nil if there is none.
+        var flight: Flight? { flights.last }
         /// The error of the last request; nil if it succeeded.
         var error: LarderError?
         var backOff = BackOff()

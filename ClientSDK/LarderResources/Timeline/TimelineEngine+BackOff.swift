@@ -18,9 +18,13 @@ extension TimelineEngine {
         let configuration = core.configuration
         guard configuration.mayUseNetwork() else { return }
         let (jitter, now) = (configuration.random(), configuration.monotonicClock.uptime)
-        state.withLock { state in
-            state.delays[place, default: BackOff()].fail(error, configuration.readRetry, jitter: jitter, at: now)
+        let wasRetry = state.withLock { state in
+            defer {
+                state.delays[place, default: BackOff()].fail(error, configuration.readRetry, jitter: jitter, at: now)
+            }
+            return state.delays[place] != nil
         }
+        if wasRetry, error.isHeldBack { core.readRetryBudget.withLock { $0.refund() } }
     }
 
     /// Ends the delays that the network has caused.
