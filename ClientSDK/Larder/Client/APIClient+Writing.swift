@@ -108,6 +108,12 @@ extension APIClient {
     @discardableResult
     public func upload(_ write: Write, file path: String, contentType: String) async throws(LarderError) -> OperationID
     {
+        guard write.body == nil else {
+            throw LarderError(
+                .invalidArgument,
+                "The write to \(write.path) has a body, and its content is the file \(path). Nothing was written."
+            )
+        }
         guard let files = uploading.files else {
             throw LarderError(
                 .invalidArgument,

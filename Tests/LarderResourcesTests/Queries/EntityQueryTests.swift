@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import LarderStorage
 import LarderTesting
@@ -79,6 +80,31 @@ struct EntityQueryTests {
             let content = FileManager.default.contents(atPath: scene.path + "/" + name) ?? Data()
             #expect(content.range(of: Data("quetzal".utf8)) == nil, "\(name)")
         }
+    }
+
+    @Test func `a commit while a query runs neither repeats an entity nor leaves one out`() async throws {
+        let cache = try cache()
+        try await cache.update { update in for rank in 0..<100 { update.put(Memo("m\(rank)", rank: rank)) } }
+        let other = try self.cache()
+        let hasCommitted = Mutex(false)
+        let query = cache.entities(Memo.self).where { memo in
+            let isFirst = hasCommitted.withLock { known in
+                defer { known = true }
+                return !known
+            }
+            if isFirst {
+                // Another process stores one that comes before all others, and moves their places.
+                let done = DispatchSemaphore(value: 0)
+                Task.detached {
+                    try await other.update { $0.put(Memo("m100", rank: 100)) }
+                    done.signal()
+                }
+                #expect(done.wait(timeout: .now() + 10) == .success)
+            }
+            return ["m100", "m81", "m50", "m0"].contains(memo.id)
+        }
+        let found = try await query.sorted(by: \.rank, descending: true).limit(3).values()
+        #expect(found.map(\.id) == ["m100", "m81", "m50"])
     }
 
     @Test func `what must not touch the disk is found`() async throws {
