@@ -99,7 +99,7 @@ final class UploadFiles: Sendable {
 
     /// - Throws: `.closed` if the account was erased, by this process or another one.
     private func requireAccount() throws(LarderError) {
-        let parent = directory.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+        let parent = URL(fileURLWithPath: directory).deletingLastPathComponent().path
         guard isErased.load(ordering: .acquiring) || !files.exists(parent) else { return }
         throw LarderError(.closed, "The account was signed out. Nothing was written.")
     }

@@ -30,24 +30,17 @@ struct UploadSender: Sendable {
     func send() async throws(LarderError) -> TransportResponse {
         var place = try await files.place(file.name)
         if place.key != key || !(place.url.map { source.isOwn($0) } ?? true) { place = UploadFiles.Place(key: key) }
-        var state: TransportResponse?
+        var known: TransportResponse?
         if place.url == nil {
             let begun = try await source.send(beginning(place))
             guard Self.isSuccess(begun) else { return begun }
             place.url = try location(of: begun)
             try await files.setPlace(file.name, place)
             // Only the reply to `HEAD` must state an offset, which no other resource than an upload does.
-            if begun.fields[.uploadOffset] != nil { state = begun }
+            if begun.fields[.uploadOffset] != nil { known = begun }
         }
-        return try await send(&place, place.url ?? "", state)
-    }
-
-    private func send(
-        _ place: inout UploadFiles.Place,
-        _ url: String,
-        _ begun: TransportResponse?
-    ) async throws(LarderError) -> TransportResponse {
-        let state = if let begun { begun } else { try await source.send(request(.head, url)) }
+        let url = place.url ?? ""
+        let state = if let known { known } else { try await source.send(request(.head, url)) }
         guard Self.isSuccess(state) else { throw try await failure(state, place, isComplete: false) }
         guard var offset = try offset(of: state) else {
             throw unsupported("The reply to HEAD has no Upload-Offset.", state)
@@ -79,23 +72,17 @@ struct UploadSender: Sendable {
             guard next > offset else {
                 // A server that has everything, and does not process it, never will.
                 throw bytes.isEmpty
-                    ? unsupported(
-                        "The server has the whole file, and does not complete the upload (Upload-Complete).",
-                        reply
-                    )
+                    ? unsupported("The server has the whole file, and does not complete the upload.", reply)
                     : Self.interrupted("The server did not take the piece at \(offset) of \(url).")
             }
             offset = next
         }
     }
 
-    /// After a rejection, a retry is another upload.
+    /// After it, what was begun is another upload.
     func forget() async throws(LarderError) {
         let place = try await files.place(file.name)
-        if place.url != nil { try await forget(place) }
-    }
-
-    private func forget(_ place: UploadFiles.Place) async throws(LarderError) {
+        guard place.url != nil else { return }
         try await files.setPlace(file.name, UploadFiles.Place(key: key, losses: place.losses + 1))
     }
 
@@ -119,7 +106,7 @@ struct UploadSender: Sendable {
             )
         }
         if isForgotten {
-            try await forget(place)
+            try await forget()
             return Self.interrupted("The server has forgotten the upload \(url); it begins anew.")
         }
         if reply.status == .conflict, reply.fields[.uploadOffset] != nil {

@@ -27,15 +27,11 @@ extension Outbox {
     ///
     /// - Throws: `.invalidArgument` if the operation does not exist or is in flight.
     public func drop(_ id: OperationID) throws(LarderError) {
-        try remove(id, from: [.pending, .inDoubt, .rejected]) { _ in [] }
+        try remove(id, from: [.pending, .inDoubt, .rejected])
     }
 
-    /// Removes an operation that has one of some states, in one commit with further steps.
-    func remove(
-        _ id: OperationID,
-        from states: Set<Outbox.Entry.State>,
-        _ steps: (Outbox.Entry) -> [CacheUpdate.Step]
-    ) throws(LarderError) {
+    /// Removes an operation that has one of some states.
+    func remove(_ id: OperationID, from states: Set<Outbox.Entry.State>) throws(LarderError) {
         do {
             // This process holds the send lock, so no other process sends the operations that are marked as being sent.
             let hasTurn = try turn.enter()
@@ -54,7 +50,6 @@ extension Outbox {
                     return states.contains(hasTurn && state == .sending ? .inDoubt : state)
                 }
                 removal(of: entry, in: &update)
-                update.steps += steps(entry)
                 let commit = try core.carryOut(update)
                 forget(entry)
                 return commit

@@ -358,6 +358,17 @@ struct UploadTests {
         client.close()
     }
 
+    @Test func `a pipe is refused, and nothing waits for its writer`() async throws {
+        let server = Server()
+        let client = try await client(server.transport)
+        try FileManager.default.removeItem(atPath: path)
+        let isMade = unsafe mkfifo(path, 0o600) == 0
+        #expect(isMade)
+        let error = await #expect(throws: LarderError.self) { try await upload(client) }
+        #expect(error?.code == .invalidArgument && client.cache.outbox.entries.isEmpty)
+        client.close()
+    }
+
     @Test(arguments: [
         ("max-size=1000000, max-append-size=200000", [200_000, 200_000, 200_000]),
         ("min-append-size=400000;a=1", [400_000, 200_000]), ("max-append-size=x", [262_144, 262_144, 75_712]),

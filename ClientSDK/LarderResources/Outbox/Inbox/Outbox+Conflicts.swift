@@ -74,7 +74,11 @@ extension Outbox {
     ///
     /// - Throws: as `retry`; `.storage`.
     public func takeTheirs(_ id: OperationID) throws(LarderError) {
-        try remove(id, from: [.rejected]) { self.shown(by: $0)?.invalidations ?? [] }
+        var update = CacheUpdate()
+        update.steps = rejected(id).flatMap { shown(by: $0.0) }?.invalidations ?? []
+        // First: whatever becomes of this process in between, the entities are asked for.
+        try core.commit(update)
+        try remove(id, from: [.rejected])
     }
 
     /// Sends those fields of a rejected edit again that the server has not changed meanwhile.
