@@ -126,8 +126,8 @@ public final class LiveSync: Sendable {
     ///   - cache: the cache that is kept up to date.
     ///   - retry: the delays between attempts to connect: `base` and `ceiling`.
     ///   - afterGap: marks as stale what the messages cover. It is applied when a channel has been opened (a long poll: after its first
-    ///     reply), the first one too, because messages may have been missed before, and when a message could not be applied. Observed values are then fetched
-    ///     again, and others at their next read.
+    ///     reply), the first one too, because messages may have been missed before, and when a message could not be applied. Observed
+    ///     values are then fetched again, and others at their next read.
     public convenience init(
         _ source: LiveSync.Source,
         in cache: LarderCache,
