@@ -79,18 +79,11 @@ struct AccountTransport: Transport {
     /// The absolute URL of a path of the server.
     func url(_ path: String) -> String { path.hasPrefix("/") ? source.url(path) : path }
 
-    /// Whether a URL has the server's origin; `ws` counts as `http`.
-    func isOwn(_ url: String) -> Bool {
-        let url = url.prefix(2).lowercased() == "ws" ? "http" + url.dropFirst(2) : url
-        guard let origin = HTTPURL(url)?.origin else { return false }
-        return origin == HTTPURL(source.base)?.origin
-    }
-
     /// The request with its account, if it is to be authorized.
     func marked(_ request: TransportRequest) -> TransportRequest {
         var request = request
         request.fields.remove(Self.marker)
-        guard isOwn(request.url), request.fields[.authorization] == nil else { return request }
+        guard source.isOwn(request.url), request.fields[.authorization] == nil else { return request }
         request.fields.set(Self.marker, "user " + (session.userID ?? ""))
         return request
     }

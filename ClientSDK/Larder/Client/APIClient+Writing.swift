@@ -97,17 +97,24 @@ extension APIClient {
     /// Stores a write whose content is a file, such as a photo, with a copy of the file; see `write(_: Write)`.
     ///
     /// The file is sent in pieces, and goes on where the server has it, also after a restart (draft-ietf-httpbis-resumable-upload). The reply
-    /// to the last piece is the reply of the write. `uploads` has the progress; `Outbox.drop` cancels an upload that is not being sent.
+    /// with `Upload-Complete: ?1` is the reply of the write. One upload is sent at a time, beside other writes. `uploads` has the progress;
+    /// `Outbox.drop` cancels an upload that is not being sent.
     ///
     /// - Parameters:
     ///   - write: the request, without a body, and its local changes. Its coalescing key is not used.
-    ///   - path: the path of the file.
+    ///   - path: the path of a regular file.
     ///   - contentType: its media type.
-    /// - Throws: as `write(_: Write)`; `.invalidArgument` if the file cannot be read, is empty or does not fit
-    ///   (`Configuration.uploadBytesMaximum`). Then nothing has changed.
+    /// - Throws: as `write(_: Write)`; `.invalidArgument` if the write has a body, or the file cannot be read, is empty or does not fit
+    ///   (`Configuration.uploadBytesMaximum`); `.cancelled`. Then nothing has changed.
     @discardableResult
     public func upload(_ write: Write, file path: String, contentType: String) async throws(LarderError) -> OperationID
     {
+        guard write.body == nil else {
+            throw LarderError(
+                .invalidArgument,
+                "The write to \(write.path) has a body, and its content is the file \(path). Nothing was written."
+            )
+        }
         guard let files = uploading.files else {
             throw LarderError(
                 .invalidArgument,

@@ -29,6 +29,8 @@ final class ClientInspector: Sendable {
     /// What its failures are called in the events of the cache.
     private static let name = "larder.inspector"
     private static let retry = RetryPolicy(base: .seconds(1), ceiling: .seconds(60))
+    /// How long a connection must last to reset the back-off.
+    private static let stableAfter: Duration = .seconds(10)
     private let url: String
     private let token: String?
     private let webSockets: WebSocketClient
@@ -52,17 +54,22 @@ final class ClientInspector: Sendable {
         let configuration = parts.cache.configuration
         let clock = configuration.monotonicClock
         var failures = 0
+        // The server may come later: one event for all failures in a row.
+        var isTold = false
         while !Task.isCancelled {
             do throws(WebSocketError) {
                 let connection = try await webSockets.connect(
                     url,
                     fields: token.map { [.authorization: "Bearer \($0)"] } ?? Fields()
                 )
-                failures = 0
+                isTold = false
+                let start = clock.uptime
                 await answer(connection)
+                // A server that closes at once is asked at growing intervals too.
+                if clock.uptime - start >= Self.stableAfter { failures = 0 }
             } catch {
-                // The server may come later: one event for all failures in a row.
-                if failures == 0 { report(LarderError(error)) }
+                if !isTold, error.code != .cancelled { report(LarderError(error)) }
+                isTold = true
             }
             failures += 1
             let wait = Self.retry.backoffMaximum(attempt: failures) * configuration.random()

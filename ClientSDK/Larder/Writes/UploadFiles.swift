@@ -4,17 +4,20 @@ import LarderResources
 import LarderStorage
 import Synchronization
 
-/// The files that writes carry: copies in pieces beside the outbox, through the payload transform of the store, and for each the URL at which
-/// the server takes the rest. Work on the disk runs on a thread of its own. Safe from any thread, in several processes.
+/// The files that writes carry: copies in pieces beside the outbox, through the payload transform of the store, and for each the place at
+/// which the server takes the rest. Work on the disk runs on threads of its own. Safe from any thread, in several processes.
 ///
-/// A copy is made and its write is stored under one lock of all processes, so a copy without a row in the outbox is one whose write is
-/// settled, or whose process has died: `sweep` removes it.
+/// The lock of a copy is held from before it is made until its write is stored. A copy that nobody has locked, and that no row of the outbox
+/// needs, is one whose write is settled, or whose process has died: `sweep` removes it.
 final class UploadFiles: Sendable {
     /// A piece must arrive within the time limit of a request, also on a slow network.
     static let pieceBytes = 256 << 10
-    private static let lockName = "lock"
+    /// What follows the name of a copy in that of its lock.
+    private static let lockSuffix = ".lock"
     /// The name of the file with the place among the pieces of a copy.
     private static let placeName = "place"
+    /// How many copies a sweep removes: each of them is locked for the time.
+    private static let sweptMaximum = 64
 
     private let directory: String
     private let bytesMaximum: Int64
@@ -22,12 +25,14 @@ final class UploadFiles: Sendable {
     private let files: DiskFiles
     /// Nil if the store is not on a disk that may block.
     private let disk: DiskExecutor?
+    /// For copies, whose sources may be slow: what is being sent does not wait for them.
+    private let copying: DiskExecutor?
     /// Whether the account was erased: nothing is copied any more.
     private let isErased = Atomic<Bool>(false)
 
     /// - Parameters:
-    ///   - directory: made with the first copy.
-    ///   - bytesMaximum: the most bytes of all copies together.
+    ///   - directory: made with the first copy, in a directory that exists.
+    ///   - bytesMaximum: the most bytes of all copies together. Several processes may exceed it by a file each.
     ///   - store: the store beside whose outbox the copies are.
     init(directory: String, bytesMaximum: Int64, of store: DiskStore.Configuration) {
         self.directory = directory
@@ -35,22 +40,30 @@ final class UploadFiles: Sendable {
         transform = store.transform
         files = DiskFiles(faults: store.sharesFaults ? store.faults : nil)
         disk = store.mayBlock ? DiskExecutor(threadsMaximum: 1) : nil
+        copying = store.mayBlock ? DiskExecutor(threadsMaximum: 1) : nil
     }
-
-    private var lockPath: String { "\(directory)/\(Self.lockName)" }
 
     private func path(_ name: String) -> String { "\(directory)/\(name)" }
 
-    private var copies: [String] { files.names(in: directory).filter { $0 != Self.lockName } }
-
-    private nonisolated(nonsending) func onDisk<Result: Sendable>(
-        _ body: @Sendable () async throws(LarderError) -> Result
-    ) async throws(LarderError) -> Result {
-        try await withTaskExecutorPreference(disk, operation: body)
+    /// The names of the copies, also of those that are being made or removed.
+    private var copies: Set<String> {
+        Set(
+            files.names(in: directory).map {
+                $0.hasSuffix(Self.lockSuffix) ? String($0.dropLast(Self.lockSuffix.count)) : $0
+            }
+        )
     }
 
-    private static func failure(_ error: any Error) -> LarderError {
-        error as? LarderError ?? LarderError(DiskError(error))
+    private func lock(_ name: String) -> FileProcessLock { FileProcessLock(path: path(name) + Self.lockSuffix) }
+
+    /// Runs on a thread that may wait for the disk.
+    private nonisolated(nonsending) func run<Result: Sendable>(
+        on executor: DiskExecutor?,
+        _ body: @Sendable () throws -> Result
+    ) async throws(LarderError) -> Result {
+        try await withTaskExecutorPreference(executor) { () throws(LarderError) in
+            do { return try body() } catch { throw error as? LarderError ?? LarderError(DiskError(error)) }
+        }
     }
 
     // MARK: Copies
@@ -58,39 +71,52 @@ final class UploadFiles: Sendable {
     /// Copies a file durably, readable by this user only, and stores its write.
     ///
     /// - Parameter store: gets the name of the copy and the length of the file. If it throws, the copy is removed.
-    /// - Throws: `.invalidArgument` if the file cannot be read, is empty, or does not fit; `.storage`, `.closed`; the error of `store`.
+    /// - Throws: `.invalidArgument` if the file cannot be read, is empty, or does not fit; `.storage`, `.closed`, `.cancelled`; the error
+    ///   of `store`.
     func add<Result: Sendable>(
         _ source: String,
         _ store: @escaping @Sendable (_ name: String, _ length: Int64) throws(LarderError) -> Result
     ) async throws(LarderError) -> Result {
-        try await onDisk { () throws(LarderError) in
-            let closed = LarderError(.closed, "The account is being signed out. Nothing was written.")
-            guard !isErased.load(ordering: .acquiring) else { throw closed }
+        try await run(on: copying) {
+            try requireAccount()
+            let name = RandomKey.make()
+            let lock = lock(name)
+            defer { lock.release() }
             do {
                 try files.makeDirectory(directory)
-                return try files.locked(lockPath) {
-                    guard !isErased.load(ordering: .acquiring) else {
-                        try removeDirectory()
-                        throw closed
-                    }
-                    let name = RandomKey.make()
-                    do { return try store(name, try copy(source, name)) } catch {
-                        try remove(name)
-                        throw error
-                    }
-                }
-            } catch { throw Self.failure(error) }
+                _ = try lock.take()
+                try files.makeDirectory(path(name))
+                // From here on `erase` finds it.
+                try requireAccount()
+                return try store(name, try copy(source, name))
+            } catch {
+                try remove(name)
+                if isErased.load(ordering: .acquiring) { _ = try files.removeDirectory(directory) }
+                throw error
+            }
         }
+    }
+
+    /// - Throws: `.closed` if the account was erased, by this process or another one.
+    private func requireAccount() throws(LarderError) {
+        let parent = URL(fileURLWithPath: directory).deletingLastPathComponent().path
+        guard isErased.load(ordering: .acquiring) || !files.exists(parent) else { return }
+        throw LarderError(.closed, "The account was signed out. Nothing was written.")
     }
 
     private func copy(_ source: String, _ name: String) throws -> Int64 {
         let room = max(0, bytesMaximum - size)
         var (length, count): (Int64, Int) = (0, 0)
-        guard let input = FileHandle(forReadingAtPath: source) else {
+        // Another kind, such as a FIFO, may not end, or wait for ever when it is opened.
+        let file = URL(fileURLWithPath: source).resolvingSymlinksInPath().path
+        let attributes = try? FileManager.default.attributesOfItem(atPath: file)
+        guard attributes?[.type] as? FileAttributeType == .typeRegular,
+            let input = FileHandle(forReadingAtPath: file)
+        else {
             throw LarderError(.invalidArgument, "The file \(source) cannot be read. Nothing was written.")
         }
-        try files.makeDirectory(path(name))
         while let bytes = try Self.next(input, source) {
+            guard !Task.isCancelled else { throw LarderError(CancellationError()) }
             length += Int64(bytes.count)
             guard length <= room else {
                 throw LarderError(
@@ -137,90 +163,93 @@ final class UploadFiles: Sendable {
 
     private func remove(_ name: String) throws {
         for file in files.names(in: path(name)) { try files.remove("\(path(name))/\(file)") }
-        _ = try files.removeDirectory(path(name))
+        // Its lock is the last of it.
+        if try files.removeDirectory(path(name)) { try files.remove(path(name) + Self.lockSuffix) }
     }
 
-    /// Removes the directory and its lock. While the lock is held.
-    private func removeDirectory() throws {
-        try files.remove(lockPath)
-        _ = try files.removeDirectory(directory)
-    }
-
-    /// Removes all copies, for a sign-out. It waits for a copy that is being made.
-    func erase() throws(LarderError) {
+    /// Removes all copies, for a sign-out. One that is being made is removed by its maker if it appears later.
+    func erase() async throws(LarderError) {
         isErased.store(true, ordering: .releasing)
-        guard files.exists(directory) else { return }
-        do {
-            try files.locked(lockPath) {
-                for name in copies { try remove(name) }
-                try removeDirectory()
-            }
-        } catch { throw Self.failure(error) }
+        try await run(on: disk) {
+            for name in copies { try remove(name) }
+            _ = try files.removeDirectory(directory)
+        }
     }
 
-    /// Removes the copies whose writes are not in the outbox any more. Does nothing while a copy is being made: the next one, or the next
-    /// start, removes them. Costs a look into the directory if there are none.
+    /// Removes the copies whose writes are not in the outbox any more. Costs a look into the directory if there are none.
     ///
     /// - Parameter used: reads the names of the copies that the outbox needs.
-    func sweep(keeping used: () throws(LarderError) -> Set<String>) throws(LarderError) {
-        guard !copies.isEmpty else { return }
-        let lock = FileProcessLock(path: lockPath)
-        do {
-            guard try lock.take() else { return }
-            defer { lock.release() }
-            let used = try used()
-            for name in copies where !used.contains(name) { try remove(name) }
-        } catch { throw Self.failure(error) }
+    /// - Returns: where the server waits for the rest of files that are removed.
+    func sweep(keeping used: @Sendable () throws(LarderError) -> Set<String>) async throws(LarderError) -> [String] {
+        try await run(on: disk) {
+            let found = copies
+            guard !found.isEmpty else { return [] }
+            let unused = try found.subtracting(used()).sorted().prefix(Self.sweptMaximum).map { ($0, lock($0)) }
+            defer { for (_, lock) in unused { lock.release() } }
+            let free = try unused.filter { try $0.1.take() }
+            // The write of a copy is stored before its lock is released.
+            let stored = free.isEmpty ? [] : try used()
+            var abandoned: [String] = []
+            for (name, _) in free where !stored.contains(name) {
+                if let place = try? readPlace(name), !place.isEnding, let url = place.url { abandoned.append(url) }
+                try remove(name)
+            }
+            return abandoned
+        }
     }
 
     // MARK: Sending
 
     /// Where the server takes the rest.
-    struct Place: Sendable {
-        /// Nil if the upload was not begun, or if the server has forgotten it.
+    struct Place: Codable, Sendable {
+        /// The idempotency key of the write. With another one it is another request.
+        var key = ""
+        /// Nil if the upload was not begun, or if the server has forgotten or rejected it.
         var url: String?
-        /// How often the server has forgotten the upload: each beginning after that is another request.
+        /// How often that was so: each beginning after it is another request.
         var losses = 0
+        /// Whether the last piece was perhaps sent, and the server may have carried out the write.
+        var isEnding = false
     }
 
-    /// The rest of the piece that contains an offset.
+    /// The bytes from an offset on: so many, or fewer at the end.
     ///
-    /// - Throws: `.invalidArgument` if it is missing, `.storage` if it cannot be read now, `.encoding`.
-    func bytes(_ name: String, from offset: Int64) async throws(LarderError) -> [UInt8] {
-        try await onDisk { () throws(LarderError) in
-            let (index, start) = Int(offset).quotientAndRemainder(dividingBy: Self.pieceBytes)
-            guard let piece = try read("\(index)", of: name), start < piece.count else {
+    /// - Throws: `.invalidArgument` if they are missing, `.storage` if they cannot be read now, `.encoding`.
+    func bytes(_ name: String, from offset: Int64, count: Int) async throws(LarderError) -> [UInt8] {
+        try await run(on: disk) {
+            var bytes: [UInt8] = []
+            var (index, start) = Int(offset).quotientAndRemainder(dividingBy: Self.pieceBytes)
+            while bytes.count < count, let piece = try read("\(index)", of: name), start < piece.count {
+                bytes += piece[start...].prefix(count - bytes.count)
+                (index, start) = (index + 1, 0)
+            }
+            guard !bytes.isEmpty else {
                 throw LarderError(
                     .invalidArgument,
                     "The copy of the file has no byte \(offset). Drop the operation, and write it again."
                 )
             }
-            return Array(piece[start...])
+            return bytes
         }
     }
 
     /// - Throws: `.invalidArgument` if there is no copy, `.storage` if it cannot be read now, `.encoding`.
-    func place(_ name: String) async throws(LarderError) -> Place {
-        try await onDisk { () throws(LarderError) in
-            // Its place could not be stored either: it would be begun again and again.
-            guard files.exists(path(name)) else {
-                throw LarderError(
-                    .invalidArgument,
-                    "The copy of the file has gone. Drop the operation, and write it again."
-                )
-            }
-            guard let stored = try read(Self.placeName, of: name) else { return Place() }
-            let parts = String(decoding: stored, as: UTF8.self).split(separator: " ")
-            return Place(url: parts.count > 1 ? String(parts[1]) : nil, losses: parts.first.flatMap { Int($0) } ?? 0)
+    func place(_ name: String) async throws(LarderError) -> Place { try await run(on: disk) { try readPlace(name) } }
+
+    private func readPlace(_ name: String) throws(LarderError) -> Place {
+        // Its place could not be stored either: it would be begun again and again.
+        guard files.exists(path(name)) else {
+            throw LarderError(.invalidArgument, "The copy of the file has gone. Drop the operation, and write it again.")
+        }
+        guard let stored = try read(Self.placeName, of: name) else { return Place() }
+        do { return try JSONDecoder().decode(Place.self, from: Data(stored)) } catch {
+            throw LarderError(.encoding, "The place of a file to upload cannot be decoded.", cause: error)
         }
     }
 
     /// - Throws: `.storage`. Without the place the upload would begin anew after a restart, under the same idempotency key.
     func setPlace(_ name: String, _ place: Place) async throws(LarderError) {
-        try await onDisk { () throws(LarderError) in
-            let text = [String(place.losses), place.url].compactMap { $0 }.joined(separator: " ")
-            do { try write(Array(text.utf8), as: Self.placeName, of: name) } catch { throw Self.failure(error) }
-        }
+        try await run(on: disk) { try write(Array(try JSONEncoder().encode(place)), as: Self.placeName, of: name) }
     }
 
     /// A file of a copy; nil if there is none.

@@ -8,127 +8,185 @@ import LarderTransport
 /// | --- | --- |
 /// | the beginning | under the same idempotency key, which returns the same upload |
 /// | a piece, or another attempt was further (409) | the next attempt asks with `HEAD` how much the server has |
-/// | the reply to the last piece | an empty last piece returns it; a server that refuses that has carried the write out |
-/// | the server has forgotten the upload (404, 410) | it begins anew, under another key |
+/// | the reply to the last piece | an empty last piece returns it; if the server has it no more, the write is rejected, and a person decides |
+/// | the server has forgotten the upload (404, 410) before its last piece | it begins anew, under another key |
+///
+/// A reply with `Upload-Complete: ?1` is the reply of the write, whatever its status.
 struct UploadSender: Sendable {
     let source: HTTPSource
     let files: UploadFiles
+    let write: StoredWrite
+    let file: StoredWrite.File
+    /// The idempotency key of the write.
+    let key: String
     /// Told how much the server has.
     let onProgress: @Sendable (Int64) -> Void
 
-    /// - Parameters:
-    ///   - request: the request of the write, without content.
-    ///   - file: the file, which is in `files`.
-    /// - Returns: the reply to the last piece.
-    func send(_ request: TransportRequest, _ file: StoredWrite.File) async throws(LarderError) -> TransportResponse {
-        let place = try await files.place(file.name)
-        guard let url = place.url else {
-            let (url, offset) = try await begin(request, file, place.losses)
-            try await files.setPlace(file.name, UploadFiles.Place(url: url, losses: place.losses))
-            return try await send(file, from: offset, to: url)
-        }
-        let head = TransportRequest(method: .head, url: url, fields: source.configuration.fields)
-        let known = try await checked(try await source.send(head), url, file)
-        guard let offset = Self.offset(known), offset <= file.length else {
-            throw LarderError(
-                .unexpectedReply,
-                "The server states no offset within the file for the upload \(url). Drop the operation, and write it again.",
-                status: Int(known.status.code)
-            )
-        }
-        guard known.fields[.uploadComplete] == "?1" else { return try await send(file, from: offset, to: url) }
-        let reply = try await source.send(piece([], at: file.length, isLast: true, url))
-        return [.badRequest, .conflict].contains(reply.status) ? known : try await checked(reply, url, file)
-    }
+    /// The largest piece that is sent to a server that wants larger ones (`min-append-size`).
+    private static let pieceBytesMaximum = 16 << 20
 
-    private func send(
-        _ file: StoredWrite.File,
-        from start: Int64,
-        to url: String
-    ) async throws(LarderError) -> TransportResponse {
-        var offset = start
+    /// - Returns: the reply of the write, with any status.
+    /// - Throws: `.offline` for what the next attempt continues; `.invalidArgument` if the server does not do what the draft says.
+    func send() async throws(LarderError) -> TransportResponse {
+        var place = try await files.place(file.name)
+        if place.key != key || !(place.url.map { source.isOwn($0) } ?? true) { place = UploadFiles.Place(key: key) }
+        var known: TransportResponse?
+        if place.url == nil {
+            let begun = try await source.send(beginning(place))
+            guard Self.isSuccess(begun) else { return begun }
+            place.url = try location(of: begun)
+            try await files.setPlace(file.name, place)
+            // Only the reply to `HEAD` must state an offset, which no other resource than an upload does.
+            if begun.fields[.uploadOffset] != nil { known = begun }
+        }
+        let url = place.url ?? ""
+        let state = if let known { known } else { try await source.send(request(.head, url)) }
+        guard Self.isSuccess(state) else { throw try await failure(state, place, isComplete: false) }
+        guard var offset = try offset(of: state) else {
+            throw unsupported("The reply to HEAD has no Upload-Offset.", state)
+        }
+        let isComplete = state.fields[.uploadComplete] == "?1"
+        if isComplete { offset = file.length }
+        let size = pieceBytes(state)
         while true {
             onProgress(offset)
-            let bytes = offset < file.length ? try await files.bytes(file.name, from: offset) : []
+            let bytes = offset < file.length ? try await files.bytes(file.name, from: offset, count: size) : []
             let end = offset + Int64(bytes.count)
-            let reply = try await source.send(piece(bytes, at: offset, isLast: end == file.length, url))
-            let response = try await checked(reply, url, file)
-            guard end < file.length else {
-                onProgress(end)
-                return response
+            if place.isEnding != (end == file.length) {
+                place.isEnding.toggle()
+                try await files.setPlace(file.name, place)
             }
-            let next = Self.offset(response) ?? end
-            guard next > offset, next <= file.length else {
-                throw Self.interrupted("The server did not take the piece at \(offset) of \(url).")
+            let reply: TransportResponse
+            do { reply = try await source.send(piece(bytes, at: offset, isLast: place.isEnding, url)) } catch {
+                if error.isUnsent, place.isEnding, !isComplete {
+                    place.isEnding = false
+                    try await files.setPlace(file.name, place)
+                }
+                throw error
+            }
+            // With an offset, a conflict is one with the state of the upload.
+            let isOfUpload = reply.status == .conflict && reply.fields[.uploadOffset] != nil
+            if reply.fields[.uploadComplete] == "?1", !isOfUpload { return reply }
+            guard Self.isSuccess(reply) else { throw try await failure(reply, place, isComplete: isComplete) }
+            let next = try self.offset(of: reply) ?? end
+            guard next > offset else {
+                // A server that has everything, and does not process it, never will.
+                throw bytes.isEmpty
+                    ? unsupported("The server has the whole file, and does not complete the upload.", reply)
+                    : Self.interrupted("The server did not take the piece at \(offset) of \(url).")
             }
             offset = next
         }
     }
 
+    /// After it, what was begun is another upload.
+    func forget() async throws(LarderError) {
+        let place = try await files.place(file.name)
+        guard place.url != nil else { return }
+        try await files.setPlace(file.name, UploadFiles.Place(key: key, losses: place.losses + 1))
+    }
+
+    /// The error for a reply about the upload that is no success.
+    private func failure(
+        _ reply: TransportResponse,
+        _ place: UploadFiles.Place,
+        isComplete: Bool
+    ) async throws(LarderError) -> LarderError {
+        let url = place.url ?? ""
+        let error = source.error(for: reply, url)
+        // A proxy knows nothing of uploads.
+        guard error.code != .unexpectedReply else { return error }
+        let isForgotten = reply.status == .notFound || reply.status == .gone
+        if isForgotten && place.isEnding || isComplete && [.badRequest, .conflict].contains(reply.status) {
+            return LarderError(
+                .rejected,
+                "The server may have got the whole file, and does not say what has become of it. See whether the change was made; then send "
+                    + "it again (Outbox.retry), or drop it.",
+                status: Int(reply.status.code)
+            )
+        }
+        if isForgotten {
+            try await forget()
+            return Self.interrupted("The server has forgotten the upload \(url); it begins anew.")
+        }
+        if reply.status == .conflict, reply.fields[.uploadOffset] != nil {
+            return Self.interrupted("Another attempt was further with the upload \(url); it goes on there.")
+        }
+        return error
+    }
+
+    private static func interrupted(_ text: String) -> LarderError { LarderError(TransportError(.interrupted, text)) }
+
+    private func unsupported(_ text: String, _ reply: TransportResponse) -> LarderError {
+        LarderError(
+            .invalidArgument,
+            "\(write.path) takes no file in pieces as draft-ietf-httpbis-resumable-upload says. \(text)",
+            status: Int(reply.status.code)
+        )
+    }
+
+    // MARK: Requests
+
+    private func beginning(_ place: UploadFiles.Place) -> TransportRequest {
+        // The reply to the first beginning would lead to what the server has forgotten.
+        var request = write.request(to: source, key: place.losses > 0 ? "\(key)-\(place.losses)" : key)
+        request.fields.set(.contentType, file.contentType)
+        request.fields.set(.uploadComplete, "?0")
+        request.fields.set(.uploadLength, "\(file.length)")
+        return request
+    }
+
+    private func request(_ method: LarderHTTP.Method, _ url: String, _ bytes: [UInt8] = []) -> TransportRequest {
+        TransportRequest(
+            method: method,
+            url: url,
+            fields: source.configuration.fields,
+            body: bytes,
+            bodyLimit: source.configuration.replyBytesMaximum
+        )
+    }
+
     private func piece(_ bytes: [UInt8], at offset: Int64, isLast: Bool, _ url: String) -> TransportRequest {
-        var piece = TransportRequest(method: .patch, url: url, fields: source.configuration.fields, body: bytes)
+        var piece = request(.patch, url, bytes)
         piece.fields.set(.contentType, "application/partial-upload")
         piece.fields.set(.uploadOffset, "\(offset)")
         piece.fields.set(.uploadComplete, isLast ? "?1" : "?0")
         return piece
     }
 
-    /// A reply about an upload that was begun, if it is a success.
+    // MARK: Replies
+
+    /// A captive portal may reply with any status.
+    private static func isSuccess(_ reply: TransportResponse) -> Bool {
+        (200..<300).contains(reply.status.code) && !HTTPSource.isForeign(reply)
+    }
+
+    private func location(of begun: TransportResponse) throws(LarderError) -> String {
+        guard let location = begun.fields[.location], let base = HTTPURL(begun.redirectedTo ?? source.url(write.path)),
+            let url = base.resolve(location), source.isOwn(url.text)
+        else { throw unsupported("The reply has no Location at \(source.base) for the pieces.", begun) }
+        return url.text
+    }
+
+    /// Nil if there is none.
     ///
-    /// - Throws: `.offline` for what the next attempt continues; otherwise the error of the reply.
-    private func checked(
-        _ response: TransportResponse,
-        _ url: String,
-        _ file: StoredWrite.File
-    ) async throws(LarderError) -> TransportResponse {
-        // A captive portal may reply with any status.
-        guard !HTTPSource.isForeign(response) else { throw source.error(for: response, url) }
-        if (200..<300).contains(response.status.code) { return response }
-        if response.status == .notFound || response.status == .gone {
-            let losses = try await files.place(file.name).losses
-            try await files.setPlace(file.name, UploadFiles.Place(url: nil, losses: losses + 1))
-            throw Self.interrupted("The server has forgotten the upload \(url); it begins anew.")
+    /// - Throws: `.invalidArgument` if it is none within the file.
+    private func offset(of reply: TransportResponse) throws(LarderError) -> Int64? {
+        guard let text = reply.fields[.uploadOffset] else { return nil }
+        guard let offset = Int64(text), (0...file.length).contains(offset) else {
+            throw unsupported("The Upload-Offset '\(text)' is not within the \(file.length) bytes of the file.", reply)
         }
-        if response.status == .conflict, Self.offset(response) != nil {
-            throw Self.interrupted("Another attempt was further with the upload \(url); it goes on there.")
-        }
-        throw source.error(for: response, url)
+        return offset
     }
 
-    private static func interrupted(_ text: String) -> LarderError { LarderError(TransportError(.interrupted, text)) }
-
-    /// Begins an upload; returns its URL, and how much the server has of it.
-    private func begin(
-        _ request: TransportRequest,
-        _ file: StoredWrite.File,
-        _ losses: Int
-    ) async throws(LarderError) -> (url: String, offset: Int64) {
-        var request = request
-        if losses > 0, let key = request.fields[.idempotencyKey] {
-            // The reply to the first beginning would lead to what the server has forgotten.
-            request.fields.set(.idempotencyKey, "\(key)-\(losses)")
+    /// The size of the pieces: that of the stored ones, or the nearest that the server takes (`Upload-Limit`).
+    private func pieceBytes(_ reply: TransportResponse) -> Int {
+        var limits: [Substring: Int] = [:]
+        for member in (reply.fields.combined(.uploadLimit) ?? "").filter({ $0 != " " }).split(separator: ",") {
+            let parts = member.split(whereSeparator: { $0 == "=" || $0 == ";" })
+            if parts.count > 1, let value = Int(parts[1]), value > 0 { limits[parts[0]] = value }
         }
-        request.fields.set(.contentType, file.contentType)
-        request.fields.set(.uploadComplete, "?0")
-        request.fields.set(.uploadLength, "\(file.length)")
-        let response = try await source.send(request)
-        guard (200..<300).contains(response.status.code), !HTTPSource.isForeign(response) else {
-            throw source.error(for: response, request.url)
-        }
-        guard let location = response.fields[.location], let base = HTTPURL(response.redirectedTo ?? request.url),
-            let url = base.resolve(location), url.origin == base.origin
-        else {
-            throw LarderError(
-                .unexpectedReply,
-                "\(request.url) has begun no upload: the reply has no Location of this server for the pieces. It must take uploads in pieces "
-                    + "(draft-ietf-httpbis-resumable-upload).",
-                status: Int(response.status.code)
-            )
-        }
-        return (url.text, Self.offset(response) ?? 0)
-    }
-
-    private static func offset(_ response: TransportResponse) -> Int64? {
-        response.fields[.uploadOffset].flatMap { Int64($0) }
+        let wanted = max(UploadFiles.pieceBytes, limits["min-append-size"] ?? 0)
+        return min(wanted, limits["max-append-size"] ?? .max, Self.pieceBytesMaximum)
     }
 }

@@ -27,6 +27,7 @@ struct WriteOperations: Sendable {
             try await uploading.send(attempt, source)
         }
         // What its time limit cuts off goes on where it was.
+        uploads.isLong = true
         uploads.timeout = .seconds(3_600)
         uploads.coalescingKey = { _ in nil }
         self.uploads = uploads
@@ -83,17 +84,27 @@ struct WriteOperations: Sendable {
         _ attempt: Outbox.Attempt<StoredWrite>,
         _ source: HTTPSource
     ) async throws(LarderError) -> TransportResponse {
+        try checkIDs(attempt.input)
+        let request = attempt.input.request(to: source, key: attempt.idempotencyKey)
+        return try await accepted(try await source.send(request), attempt, source)
+    }
+
+    /// The reply to a write, if the server has carried it out.
+    ///
+    /// - Throws: the error of the reply; its cause is the server's state after a conflict, if it is known.
+    static func accepted(
+        _ response: TransportResponse,
+        _ attempt: Outbox.Attempt<StoredWrite>,
+        _ source: HTTPSource
+    ) async throws(LarderError) -> TransportResponse {
         let write = attempt.input
-        try checkIDs(write)
-        let request = write.request(to: source, key: attempt.idempotencyKey)
-        let response = try await source.send(request)
         // What an earlier attempt or somebody else has deleted needs no deletion.
-        if request.method == .delete, source.configuration.isGone(response, source.isAccepted(response)) {
+        if write.method == "DELETE", source.configuration.isGone(response, source.isAccepted(response)) {
             return response
         }
         // A captive portal may reply with any status.
         guard (200..<300).contains(response.status.code), !HTTPSource.isForeign(response) else {
-            let error = source.error(for: response, request.url)
+            let error = source.error(for: response, source.url(write.path))
             guard [409, 412].contains(response.status.code) else { throw error }
             return try await Conflict(write, source).resolve(response, error, isAgain: attempt.isInDoubt)
         }

@@ -31,7 +31,11 @@ extension LarderClient {
         var upload = APIClient.Write(.post, "/v1/photos")
         upload.scope = Chat.scope(conversation)
         upload.create(Photo(id: id))
-        try await base.upload(upload, file: photo, contentType: type)
-        return try chat.send(text, imageID: id, to: conversation)
+        let operation = try await base.upload(upload, file: photo, contentType: type)
+        do { return try chat.send(text, imageID: id, to: conversation) } catch {
+            // Without its message nobody would see the photo. One that is being sent stays.
+            try? base.cache.outbox.drop(operation)
+            throw error
+        }
     }
 }

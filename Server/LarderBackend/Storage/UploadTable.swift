@@ -1,3 +1,4 @@
+import LarderHTTP
 import LarderSQLite
 import LarderTime
 
@@ -12,6 +13,10 @@ struct UploadRow {
     let size: Int64
     /// The image that it has become, as in posts; nil before the last piece.
     let image: [UInt8]?
+    /// When it was begun.
+    let created: WallTime
+    /// The ETag of the content; nil before the last piece.
+    let tag: EntityTag?
 }
 
 /// Uploads in pieces. A complete one is an image; one that is not completed within a day is removed.
@@ -26,6 +31,7 @@ final class UploadTable {
     private let finish: Statement
     private let pieces: Statement
     private let count: Statement
+    private let sum: Statement
     private let removePieces: Statement
     private let remove: Statement
     private let expired: Statement
@@ -35,21 +41,25 @@ final class UploadTable {
         insert = try database.prepare(
             "INSERT INTO uploads (owner, media_type, length, size, created) VALUES (?, ?, ?, 0, ?)"
         )
-        select = try database.prepare("SELECT owner, media_type, length, size, image FROM uploads WHERE id = ?")
+        select = try database.prepare(
+            "SELECT owner, media_type, length, size, image, created, tag FROM uploads WHERE id = ?"
+        )
         addPiece = try database.prepare("INSERT INTO upload_pieces (upload, start, bytes) VALUES (?, ?, ?)")
         grow = try database.prepare("UPDATE uploads SET size = size + ? WHERE id = ?")
-        finish = try database.prepare("UPDATE uploads SET image = ?, length = size WHERE id = ?")
+        finish = try database.prepare("UPDATE uploads SET image = ?, tag = ?, length = size WHERE id = ?")
         pieces = try database.prepare("SELECT bytes FROM upload_pieces WHERE upload = ? ORDER BY start")
-        count = try database.prepare("SELECT count(*) FROM uploads WHERE owner = ? AND image IS NULL")
+        count = try database.prepare(
+            "SELECT count(*) FROM uploads WHERE owner = ? AND image IS NULL AND created > ?"
+        )
+        sum = try database.prepare("SELECT coalesce(sum(size), 0) FROM uploads WHERE owner = ?")
         removePieces = try database.prepare("DELETE FROM upload_pieces WHERE upload = ?")
         remove = try database.prepare("DELETE FROM uploads WHERE id = ?")
         last = try database.prepare("SELECT last_insert_rowid()")
         expired = try database.prepare("SELECT id FROM uploads WHERE image IS NULL AND created <= ? LIMIT 16")
     }
 
-    /// Begins an upload; returns its row. Removes expired ones.
+    /// Begins an upload; returns its row.
     func add(owner: Int64, mediaType: String, length: Int64?, at now: WallTime) throws(SQLiteError) -> Int64 {
-        try removeExpired(now)
         try insert.bind(owner, at: 1)
         try insert.bind(mediaType, at: 2)
         try insert.bind(length, at: 3)
@@ -69,7 +79,9 @@ final class UploadTable {
             mediaType: select.text(1),
             length: select.isNull(2) ? nil : select.int64(2),
             size: select.int64(3),
-            image: select.isNull(4) ? nil : select.bytes(4)
+            image: select.isNull(4) ? nil : select.bytes(4),
+            created: WallTime(milliseconds: select.int64(5)),
+            tag: select.isNull(6) ? nil : EntityTag(opaque: select.text(6))
         )
     }
 
@@ -85,9 +97,10 @@ final class UploadTable {
     }
 
     /// - Parameter image: the image that it has become, as JSON.
-    func complete(_ row: Int64, as image: [UInt8]) throws(SQLiteError) {
+    func complete(_ row: Int64, as image: [UInt8], _ tag: EntityTag) throws(SQLiteError) {
         try finish.bind(image, at: 1)
-        try finish.bind(row, at: 2)
+        try finish.bind(tag.opaque, at: 2)
+        try finish.bind(row, at: 3)
         try finish.run()
     }
 
@@ -100,10 +113,18 @@ final class UploadTable {
         return content
     }
 
-    /// The number of incomplete uploads of a user.
-    func incompleteCount(of owner: Int64) throws(SQLiteError) -> Int64 {
+    /// The bytes of all uploads of a user.
+    func bytes(of owner: Int64) throws(SQLiteError) -> Int64 {
+        defer { sum.reset() }
+        try sum.bind(owner, at: 1)
+        return try sum.step() ? sum.int64(0) : 0
+    }
+
+    /// The number of incomplete uploads of a user that have not expired.
+    func incompleteCount(of owner: Int64, at now: WallTime) throws(SQLiteError) -> Int64 {
         defer { count.reset() }
         try count.bind(owner, at: 1)
+        try count.bind((now - Self.lifetime).milliseconds, at: 2)
         return try count.step() ? count.int64(0) : 0
     }
 
@@ -114,7 +135,8 @@ final class UploadTable {
         try remove.run()
     }
 
-    private func removeExpired(_ now: WallTime) throws(SQLiteError) {
+    /// Removes some of the uploads that have expired. The others count no more, and are removed with later ones.
+    func removeExpired(_ now: WallTime) throws(SQLiteError) {
         try expired.bind((now - Self.lifetime).milliseconds, at: 1)
         var rows: [Int64] = []
         while try expired.step() { rows.append(expired.int64(0)) }

@@ -99,6 +99,28 @@ struct EntityQueryTests {
         }
     }
 
+    @Test func `a commit while a query runs neither repeats an entity nor leaves one out`() async throws {
+        let cache = try cache()
+        try await cache.update { update in for rank in 0..<100 { update.put(Memo("m\(rank)", rank: rank)) } }
+        let other = try self.cache()
+        let hasCommitted = Mutex(false)
+        let query = cache.entities(Memo.self).where { memo in
+            let isFirst = hasCommitted.withLock { known in
+                defer { known = true }
+                return !known
+            }
+            if isFirst {
+                // Another process stores one that comes before all others, and moves their places.
+                var update = CacheUpdate()
+                update.put(Memo("m100", rank: 100))
+                #expect(throws: Never.self) { try other.core.commit(update) }
+            }
+            return ["m100", "m81", "m50", "m0"].contains(memo.id)
+        }
+        let found = try await query.sorted(by: \.rank, descending: true).limit(3).values()
+        #expect(found.map(\.id) == ["m100", "m81", "m50"])
+    }
+
     @Test func `what must not touch the disk is found`() async throws {
         let cache = try cache()
         try await fill(cache, 3)

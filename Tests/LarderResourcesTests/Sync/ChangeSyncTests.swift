@@ -93,7 +93,8 @@ struct ChangeSyncTests {
                 guard let late = await held.value(ifCancelled: nil) else { throw LarderError(CancellationError()) }
                 return late
             }
-            return ChangeFeed.Batch(nextToken: "\(number + 1)")
+            let change = ChangeFeed.Change(EntityKey(type: Note.entityType, id: "1")) { _ in }
+            return ChangeFeed.Batch([change], nextToken: "\(number + 1)")
         }
         for token in ["1", "2"] {
             guard case .page(let batch, let since)? = try await channel.receive() else {
