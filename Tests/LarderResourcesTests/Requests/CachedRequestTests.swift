@@ -120,6 +120,8 @@ struct CachedRequestTests {
         // A reader that wants it sees that it is expired.
         let snapshot = try await cache.snapshot(Resource<Int>.request("r") { throw Broken() }, .cacheOnly)
         #expect(snapshot.value == 1 && snapshot.freshness == .stale(.expired))
+        // After the back-off.
+        scene.clock.advance(by: .seconds(100))
         scene.isOnline.withLock { $0 = false }
         let offline = await #expect(throws: LarderError.self) { try await ask() }
         #expect(offline?.code == .offline)
