@@ -143,11 +143,9 @@ struct ClientServicesImageTests {
         for task in tasks { await #expect(throws: ImageError.self) { try await task.image } }
         #expect(client.images.workload == (0, 0))
         // Their turn comes, and nothing is decoded.
-        try await reached {
-            try await scene.clock.waitForSleepers()
-            scene.clock.advance(by: .milliseconds(100))
-            return client.idle?.isIdle ?? true
-        }
+        try await scene.clock.waitForSleepers()
+        scene.clock.advance(by: .milliseconds(100))
+        await reached { client.idle?.isIdle ?? true }
         #expect(client.telemetry.totals.images[.decode] == nil)
         client.close()
         #expect(await scene.backend.activity() == [])

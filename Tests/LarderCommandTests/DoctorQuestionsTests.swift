@@ -60,7 +60,7 @@ struct DoctorQuestionsTests {
             "1.10",
             [
                 .note(name: "began", detail: "app"), Self.request(nil, "timedOut"), Self.request(nil, "timedOut"),
-                Self.request(404), .image(.delivered, duration: .zero), .image(.failed, duration: .zero),
+                Self.request(404), .image(.delivered, duration: .milliseconds(30)), .image(.failed, duration: .zero),
                 .note(name: "imageFailed", detail: "damaged"), .image(.failed, duration: .zero),
                 .note(name: "imageFailed", detail: "rejected"),
                 .memoryWarning(.warning, cost: 9 << 20, requests: 2, loads: 7),

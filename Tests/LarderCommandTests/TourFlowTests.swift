@@ -231,7 +231,7 @@ struct TourFlowTests {
         )
         #expect(
             TourScene.warning.steps.map { $0.text + ($0.yes.map { " " + $0 } ?? "") } == [
-                "The system reports pressure (MemoryGuard)", "Bytes in caches, requests and loads are counted",
+                "The system reports pressure", "Bytes, requests and loads are counted",
                 "The warning is reported with these figures", "Prefetching stops, fewer loads run at once",
                 "Loads of pictures out of view are cancelled", "Critical? All decoded pictures leave memory",
                 "Half of the pictures' memory is released",

@@ -195,7 +195,7 @@ struct TourTests {
             #expect(step.boxes.compactMap(\.share).max() == 1, "\(step)")
         }
         #expect(steps[3].boxes[3].tone == .bad && steps[3].boxes[3].text.hasPrefix("never; inDoubt"), "\(steps[3])")
-        #expect(steps[3].boxes[6].text.hasPrefix("never; error"), "\(steps[3])")
+        #expect(steps[4].boxes[6].text.hasPrefix("never; error"), "\(steps[4])")
     }
 
     @Test func `a lifetime drains while a person looks, and the server is asked when nothing is left`() async throws {
@@ -206,7 +206,8 @@ struct TourTests {
         let looks = steps.map { String($0.boxes[1].text.prefix(3)) }
         #expect(looks == ["200", "no ", "no ", "no ", "304", "no ", "no ", "no "])
         #expect(
-            steps[3].boxes[0].text == "30 s of 5 min" && steps[4].caption == "look 5: the profile was stale (expired)"
+            steps[3].boxes[0].text == "30.0 s of 300.0 s"
+                && steps[4].caption == "look 5: the profile was stale (expired)"
         )
     }
 

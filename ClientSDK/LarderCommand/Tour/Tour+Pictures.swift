@@ -137,8 +137,8 @@ extension TourScene {
     static let warning = TourFlow(
         title: "Memory is short",
         steps: [
-            .init(text: "The system reports pressure (MemoryGuard)"),
-            .init(text: "Bytes in caches, requests and loads are counted"),
+            .init(text: "The system reports pressure"),
+            .init(text: "Bytes, requests and loads are counted"),
             .init(text: "The warning is reported with these figures"),
             .init(text: "Prefetching stops, fewer loads run at once"),
             .init(text: "Loads of pictures out of view are cancelled"),

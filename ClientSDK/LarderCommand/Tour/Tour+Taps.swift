@@ -162,7 +162,8 @@ extension TourScene {
         var like = WriteThrough<String, Bool>("tour-awaited-like", scope: { $0 }) { attempt in
             // It is stored before it is sent.
             stored.note(clock.uptime - begin)
-            try await source.send(.put, "/v1/posts/\(attempt.input)/like", [.idempotencyKey: attempt.idempotencyKey])
+            let like = LikeRequest.Item(postID: attempt.input, liked: true, idempotencyKey: attempt.idempotencyKey)
+            try await source.send(.post, "/v1/likes", LikeRequest(items: [like]))
             return .accepted(true)
         }
         like.acknowledge = { post, _, update in update.invalidate(Post.self, post) }
@@ -195,6 +196,22 @@ extension TourScene {
         tap.effect = try world.state("/v1/posts/\(post.id)", as: Post.self).likeCount - post.likeCount
         return tap
     }
+}
+
+/// The body of a request that likes posts.
+private struct LikeRequest: Encodable {
+    struct Item: Encodable {
+        let postID: String
+        let liked: Bool
+        let idempotencyKey: String
+
+        private enum CodingKeys: String, CodingKey {
+            case postID = "postId"
+            case liked, idempotencyKey
+        }
+    }
+
+    let items: [Item]
 }
 
 /// The first of several times.

@@ -66,7 +66,7 @@ extension TourScene {
         let diskFactor = mobile.median / max(disk.median, .nanoseconds(1))
         chapter.answer =
             "A memory hit is \(Int(factor)) times as fast as the server over 3g, a disk hit \(Int(diskFactor)) times. After SIGKILL of "
-            + "another process, its value in memory only was \(rows[0].2 == "yes" ? "left" : "gone"), and the one on disk "
+            + "another process, what it had in memory only was \(rows[0].2 == "yes" ? "left" : "gone"), and what it had on disk was "
             + "\(rows[1].2 == "yes" ? "left" : "gone")."
         return chapter
     }
