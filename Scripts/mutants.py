@@ -413,8 +413,8 @@ MUTANTS = {
     "erasing at sign-out": [
         (
             "ClientSDK/Larder/Client/APIClient+SignOut.swift",
-            "httpStore, cache.disk]",
-            "httpStore, MUTANT ? nil : cache.disk]",
+            "stores.all + [cache.disk]",
+            "stores.all + [MUTANT ? nil : cache.disk]",
         )
     ],
     "connections per host": [
@@ -461,9 +461,9 @@ MUTANTS = {
     ],
     "pictures are erased at sign-out": [
         (
-            "ClientSDK/Larder/Client/APIClient+SignOut.swift",
-            "[images.configuration.disk, httpStore,",
-            "[MUTANT ? nil : images.configuration.disk, httpStore,",
+            "ClientSDK/Larder/Client/APIClient+Stores.swift",
+            "{ [images, pixels, http] }",
+            "{ [MUTANT ? nil : images, pixels, http] }",
         )
     ],
     "downloads end with the last request for them": [

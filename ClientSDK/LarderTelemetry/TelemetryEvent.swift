@@ -47,6 +47,9 @@ public struct TelemetryEvent: Sendable, Hashable {
     /// The name of the note with which a run ends by itself. Without it, the run was killed or has crashed.
     package static let ending = "ended"
 
+    /// The name of the note with the error's code of a picture that failed.
+    package static let imageFailure = "imageFailed"
+
     /// The tier that was read or that a value came from.
     public enum Tier: String, Sendable, Hashable, CaseIterable {
         /// Values in memory.

@@ -23,6 +23,14 @@ struct FreshnessTests {
         try await cache.snapshot(resource, .cacheOnly).freshness
     }
 
+    @Test func `the standard table has the three classes, and an unknown one counts as interactive`() {
+        let table = Freshness.Table.standard
+        #expect(table[.critical] == Freshness.Rule(.timeToLive(.seconds(15)), level: .validated))
+        #expect(table[.interactive] == Freshness.Rule.timeToLive(.seconds(60)))
+        #expect(table[.reference] == Freshness.Rule.timeToLive(.seconds(86_400)))
+        #expect(table[Freshness.Class(rawValue: "other")] == table[.interactive])
+    }
+
     @Test func `a value is fresh for its lifetime, counted from the start of the request`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
