@@ -1,5 +1,6 @@
 import Glibc
 import LarderArguments
+import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -20,7 +21,7 @@ enum Main {
             case .check: try check(arguments)
             case .initialize(let directory): try CollectionExample.write(to: directory)
             case .importRoutes(let file):
-                let routes = try RouteImport.routes(from: try TextFile.bytes(file), named: file)
+                let routes = try RouteImport.routes(from: try SourceFile.bytes(file), named: file)
                 Terminal.print(String(decoding: routes.dropLast(), as: UTF8.self))
             case .checkHealth(let url): try HealthCheck.run(url)
             case .serve: try await serve(arguments)
@@ -30,11 +31,7 @@ enum Main {
             }
         } catch let error as UsageError {
             Terminal.fail(error.message, code: 2)
-        } catch let error as CollectionError {
-            Terminal.fail(error.description, code: 2)
-        } catch let error as RouteError {
-            Terminal.fail(error.description, code: 2)
-        } catch let error as FixtureError {
+        } catch let error as FileError {
             Terminal.fail(error.description, code: 2)
         } catch {
             Terminal.fail("\(error)", code: 1)
@@ -54,7 +51,7 @@ enum Main {
             configuration.proxy.allowedHosts = arguments.allowedHosts
         }
         configuration.proxy.readsWorldPaths = arguments.readsWorldPaths
-        if let path = arguments.recording { configuration.origin = .recording(try TextFile.bytes(path)) }
+        if let path = arguments.recording { configuration.origin = .recording(try SourceFile.bytes(path)) }
         let room = DescriptorLimit.lift(forConnections: configuration.server.connectionsMaximum)
         if room < configuration.server.connectionsMaximum {
             Terminal.warn("the system's limit allows about \(room) open connections; further ones wait (see ulimit -n)")
@@ -96,7 +93,7 @@ enum Main {
         }
         if let journey = arguments.profile.flatMap({ Journey(rawValue: $0) }) { try world.set(journey) }
         if let path = arguments.script {
-            for warning in try backend.run(scriptAt: path, reading: { try TextFile.bytes(path) }) {
+            for warning in try backend.run(scriptAt: path, reading: { try SourceFile.bytes(path) }) {
                 Terminal.warn("\(path): \(warning)")
             }
         }

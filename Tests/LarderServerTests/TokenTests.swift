@@ -86,7 +86,7 @@ struct TokenTests {
             let store = try Store(database, instance: 1)
             let post = EntityID(.post, 1)
             let at = WallTime(seconds: 1_000)
-            _ = try store.changes.append(post, deleted: true, audience: .everyone, version: 2, at: at, in: database)
+            _ = try store.changes.append(post, deleted: true, audience: .everyone, version: 2, at: at)
             plan.arm(.fail(.inputOutput), atStep: step)
             let isDone = (try? store.forgetTombstones(before: WallTime(seconds: 2_000))) != nil
             plan.heal()

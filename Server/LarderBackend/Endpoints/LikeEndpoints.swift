@@ -37,8 +37,8 @@ enum LikeEndpoints {
     ) throws -> Bool {
         let isChanged =
             isLiked
-            ? try store.likes.set(user: user, post: post, at: commit.now, in: store.database)
-            : try store.likes.clear(user: user, post: post, in: store.database)
+            ? try store.likes.set(user: user, post: post, at: commit.now)
+            : try store.likes.clear(user: user, post: post)
         guard isChanged, let version = try store.posts.addLikes(isLiked ? 1 : -1, to: post, at: commit.now) else {
             return try store.posts.contains(post)
         }

@@ -63,14 +63,13 @@ enum LiveEndpoints {
 
     private static func opening(_ call: Call, since text: String?) throws(Problem) -> Opening {
         let filter = try ChangeEndpoints.filter(call)
-        let since = try ChangeEndpoints.since(text)
+        let since = try ChangeEndpoints.since(text, in: call.world)
         let viewer = call.viewer
         let world = call.world
         guard let token = since.token else { return Opening(token: nil, filter: filter ?? .all, viewer: viewer) }
         // Rejected now, while a status code can still be sent.
         let started = try world.read { store in
-            let reader = ChangeReader(store: store, retention: world.settings.tombstoneRetention, now: world.clock.now)
-            return try reader.start(since: token, filter: filter, viewer: viewer)
+            try world.changeReader(store).start(since: token, filter: filter, viewer: viewer)
         }
         return Opening(token: started, filter: started.filter, viewer: viewer)
     }
@@ -85,7 +84,7 @@ enum LiveEndpoints {
         hello: (_ json: [UInt8], _ token: String) -> Void
     ) throws(Problem) -> UInt64 {
         try world.read { store in
-            let reader = ChangeReader(store: store, retention: world.settings.tombstoneRetention, now: world.clock.now)
+            let reader = world.changeReader(store)
             let scope = try store.scope(of: opening.viewer)
             let present = try reader.present(filter: opening.filter, viewer: opening.viewer)
             var missed: [ChangeRow] = []
@@ -108,13 +107,6 @@ enum LiveEndpoints {
     }
 
     private static func hello(_ token: String) -> [UInt8] {
-        var writer = JSONWriter(capacity: 128)
-        writer.beginObject()
-        writer.key("type")
-        writer.string("hello")
-        writer.key("token")
-        writer.string(token)
-        writer.endObject()
-        return writer.bytes
+        JSONValue.members(["type": .string("hello"), "token": .string(token)]).encoded
     }
 }

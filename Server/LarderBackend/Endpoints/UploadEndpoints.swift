@@ -144,7 +144,7 @@ enum UploadEndpoints {
                 errors: [Problem.FieldError(pointer: "", detail: "has another format or a damaged head")]
             )
         }
-        let image = DocumentJSON.encode(json(picture, upload.row, content))
+        let image = json(picture, upload.row, content).encoded
         try store.uploads.complete(upload.row, as: image)
         return completed(image, of: upload.row)
     }

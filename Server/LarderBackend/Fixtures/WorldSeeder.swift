@@ -74,7 +74,7 @@ package enum WorldSeeder {
             at: updated
         )
         for user in post.likedBy {
-            _ = try store.likes.set(user: user, post: post.row, at: updated, in: store.database)
+            _ = try store.likes.set(user: user, post: post.row, at: updated)
         }
         try record(.post, post.row, audience: .everyone, at: updated, version: version, store)
     }
@@ -100,9 +100,9 @@ package enum WorldSeeder {
         for transfer in contents.transfers {
             guard var source = accounts[transfer.from], var target = accounts[transfer.to], source.row != target.row,
                 source.currency == target.currency, transfer.minorUnits > 0
-            else { throw FixtureError("Transfer \(transfer.row) is not between two accounts of one currency.") }
+            else { throw FileError("Transfer \(transfer.row) is not between two accounts of one currency.") }
             guard source.mayOverdraw || source.balance >= transfer.minorUnits else {
-                throw FixtureError("Transfer \(transfer.row) takes more from account \(source.row) than it holds.")
+                throw FileError("Transfer \(transfer.row) takes more from account \(source.row) than it holds.")
             }
             source.apply(-transfer.minorUnits, at: transfer.at)
             target.apply(transfer.minorUnits, at: transfer.at)
@@ -114,8 +114,7 @@ package enum WorldSeeder {
                 to: target,
                 amount: transfer.minorUnits,
                 note: transfer.note,
-                at: transfer.at,
-                in: store.database
+                at: transfer.at
             )
             for (account, entry) in [(source, rows.debit), (target, rows.credit)] {
                 guard let owner = account.owner else { continue }
@@ -237,8 +236,7 @@ package enum WorldSeeder {
             deleted: deleted,
             audience: audience,
             version: version,
-            at: at,
-            in: store.database
+            at: at
         )
     }
 }

@@ -14,14 +14,19 @@ final class RouteCall {
     /// The source of invented values: the same request gets the same ones, so that its validators hold.
     var random: SeededGenerator
     private let seed: UInt64
-    private let meta: MetaTable?
+    private let meta: MetaTable
+    private let writes: Bool
 
-    /// - Parameter store: nil if no route that is asked keeps values.
-    init(_ request: Request, query: QueryString, in world: World, _ store: Store?) {
+    /// A kept value changes, which needs a transaction.
+    struct Changes: Error {}
+
+    /// - Parameter writes: whether kept values may change; otherwise a change throws `Changes`.
+    init(_ request: Request, query: QueryString, in world: World, _ store: Store, writes: Bool) {
+        self.writes = writes
         self.request = request
         now = world.clock.now
         seed = world.seed
-        meta = store?.meta
+        meta = store.meta
         self.query = query
         let target = Array("\(request.method) \(request.targetText)".utf8)
         random = SeededGenerator(seed: ContentHash.hash64(target.span, seed: seed))
@@ -40,14 +45,18 @@ final class RouteCall {
     // MARK: Kept values
 
     /// The state with that name; nil if no reply has set it.
-    func state(_ name: String) throws -> String? { try meta?.routeText("state " + name) }
+    func state(_ name: String) throws -> String? { try meta.text(.route("state " + name)) }
 
-    func setState(_ name: String, _ value: String) throws { try meta?.setRoute("state " + name, value) }
+    func setState(_ name: String, _ value: String) throws {
+        guard writes else { throw Changes() }
+        try meta.set(.route("state " + name), value)
+    }
 
     /// The next number of a counter, from 1.
     func count(_ name: String) throws -> Int64 {
-        let next = (try meta?.routeInteger("counter " + name) ?? 0) &+ 1
-        try meta?.setRoute("counter " + name, next)
+        guard writes else { throw Changes() }
+        let next = (try meta.integer(.route("counter " + name)) ?? 0) &+ 1
+        try meta.set(.route("counter " + name), next)
         return next
     }
 

@@ -24,8 +24,7 @@ struct Commit {
             deleted: deleted,
             audience: audience,
             version: version,
-            at: now,
-            in: store.database
+            at: now
         )
         changes.append(
             ChangeRow(

@@ -269,7 +269,7 @@ final class WorldRegistry: Sendable {
     /// - Throws: if the source cannot be read, or the world is in a database file.
     func restart() throws {
         guard options.databasePath == nil else {
-            throw CollectionError(
+            throw FileError(
                 "The data is in a database file, so that its changes are not loaded; start the server again"
             )
         }
