@@ -29,6 +29,12 @@ extension Backend {
         }
     }
 
+    /// Whether a path is that of a live channel.
+    package func isChannel(_ path: String, in world: World) -> Bool {
+        let paths = world.hasCollections ? ["/live"] : ["/v1/live", "/v1/live/events"]
+        return paths.contains(path) && !customRoutes.accept(.get, Array(path.utf8)[...])
+    }
+
     /// That a world of collections has none at a path, with the most similar one or the most similar route; nil if it has one.
     func reasonNoCollection(_ name: String?, _ method: Method, _ path: String, in world: World) -> String? {
         guard world.hasCollections, let name, !name.utf8.contains(UInt8(ascii: "*")),

@@ -16,9 +16,7 @@ struct ChangePage: Sendable {
         let list = [UInt8(ascii: "[")] + items + [UInt8(ascii: "]")]
         // The server wrote this JSON itself, so it parses.
         guard case .array(let changes)? = try? JSONParser.parse(list) else { return }
-        var writer = JSONWriter(capacity: items.count + 2)
-        writer.value(.array(changes.reversed()))
-        items = Array(writer.bytes.dropFirst().dropLast())
+        items = Array(JSONValue.array(changes.reversed()).encoded.dropFirst().dropLast())
     }
 }
 

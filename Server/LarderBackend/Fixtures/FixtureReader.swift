@@ -124,21 +124,18 @@ package enum FixtureReader {
             )
         }
         let url = "/v1/images/" + id
-        var reference = JSONObject()
-        reference["id"] = .string(id)
-        reference["url"] = .string(url)
-        var json = reference
-        json["width"] = .integer(try record.integer("width"))
-        json["height"] = .integer(try record.integer("height"))
-        json["alt"] = .string(try record.string("alt"))
-        json["placeholder"] = .string(try record.string("placeholder"))
+        let reference = [("id", JSONValue.string(id)), ("url", .string(url))]
         let widths = Set(renditions.map(\.width)).sorted()
-        json["widths"] = .array(widths.map { .integer(Int64($0)) })
+        let members: [(String, JSONValue)] = [
+            ("width", .integer(try record.integer("width"))), ("height", .integer(try record.integer("height"))),
+            ("alt", .string(try record.string("alt"))), ("placeholder", .string(try record.string("placeholder"))),
+            ("widths", .array(widths.map { .integer(Int64($0)) })),
+        ]
         return ImageCatalogue.Image(
             id: id,
             renditions: renditions.sorted { $0.width < $1.width },
-            json: .object(json),
-            reference: .object(reference)
+            json: .members(reference + members),
+            reference: .members(reference)
         )
     }
 

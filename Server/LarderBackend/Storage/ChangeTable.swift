@@ -19,18 +19,19 @@ struct ChangeTable {
     let sql: SQL
 
     /// Records that an entity changed, and returns the position of the change.
-    func append(
-        _ entity: EntityID,
-        deleted: Bool,
+    @discardableResult func append(
+        _ kind: EntityKind,
+        _ row: Int64,
+        deleted: Bool = false,
         audience: Audience,
-        version: Int64,
-        at: WallTime
+        at: WallTime,
+        version: Int64 = 1
     ) throws(SQLiteError) -> Int64 {
         try sql.insert(
             """
             INSERT OR REPLACE INTO changes (kind, entity, deleted, audience, at, version) VALUES (?, ?, ?, ?, ?, ?)
             """,
-            [entity.kind.rawValue, entity.row, deleted, audience.stored, at, version]
+            [kind.rawValue, row, deleted, audience.stored, at, version]
         )
     }
 

@@ -9,7 +9,7 @@ import Synchronization
 @dynamicMemberLookup
 final class ExchangeTrace: Sendable {
     struct Values: Sendable {
-        let decisions: [FaultDecision]
+        var decisions: [FaultDecision]
         /// When the request arrived, on the world's clock.
         let arrived: MonotonicTime
         /// When its last byte was handed on, on the world's clock. The entry is written later. Nil if the client left first.
