@@ -29,13 +29,8 @@ enum LiveEndpoints {
             )
         }
         let opening = try opening(call, since: call.query.first("since"))
-        let channel = LiveWebSocket(
-            opening,
-            world: call.world,
-            session: call.session,
-            filter: filter(call)
-        )
-        return .webSocket(WebSocketAcceptance(handler: channel, subprotocols: [subprotocol]))
+        let channel = LiveChannel(opening, call, filter: filter(call))
+        return .webSocket(WebSocketAcceptance(handler: LiveWebSocket(channel), subprotocols: [subprotocol]))
     }
 
     static func eventStream(_ call: inout Call) throws(Problem) -> Reply? {
@@ -44,8 +39,7 @@ enum LiveEndpoints {
         }
         let opening = try opening(call, since: call.request.fields[.lastEventID] ?? call.query.first("since"))
         let fields: Fields = [.cacheControl: "no-store", .vary: "Authorization, Origin"]
-        let stream = LiveEventStream(opening, world: call.world, session: call.session, filter: filter(call))
-        return .eventStream(fields, stream)
+        return .eventStream(fields, LiveEventStream(LiveChannel(opening, call, filter: filter(call))))
     }
 
     /// The filter of the channel's frames: a fault's, or one that only records; nil for none.

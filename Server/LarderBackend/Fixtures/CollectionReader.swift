@@ -42,14 +42,7 @@ package enum CollectionReader {
         _ value: JSONValue,
         _ place: String
     ) throws(FileError) -> WorldContents.Collection {
-        let isPlain = name.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-                true
-            default: false
-            }
-        }
+        let isPlain = name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_".contains($0)) }
         guard isPlain, !name.isEmpty, name.utf8.count <= nameLengthMaximum, name.utf8.first != UInt8(ascii: "_") else {
             throw FileError("\(place): the name must be 1 to 64 letters, digits, - and _, and not begin with _")
         }

@@ -71,13 +71,12 @@ final class RouteCall {
         var generator = try generator("uuid")
         let high = generator.next() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
         let low = generator.next() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
-        let digits = [high, low].map { value in
-            let text = String(value, radix: 16)
-            return String(repeating: "0", count: 16 - text.count) + text
+        var text = [high, low].map { value in
+            let digits = String(value, radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
         }.joined()
-        return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { range in
-            String(digits.dropFirst(range.lowerBound).prefix(range.count))
-        }.joined(separator: "-")
+        for place in [20, 16, 12, 8] { text.insert("-", at: text.index(text.startIndex, offsetBy: place)) }
+        return text
     }
 
     private func generator(_ name: String) throws -> SeededGenerator {

@@ -5,7 +5,7 @@ import LarderTime
 
 /// A text with expressions in double braces, such as `Hello {{path.name}}`.
 ///
-/// An expression is a part of the request or a state (`RouteSubject`), with an optional default in quotes, or one of `functions`.
+/// An expression is a part of the request or a state (`RouteSubject`), with an optional default in quotes, or one of `forms`.
 struct RouteTemplate: Sendable {
     /// Why a text is not a template.
     struct Failure: Error, CustomStringConvertible {
@@ -37,42 +37,36 @@ struct RouteTemplate: Sendable {
 
     // MARK: Expressions
 
-    /// What a function is written like, and its value for these arguments; nil for wrong ones.
-    private static let functions: [(form: String, value: @Sendable ([String]) -> Value?)] = [
-        ("method", { when($0.isEmpty) { .string($0.request.method.rawValue) } }),
-        ("uuid", { when($0.isEmpty) { .string(try $0.uuid()) } }),
-        ("index", { when($0.isEmpty) { .integer($0.index) } }),
-        (
-            "now -3600",
-            { arguments in
-                guard arguments.count <= 1, let seconds = Int(arguments.first ?? "0"), abs(seconds) <= 3_153_600_000
-                else { return nil }
-                return { .string(($0.now + .seconds(seconds)).rfc3339()) }
-            }
-        ),
-        ("counter orders", { names in when(names.count == 1) { .integer(try $0.count(names[0])) } }),
-        (
-            "fake name",
-            { kinds in
-                guard kinds.count == 1, let draw = FakeValue.kinds[kinds[0]] else { return nil }
-                return { draw(&$0.random) }
-            }
-        ),
-        (
-            "number 1 100",
-            { arguments in
-                let bounds = arguments.compactMap { Int($0) }.filter { abs($0) <= 1 << 53 }
-                guard arguments.count == 2, bounds.count == 2, bounds[0] <= bounds[1] else { return nil }
-                return { .integer(Int64($0.random.uniform(in: bounds[0]..<bounds[1] + 1))) }
-            }
-        ),
-        (
-            "pick \"a\" \"b\"",
-            { texts in when(!texts.isEmpty) { .string(texts[$0.random.uniform(in: 0..<texts.count)]) } }
-        ),
+    /// What the functions are written like.
+    private static let forms = [
+        "method": "method", "uuid": "uuid", "index": "index", "now": "now -3600", "counter": "counter orders",
+        "fake": "fake name", "number": "number 1 100", "pick": "pick \"a\" \"b\"",
     ]
 
-    private static func when(_ isValid: Bool, _ value: @escaping Value) -> Value? { isValid ? value : nil }
+    /// The value of a function; nil for wrong arguments.
+    private static func function(_ name: String, _ words: [String]) -> Value? {
+        switch (name, words.count) {
+        case ("method", 0): return { .string($0.request.method.rawValue) }
+        case ("uuid", 0): return { .string(try $0.uuid()) }
+        case ("index", 0): return { .integer($0.index) }
+        case ("now", 0...1):
+            guard let seconds = Int(words.first ?? "0"), (-3_153_600_000...3_153_600_000).contains(seconds) else {
+                return nil
+            }
+            return { .string(($0.now + .seconds(seconds)).rfc3339()) }
+        case ("counter", 1): return { .integer(try $0.count(words[0])) }
+        case ("fake", 1):
+            guard let draw = FakeValue.kinds[words[0]] else { return nil }
+            return { draw(&$0.random) }
+        case ("number", 2):
+            // Exact in every reader of JSON.
+            let bounds = words.compactMap { Int($0) }.filter { (-1 << 53...1 << 53).contains($0) }
+            guard bounds.count == 2, bounds[0] <= bounds[1] else { return nil }
+            return { .integer(Int64($0.random.uniform(in: bounds[0]..<bounds[1] + 1))) }
+        case ("pick", 1...): return { .string(words[$0.random.uniform(in: 0..<words.count)]) }
+        default: return nil
+        }
+    }
 
     private static func expression(_ text: Substring) throws(Failure) -> Value {
         let words = try words(text)
@@ -84,19 +78,16 @@ struct RouteTemplate: Sendable {
             }
             return { try subject.values($0).first ?? .string(arguments.first ?? "") }
         }
-        func isNamed(_ form: String) -> Bool { form == name || form.hasPrefix(name + " ") }
-        guard let function = functions.first(where: { isNamed($0.form) }) else {
-            let known =
-                RouteSubject.names + functions.compactMap { $0.form.split(separator: " ").first.map { String($0) } }
-            let root = String(name.prefix { $0 != "." })
+        guard let form = forms[name] else {
+            let (root, known) = (String(name.prefix { $0 != "." }), RouteSubject.names + forms.keys.sorted())
             throw Failure(description: "has the unknown expression '{{\(text)}}'; \(nearest(root, known))")
         }
-        if let value = function.value(arguments) { return value }
+        if let value = function(name, arguments) { return value }
         if name == "fake", arguments.count == 1 {
             let known = FakeValue.kinds.keys.sorted()
             throw Failure(description: "has no fake '\(arguments[0])'; \(nearest(arguments[0], known))")
         }
-        throw Failure(description: "has '{{\(text)}}'; write it as in '{{\(function.form)}}'")
+        throw Failure(description: "has '{{\(text)}}'; write it as in '{{\(form)}}'")
     }
 
     private static func nearest(_ name: String, _ known: [String]) -> String {

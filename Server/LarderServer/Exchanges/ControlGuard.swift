@@ -58,15 +58,7 @@ struct ControlGuard: Sendable {
         let authority = origin.dropFirst(scheme.count)
         let isFit =
             !authority.isEmpty && authority.utf8.first != UInt8(ascii: ":")
-            && authority.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
-                    UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: ":"), UInt8(ascii: "["),
-                    UInt8(ascii: "]"):
-                    true
-                default: false
-                }
-            }
+            && authority.allSatisfy { $0.isASCII && ($0.isLowercase || $0.isNumber || "-._:[]".contains($0)) }
         return isFit ? String(authority) : nil
     }
 
