@@ -124,8 +124,8 @@ let package = Package(
         .executableTarget(
             name: "larder-server",
             dependencies: [
-                "LarderArguments", "LarderServer", "LarderEngine", "LarderSQLite", "LarderTime", "LarderCoding",
-                "LarderHTTP", "LarderHTTPWire", "LarderTLS",
+                "LarderArguments", "LarderServer", "LarderBackend", "LarderEngine", "LarderSQLite", "LarderTime",
+                "LarderCoding", "LarderHTTP", "LarderHTTPWire", "LarderTLS",
             ],
             path: "Server/larder-server",
             swiftSettings: strict

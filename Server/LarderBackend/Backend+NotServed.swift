@@ -10,23 +10,15 @@ extension Backend {
     ///     checked.
     package func reasonNotServed(_ method: Method?, _ path: String, in world: World) -> String? {
         // A fault's pattern may match what any route serves.
-        let candidates = customRoutes.candidates(Array(path.utf8)[...])
-        if method.map({ method in candidates.contains { $0.route.accepts(method) } }) ?? !candidates.isEmpty {
-            return nil
-        }
-        let isPattern = path.utf8.contains(UInt8(ascii: "*"))
-        if world.hasCollections, let name = path.split(separator: "/").first.map({ String($0) }),
-            !name.utf8.contains(UInt8(ascii: "*")), !CollectionNames.reserved.contains(name),
-            !world.collections.contains(name)
-        {
-            return CollectionNames.reasonMissing(name, in: world)
-        }
-        guard !isPattern else { return nil }
+        if customRoutes.accept(method, Array(path.utf8)[...]) { return nil }
+        let name = path.split(separator: "/").first.map { String($0) }
+        if let reason = reasonNoCollection(name, method ?? .get, path, in: world) { return reason }
+        guard !path.utf8.contains(UInt8(ascii: "*")) else { return nil }
         switch router(of: world).match(method ?? .get, path: Array(path.utf8)[...]) {
         case .route(let route, _):
             // The same path is that of a list or of one document.
             guard route.template.description == "/{collection}", route.method == .put || route.method == .patch,
-                (try? world.read { try $0.documents.isSingular(String(path.dropFirst())) }) == false
+                (try? world.read { try $0.documents.collection(String(path.dropFirst()))?.isSingular }) == false
             else { return nil }
             return "\(path) takes GET, POST, not \(route.method.rawValue)."
         case .otherMethods(let others):
@@ -37,15 +29,37 @@ extension Backend {
         }
     }
 
+    /// Whether a path is that of a live channel.
+    package func isChannel(_ path: String, in world: World) -> Bool {
+        let paths = world.hasCollections ? ["/live"] : ["/v1/live", "/v1/live/events"]
+        return paths.contains(path) && !customRoutes.accept(.get, Array(path.utf8)[...])
+    }
+
+    /// That a world of collections has none at a path, with the most similar one or the most similar route; nil if it has one.
+    func reasonNoCollection(_ name: String?, _ method: Method, _ path: String, in world: World) -> String? {
+        guard world.hasCollections, let name, !name.utf8.contains(UInt8(ascii: "*")),
+            !CollectionNames.reserved.contains(name), !world.collections.contains(name)
+        else { return nil }
+        return CollectionNames.reasonMissing(name, in: world, or: Self.nearest(to: method, path, customRoutes.names))
+    }
+
     /// That nothing is at a path of a world, with the most similar route.
     func reasonMissing(_ method: Method, _ path: String, in world: World) -> String {
+        let known = customRoutes.names + router(of: world).routes.map { "\($0.method) \($0.template)" }
+        let nearest = Self.nearest(to: method, path, known)
+        return "There is no route for \(Self.name(method, path))." + (nearest.map { " Did you mean \($0)?" } ?? "")
+    }
+
+    private static func name(_ method: Method, _ path: String) -> String {
         // A reply to HEAD has the fields of that to GET.
-        let name = "\(method == .head ? .get : method) \(path.prefix(200))"
-        let known = customRoutes.all.map(\.name) + router(of: world).routes.map { "\($0.method) \($0.template)" }
-        // A parameter is as similar as it can be.
-        let filled = known.map { Self.filled($0, name) }
-        let nearest = NearestName.similar(to: name, in: filled).first.flatMap { filled.firstIndex(of: $0) }
-        return "There is no route for \(name)." + (nearest.map { " Did you mean \(known[$0])?" } ?? "")
+        "\(method == .head ? .get : method) \(path.prefix(200))"
+    }
+
+    /// The most similar one of some routes. A parameter is as similar as it can be.
+    private static func nearest(to method: Method, _ path: String, _ routes: [String]) -> String? {
+        let name = name(method, path)
+        let filled = routes.map { Self.filled($0, name) }
+        return NearestName.similar(to: name, in: filled).first.flatMap { filled.firstIndex(of: $0) }.map { routes[$0] }
     }
 
     /// The name of a route with the method and the segments of a request where it takes any.

@@ -97,6 +97,11 @@ package struct Backend: Sendable {
         }
         switch match {
         case .route(let route, let parameters):
+            if world.hasCollections,
+                let reason = reasonNoCollection(parameters.first, request.method, request.pathText, in: world)
+            {
+                throw ProblemType.notFound(reason)
+            }
             return try answer(request, exchange, owner, route, parameters)
         case .otherMethods(let methods):
             if candidates.contains(where: { $0.route.accepts(request.method) }) {
@@ -163,7 +168,7 @@ package struct Backend: Sendable {
 
     /// Whether a route accepts the method on the path.
     package func serves(_ method: Method, _ path: ArraySlice<UInt8>, in world: World) -> Bool {
-        if customRoutes.candidates(path).contains(where: { $0.route.accepts(method) }) { return true }
+        if customRoutes.accept(method, path) { return true }
         return if case .route = router(of: world).match(method, path: path) { true } else { false }
     }
 

@@ -9,8 +9,7 @@ extension SourceFiles.Source {
         SourceFiles.Source(kind: "routes", path: path) {
             let reader = try RouteReader(path)
             routes.replace(with: reader.routes)
-            let count = reader.routes.count == 1 ? "1 route" : "\(reader.routes.count) routes"
-            return SourceFiles.Loaded(summary: count, directories: reader.directories)
+            return SourceFiles.Loaded(count: reader.routes.count, "route", directories: reader.directories)
         }
     }
 
@@ -19,8 +18,7 @@ extension SourceFiles.Source {
         SourceFiles.Source(kind: "contract", path: path) {
             let contract = try Contract(try OpenAPIDocument(at: path), named: path)
             checks.replace(with: contract)
-            let count = contract.operations.count == 1 ? "1 operation" : "\(contract.operations.count) operations"
-            return SourceFiles.Loaded(summary: count, directories: [], warnings: contract.warnings)
+            return SourceFiles.Loaded(count: contract.operations.count, "operation", warnings: contract.warnings)
         }
     }
 
@@ -36,18 +34,17 @@ extension SourceFiles.Source {
             let bytes = try read()
             do { script = try FaultScript(json: bytes) } catch let problem as Problem {
                 guard let error = problem.errors.first else {
-                    throw RouteError(description: "\(path): \(problem.detail ?? problem.title)")
+                    throw FileError("\(path): \(problem.detail ?? problem.title)")
                 }
-                let line = JSONLines.line(of: error.pointer, in: bytes)
-                throw RouteError(description: "\(path):\(line): \(error.pointer) \(error.detail)")
+                let line = JSONParser.line(of: error.pointer, in: bytes)
+                throw FileError("\(path):\(line): \(error.pointer) \(error.detail)")
             } catch let error as JSONError {
-                throw RouteError(description: "\(path):\(error.line): column \(error.column): \(error.reason)")
+                throw FileError("\(path):\(error.line): column \(error.column): \(error.reason)")
             }
             let main = plane.worlds.main
             if main.control.script.cancel() { main.control.faults.removeAll() }
             let warnings = try plane.run(script, in: main)
-            let count = script.steps.count == 1 ? "1 step" : "\(script.steps.count) steps"
-            return SourceFiles.Loaded(summary: count, directories: [], warnings: warnings)
+            return SourceFiles.Loaded(count: script.steps.count, "step", warnings: warnings)
         }
     }
 }

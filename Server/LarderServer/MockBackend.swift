@@ -214,7 +214,7 @@ public final class MockBackend: Sendable {
     }
 
     /// The names of the custom routes, such as `GET /users/{id}`.
-    package var routes: [String] { plane.backend.customRoutes.all.map(\.name) }
+    package var routes: [String] { plane.backend.customRoutes.names }
 
     // MARK: Worlds
 

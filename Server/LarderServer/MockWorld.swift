@@ -1,4 +1,5 @@
 public import LarderBackend
+import LarderCoding
 import LarderEngine
 import LarderHTTP
 public import LarderTime

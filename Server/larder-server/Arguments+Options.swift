@@ -1,6 +1,10 @@
 import LarderArguments
+import LarderBackend
+import LarderEngine
 import LarderHTTP
+import LarderSQLite
 import LarderServer
+import LarderTLS
 
 extension Arguments {
     /// The options of a server and of a proxy.
@@ -13,8 +17,10 @@ extension Arguments {
 
     private static var address: [CommandOption<Arguments>] {
         [
-            .init("--host", "ADDRESS", "address to listen on (127.0.0.1)") { $0.host = $1 },
-            .init("--port", short: "-p", "PORT", 0...65_535, "0 selects any free port (8080)") { $0.port = $1 },
+            .init("--host", "ADDRESS", "address to listen on (127.0.0.1)") { $0.configuration.server.host = $1 },
+            .init("--port", short: "-p", "PORT", 0...65_535, "0 selects any free port (8080)") {
+                $0.configuration.server.port = $1
+            },
             .init(
                 "--tls",
                 """
@@ -25,7 +31,7 @@ extension Arguments {
             ) { $0.servesTLS = true },
             .init("--certificate", "FILE", "https with your own certificate and --key (PEM)", \.certificate),
             .init("--key", "FILE", "the key of --certificate", \.key),
-            .init("--loops", "N", 1...256, "event loops, one thread each (1)") { $0.loops = $1 },
+            .init("--loops", "N", 1...256, "event loops, one thread each (1)") { $0.configuration.server.loops = $1 },
         ]
     }
 
@@ -50,7 +56,9 @@ extension Arguments {
                 """,
                 \.data
             ),
-            .init("--write-back", "write changed collections into the files of --data") { $0.writesBack = true },
+            .init("--write-back", "write changed collections into the files of --data") {
+                $0.configuration.writesBack = true
+            },
             .init(
                 "--routes",
                 short: "-r",
@@ -61,7 +69,7 @@ extension Arguments {
                 they are asked first. Files of --routes, --data, --contract and --faults
                 are loaded again when they change
                 """,
-                \.routes
+                \.configuration.routes
             ),
             .init(
                 "--contract",
@@ -70,7 +78,7 @@ extension Arguments {
                 check requests and replies against an OpenAPI description (JSON or YAML);
                 findings are in the journal and in the report of larder-server conduct
                 """,
-                \.contract
+                \.configuration.contract
             ),
             .init("--seed", "N", "generated data instead; sizes:") { (arguments, text) throws(UsageError) in
                 let seed = try integer("--seed", text)
@@ -82,9 +90,14 @@ extension Arguments {
             .init("--messages", "N", 0...10_000_000, "") { $0.change(\.messages, $1) },
             .init("--tasks", "N", 0...10_000_000, "") { $0.change(\.tasks, $1) },
             .init("--transfers", "N", 0...10_000_000, "") { $0.change(\.transfers, $1) },
-            .init("--database", "PATH", "store the state in a SQLite file (default: in memory)", \.database),
+            .init(
+                "--database",
+                "PATH",
+                "store the state in a SQLite file (default: in memory)",
+                \.configuration.databasePath
+            ),
             .init("--no-power-loss-safety", "faster commits, which survive a crash but not power loss") {
-                $0.isDurable = false
+                $0.configuration.durability = .normal
             },
             .init("--check", "check the database's schema and ledger, then exit") { $0.action = .check },
         ]
@@ -107,27 +120,43 @@ extension Arguments {
                 "for https: trust only these authorities (PEM or DER), not the system's",
                 \.authorities
             ),
-            .init("--insecure", "for https: accept any certificate of your server") { $0.isInsecure = true },
+            .init("--insecure", "for https: accept any certificate of your server") {
+                $0.configuration.proxy.tls.insecurelyAcceptsAnyCertificate = true
+            },
             .init("--allow-host", "NAME", "accept requests for that host too; repeatable") {
-                $0.allowedHosts.insert($1)
+                $0.configuration.proxy.allowedHosts.insert($1)
             },
             .init("--no-world-paths", "paths below /w/ are your server's and name no worlds") {
-                $0.readsWorldPaths = false
+                $0.configuration.proxy.readsWorldPaths = false
             },
         ]
     }
 
     private static var limits: [CommandOption<Arguments>] {
         [
-            .init("--rate-limit", "N", 1...1_000_000_000, "requests per minute and caller (off)") { $0.rateLimit = $1 },
-            .init("--head-limit", "BYTES", 256...1 << 20, "request head (16384)") { $0.headLimit = $1 },
-            .init("--body-limit", "BYTES", 0...1 << 30, "request body (1048576)") { $0.bodyLimit = $1 },
-            .init("--connection-limit", "N", 1...1_000_000, "connections (10000)") { $0.connectionLimit = $1 },
-            .init("--head-timeout", "S", 1...3_600, "arrival of a request (10)") { $0.headTimeout = $1 },
-            .init("--idle-timeout", "S", 1...86_400, "between requests (75)") { $0.idleTimeout = $1 },
-            .init("--token-ttl", "S", 1...31_536_000, "access tokens (3600)") { $0.tokenTTL = $1 },
+            .init("--rate-limit", "N", 1...1_000_000_000, "requests per minute and caller (off)") {
+                $0.configuration.settings.rateLimit = $1
+            },
+            .init("--head-limit", "BYTES", 256...1 << 20, "request head (16384)") {
+                $0.configuration.server.headBytesMaximum = $1
+            },
+            .init("--body-limit", "BYTES", 0...1 << 30, "request body (1048576)") {
+                $0.configuration.server.bodyBytesMaximum = $1
+            },
+            .init("--connection-limit", "N", 1...1_000_000, "connections (10000)") {
+                $0.configuration.server.connectionsMaximum = $1
+            },
+            .init("--head-timeout", "S", 1...3_600, "arrival of a request (10)") {
+                $0.configuration.server.headReadTimeout = .seconds($1)
+            },
+            .init("--idle-timeout", "S", 1...86_400, "between requests (75)") {
+                $0.configuration.server.idleTimeout = .seconds($1)
+            },
+            .init("--token-ttl", "S", 1...31_536_000, "access tokens (3600)") {
+                $0.configuration.settings.accessTokenLifetime = .seconds($1)
+            },
             .init("--tombstone-retention", "S", 1...31_536_000, "tombstones in the change feed (604800)") {
-                $0.tombstoneRetention = $1
+                $0.configuration.settings.tombstoneRetention = .seconds($1)
             },
         ]
     }
@@ -136,32 +165,36 @@ extension Arguments {
         [
             .init("--profile", "NAME", "simulate a network: 3g, train, tunnel, offline, …") {
                 (arguments, text) throws(UsageError) in
-                guard Journey(rawValue: text) != nil else {
+                guard let journey = Journey(rawValue: text) else {
                     let names = Journey.allCases.map(\.rawValue).joined(separator: ", ")
                     throw UsageError(message: "--profile requires one of \(names), not '\(text)'")
                 }
-                arguments.profile = text
+                arguments.journey = journey
             },
             .init("--faults", "FILE", "a script of timed steps, in JSON", \.script),
             .init("--clock", "SPEC", "real, frozen, frozen@2026-01-01T00:00:00Z, x60") {
                 (arguments, text) throws(UsageError) in arguments.clock = try clock(text)
             },
             .init("--world-seed", "N", "the seed of everything random, for repeatable runs") {
-                (arguments, text) throws(UsageError) in arguments.worldSeed = try integer("--world-seed", text)
+                (arguments, text) throws(UsageError) in arguments.configuration.seed = try integer("--world-seed", text)
             },
-            .init("--journal", "N", 0...1_000_000, "size of the journal (4096)") { $0.journal = $1 },
-            .init("--no-journal", "disable the journal") { $0.journal = 0 },
-            .init("--worlds", "N", 1...100_000, "maximum number of worlds (2000)") { $0.worlds = $1 },
+            .init("--journal", "N", 0...1_000_000, "size of the journal (4096)") {
+                $0.configuration.journalCapacity = $1
+            },
+            .init("--no-journal", "disable the journal") { $0.configuration.journalCapacity = 0 },
+            .init("--worlds", "N", 1...100_000, "maximum number of worlds (2000)") {
+                $0.configuration.worldsMaximum = $1
+            },
             .init("--world-idle", "S", 1...31_536_000, "remove worlds that nobody has used for so long") {
-                $0.worldIdle = $1
+                $0.configuration.worldIdleLimit = .seconds($1)
             },
-            .init("--snapshots", "DIR", "directory for snapshot files", \.snapshots),
+            .init("--snapshots", "DIR", "directory for snapshot files", \.configuration.snapshotsDirectory),
         ]
     }
 
     private static var control: [CommandOption<Arguments>] {
         [
-            .init("--control-token", "TOKEN", "require a token for the control plane", \.controlToken),
+            .init("--control-token", "TOKEN", "require a token for the control plane", \.configuration.controlToken),
             .init("--control-origin", "ORIGIN", "allow pages of that origin; repeatable") {
                 (arguments, text) throws(UsageError) in
                 guard MockBackend.isOrigin(text) else {
@@ -169,9 +202,9 @@ extension Arguments {
                         message: "--control-origin requires an origin such as http://localhost:3000, not '\(text)'"
                     )
                 }
-                arguments.controlOrigins.insert(text)
+                arguments.configuration.controlOrigins.insert(text)
             },
-            .init("--no-control", "disable the control plane over HTTP") { $0.hasControl = false },
+            .init("--no-control", "disable the control plane over HTTP") { $0.configuration.hasControl = false },
         ]
     }
 
@@ -179,17 +212,17 @@ extension Arguments {
         [
             .init("--log", "FORMAT", "text or json: one line per request on standard error") {
                 (arguments, text) throws(UsageError) in
-                guard text == "text" || text == "json" else {
+                guard let format = StandardAccessLog.Format(rawValue: text) else {
                     throw UsageError(message: "--log requires text or json, not '\(text)'")
                 }
-                arguments.log = text
+                arguments.configuration.log = StandardAccessLog(format)
             },
             .init("--quiet", short: "-q", "print errors only") { $0.isQuiet = true },
             .init("--check-health", "URL", "exit code 0 if the server at URL answers (for containers)") {
                 $0.action = .checkHealth(url: $1)
             },
             .init("--no-response-cache", "disable the response cache (for measurements)") {
-                $0.usesResponseCache = false
+                $0.configuration.settings.responseCacheBytesMaximum = 0
             },
             .init("--version", short: "-v", "print the version") { $0.action = .version },
             .init("--help", short: "-h", nil, "print this text; larder-server COMMAND --help explains a command") {

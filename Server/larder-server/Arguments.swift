@@ -1,4 +1,5 @@
 import LarderArguments
+import LarderEngine
 import LarderHTTP
 import LarderServer
 
@@ -20,61 +21,28 @@ struct Arguments {
     }
 
     var action = Action.serve
-    var host = "127.0.0.1"
-    var port = 8080
-    var database: String?
+    /// What the options say about the server itself.
+    var configuration = MockBackend.Configuration()
     /// Nil: see `FixtureDirectory`.
     var fixtures: String?
     /// A directory of the user's own collections.
     var data: String?
-    /// A file or a directory of custom routes.
-    var routes: String?
-    /// An OpenAPI description that requests and replies are checked against.
-    var contract: String?
-    /// Whether changes of the user's own collections are written into their files.
-    var writesBack = false
     var worldSize: WorldSize?
-    var loops = 1
     /// Whether https is served with certificates of the development authority.
     var servesTLS = false
     /// The user's own certificate and key for https.
     var certificate: String?
     var key: String?
-    var log: String?
     var isQuiet = false
-    var rateLimit: Int?
-    var headLimit: Int?
-    var bodyLimit: Int?
-    var connectionLimit: Int?
-    var headTimeout: Int?
-    var idleTimeout: Int?
-    var tokenTTL: Int?
-    var tombstoneRetention: Int?
-    var isDurable = true
-    var usesResponseCache = true
-    var profile: String?
+    var journey: Journey?
     var script: String?
     var clock: ClockSetting?
-    var worldSeed: UInt64?
-    var controlToken = Environment["LARDER_CONTROL_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
-    var controlOrigins: Set<String> = []
-    var hasControl = true
-    var journal: Int?
-    var worlds: Int?
-    var worldIdle: Int?
-    var snapshots: String?
     /// `larder-server proxy`: the URL of the server behind it.
     var upstream: HTTPURL?
     /// `larder-server proxy`: the recording that answers instead of a server.
     var recording: String?
     /// `larder-server proxy`: a file with the authorities of the server behind it, instead of the system's.
     var authorities: String?
-    /// `larder-server proxy`: whether any certificate of that server is accepted.
-    var isInsecure = false
-    /// `larder-server proxy`: further host names that requests may have.
-    var allowedHosts: Set<String> = []
-    /// `larder-server proxy`: whether paths below `/w/` name worlds.
-    var readsWorldPaths = true
 
     /// The initial mode of the clock of `main`.
     enum ClockSetting {
@@ -84,9 +52,11 @@ struct Arguments {
     }
 
     /// The names of the options that were given.
-    private var given: Set<String> = []
+    private(set) var given: Set<String> = []
 
     init(_ words: [String]) throws(UsageError) {
+        configuration.server.port = 8_080
+        configuration.controlToken = Environment["LARDER_CONTROL_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
         // What begins with an option serves.
         switch words.first {
         case nil, "serve"?: try parse(words.dropFirst(), isProxy: false)
@@ -123,7 +93,9 @@ struct Arguments {
     private mutating func parse(_ words: ArraySlice<String>, isProxy: Bool) throws(UsageError) {
         given = try Self.options.parse(words, into: &self, orElse: "--help lists all options")
         guard case .serve = action else {
-            if case .check = action, database == nil { throw UsageError(message: "--check requires --database PATH") }
+            if case .check = action, configuration.databasePath == nil {
+                throw UsageError(message: "--check requires --database PATH")
+            }
             return try checkConflicts()
         }
         try checkConflicts()
@@ -138,8 +110,9 @@ struct Arguments {
         guard (certificate == nil) == (key == nil) else {
             throw UsageError(message: "--certificate and --key belong together: give both files")
         }
-        if writesBack, data == nil { throw UsageError(message: "--write-back requires --data DIR") }
-        if hasControl, controlToken == nil, !Self.isLoopback(host) {
+        if configuration.writesBack, data == nil { throw UsageError(message: "--write-back requires --data DIR") }
+        let host = configuration.server.host
+        if configuration.hasControl, configuration.controlToken == nil, !Self.isLoopback(host) {
             throw UsageError(
                 message: "--host \(host) is reachable from outside: set --control-token TOKEN, or --no-control"
             )

@@ -1,4 +1,5 @@
 import LarderArguments
+import LarderBackend
 import LarderServer
 import LarderTLS
 import LarderTime
@@ -63,7 +64,7 @@ struct CertificateCommand {
             case .der: certificate.der
             case .android: Array(Self.androidConfiguration.utf8)
             }
-        if let output { return try TextFile.write(bytes, to: output) }
+        if let output { return try SourceFile.write(bytes, to: output) }
         guard format != .der else { throw UsageError(message: "--format der is not text: add --output FILE") }
         Terminal.print(String(decoding: bytes, as: UTF8.self))
     }

@@ -1,5 +1,6 @@
 import Glibc
 import LarderArguments
+import LarderBackend
 import LarderSQLite
 
 /// `larder-server init DIR`: an example of the user's own data.
@@ -38,7 +39,7 @@ enum CollectionExample {
         for (name, _) in files + [("db.json", "")] where Database.fileExists(directory + "/" + name) {
             throw UsageError(message: "\(directory)/\(name) exists; choose another directory")
         }
-        for (name, text) in files { try TextFile.write(Array(text.utf8), to: directory + "/" + name) }
+        for (name, text) in files { try SourceFile.write(Array(text.utf8), to: directory + "/" + name) }
         Terminal.print("Wrote \(files.map { "\(directory)/\($0.0)" }.joined(separator: " and "))")
         Terminal.print("Next: larder-server --data \(directory)")
     }

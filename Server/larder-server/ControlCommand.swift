@@ -1,5 +1,6 @@
 import Glibc
 import LarderArguments
+import LarderBackend
 import LarderCoding
 import LarderServer
 
@@ -61,7 +62,7 @@ struct ControlCommand {
         var fields = [("Accept", isJSON ? "application/json" : request.accept)]
         if let token { fields.append(("Authorization", "Bearer \(token)")) }
         let reply = try ControlClient(server).ask(request.method, request.target(in: world), fields, request.body)
-        if reply.status < 400, let path = file { return try TextFile.write(reply.body, to: path) }
+        if reply.status < 400, let path = file { return try SourceFile.write(reply.body, to: path) }
         let text = String(decoding: reply.body, as: UTF8.self)
         guard reply.status < 400 else {
             Terminal.fail(isJSON ? text : ControlText.problem(reply.body), code: 1)
@@ -248,7 +249,7 @@ struct ControlCommand {
     /// JSON text, or the contents of `@FILE` or of standard input (`-`).
     private func document(_ text: String) throws(UsageError) -> [UInt8] {
         guard text.hasPrefix("@") || text == "-" else { return Array(text.utf8) }
-        do { return try TextFile.bytes(text == "-" ? "-" : String(text.dropFirst())) } catch {
+        do { return try SourceFile.bytes(text == "-" ? "-" : String(text.dropFirst())) } catch {
             throw UsageError(message: "\(error)")
         }
     }

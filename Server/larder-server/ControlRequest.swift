@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderHTTP
 import LarderServer
 
 /// One request to the control plane.
@@ -37,23 +38,10 @@ struct ControlRequest {
 
     /// Path and query for a world; nil for `main`.
     func target(in world: String?) -> String {
-        let path = (["_larder"] + (world.map { ["worlds", $0] } ?? []) + segments).map { "/" + Self.encoded($0) }
-            .joined()
-        return query.map { "\(path)?\($0)" } ?? path
-    }
-
-    /// A path segment in which every byte but the unreserved ones is percent-encoded (RFC 3986 §2.3).
-    private static func encoded(_ segment: String) -> String {
-        var encoded = ""
-        for byte in segment.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
-                encoded.unicodeScalars.append(Unicode.Scalar(byte))
-            default: encoded += (byte < 0x10 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
-            }
+        let path = (["_larder"] + (world.map { ["worlds", $0] } ?? []) + segments).map {
+            "/" + QueryString.percentEncoded($0)
         }
-        return encoded
+        .joined()
+        return query.map { "\(path)?\($0)" } ?? path
     }
 }

@@ -1,4 +1,5 @@
 import LarderArguments
+import LarderBackend
 import LarderServer
 
 /// The text of `--help` and `help`.
@@ -10,12 +11,8 @@ enum Help {
         }
         let version = "larder-server \(MockBackend.version)"
         // A server that was built and not installed has no such file.
-        guard let path, TextFile.exists(path) else { return version }
-        do {
-            return "\(version) (\(String(decoding: try TextFile.bytes(path).prefix(12), as: UTF8.self)))"
-        } catch {
-            return "\(version) (unknown commit: \(error))"
-        }
+        guard let path, let commit = try? SourceFile.bytes(path) else { return version }
+        return "\(version) (\(String(decoding: commit.prefix(12), as: UTF8.self)))"
     }
 
     /// The help for a command; nil for all.

@@ -1,5 +1,6 @@
 import Glibc
 import LarderArguments
+import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -20,7 +21,7 @@ enum Main {
             case .check: try check(arguments)
             case .initialize(let directory): try CollectionExample.write(to: directory)
             case .importRoutes(let file):
-                let routes = try RouteImport.routes(from: try TextFile.bytes(file), named: file)
+                let routes = try RouteImport.routes(from: try SourceFile.bytes(file), named: file)
                 Terminal.print(String(decoding: routes.dropLast(), as: UTF8.self))
             case .checkHealth(let url): try HealthCheck.run(url)
             case .serve: try await serve(arguments)
@@ -30,11 +31,7 @@ enum Main {
             }
         } catch let error as UsageError {
             Terminal.fail(error.message, code: 2)
-        } catch let error as CollectionError {
-            Terminal.fail(error.description, code: 2)
-        } catch let error as RouteError {
-            Terminal.fail(error.description, code: 2)
-        } catch let error as FixtureError {
+        } catch let error as FileError {
             Terminal.fail(error.description, code: 2)
         } catch {
             Terminal.fail("\(error)", code: 1)
@@ -43,23 +40,26 @@ enum Main {
 
     private static func serve(_ arguments: Arguments) async throws {
         let signals = StopSignals()
-        var configuration = configuration(arguments)
+        var configuration = arguments.configuration
+        configuration.announce = { Terminal.warn($0) }
+        configuration.watchesFiles =
+            configuration.routes != nil || arguments.data != nil || arguments.script != nil
+            || configuration.contract != nil
         configuration.certificates = try certificates(arguments)
         if let url = arguments.upstream {
             configuration.origin = .server(url)
             if let file = arguments.authorities { configuration.proxy.tls.roots = .only(file: file) }
-            configuration.proxy.tls.insecurelyAcceptsAnyCertificate = arguments.isInsecure
-            if arguments.isInsecure { Terminal.warn("--insecure: the certificate of \(url.authority) is not checked") }
-            if arguments.bodyLimit == nil { configuration.server.bodyBytesMaximum = 64 << 20 }
-            configuration.proxy.allowedHosts = arguments.allowedHosts
+            if configuration.proxy.tls.insecurelyAcceptsAnyCertificate {
+                Terminal.warn("--insecure: the certificate of \(url.authority) is not checked")
+            }
+            if !arguments.given.contains("--body-limit") { configuration.server.bodyBytesMaximum = 64 << 20 }
         }
-        configuration.proxy.readsWorldPaths = arguments.readsWorldPaths
-        if let path = arguments.recording { configuration.origin = .recording(try TextFile.bytes(path)) }
+        if let path = arguments.recording { configuration.origin = .recording(try SourceFile.bytes(path)) }
         let room = DescriptorLimit.lift(forConnections: configuration.server.connectionsMaximum)
         if room < configuration.server.connectionsMaximum {
             Terminal.warn("the system's limit allows about \(room) open connections; further ones wait (see ulimit -n)")
         }
-        let backend = try DatabaseFile.naming(arguments.database) {
+        let backend = try DatabaseFile.naming(configuration.databasePath) {
             try MockBackend.start(source(arguments), configuration)
         }
         try prepare(backend, arguments)
@@ -94,16 +94,16 @@ enum Main {
             if let time = try time(text) { world.clock.set(to: time) }
         case .real?, nil: break
         }
-        if let journey = arguments.profile.flatMap({ Journey(rawValue: $0) }) { try world.set(journey) }
+        if let journey = arguments.journey { try world.set(journey) }
         if let path = arguments.script {
-            for warning in try backend.run(scriptAt: path, reading: { try TextFile.bytes(path) }) {
+            for warning in try backend.run(scriptAt: path, reading: { try SourceFile.bytes(path) }) {
                 Terminal.warn("\(path): \(warning)")
             }
         }
     }
 
     private static func check(_ arguments: Arguments) throws {
-        guard let path = arguments.database else { return }
+        guard let path = arguments.configuration.databasePath else { return }
         let report = try DatabaseFile.naming(path) { try DatabaseCheck.run(path) }
         for line in report.lines { Terminal.print(line) }
         if !report.isSound { exit(1) }
@@ -113,7 +113,9 @@ enum Main {
         if arguments.upstream != nil || arguments.recording != nil { return .empty }
         if let directory = arguments.data { return .collections(directory: directory) }
         let found = arguments.fixtures ?? FixtureDirectory.find()
-        if arguments.routes != nil, arguments.fixtures == nil, arguments.worldSize == nil { return .empty }
+        if arguments.configuration.routes != nil, arguments.fixtures == nil, arguments.worldSize == nil {
+            return .empty
+        }
         if arguments.worldSize == nil, let found { return .fixtures(directory: found) }
         if arguments.worldSize == nil {
             Terminal.warn(
@@ -124,41 +126,5 @@ enum Main {
             arguments.worldSize ?? WorldSize(),
             picturesFrom: found.flatMap { unsafe access($0, R_OK) == 0 ? $0 : nil }
         )
-    }
-
-    private static func configuration(_ arguments: Arguments) -> MockBackend.Configuration {
-        var configuration = MockBackend.Configuration()
-        configuration.databasePath = arguments.database
-        configuration.server.host = arguments.host
-        configuration.server.port = arguments.port
-        configuration.server.loops = arguments.loops
-        if let limit = arguments.headLimit { configuration.server.headBytesMaximum = limit }
-        if let limit = arguments.bodyLimit { configuration.server.bodyBytesMaximum = limit }
-        if let limit = arguments.connectionLimit { configuration.server.connectionsMaximum = limit }
-        if let seconds = arguments.headTimeout { configuration.server.headReadTimeout = .seconds(seconds) }
-        if let seconds = arguments.idleTimeout { configuration.server.idleTimeout = .seconds(seconds) }
-        if let seconds = arguments.tokenTTL { configuration.settings.accessTokenLifetime = .seconds(seconds) }
-        if let seconds = arguments.tombstoneRetention { configuration.settings.tombstoneRetention = .seconds(seconds) }
-        if !arguments.usesResponseCache { configuration.settings.responseCacheBytesMaximum = 0 }
-        configuration.settings.rateLimit = arguments.rateLimit
-        configuration.seed = arguments.worldSeed
-        configuration.routes = arguments.routes
-        configuration.contract = arguments.contract
-        configuration.writesBack = arguments.writesBack
-        configuration.watchesFiles =
-            arguments.routes != nil || arguments.data != nil || arguments.script != nil || arguments.contract != nil
-        configuration.announce = { Terminal.warn($0) }
-        configuration.controlToken = arguments.controlToken
-        configuration.controlOrigins = arguments.controlOrigins
-        configuration.hasControl = arguments.hasControl
-        if let journal = arguments.journal { configuration.journalCapacity = journal }
-        if let worlds = arguments.worlds { configuration.worldsMaximum = worlds }
-        configuration.worldIdleLimit = arguments.worldIdle.map { .seconds($0) }
-        configuration.snapshotsDirectory = arguments.snapshots
-        configuration.durability = arguments.isDurable ? .full : .normal
-        if let format = arguments.log.flatMap({ StandardAccessLog.Format(rawValue: $0) }), !arguments.isQuiet {
-            configuration.log = StandardAccessLog(format)
-        }
-        return configuration
     }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import LarderArguments
+import LarderBackend
 import LarderServer
 
 /// `larder-server scenarios`: lists the scenarios, or runs a command in them.
@@ -75,7 +76,7 @@ struct ScenarioCommand {
             reports.append(report)
             Terminal.print(isTAP ? report.tap(reports.count) : report.line)
         }
-        if let junit { try TextFile.write(Array(ScenarioReport.junit(reports).utf8), to: junit) }
+        if let junit { try SourceFile.write(Array(ScenarioReport.junit(reports).utf8), to: junit) }
         if !isTAP { Terminal.print(ScenarioReport.summary(reports)) }
         if !reports.allSatisfy(\.isPassed) { exit(1) }
     }

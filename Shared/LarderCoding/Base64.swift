@@ -10,13 +10,11 @@ package enum Base64 {
         if digits.hasSuffix("=") { digits.removeLast() }
         if digits.hasSuffix("=") { digits.removeLast() }
         guard text.utf8.count - digits.utf8.count == (4 - digits.utf8.count % 4) % 4 else { return nil }
-        var isWellFormed = false
-        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: digits.utf8.count * 3 / 4) { bytes, count in
-            guard let end = unsafe read(digits.utf8, .standard, to: bytes) else { return }
-            (count, isWellFormed) = (end, true)
-        }
-        return isWellFormed ? bytes : nil
+        return decode(digits, .standard)
     }
+
+    /// Decodes unpadded URL-safe Base64; nil for anything else, including non-zero trailing bits.
+    package static func decodeURL(_ text: String) -> [UInt8]? { decode(text[...], .urlSafe) }
 
     /// The difference between the alphabets: the last two digits.
     private struct Alphabet {
@@ -41,15 +39,6 @@ package enum Base64 {
     package static func encodeURL(_ bytes: Span<UInt8>) -> String {
         unsafe String(unsafeUninitializedCapacity: length(bytes.count, isPadded: false)) { text in
             unsafe write(bytes, .urlSafe, isPadded: false, to: text)
-        }
-    }
-
-    /// Appends the URL-safe encoding of bytes, without padding.
-    package static func appendURL(_ bytes: Span<UInt8>, to text: inout [UInt8]) {
-        let start = text.count
-        text.append(contentsOf: repeatElement(0, count: length(bytes.count, isPadded: false)))
-        unsafe text.withUnsafeMutableBufferPointer { text in
-            _ = unsafe write(bytes, .urlSafe, isPadded: false, to: UnsafeMutableBufferPointer(rebasing: text[start...]))
         }
     }
 
@@ -86,22 +75,12 @@ package enum Base64 {
         return end
     }
 
-    /// Decodes unpadded URL-safe Base64 into a buffer with room for three quarters of the text.
-    ///
-    /// - Returns: the number of bytes; nil for invalid text, including non-zero trailing bits.
-    @unsafe package static func readURL(_ text: String, to bytes: UnsafeMutableBufferPointer<UInt8>) -> Int? {
-        guard text.utf8.count * 3 / 4 <= bytes.count else { return nil }
-        return unsafe read(text.utf8, .urlSafe, to: bytes)
-    }
-
-    @unsafe private static func read(
-        _ text: some Sequence<UInt8>,
-        _ alphabet: Alphabet,
-        to bytes: UnsafeMutableBufferPointer<UInt8>
-    ) -> Int? {
+    private static func decode(_ text: Substring, _ alphabet: Alphabet) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.utf8.count * 3 / 4)
         var bits: UInt32 = 0
-        var (count, end) = (0, 0)
-        for character in text {
+        var count = 0
+        for character in text.utf8 {
             let value: UInt8
             switch character {
             case UInt8(ascii: "A")...UInt8(ascii: "Z"): value = character - UInt8(ascii: "A")
@@ -115,12 +94,11 @@ package enum Base64 {
             count += 6
             if count >= 8 {
                 count -= 8
-                unsafe bytes[end] = UInt8(truncatingIfNeeded: bits >> UInt32(count))
-                end += 1
+                bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
                 bits &= (1 << UInt32(count)) - 1
             }
         }
         // Six left-over bits mean a lone character, and trailing bits must be zero.
-        return count < 6 && bits == 0 ? end : nil
+        return count < 6 && bits == 0 ? bytes : nil
     }
 }

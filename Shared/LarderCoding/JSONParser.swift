@@ -16,6 +16,10 @@ package struct JSONParser {
     private let bytes: [UInt8]
     private let maximumDepth: Int
     private var index = 0
+    /// The tokens of a JSON pointer whose place is sought, how many of them were found, and the place of the last one.
+    private var sought: [Substring] = []
+    private var foundCount = 0
+    private var found = 0
 
     /// Parses a whole document.
     ///
@@ -26,6 +30,31 @@ package struct JSONParser {
         let value = try parser.value(depth: 0)
         parser.skipSpace()
         guard parser.index == bytes.count else { throw parser.error("there is text after the end of the document") }
+        return value
+    }
+
+    /// The line, from 1, of the value at a JSON pointer (RFC 6901) in a document, or of the innermost value on the way to it.
+    package static func line(of pointer: String, in bytes: [UInt8], maximumDepth: Int = 64) -> Int {
+        var parser = JSONParser(bytes: bytes, maximumDepth: maximumDepth)
+        parser.sought = Array(pointer.split(separator: "/", omittingEmptySubsequences: false).dropFirst())
+        parser.skipSpace()
+        parser.found = parser.index
+        // After an error, what was found before it counts.
+        _ = try? parser.value(depth: 0)
+        return parser.error("", at: parser.found).line
+    }
+
+    /// Reads a member or an element. Its place, at `start`, is kept if it is on the way to the sought value.
+    private mutating func child(_ token: @autoclosure () -> String, at start: Int, depth: Int) throws(JSONError)
+        -> JSONValue
+    {
+        guard depth == foundCount, depth < sought.count, sought[depth] == JSONPointer.escape(token()) else {
+            return try value(depth: depth + 1)
+        }
+        foundCount += 1
+        found = start
+        let value = try value(depth: depth + 1)
+        sought = []
         return value
     }
 
@@ -71,7 +100,7 @@ package struct JSONParser {
             guard current == UInt8(ascii: ":") else { throw error("a colon is expected after a member name") }
             index += 1
             skipSpace()
-            members.append(JSONObject.Member(name: name, value: try value(depth: depth + 1)))
+            members.append(JSONObject.Member(name: name, value: try child(name, at: start, depth: depth)))
             skipSpace()
             switch current {
             case UInt8(ascii: ","):
@@ -102,7 +131,7 @@ package struct JSONParser {
             return []
         }
         while true {
-            items.append(try value(depth: depth + 1))
+            items.append(try child(String(items.count), at: index, depth: depth))
             skipSpace()
             switch current {
             case UInt8(ascii: ","):

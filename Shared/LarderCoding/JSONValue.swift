@@ -21,6 +21,24 @@ package enum JSONValue: Sendable, Hashable {
         guard let array, array.indices.contains(index) else { return nil }
         return array[index]
     }
+
+    /// An object of the members that are not nil.
+    package static func members(_ members: KeyValuePairs<String, JSONValue?>) -> JSONValue {
+        self.members(members.map { ($0.key, $0.value) })
+    }
+
+    package static func members(_ members: [(String, JSONValue?)]) -> JSONValue {
+        .object(
+            JSONObject(members.compactMap { name, value in value.map { JSONObject.Member(name: name, value: $0) } })
+        )
+    }
+
+    /// Compact JSON.
+    package var encoded: [UInt8] {
+        var writer = JSONWriter(capacity: 512)
+        writer.value(self)
+        return writer.bytes
+    }
 }
 
 /// The members of a JSON object in source order. Lookup is a linear scan: objects are small.

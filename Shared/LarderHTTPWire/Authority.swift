@@ -18,6 +18,16 @@ package enum Authority {
         return colon == UInt8(ascii: ":") && rest.dropFirst().allSatisfy { $0 &- UInt8(ascii: "0") < 10 }
     }
 
+    /// Whether the host is a name or an address of this machine.
+    package static func isLoopback(_ authority: String) -> Bool {
+        let host =
+            authority.hasPrefix("[") ? authority.dropFirst().prefix { $0 != "]" } : authority.prefix { $0 != ":" }
+        if host.lowercased() == "localhost" || host == "::1" { return true }
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        // Decimal octets without leading zeros (RFC 3986 §3.2.2).
+        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0).map { String($0) } == String($0) }
+    }
+
     /// Whether a registered name or an address may contain this byte: unreserved, percent, sub-delims.
     private static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {

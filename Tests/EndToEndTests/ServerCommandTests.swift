@@ -84,7 +84,9 @@ struct ServerCommandTests {
         ]
         for (words, text) in table { try await expect(words, 2, text) }
         let missing = directory + "/missing"
-        try await expect(["--fixtures", missing, "--port", "0"], 2, missing)
+        for option in ["--fixtures", "--faults", "--routes", "--data"] {
+            try await expect([option, missing, "--port", "0"], 2, missing)
+        }
     }
 
     @Test func `an action that the API rejects ends the command with exit code 1`() async throws {
@@ -109,7 +111,6 @@ struct ServerCommandTests {
         let table: [([String], String)] = [
             (["--seed", "1", "--port", "\(backend.port)"], "\(backend.port): listening failed"),
             (["--seed", "1", "--host", "larder.invalid", "--no-control"], "larder.invalid"),
-            (["--seed", "1", "--port", "0", "--faults", missing], missing),
             (["recording", "save", missing, "--server", backend.url], "larder-server recording start"),
             (["--check-health", "http://127.0.0.1:\(closed.port)"], "no server listens"),
         ]

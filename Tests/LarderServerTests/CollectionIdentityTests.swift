@@ -117,7 +117,7 @@ struct CollectionIdentityTests {
             }
             return JSONValue.object(JSONObject([JSONObject.Member(name: "id", value: .integer(Int64(id)))] + texts))
         }
-        let file = String(decoding: DocumentJSON.encode(.array(documents)), as: UTF8.self)
+        let file = String(decoding: JSONValue.array(documents).encoded, as: UTF8.self)
         let shop = try Shop(["texts.json": file])
         let list = "/texts?_sort=\(names.joined(separator: ","))&limit=1"
         var (target, ids) = (list, [Int64]())
@@ -138,7 +138,7 @@ struct CollectionIdentityTests {
             guard case .string(let key) = DocumentJSON.key(.string(String(repeating: piece, count: 500))) else {
                 continue
             }
-            let encoded = DocumentJSON.encode(.string(key)).count - 2
+            let encoded = JSONValue.string(key).encoded.count - 2
             #expect(encoded <= 256 && encoded > 256 - 6, "\(piece)")
             #expect(key.unicodeScalars.allSatisfy { $0 == piece.unicodeScalars.first })
         }

@@ -132,7 +132,7 @@ struct CollectionListTests {
             case 0...5:
                 let object = body(&random)
                 lastID += 1
-                let text = String(decoding: DocumentJSON.encode(.object(object)), as: UTF8.self)
+                let text = String(decoding: JSONValue.object(object).encoded, as: UTF8.self)
                 #expect(try await shop.ask("POST", "/items", text).status == 201)
                 let id = JSONObject.Member(name: "id", value: .integer(lastID))
                 model.documents.append(JSONObject([id] + object.members))
@@ -141,7 +141,7 @@ struct CollectionListTests {
                     let id = model.documents[index]["id"]?.integer
                 else { continue }
                 let object = body(&random)
-                let text = String(decoding: DocumentJSON.encode(.object(object)), as: UTF8.self)
+                let text = String(decoding: JSONValue.object(object).encoded, as: UTF8.self)
                 #expect(try await shop.ask("PUT", "/items/\(id)", text).status == 200)
                 model.documents[index] = JSONObject([.init(name: "id", value: .integer(id))] + object.members)
             case 8:

@@ -1,3 +1,4 @@
+import LarderBackend
 import LarderCoding
 import LarderHTTP
 import TestSupport
@@ -199,7 +200,7 @@ struct ContractTests {
         for (name, expected) in [("a.yaml", "with `paths`"), ("b.yaml", "b.yaml:2: "), ("c.yaml", "c.yaml")] {
             var configuration = MockBackend.Configuration()
             configuration.contract = directory.path + "/" + name
-            let error = #expect(throws: RouteError.self) { _ = try MockBackend.start(.empty, configuration) }
+            let error = #expect(throws: FileError.self) { _ = try MockBackend.start(.empty, configuration) }
             #expect(error?.description.contains(expected) ?? false, "\(error?.description ?? "")")
         }
         let text = #"{"paths": {"/a": {"get": {"parameters": [{"schema": {"pattern": "(?=x)"}}]}}}}"#

@@ -1,4 +1,5 @@
 import LarderArguments
+import LarderBackend
 import LarderCoding
 import TestSupport
 import Testing
@@ -105,10 +106,10 @@ struct ControlClientTests {
     @Test func `a document is read once, because it may come from standard input`() async throws {
         let directory = try ScratchDirectory()
         let path = directory.path + "/act.json"
-        try TextFile.write(Array(#"{"as":"ben"}"#.utf8), to: path)
+        try SourceFile.write(Array(#"{"as":"ben"}"#.utf8), to: path)
         let server = try CannedServer("HTTP/1.1 204 No Content\r\n\r\n")
         let command = try ControlCommand(["act", "@" + path, "--server", server.url])
-        try TextFile.write([], to: path)
+        try SourceFile.write([], to: path)
         try await command.run()
         #expect(String(decoding: server.received(), as: UTF8.self).hasSuffix("\r\n\r\n" + #"{"as":"ben"}"#))
     }

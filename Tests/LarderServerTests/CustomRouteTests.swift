@@ -59,7 +59,8 @@ struct CustomRouteTests {
                 {"path": "/page", "text": "hello"},
                 {"method": "POST", "path": "/orders", "when": {"body.lines[*].sku": "A1", "body.paid": true}, "text": "A1"},
                 {"method": "POST", "path": "/orders", "when": {"body.lines": {"exists": true}}, "text": "other"},
-                {"method": "*", "path": "/files/*", "text": "{{method}} {{path.*}}"}
+                {"method": "*", "path": "/files/*", "text": "{{method}} {{path.*}}"},
+                {"path": "/reports/{year}.csv", "text": "of {{path.year}}"}
                 """
         )
         #expect(try await site.text("GET", "/search?q=cat") == "cats")
@@ -72,6 +73,8 @@ struct CustomRouteTests {
         #expect(try await site.text("POST", "/orders", #"{"lines":[{"sku":"A1"}],"paid":false}"#) == "other")
         #expect(try await site.text("POST", "/orders", "{}") == "404")
         #expect(try await site.text("DELETE", "/files/a/b%20c") == "DELETE a/b c")
+        #expect(try await site.text("GET", "/reports/2026.csv") == "of 2026")
+        #expect(try await site.text("GET", "/reports/.csv") == "404")
         let wrong = try await site.ask("DELETE", "/page")
         #expect(wrong.status == 405 && wrong.field("Allow") == "GET, HEAD, OPTIONS")
         let missing = try await site.ask("GET", "/serach")
@@ -307,6 +310,8 @@ struct CustomRouteTests {
         #expect(try await site.ask("GET", "/todos/2").json["title"]?.string == "Bread")
         #expect(try await site.ask("DELETE", "/todos/1").status == 204)
         #expect(try await site.text("POST", "/login", "") == "in")
+        let near = try await site.ask("POST", "/logni", "{}").text
+        #expect(near.contains("There is no collection 'logni'. Did you mean POST /login?"), "\(near)")
         await site.backend.stop()
         let demo = try RouteSite(
             routes: #"{"path": "/v1/feed", "when": {"query.mine": "1"}, "text": "mine"}"#,
@@ -335,14 +340,16 @@ struct CustomRouteTests {
                 "{\"routes\": [{\"path\": \"/a\", \"json\": {\"x\": [1,\n\"{{qurey.x}}\"]}}]}",
                 "/json has the unknown expression '{{qurey.x}}'; did you mean 'query'?"
             ),
-            ("{\"routes\": [{\"path\": \"/a/{id}x\"}]}", ":1: /routes/0/path must begin with /"),
+            ("{\"routes\": [{\"path\": \"/a/{id}{x}\"}]}", ":1: /routes/0/path must begin with /"),
+            ("{\"routes\": [{\"path\": \"/a\", \"text\": \"{{number \(Int.min) 1}}\"}]}", "as in '{{number 1 100}}'"),
+            ("{\"routes\": [{\"path\": \"/a\", \"text\": \"{{now \(Int.min)}}\"}]}", "as in '{{now -3600}}'"),
             ("{\"routes\": [{\"path\": \"/_larder/x\"}]}", "/routes/0/path must not begin with /_larder"),
             (
                 "{\"routes\": [{\"path\": \"/a\",\n\"when\": {\"query.q\": {\"matches\": \"(\"}}}]}",
                 ":2: /routes/0/when/query.q/matches has a '(' without a ')'"
             ),
             ("{\"routes\": [{\"path\": \"/a\", \"when\": {\"cookie\": \"x\"}}]}", "/when/cookie must be query.NAME"),
-            ("{\"routes\": [{\"path\": \"/a\",\n \"file\": \"missing.txt\"}]}", ":2: /routes/0/file cannot be used"),
+            ("{\"routes\": [{\"path\": \"/a\",\n \"file\": \"missing.txt\"}]}", ":2: /routes/0/file "),
             ("{\"routes\": [{\"path\": \"/a\", \"text\": \"a\", \"json\": 1}]}", "cannot be given together"),
             (
                 "{\"routes\": [{\"path\": \"/a\", \"webhooks\": [{\"url\": \"http://example.com/\"}]}]}",
@@ -354,7 +361,7 @@ struct CustomRouteTests {
     )
     func `a wrong file is a sentence with the line and the nearest name`(text: String, expected: String) throws {
         let directory = try CollectionShop.directory(["routes.json": text])
-        let error = #expect(throws: RouteError.self) { _ = try RouteReader(directory.path) }
+        let error = #expect(throws: FileError.self) { _ = try RouteReader(directory.path) }
         let sentence = error?.description ?? ""
         #expect(sentence.hasPrefix(directory.path + "/routes.json") && sentence.contains(expected), "\(sentence)")
     }

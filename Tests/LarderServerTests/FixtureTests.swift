@@ -103,7 +103,7 @@ struct FixtureTests {
     ) throws {
         let text = try #require(Self.files[file])
         try write(file, text.replacing(old, with: new, maxReplacements: 1))
-        let error = #expect(throws: FixtureError.self) { try start() }
+        let error = #expect(throws: FileError.self) { try start() }
         let description = "\(try #require(error))"
         for word in [file] + words { #expect(description.contains(word), "\(description)") }
         #expect(!description.contains("SQLite") && !description.contains("INSERT"), "\(description)")

@@ -233,6 +233,22 @@ struct LiveFaultTests {
         await stage.backend.stop()
     }
 
+    @Test func `a fault of bytes is rejected for a channel, and not listed for one that it matches`() async throws {
+        let stage = try Stage()
+        for path in ["/v1/live", "/v1/live/events"] {
+            let fault = #"{"match":{"path":"\#(path)"},"action":{"type":"drip"}}"#
+            let reply = try await stage.ask("POST", "/_larder/faults", fault)
+            #expect(reply.status == 422)
+            #expect(try reply.json["errors"]?[0]?["pointer"]?.string == "/action/type")
+        }
+        try stage.world.set(Fault(id: "drip", .drip(bytes: 1, every: .seconds(1))))
+        let stream = try stage.send("GET", "/v1/live/events")
+        _ = try await stream.read(until: "event: hello")
+        let entry = try #require(await stage.world.journal(JournalFilter("GET", "/v1/live/events")).first)
+        #expect(entry.status == 200 && entry.faults.isEmpty)
+        await stage.backend.stop()
+    }
+
     @Test func `pings are sent on the world's clock`() async throws {
         let stage = try Stage()
         let listener = try await Listener(stage)

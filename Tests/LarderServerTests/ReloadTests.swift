@@ -118,7 +118,7 @@ struct ReloadTests {
         let routes = ["a.json": #"{"routes": [{"path": "/a", "text": "one"}]}"#]
         let (site, announcements) = try makeSite(routes)
         let path = scripts.path + "/faults.json"
-        _ = try site.backend.run(scriptAt: path) { try FixtureReader.contents(of: path) }
+        _ = try site.backend.run(scriptAt: path) { try SourceFile.bytes(path) }
         #expect(try await site.text("GET", "/a") == "503")
         RouteSite.write("faults.json", script(500), in: scripts.path)
         _ = await announcements.next(containing: "loaded 1 step")

@@ -1,3 +1,4 @@
+import LarderBackend
 import LarderCoding
 import TestSupport
 import Testing
@@ -53,7 +54,7 @@ struct RouteImportTests {
         ("{\"paths\": {}}", "x.json", "no reply"),
     ])
     func `another file is a sentence`(text: String, name: String, expected: String) {
-        let error = #expect(throws: RouteError.self) { _ = try RouteImport.routes(from: Array(text.utf8), named: name) }
+        let error = #expect(throws: FileError.self) { _ = try RouteImport.routes(from: Array(text.utf8), named: name) }
         #expect(error?.description.contains(expected) ?? false, "\(error?.description ?? "")")
     }
 }

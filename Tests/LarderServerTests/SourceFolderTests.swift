@@ -1,6 +1,6 @@
 import Testing
 
-@testable import LarderServer
+@testable import LarderBackend
 
 @Suite("Folders of source files")
 struct SourceFolderTests {
@@ -9,6 +9,6 @@ struct SourceFolderTests {
         ("/", "/"),
     ])
     func `a file is watched in its folder`(path: String, folder: String) {
-        #expect(SourceFiles.folder(of: path) == folder)
+        #expect(SourceFile.folder(of: path) == folder)
     }
 }

@@ -267,9 +267,8 @@ struct TaskTests {
         let plans = try scene.backend.main.world.read { store in
             try filters.map { filter in
                 try [true, false].flatMap { isAscending in
-                    try store.tasks.scans(filter.query, isAscending: isAscending).flatMap {
-                        try $0.statement.queryPlan()
-                    }
+                    let scan = store.tasks.scans(filter.query, isAscending: isAscending)
+                    return try store.database.prepare(scan.sql).queryPlan()
                 }
             }
         }

@@ -84,9 +84,8 @@ struct TokenTests {
             let database = try Database(.memory, faults: plan)
             try WorldSchema.migrations.run(on: database)
             let store = try Store(database, instance: 1)
-            let post = EntityID(.post, 1)
             let at = WallTime(seconds: 1_000)
-            _ = try store.changes.append(post, deleted: true, audience: .everyone, version: 2, at: at, in: database)
+            _ = try store.changes.append(.post, 1, deleted: true, audience: .everyone, at: at, version: 2)
             plan.arm(.fail(.inputOutput), atStep: step)
             let isDone = (try? store.forgetTombstones(before: WallTime(seconds: 2_000))) != nil
             plan.heal()

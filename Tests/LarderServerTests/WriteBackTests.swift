@@ -18,7 +18,7 @@ struct WriteBackTests {
         }
 
         func text(_ name: String) throws -> String {
-            String(decoding: try FixtureReader.contents(of: directory.path + "/" + name), as: UTF8.self)
+            String(decoding: try SourceFile.bytes(directory.path + "/" + name), as: UTF8.self)
         }
 
         func mode(_ name: String) -> mode_t {

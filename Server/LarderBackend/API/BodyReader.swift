@@ -84,6 +84,14 @@ package struct BodyReader {
 
     package func failMissing(_ name: String, _ detail: String) { failMissing(name, because: detail) }
 
+    /// What `make` makes of a member; its error is one of the member.
+    package func made<Value>(_ name: String, _ make: () throws -> Value) -> Value? {
+        do { return try make() } catch {
+            fail(name, "\(error)")
+            return nil
+        }
+    }
+
     package func path(_ name: String) -> String { pointer + "/" + JSONPointer.escape(name) }
 
     package mutating func value(_ name: String) -> JSONValue? {

@@ -27,6 +27,28 @@ struct Call {
         return representation.reply(to: request, now: world.clock.now)
     }
 
+    /// The present representation of an entity as the caller sees it.
+    ///
+    /// - Throws: `not-found`.
+    func representation(
+        of kind: EntityKind,
+        _ row: Int64,
+        _ cacheControl: StaticString = CachePolicy.revalidate,
+        vary: StaticString = "Authorization, Origin",
+        in store: Store
+    ) throws -> Representation {
+        var body: [UInt8] = []
+        guard let version = try store.append(EntityID(kind, row), viewer: viewer, to: &body) else {
+            throw ProblemType.notFound("There is no \(kind.name) \(kind.prefix)\(row).")
+        }
+        return Representation(
+            body: body,
+            cacheControl: cacheControl,
+            vary: vary,
+            modified: modification(version.updated)
+        )
+    }
+
     // MARK: State
 
     /// Reads a consistent state: the present one, or an earlier one if the conditions ask for it.
@@ -96,12 +118,16 @@ struct Call {
 
     func cursor(_ text: String, _ name: String, _ list: Cursor.List, _ owner: Int64) throws(Problem) -> Cursor {
         guard let cursor = Cursor(parsing: text), cursor.list == list, cursor.owner == owner else {
-            throw ProblemType.invalidCursor(
-                "`\(name)` is not a cursor of this list.",
-                errors: [Problem.FieldError(pointer: name, detail: "is not a cursor of this list")]
-            )
+            throw invalidCursor(name)
         }
         return cursor
+    }
+
+    func invalidCursor(_ name: String) -> Problem {
+        ProblemType.invalidCursor(
+            "`\(name)` is not a cursor of this list.",
+            errors: [Problem.FieldError(pointer: name, detail: "is not a cursor of this list")]
+        )
     }
 
     func invalid(_ name: String, _ detail: String) -> Problem {

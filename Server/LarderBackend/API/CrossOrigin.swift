@@ -40,16 +40,28 @@ package enum CrossOrigin {
         return lines
     }
 
-    /// The reply to a preflight for a request that no route answers: the requested headers are allowed.
+    /// The reply to a preflight: the requested headers are allowed, whatever they are.
     ///
-    /// - Parameter methods: The allowed methods.
+    /// - Parameter methods: the allowed methods.
     package static func preflight(granting methods: [Method], to request: Request) -> Reply {
-        var fields: Fields = [
-            .accessControlAllowMethods: methods.map(\.rawValue).joined(separator: ", "), .accessControlMaxAge: "600",
-            .cacheControl: "no-store", .vary: "Origin, Access-Control-Request-Headers",
-        ]
+        preflight(methods.map(\.rawValue).joined(separator: ", "), [:], to: request)
+    }
+
+    /// The reply to a preflight for a resource.
+    ///
+    /// - Parameter allowed: the value of `Allow`.
+    static func preflight(_ allowed: String, to request: Request) -> Reply {
+        preflight(allowed, [.allow: allowed], to: request)
+    }
+
+    private static func preflight(_ methods: String, _ fields: Fields, to request: Request) -> Reply {
+        var fields = fields
+        fields.add(.accessControlAllowMethods, methods)
+        fields.add(.accessControlMaxAge, "600")
+        fields.add(.cacheControl, "no-store")
+        fields.add(.vary, "Origin, Access-Control-Request-Headers")
         if let wanted = request.fields.combined(.accessControlRequestHeaders) {
-            fields.set(.accessControlAllowHeaders, wanted)
+            fields.add(.accessControlAllowHeaders, wanted)
         }
         return Reply(status: .noContent, fields: fields)
     }
@@ -62,20 +74,6 @@ package enum CrossOrigin {
         return names.sorted().joined(separator: ", ")
     }
 
-    /// The reply to a preflight for a resource: the requested headers are allowed, whatever they are.
-    ///
-    /// - Parameter allowed: the value of `Allow`.
-    package static func preflight(_ allowed: String, to request: Request) -> Reply {
-        var fields: Fields = [
-            .allow: allowed, .accessControlAllowMethods: allowed, .accessControlMaxAge: "600",
-            .cacheControl: "no-store",
-            .vary: "Origin, Access-Control-Request-Headers",
-        ]
-        if let wanted = request.fields.combined(.accessControlRequestHeaders) {
-            fields.set(.accessControlAllowHeaders, wanted)
-        }
-        return Reply(status: .noContent, fields: fields)
-    }
 }
 
 extension Request {

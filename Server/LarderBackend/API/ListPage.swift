@@ -10,10 +10,24 @@ enum ListPage {
         bytes.append(UInt8(ascii: "}"))
     }
 
+    static func representation(
+        _ items: [[UInt8]],
+        _ cursors: (next: Cursor?, previous: Cursor?),
+        cacheControl: StaticString = CachePolicy.revalidate,
+        vary: StaticString = "Authorization, Origin"
+    ) -> Representation {
+        var body: [UInt8] = []
+        body.reserveCapacity(items.reduce(256) { $0 + $1.count + 1 })
+        body.append(opening)
+        body.append(items: items)
+        close(&body, next: cursors.next, previous: cursors.previous)
+        return Representation(body: body, cacheControl: cacheControl, vary: vary)
+    }
+
     private static func append(_ cursor: Cursor?, to bytes: inout [UInt8]) {
         guard let cursor else { return bytes.append("null") }
         bytes.append(UInt8(ascii: "\""))
-        cursor.append(to: &bytes)
+        bytes.append(contentsOf: cursor.text.utf8)
         bytes.append(UInt8(ascii: "\""))
     }
 

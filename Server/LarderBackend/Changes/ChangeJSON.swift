@@ -1,3 +1,4 @@
+import LarderCoding
 import LarderSQLite
 
 /// Encodes a change, in the same form for the change feed and for live events.
@@ -9,7 +10,8 @@ enum ChangeJSON {
         throws(SQLiteError)
     {
         if change.entity.kind == .document {
-            try store.documents.appendName(change.entity.row, to: &bytes)
+            let (type, id) = try store.documents.name(change.entity.row)
+            bytes.append(contentsOf: JSONValue.members(["type": .string(type), "id": id]).encoded.dropLast())
         } else {
             bytes.append("{\"type\":\"")
             bytes.append(change.entity.kind.name)
@@ -23,7 +25,7 @@ enum ChangeJSON {
         if !change.isDeleted {
             let end = bytes.count
             bytes.append(",\"op\":\"upsert\",\"entity\":")
-            if try store.append(change.entity, viewer: viewer, to: &bytes) {
+            if try store.append(change.entity, viewer: viewer, to: &bytes) != nil {
                 bytes.append(UInt8(ascii: "}"))
                 return
             }

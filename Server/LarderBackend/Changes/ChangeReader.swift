@@ -16,9 +16,7 @@ struct ChangePage: Sendable {
         let list = [UInt8(ascii: "[")] + items + [UInt8(ascii: "]")]
         // The server wrote this JSON itself, so it parses.
         guard case .array(let changes)? = try? JSONParser.parse(list) else { return }
-        var writer = JSONWriter(capacity: items.count + 2)
-        writer.value(.array(changes.reversed()))
-        items = Array(writer.bytes.dropFirst().dropLast())
+        items = Array(JSONValue.array(changes.reversed()).encoded.dropFirst().dropLast())
     }
 }
 
@@ -27,6 +25,8 @@ struct ChangeReader {
     let store: Store
     let retention: Duration
     let now: WallTime
+    /// The path of the feed.
+    let path: String
 
     /// The maximum number of rows that one page scans, so that a reader who may see few of them still gets a timely reply.
     private static let rowsMaximum = 4_096
@@ -54,14 +54,14 @@ struct ChangeReader {
         }
         try store.forgetTombstones(before: now - retention)
         guard store.shares(token.instance, upTo: token.position), token.position <= newest else {
-            throw Self.resync("The token was issued by another database.", reason: "foreign", style: style)
+            throw resync("The token was issued by another database.", reason: "foreign", style: style)
         }
         token.instance = store.instance
         guard token.viewer == viewer else {
-            throw Self.resync("The token was issued for another reader.", reason: "foreign", style: style)
+            throw resync("The token was issued for another reader.", reason: "foreign", style: style)
         }
         guard try store.meta.integer(.tombstoneHorizon) ?? 0 <= max(token.position, token.floor) else {
-            throw Self.resync("Tombstones after the token were removed.", reason: "expired", style: style)
+            throw resync("Tombstones after the token were removed.", reason: "expired", style: style)
         }
         if let filter, filter != token.filter {
             throw ProblemType.filterMismatch(
@@ -138,8 +138,12 @@ struct ChangeReader {
         return !(row.isDeleted && row.position <= token.floor && token.position < token.floor)
     }
 
-    static func resync(_ detail: String, reason: String, style: Dialect.Resync = .wipe) -> Problem {
-        var problem = ProblemType.resyncRequired(detail, fields: [.location: "/v1/changes"])
+    private func resync(_ detail: String, reason: String, style: Dialect.Resync) -> Problem {
+        Self.resync(detail, reason: reason, style: style, path: path)
+    }
+
+    static func resync(_ detail: String, reason: String, style: Dialect.Resync = .wipe, path: String) -> Problem {
+        var problem = ProblemType.resyncRequired(detail, fields: [.location: path])
         problem.extensions["reason"] = .string(reason)
         problem.extensions["resync"] = .string(style.rawValue)
         return problem

@@ -7,9 +7,9 @@ import LarderTime
 enum CollectionEndpoints {
     static let routes: [Route] = [
         Route(.get, "/", .ignored, index),
-        Route(.get, "/changes", .ignored, changes),
+        Route(.get, "/changes", .ignored, ChangeEndpoints.read),
         Route(.get, "/live", .ignored, live),
-        Route(.get, "/{collection}", .ignored, list),
+        Route(.get, "/{collection}", .ignored, read),
         Route(.post, "/{collection}", .ignored, create),
         Route(.put, "/{collection}", .ignored, replace),
         Route(.patch, "/{collection}", .ignored, patch),
@@ -21,22 +21,8 @@ enum CollectionEndpoints {
         Route(.post, "/{collection}/{id}/{children}", .ignored, createChild),
     ]
 
-    private static func changes(_ call: inout Call) throws(Problem) -> Reply? {
-        do throws(Problem) { return try ChangeEndpoints.read(&call) } catch { throw moved(error) }
-    }
-
     private static func live(_ call: inout Call) throws(Problem) -> Reply? {
-        do throws(Problem) {
-            if call.request.isWebSocketUpgrade { return try LiveEndpoints.webSocket(&call) }
-            return try LiveEndpoints.eventStream(&call)
-        } catch { throw moved(error) }
-    }
-
-    /// A problem that leads to the change feed, at its path here.
-    private static func moved(_ problem: Problem) -> Problem {
-        var problem = problem
-        if problem.fields.contains(.location) { problem.fields.set(.location, "/changes") }
-        return problem
+        try call.request.isWebSocketUpgrade ? LiveEndpoints.webSocket(&call) : LiveEndpoints.eventStream(&call)
     }
 
     // MARK: Reading
@@ -44,44 +30,26 @@ enum CollectionEndpoints {
     private static func index(_ call: inout Call) throws(Problem) -> Reply? {
         let names = call.world.collections + ["changes", "live"]
         let members = names.map { JSONObject.Member(name: $0, value: .string("/\($0)")) }
-        let body = DocumentJSON.encode(.object(JSONObject(members)))
         return try call.reply(
-            Representation(body: body, cacheControl: CachePolicy.revalidate)
+            Representation(
+                body: JSONValue.object(JSONObject(members)).encoded,
+                cacheControl: CachePolicy.revalidate
+            )
         )
     }
 
-    private static func list(_ call: inout Call) throws(Problem) -> Reply? {
-        let name = call.parameters[0]
-        let current = call
-        return try call.reply(
-            try call.read { store in
-                guard try store.documents.isNumbered(name) != nil else { throw missing(name, current.world) }
-                if try store.documents.isSingular(name) {
-                    return representation(of: try existing(current, in: store), current)
-                }
-                let page = try CollectionPage(try CollectionQuery(current, of: name), in: store)
-                return Representation(
-                    body: page.body,
-                    cacheControl: CachePolicy.revalidate,
-                    vary: "Origin",
-                    lines: page.lines
-                )
-            }
-        )
-    }
-
+    /// A document, or the list of a collection.
     private static func read(_ call: inout Call) throws(Problem) -> Reply? {
         let current = call
         return try call.reply(
             try call.read { store in
-                var row = try existing(current, in: store)
-                if let names = current.query.first("_embed") {
-                    let names = names.split(separator: ",").map { String($0) }
-                    let document = try JSONParser.parse(row.json)
-                    row.json = DocumentJSON.encode(
-                        try CollectionRelations.embedding(names, in: document, of: current.parameters[0], store)
-                    )
+                let name = current.parameters[0]
+                guard try current.parameters.count > 1 || collection(name, current, in: store).isSingular else {
+                    return try page(CollectionQuery(current, of: name), in: store)
                 }
+                var row = try existing(current, in: store)
+                let names = current.query.first("_embed")?.split(separator: ",").map { String($0) } ?? []
+                row.json = try CollectionRelations.embedding(names, in: row.json, of: name, store)
                 return representation(of: row, current)
             }
         )
@@ -94,28 +62,21 @@ enum CollectionEndpoints {
             try call.read { store in
                 let (parent, name) = (current.parameters[0], current.parameters[2])
                 _ = try existing(current, in: store)
-                guard try store.documents.isNumbered(name) != nil else { throw missing(name, current.world) }
+                _ = try collection(name, current, in: store)
                 let key = CollectionRelations.foreignKey(parent)
-                let query = try CollectionQuery(current, of: name, where: key, is: current.parameters[1])
-                let page = try CollectionPage(query, in: store)
-                return Representation(
-                    body: page.body,
-                    cacheControl: CachePolicy.revalidate,
-                    vary: "Origin",
-                    lines: page.lines
-                )
+                return try page(CollectionQuery(current, of: name, where: key, is: current.parameters[1]), in: store)
             }
         )
     }
 
-    /// `POST /posts/1/comments`: a comment with `postId` 1.
-    private static func createChild(_ call: inout Call) throws(Problem) -> Reply? {
-        let current = call
-        let id = try call.read { store in
-            try JSONParser.parse(try existing(current, in: store).json)["id"] ?? .null
-        }
-        let key = CollectionRelations.foreignKey(call.parameters[0])
-        return try create(call, in: call.parameters[2], with: JSONObject.Member(name: key, value: id))
+    private static func page(_ query: CollectionQuery, in store: Store) throws -> Representation {
+        let page = try CollectionPage(query, in: store)
+        return Representation(
+            body: page.body,
+            cacheControl: CachePolicy.revalidate,
+            vary: "Origin",
+            lines: page.lines
+        )
     }
 
     private static func representation(of row: DocumentRow, _ call: Call) -> Representation {
@@ -127,11 +88,17 @@ enum CollectionEndpoints {
         )
     }
 
+    private static func collection(_ name: String, _ call: Call, in store: Store) throws -> CollectionRow {
+        guard let collection = try store.documents.collection(name) else {
+            throw ProblemType.notFound(CollectionNames.reasonMissing(name, in: call.world))
+        }
+        return collection
+    }
+
     /// The document of the path.
     private static func existing(_ call: Call, in store: Store) throws -> DocumentRow {
         let (name, id) = (call.parameters[0], call.parameters.count > 1 ? call.parameters[1] : "")
-        guard try store.documents.isNumbered(name) != nil else { throw missing(name, call.world) }
-        if id.isEmpty, try !store.documents.isSingular(name) {
+        if try !collection(name, call, in: store).isSingular, id.isEmpty {
             throw ProblemType.methodNotAllowed(
                 "/\(name) is a list. PUT and PATCH take one of its documents, such as /\(name)/1.",
                 fields: [.allow: "GET, HEAD, OPTIONS, POST"]
@@ -145,14 +112,20 @@ enum CollectionEndpoints {
         return row
     }
 
-    private static func missing(_ name: String, _ world: World) -> Problem {
-        ProblemType.notFound(CollectionNames.reasonMissing(name, in: world))
-    }
-
     // MARK: Writing
 
     private static func create(_ call: inout Call) throws(Problem) -> Reply? {
         try create(call, in: call.parameters[0])
+    }
+
+    /// `POST /posts/1/comments`: a comment with `postId` 1.
+    private static func createChild(_ call: inout Call) throws(Problem) -> Reply? {
+        let current = call
+        let id = try call.read { store in
+            try JSONParser.parse(try existing(current, in: store).json)["id"] ?? .null
+        }
+        let key = CollectionRelations.foreignKey(call.parameters[0])
+        return try create(call, in: call.parameters[2], with: JSONObject.Member(name: key, value: id))
     }
 
     private static func create(
@@ -160,9 +133,7 @@ enum CollectionEndpoints {
         in name: String,
         with member: JSONObject.Member? = nil
     ) throws(Problem) -> Reply? {
-        let seed = call.world.seed
-        guard call.world.collections.contains(name) else { throw missing(name, call.world) }
-        if try call.read({ try $0.documents.isSingular(name) }) {
+        if try call.read({ try collection(name, call, in: $0).isSingular }) {
             throw ProblemType.methodNotAllowed(
                 "/\(name) is one document. Replace it with PUT or change it with PATCH.",
                 fields: [.allow: "GET, HEAD, OPTIONS, PATCH, PUT"]
@@ -171,41 +142,35 @@ enum CollectionEndpoints {
         var body = try call.jsonObject()
         if let member { body[member.name] = member.value }
         let content = body
-        var given: DocumentID?
-        if let value = body["id"] {
-            given = DocumentID(value)
-            if given == nil { throw invalidID("must be an integer or a text of 1 to 200 bytes") }
-        }
-        let wanted = given
+        let wanted = content["id"].flatMap { DocumentID($0) }
+        if content["id"] != nil, wanted == nil { throw invalidID("must be an integer or a text of 1 to 200 bytes") }
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
-            let id: DocumentID
             var document = content
-            if let wanted {
-                guard try store.documents.find(name, wanted.text) == nil else {
-                    throw ProblemType.documentExists(
-                        "/\(name) has a document \(wanted.text). Replace it with PUT, or send no `id` to get a new one."
-                    )
-                }
-                id = wanted
-            } else {
-                id = try newID(name, seed, in: store)
+            let id = try wanted ?? newID(name, call.world.seed, in: store)
+            if wanted == nil {
                 document = JSONObject([JSONObject.Member(name: "id", value: id.json)] + content.members)
+            } else if try store.documents.find(name, id.text) != nil {
+                throw ProblemType.documentExists(
+                    "/\(name) has a document \(id.text). Replace it with PUT, or send no `id` to get a new one."
+                )
             }
-            let row = try store.documents.add(id, DocumentJSON.encode(.object(document)), to: name, at: commit.now)
+            let row = try store.documents.add(id, JSONValue.object(document).encoded, to: name, at: commit.now)
             try commit.record(.document, row.number, audience: .everyone, version: row.version, in: store)
-            return .created(at: "/\(name)/\(CollectionPage.encoded(id.text))", row.json)
+            return .created(at: "/\(name)/\(QueryString.percentEncoded(id.text))", row.json)
         }
     }
 
     /// The next number, or a text that follows from the world's seed.
     private static func newID(_ name: String, _ seed: UInt64, in store: Store) throws -> DocumentID {
-        if try store.documents.isNumbered(name) ?? true {
-            let greatest = try store.documents.greatestNumber(name)
-            guard greatest < .max else { throw invalidID("is required, because the greatest number is taken") }
-            let next = DocumentID(max(greatest, 0) + 1)
+        guard let collection = try store.documents.collection(name) else { return DocumentID(1) }
+        if collection.isNumbered {
+            guard collection.lastNumber < .max else {
+                throw invalidID("is required, because the greatest number is taken")
+            }
+            let next = DocumentID(max(collection.lastNumber, 0) + 1)
             if try store.documents.find(name, next.text) == nil { return next }
         }
-        var attempt = try store.documents.nextPlace(name)
+        var attempt = collection.lastPlace + 1
         while true {
             let hash = ContentHash.hash64(Array("\(name) \(attempt)".utf8).span, seed: seed)
             let text = String(hash, radix: 16)
@@ -228,18 +193,15 @@ enum CollectionEndpoints {
     private static func edit(_ call: Call, _ change: (JSONObject) -> JSONObject) throws(Problem) -> Reply? {
         try Idempotency.run(call, isKeyRequired: false) { store, commit in
             var row = try existing(call, in: store)
-            try call.checkConditions(on: representation(of: row, call), version: row.version, isRequired: false)
             let old = try JSONParser.parse(row.json).object ?? JSONObject()
+            try call.checkConditions(on: representation(of: row, call), version: row.version, isRequired: false)
             var new = change(old)
             if let id = new["id"], id != old["id"] { throw invalidID("cannot be changed") }
             if new["id"] == nil, let id = old["id"] {
                 new = JSONObject([JSONObject.Member(name: "id", value: id)] + new.members)
             }
-            row.json = DocumentJSON.encode(.object(new))
-            row.version += 1
-            row.updated = commit.now
-            try store.documents.replace(row)
-            try commit.record(.document, row.number, audience: .everyone, version: row.version, in: store)
+            row.json = JSONValue.object(new).encoded
+            try update(&row, in: store, &commit)
             return .existing(row.json)
         }
     }
@@ -249,19 +211,28 @@ enum CollectionEndpoints {
         try call.write { store, commit in
             var row = try existing(current, in: store)
             try current.checkConditions(on: representation(of: row, current), version: row.version, isRequired: false)
-            row.version += 1
-            row.updated = commit.now
-            try store.documents.delete(row)
-            try commit.record(
-                .document,
-                row.number,
-                deleted: true,
-                audience: .everyone,
-                version: row.version,
-                in: store
-            )
+            try update(&row, isDeleted: true, in: store, &commit)
         }
         return .noContent
+    }
+
+    private static func update(
+        _ row: inout DocumentRow,
+        isDeleted: Bool = false,
+        in store: Store,
+        _ commit: inout Commit
+    ) throws {
+        row.version += 1
+        row.updated = commit.now
+        try store.documents.update(row, isDeleted: isDeleted)
+        try commit.record(
+            .document,
+            row.number,
+            deleted: isDeleted,
+            audience: .everyone,
+            version: row.version,
+            in: store
+        )
     }
 
     private static func invalidID(_ detail: String) -> Problem {

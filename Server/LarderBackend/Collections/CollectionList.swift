@@ -7,7 +7,6 @@ import LarderCoding
 struct CollectionList {
     struct Item {
         let row: DocumentRow
-        let document: JSONValue
         let keys: [JSONValue]
     }
 
@@ -17,16 +16,11 @@ struct CollectionList {
     /// - Throws: `invalid-parameter` if a text is compared with a number.
     init(_ query: CollectionQuery, in store: Store) throws {
         self.query = query
-        var items: [Item] = []
-        for row in try store.documents.documents(query.collection) {
+        var items = try store.documents.documents(query.collection).compactMap { row -> Item? in
             // Neither filters nor keys: the documents stay as they are stored.
-            guard !query.isWhole else {
-                items.append(Item(row: row, document: .null, keys: []))
-                continue
-            }
+            if query.isWhole { return Item(row: row, keys: []) }
             let document = try JSONParser.parse(row.json)
-            guard try query.includes(document) else { continue }
-            items.append(Item(row: row, document: document, keys: query.keys(of: document)))
+            return try query.includes(document) ? Item(row: row, keys: query.keys(of: document)) : nil
         }
         if !query.keys.isEmpty { items.sort { Self.precedes($0.keys, $0.row.place, $1, query) } }
         self.items = items

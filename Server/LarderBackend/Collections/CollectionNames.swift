@@ -6,9 +6,11 @@ enum CollectionNames {
     static let reserved: Set<String> = ["changes", "live", "problems", "healthz", "w", "echo"]
 
     /// The detail of the 404: the name, and the most similar name of a collection if there is one.
-    static func reasonMissing(_ name: String, in world: World) -> String {
-        let nearest = NearestName.similar(to: name, in: world.collections).first
-        let suggestion = nearest.map { " Did you mean /\($0)?" } ?? ""
+    ///
+    /// - Parameter route: the most similar custom route.
+    static func reasonMissing(_ name: String, in world: World, or route: String? = nil) -> String {
+        let nearest = NearestName.similar(to: name, in: world.collections).first.map { "/\($0)" } ?? route
+        let suggestion = nearest.map { " Did you mean \($0)?" } ?? ""
         return "There is no collection '\(name.prefix(64))'.\(suggestion) GET / lists all."
     }
 }

@@ -32,12 +32,8 @@ struct CollectionPage {
         }
         body.append("[")
         body.append(
-            items: try items.map { item in
-                guard !query.embedded.isEmpty else { return item.row.json }
-                let document = try JSONParser.parse(item.row.json)
-                return DocumentJSON.encode(
-                    try CollectionRelations.embedding(query.embedded, in: document, of: query.collection, store)
-                )
+            items: try items.map {
+                try CollectionRelations.embedding(query.embedded, in: $0.row.json, of: query.collection, store)
             }
         )
         body.append("]")
@@ -79,22 +75,9 @@ struct CollectionPage {
 
     private static func target(_ query: CollectionQuery, _ page: [(String, String)]) -> String {
         let items = query.others.map { ($0.name, $0.value) } + page
-        return "?" + items.map { "\(encoded($0.0))=\(encoded($0.1))" }.joined(separator: "&")
-    }
-
-    /// Percent-encodes all but the unreserved characters (RFC 3986 §2.3).
-    static func encoded(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var bytes: [UInt8] = []
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),
-                UInt8(ascii: "~"):
-                bytes.append(byte)
-            default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        return "?"
+            + items.map { "\(QueryString.percentEncoded($0.0))=\(QueryString.percentEncoded($0.1))" }.joined(
+                separator: "&"
+            )
     }
 }

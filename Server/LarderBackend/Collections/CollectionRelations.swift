@@ -14,18 +14,17 @@ enum CollectionRelations {
 
     /// The documents of a collection that belong to one of another.
     static func children(_ name: String, of parent: String, _ id: JSONValue, in store: Store) throws -> [JSONValue] {
-        let key = foreignKey(parent)
-        return try store.documents.documents(name).compactMap { row in
-            let child = try JSONParser.parse(row.json)
-            return child[key].map { same($0, id) } ?? false ? child : nil
+        let (key, id) = (foreignKey(parent), DocumentID(id)?.text)
+        // json-server has texts as identifiers where files have numbers.
+        return try store.documents.documents(name).map { try JSONParser.parse($0.json) }.filter { child in
+            id != nil && child[key].flatMap { DocumentID($0)?.text } == id
         }
     }
 
     /// The document with the related ones in it: for the name of a collection its children, for a singular name its parent.
-    static func embedding(_ names: [String], in document: JSONValue, of collection: String, _ store: Store) throws
-        -> JSONValue
+    static func embedding(_ names: [String], in json: [UInt8], of collection: String, _ store: Store) throws -> [UInt8]
     {
-        guard var object = document.object else { return document }
+        guard !names.isEmpty, var object = try JSONParser.parse(json).object else { return json }
         let collections = try store.documents.collections()
         for name in names {
             if collections.contains(name), let id = object["id"] {
@@ -40,11 +39,6 @@ enum CollectionRelations {
                 )
             }
         }
-        return .object(object)
-    }
-
-    /// json-server has texts as identifiers where files have numbers.
-    private static func same(_ left: JSONValue, _ right: JSONValue) -> Bool {
-        DocumentID(left).map { $0.text == DocumentID(right)?.text } ?? false
+        return JSONValue.object(object).encoded
     }
 }

@@ -18,7 +18,11 @@ extension World {
         try read { store in
             try store.documents.collections().map { name in
                 let documents = try store.documents.documents(name).map(\.json)
-                return CollectionText(name, documents, isSingular: try store.documents.isSingular(name))
+                return CollectionText(
+                    name,
+                    documents,
+                    isSingular: try store.documents.collection(name)?.isSingular ?? false
+                )
             }
         }
     }

@@ -20,14 +20,7 @@ enum BankEndpoints {
         let viewer = call.viewer
         return try call.reply(
             try call.read { store in
-                var body: [UInt8] = []
-                body.append(ListPage.opening)
-                for (index, account) in try store.accounts.owned(by: viewer).enumerated() {
-                    if index > 0 { body.append(UInt8(ascii: ",")) }
-                    account.append(to: &body)
-                }
-                ListPage.close(&body, next: nil, previous: nil)
-                return Representation(body: body, cacheControl: CachePolicy.revalidate)
+                ListPage.representation(try store.accounts.owned(by: viewer).map(\.json), (nil, nil))
             }
         )
     }
@@ -37,14 +30,8 @@ enum BankEndpoints {
         let current = call
         return try call.reply(
             try call.read { store in
-                let account = try own(row, of: current.viewer, in: store)
-                var body: [UInt8] = []
-                account.append(to: &body)
-                return Representation(
-                    body: body,
-                    cacheControl: CachePolicy.revalidate,
-                    modified: current.modification(account.updated)
-                )
+                _ = try own(row, of: current.viewer, in: store)
+                return try current.representation(of: .account, row, in: store)
             }
         )
     }
@@ -66,11 +53,7 @@ enum BankEndpoints {
                     list: .transactions,
                     owner: row
                 )
-                var body: [UInt8] = []
-                body.append(ListPage.opening)
-                body.append(items: items.map(\.json))
-                ListPage.close(&body, next: cursors.next, previous: cursors.previous)
-                return Representation(body: body, cacheControl: CachePolicy.revalidate)
+                return ListPage.representation(items.map(\.json), cursors)
             }
         )
     }
@@ -162,19 +145,14 @@ enum BankEndpoints {
         }
         guard from.mayOverdraw || from.balance >= amount else {
             var problem = ProblemType.insufficientFunds("The balance of account acct_\(source) is insufficient.")
-            var balance = JSONObject()
-            balance["minorUnits"] = .integer(from.balance)
-            balance["currency"] = .string(from.currency)
-            problem.extensions["balance"] = .object(balance)
+            problem.extensions["balance"] = .money(from.balance, from.currency)
             return problem.reply
         }
         let row = try move(amount, from: from, to: to, note: note, in: store, &commit)
         guard let transfer = try store.ledger.transfer(row) else {
             preconditionFailure("A transfer must be readable in the transaction that wrote it.")
         }
-        var body: [UInt8] = []
-        transfer.append(to: &body)
-        return .created(at: "/v1/transfers/xfer_\(row)", body)
+        return .created(at: "/v1/transfers/xfer_\(row)", transfer.json)
     }
 
     /// Moves money in the running transaction: ledger, balances and change feed. Returns the transfer's row.
@@ -198,8 +176,7 @@ enum BankEndpoints {
             to: accounts.1,
             amount: amount,
             note: note,
-            at: commit.now,
-            in: store.database
+            at: commit.now
         )
         // External accounts have no reader, so their changes are not announced.
         for (account, entry) in [(accounts.0, rows.debit), (accounts.1, rows.credit)] {
@@ -218,9 +195,7 @@ enum BankEndpoints {
             guard let transfer = try store.ledger.transfer(row), try isParty(viewer, to: transfer, in: store) else {
                 throw ProblemType.notFound("You have no transfer xfer_\(row).")
             }
-            var body: [UInt8] = []
-            transfer.append(to: &body)
-            return body
+            return transfer.json
         }
         return .json(.ok, body)
     }

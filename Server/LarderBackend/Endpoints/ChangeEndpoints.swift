@@ -16,20 +16,24 @@ enum ChangeEndpoints {
         let limit = try call.limit(default: 100, maximum: 500)
         let wait = try call.integer("wait", in: 0...waitSecondsMaximum) ?? 0
         let filter = try filter(call)
-        let since = try since(call.query.first("since"))
+        let since = try since(call.query.first("since"), in: call.world)
         let current = call
-        let now = call.world.clock.now
         let hooks = call.world.hooks
         let fault =
             call.owner.deviations.isDetached
             ? .none : hooks.fault(ofPageAfter: since.token, text: call.query.first("since"))
         let style = hooks.dialect.resync
         guard fault != .gone else {
-            throw ChangeReader.resync("The token has expired.", reason: "expired", style: style)
+            throw ChangeReader.resync(
+                "The token has expired.",
+                reason: "expired",
+                style: style,
+                path: call.world.changesPath
+            )
         }
         let waiter = wait > 0 ? LongPoll(call.exchange, call.world, session: call.session) : nil
         let page = try call.read { store -> ChangePage? in
-            let reader = ChangeReader(store: store, retention: current.world.settings.tombstoneRetention, now: now)
+            let reader = current.world.changeReader(store)
             let scope = try store.scope(of: current.viewer)
             if case .now = since {
                 let token = try reader.present(filter: filter ?? .all, viewer: current.viewer)
@@ -80,13 +84,17 @@ enum ChangeEndpoints {
         var token: ChangeToken? { if case .token(let token) = self { token } else { nil } }
     }
 
-    static func since(_ text: String?) throws(Problem) -> Since {
+    static func since(_ text: String?, in world: World) throws(Problem) -> Since {
         switch text {
         case nil: return .beginning
         case "now": return .now
         case let text?:
             guard let token = ChangeToken(parsing: text) else {
-                throw ChangeReader.resync("`since` is not a valid change token.", reason: "foreign")
+                throw ChangeReader.resync(
+                    "`since` is not a valid change token.",
+                    reason: "foreign",
+                    path: world.changesPath
+                )
             }
             return .token(token)
         }
@@ -183,11 +191,7 @@ final class LongPoll: LiveSink {
         let reply: Reply
         do {
             let page = try world.read { store in
-                let reader = ChangeReader(
-                    store: store,
-                    retention: world.settings.tombstoneRetention,
-                    now: world.clock.now
-                )
+                let reader = world.changeReader(store)
                 // The state may have been replaced since the poll began.
                 let style = world.hooks.dialect.resync
                 let token = try reader.start(since: token, filter: nil, viewer: viewer, style: style)

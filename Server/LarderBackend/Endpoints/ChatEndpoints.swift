@@ -27,12 +27,11 @@ enum ChatEndpoints {
         let first = after
         return try call.reply(
             try call.read { store in
-                var body: [UInt8] = []
-                body.append(ListPage.opening)
-                let page = try store.conversations.appendPage(of: viewer, after: first, limit: limit, to: &body)
-                let next = page.hasMore ? page.rows.last.map { Cursor(.conversations, owner: viewer, row: $0) } : nil
-                ListPage.close(&body, next: next, previous: nil)
-                return Representation(body: body, cacheControl: CachePolicy.revalidate)
+                let found = try store.conversations.page(of: viewer, after: first, limit: limit + 1)
+                let page = found.prefix(limit)
+                let next =
+                    found.count > limit ? page.last.map { Cursor(.conversations, owner: viewer, row: $0.row) } : nil
+                return ListPage.representation(page.map(\.json), (next, nil))
             }
         )
     }
@@ -43,15 +42,7 @@ enum ChatEndpoints {
         return try call.reply(
             try call.read { store in
                 try requireMember(current.viewer, of: row, in: store)
-                var body: [UInt8] = []
-                guard let version = try store.conversations.append(row, to: &body) else {
-                    throw ProblemType.notFound("You are not a member of a conversation conv_\(row).")
-                }
-                return Representation(
-                    body: body,
-                    cacheControl: CachePolicy.revalidate,
-                    modified: current.modification(version.updated)
-                )
+                return try current.representation(of: .conversation, row, in: store)
             }
         )
     }
@@ -77,11 +68,7 @@ enum ChatEndpoints {
                     list: .messages,
                     owner: row
                 )
-                var body: [UInt8] = []
-                body.append(ListPage.opening)
-                body.append(items: items.map(\.json))
-                ListPage.close(&body, next: cursors.next, previous: cursors.previous)
-                return Representation(body: body, cacheControl: CachePolicy.revalidate)
+                return ListPage.representation(items.map(\.json), cursors)
             }
         )
     }
@@ -111,7 +98,7 @@ enum ChatEndpoints {
         return try call.reply(
             try call.read { store in
                 _ = try visible(row, to: current.viewer, in: store)
-                return try representation(of: row, for: current, in: store)
+                return try current.representation(of: .message, row, in: store)
             }
         )
     }
@@ -128,18 +115,6 @@ enum ChatEndpoints {
             try store.conversations.isMember(viewer, of: message.conversation)
         else { throw ProblemType.notFound("There is no message msg_\(row) in your conversations.") }
         return message
-    }
-
-    private static func representation(of row: Int64, for call: Call, in store: Store) throws -> Representation {
-        var body: [UInt8] = []
-        guard let version = try store.messages.append(row, to: &body) else {
-            throw ProblemType.notFound("There is no message msg_\(row) in your conversations.")
-        }
-        return Representation(
-            body: body,
-            cacheControl: CachePolicy.revalidate,
-            modified: call.modification(version.updated)
-        )
     }
 
     // MARK: Writing
@@ -172,9 +147,7 @@ enum ChatEndpoints {
                 in: store,
                 &commit
             )
-            var body: [UInt8] = []
-            _ = try store.messages.append(row, to: &body)
-            return .created(at: "/v1/messages/msg_\(row)", body)
+            return .created(at: "/v1/messages/msg_\(row)", try store.json(.message, row))
         }
     }
 
@@ -188,9 +161,7 @@ enum ChatEndpoints {
                 errors: [Problem.FieldError(pointer: "/clientId", detail: "identifies another message")]
             )
         }
-        var body: [UInt8] = []
-        _ = try store.messages.append(row, to: &body)
-        return body
+        return try store.json(.message, row)
     }
 
     /// Adds a message in the running transaction and returns its row.
@@ -254,7 +225,7 @@ enum ChatEndpoints {
                 version: message.version,
                 in: store
             )
-            return try Self.representation(of: row, for: current, in: store)
+            return try current.representation(of: .message, row, in: store)
         }
         return representation.full
     }
@@ -291,7 +262,7 @@ enum ChatEndpoints {
             throw ProblemType.forbidden("Message msg_\(row) belongs to another user.")
         }
         try call.checkConditions(
-            on: try representation(of: row, for: call, in: store),
+            on: try call.representation(of: .message, row, in: store),
             version: message.version,
             isRequired: false
         )

@@ -15,25 +15,27 @@ extension Call {
     /// The reply of the first custom route that accepts the method and whose conditions hold; nil if there is none.
     func answer(_ candidates: [CustomRoutes.Candidate]) throws(Problem) -> Reply? {
         let candidates = candidates.filter { $0.route.accepts(request.method) }
-        guard let access = candidates.map(\.route.access).max(by: { $0.rawValue < $1.rawValue }) else { return nil }
-        func render(_ store: Store?) throws -> RenderedReply? {
-            let call = RouteCall(request, query: query, in: world, store)
+        guard !candidates.isEmpty else { return nil }
+        func render(_ store: Store, writes: Bool) throws -> RenderedReply? {
+            let call = RouteCall(request, query: query, in: world, store, writes: writes)
             for candidate in candidates {
                 call.path = candidate.parameters
                 if let reply = try candidate.route.reply(call) { return try reply.rendered(call) }
             }
             return nil
         }
-        let rendered: RenderedReply?
         if !request.method.isSafe, request.fields[.idempotencyKey] != nil {
-            return try answerOnce(render)
-        } else if access == .write {
-            rendered = try write { store, _ in try render(store) }
-        } else if access == .read {
-            rendered = try read { store in try render(store) }
-        } else {
-            do { rendered = try render(nil) } catch { throw World.problem(error) }
+            return try answerOnce { try render($0, writes: true) }
         }
+        // Most replies change no kept value. Another one is made again, in a transaction.
+        var changes = false
+        var rendered = try read { store in
+            do { return try render(store, writes: false) } catch is RouteCall.Changes {
+                changes = true
+                return nil
+            }
+        }
+        if changes { rendered = try write { store, _ in try render(store, writes: true) } }
         guard let rendered else { return nil }
         owner.sequel = rendered.sequel
         guard rendered.status == .ok, request.method == .get || request.method == .head else {
@@ -51,22 +53,19 @@ extension Call {
     }
 
     /// Renders the reply at most once for the request's idempotency key; nil if no route fits.
-    private func answerOnce(_ render: (Store?) throws -> RenderedReply?) throws(Problem) -> Reply? {
+    private func answerOnce(_ render: (Store) throws -> RenderedReply?) throws(Problem) -> Reply? {
         var fits = true
-        var sequel: ReplySequel?
         do throws(Problem) {
-            let answer = try Idempotency.run(self, isKeyRequired: false) { store, _ in
+            return try Idempotency.run(self, isKeyRequired: false) { store, _ in
                 guard var rendered = try render(store) else {
                     fits = false
                     throw ProblemType.notFound("No route fits.")
                 }
-                sequel = rendered.sequel
+                owner.sequel = rendered.sequel
                 rendered.fields.set(.cacheControl, "no-store")
                 rendered.fields.set(.vary, "Authorization, Origin")
                 return Reply(status: rendered.status, fields: rendered.fields, body: .bytes(rendered.body))
             }
-            owner.sequel = sequel
-            return answer
         } catch {
             guard !fits else { throw error }
             return nil
@@ -132,7 +131,7 @@ extension CustomReply.Body {
     fileprivate func rendered(_ call: RouteCall) throws -> (bytes: [UInt8], mediaType: String?) {
         switch self {
         case .none: ([], nil)
-        case .json(let template): (DocumentJSON.encode(try template.value(call)), "application/json")
+        case .json(let template): ((try template.value(call)).encoded, "application/json")
         case .text(let template): (Array(try template.text(call).utf8), "text/plain; charset=utf-8")
         case .bytes(let bytes): (bytes, nil)
         case .problem: ([], "application/problem+json")
@@ -143,20 +142,15 @@ extension CustomReply.Body {
 extension CustomReply.Webhook {
     fileprivate func rendered(_ call: RouteCall) throws -> ReplySequel.Request {
         let (content, type) = try body.rendered(call)
-        var lines = Array("\(method) \(target.isEmpty ? "/" : target) HTTP/1.1\r\nHost: \(authority)\r\n".utf8)
+        var head = "\(method) \(url.target) HTTP/1.1\r\nHost: \(url.authority)\r\n"
         var all: Fields = ["User-Agent": "larder-server", "Content-Length": String(content.count)]
         if let type { all.set(.contentType, type) }
         for (name, value) in fields { all.set(name, try value.text(call)) }
-        lines += all.lines
+        for field in all { head += "\(field.name): \(field.value)\r\n" }
         return ReplySequel.Request(
             address: address,
-            request: UpstreamRequest(method: method, bytes: lines + Array("\r\n".utf8) + content),
+            request: UpstreamRequest(method: method, bytes: Array((head + "\r\n").utf8) + content),
             delay: delay
         )
     }
-}
-
-extension Fields {
-    /// Complete field lines, each with its CRLF.
-    fileprivate var lines: [UInt8] { flatMap { Array("\($0.name): \($0.value)\r\n".utf8) } }
 }

@@ -42,7 +42,7 @@ enum DocumentationEndpoints {
             guard path.hasPrefix("/problems/"),
                 let type = ProblemType.all.first(where: { $0.name == path.dropFirst("/problems/".count) })
             else { return nil }
-            representation = wantsPage(request) ? document(page(type), html) : document(json(type))
+            representation = wantsPage(request) ? document(page(type), html) : document(json(type).encoded)
         }
         return representation.reply(to: request, now: now)
     }
@@ -65,34 +65,15 @@ enum DocumentationEndpoints {
         return accept.quality(of: "text/html") > accept.quality(of: "application/json")
     }
 
-    private static func json(_ type: ProblemType) -> [UInt8] {
-        var writer = JSONWriter(capacity: 512)
-        append(type, to: &writer)
-        return writer.bytes
+    private static func json(_ type: ProblemType) -> JSONValue {
+        .members([
+            "type": .string("/problems/\(type.name)"), "title": .string(type.title),
+            "status": .integer(Int64(type.status.code)), "explanation": .string(type.explanation),
+        ])
     }
 
     private static func problemList() -> [UInt8] {
-        var writer = JSONWriter(capacity: 16_384)
-        writer.beginObject()
-        writer.key("items")
-        writer.beginArray()
-        for type in ProblemType.all { append(type, to: &writer) }
-        writer.endArray()
-        writer.endObject()
-        return writer.bytes
-    }
-
-    private static func append(_ type: ProblemType, to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.key("type")
-        writer.string("/problems/\(type.name)")
-        writer.key("title")
-        writer.string(type.title)
-        writer.key("status")
-        writer.integer(Int64(type.status.code))
-        writer.key("explanation")
-        writer.string(type.explanation)
-        writer.endObject()
+        JSONValue.members(["items": .array(ProblemType.all.map { json($0) })]).encoded
     }
 
     private static let style = """

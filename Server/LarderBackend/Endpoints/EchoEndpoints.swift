@@ -11,37 +11,18 @@ package enum EchoEndpoints {
         if request.isWebSocketUpgrade {
             return .webSocket(WebSocketAcceptance(handler: EchoWebSocket(), subprotocols: request.offeredSubprotocols))
         }
-        var writer = JSONWriter(capacity: 1_024)
-        writer.beginObject()
-        writer.key("method")
-        writer.string(request.method.rawValue)
-        writer.key("target")
-        writer.string(request.targetText)
-        writer.key("httpVersion")
-        writer.string(request.minorVersion == 0 ? "1.0" : "1.1")
-        writer.key("fields")
-        writer.beginArray()
         // Pages of any origin can read the reply: it has no credentials of the browser.
-        for field in request.fields.all where !["cookie", "authorization"].contains(field.name.lowercased()) {
-            writer.beginObject()
-            writer.key("name")
-            writer.string(field.name)
-            writer.key("value")
-            writer.string(field.value)
-            writer.endObject()
-        }
-        writer.endArray()
-        writer.key("body")
-        if let text = String(validating: request.body, as: UTF8.self) {
-            writer.string(text)
-        } else {
-            writer.null()
-            writer.key("bodyBase64")
-            writer.string(Base64.encode(request.body))
-        }
-        writer.endObject()
+        let fieldLines = request.fields.all.filter { !["cookie", "authorization"].contains($0.name.lowercased()) }
+        let text = String(validating: request.body, as: UTF8.self)
+        let body = JSONValue.members([
+            "method": .string(request.method.rawValue), "target": .string(request.targetText),
+            "httpVersion": .string(request.minorVersion == 0 ? "1.0" : "1.1"),
+            "fields": .array(fieldLines.map { .members(["name": .string($0.name), "value": .string($0.value)]) }),
+            "body": text.map { .string($0) } ?? .null,
+            "bodyBase64": text == nil ? .string(Base64.encode(request.body)) : nil,
+        ]).encoded
         let fields: Fields = [.contentType: "application/json", .cacheControl: "no-store"]
-        return Reply(status: .ok, fields: fields, body: .bytes(writer.bytes))
+        return Reply(status: .ok, fields: fields, body: .bytes(body))
     }
 }
 

@@ -175,7 +175,7 @@ enum FeedEndpoints {
         let author = call.viewer
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
             let row = try add(text: text, image: image, author: author, to: store, &commit)
-            return try created(row, viewer: author, store)
+            return .created(at: "/v1/posts/post_\(row)", try store.json(.post, row, viewer: author))
         }
     }
 
@@ -214,7 +214,7 @@ enum FeedEndpoints {
             post.updated = commit.now
             try store.posts.replace(post)
             try commit.record(.post, row, audience: .everyone, version: post.version, in: store)
-            return try Self.representation(of: row, for: current, in: store)
+            return try current.representation(of: .post, row, CachePolicy.feed, in: store)
         }
         return representation.full
     }
@@ -251,28 +251,10 @@ enum FeedEndpoints {
             throw ProblemType.forbidden("Post post_\(row) belongs to another user.")
         }
         try call.checkConditions(
-            on: try representation(of: row, for: call, in: store),
+            on: try call.representation(of: .post, row, CachePolicy.feed, in: store),
             version: post.version,
             isRequired: isConditionRequired
         )
         return post
-    }
-
-    private static func representation(of row: Int64, for call: Call, in store: Store) throws -> Representation {
-        var body: [UInt8] = []
-        guard let post = try store.posts.append(row, viewer: call.viewer, to: &body) else {
-            throw ProblemType.notFound("There is no post post_\(row).")
-        }
-        return Representation(
-            body: body,
-            cacheControl: CachePolicy.feed,
-            modified: call.modification(post.version.updated)
-        )
-    }
-
-    private static func created(_ row: Int64, viewer: Int64, _ store: Store) throws -> Reply {
-        var body: [UInt8] = []
-        _ = try store.posts.append(row, viewer: viewer, to: &body)
-        return .created(at: "/v1/posts/post_\(row)", body)
     }
 }

@@ -17,11 +17,10 @@ enum LikeEndpoints {
         let viewer = call.viewer
         // With a key a late attempt does not undo a later opposite one.
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
-            var body: [UInt8] = []
-            guard try apply(isLiked, post: row, user: viewer, in: store, &commit, showing: &body) else {
+            guard try apply(isLiked, post: row, user: viewer, in: store, &commit) else {
                 return ProblemType.notFound("There is no post post_\(row).").reply
             }
-            return .existing(body)
+            return .existing(try store.json(.post, row, viewer: viewer))
         }
     }
 
@@ -37,26 +36,13 @@ enum LikeEndpoints {
     ) throws -> Bool {
         let isChanged =
             isLiked
-            ? try store.likes.set(user: user, post: post, at: commit.now, in: store.database)
-            : try store.likes.clear(user: user, post: post, in: store.database)
+            ? try store.likes.set(user: user, post: post, at: commit.now)
+            : try store.likes.clear(user: user, post: post)
         guard isChanged, let version = try store.posts.addLikes(isLiked ? 1 : -1, to: post, at: commit.now) else {
             return try store.posts.contains(post)
         }
         try commit.record(.post, post, audience: .everyone, version: version, in: store)
         return true
-    }
-
-    /// Sets or clears a like as the other `apply` does, and appends the post as the user sees it afterwards.
-    private static func apply(
-        _ isLiked: Bool,
-        post: Int64,
-        user: Int64,
-        in store: Store,
-        _ commit: inout Commit,
-        showing body: inout [UInt8]
-    ) throws -> Bool {
-        guard try apply(isLiked, post: post, user: user, in: store, &commit) else { return false }
-        return try store.posts.append(post, viewer: user, to: &body) != nil
     }
 
     /// One item of a batch.
@@ -127,13 +113,11 @@ enum LikeEndpoints {
                 in: store,
                 &commit
             ) { store, commit in
-                var post: [UInt8] = []
-                guard try apply(item.isLiked, post: item.post, user: call.viewer, in: store, &commit, showing: &post)
-                else {
+                guard try apply(item.isLiked, post: item.post, user: call.viewer, in: store, &commit) else {
                     let problem = ProblemType.notFound("There is no post post_\(item.post).")
                     return (problem.status.code, problem.encoded())
                 }
-                return (200, post)
+                return (200, try store.json(.post, item.post, viewer: call.viewer))
             }
         } catch let problem as Problem {
             return (problem.status.code, problem.encoded())

@@ -29,13 +29,8 @@ enum LiveEndpoints {
             )
         }
         let opening = try opening(call, since: call.query.first("since"))
-        let channel = LiveWebSocket(
-            opening,
-            world: call.world,
-            session: call.session,
-            filter: filter(call)
-        )
-        return .webSocket(WebSocketAcceptance(handler: channel, subprotocols: [subprotocol]))
+        let channel = LiveChannel(opening, call, filter: filter(call))
+        return .webSocket(WebSocketAcceptance(handler: LiveWebSocket(channel), subprotocols: [subprotocol]))
     }
 
     static func eventStream(_ call: inout Call) throws(Problem) -> Reply? {
@@ -44,8 +39,7 @@ enum LiveEndpoints {
         }
         let opening = try opening(call, since: call.request.fields[.lastEventID] ?? call.query.first("since"))
         let fields: Fields = [.cacheControl: "no-store", .vary: "Authorization, Origin"]
-        let stream = LiveEventStream(opening, world: call.world, session: call.session, filter: filter(call))
-        return .eventStream(fields, stream)
+        return .eventStream(fields, LiveEventStream(LiveChannel(opening, call, filter: filter(call))))
     }
 
     /// The filter of the channel's frames: a fault's, or one that only records; nil for none.
@@ -63,14 +57,13 @@ enum LiveEndpoints {
 
     private static func opening(_ call: Call, since text: String?) throws(Problem) -> Opening {
         let filter = try ChangeEndpoints.filter(call)
-        let since = try ChangeEndpoints.since(text)
+        let since = try ChangeEndpoints.since(text, in: call.world)
         let viewer = call.viewer
         let world = call.world
         guard let token = since.token else { return Opening(token: nil, filter: filter ?? .all, viewer: viewer) }
         // Rejected now, while a status code can still be sent.
         let started = try world.read { store in
-            let reader = ChangeReader(store: store, retention: world.settings.tombstoneRetention, now: world.clock.now)
-            return try reader.start(since: token, filter: filter, viewer: viewer)
+            try world.changeReader(store).start(since: token, filter: filter, viewer: viewer)
         }
         return Opening(token: started, filter: started.filter, viewer: viewer)
     }
@@ -85,7 +78,7 @@ enum LiveEndpoints {
         hello: (_ json: [UInt8], _ token: String) -> Void
     ) throws(Problem) -> UInt64 {
         try world.read { store in
-            let reader = ChangeReader(store: store, retention: world.settings.tombstoneRetention, now: world.clock.now)
+            let reader = world.changeReader(store)
             let scope = try store.scope(of: opening.viewer)
             let present = try reader.present(filter: opening.filter, viewer: opening.viewer)
             var missed: [ChangeRow] = []
@@ -108,13 +101,6 @@ enum LiveEndpoints {
     }
 
     private static func hello(_ token: String) -> [UInt8] {
-        var writer = JSONWriter(capacity: 128)
-        writer.beginObject()
-        writer.key("type")
-        writer.string("hello")
-        writer.key("token")
-        writer.string(token)
-        writer.endObject()
-        return writer.bytes
+        JSONValue.members(["type": .string("hello"), "token": .string(token)]).encoded
     }
 }

@@ -20,25 +20,15 @@ enum ProfileEndpoints {
         let first = after
         return try call.reply(
             try call.read { store in
-                var body: [UInt8] = []
-                body.append(ListPage.opening)
+                var rows = try handle.map { try store.profiles.row(handle: $0).map { [$0] } ?? [] }
                 var next: Cursor?
-                if let handle {
-                    if let row = try store.profiles.row(handle: handle) {
-                        _ = try store.profiles.append(row, to: &body)
-                    }
-                } else {
-                    let rows = try store.profiles.appendPage(after: first, limit: limit, to: &body)
-                    if let last = rows.last, try store.profiles.contains(after: last) {
-                        next = Cursor(.profiles, row: last)
-                    }
+                if rows == nil {
+                    let found = try store.profiles.rows(after: first, limit: limit + 1)
+                    if found.count > limit { next = Cursor(.profiles, row: found[limit - 1]) }
+                    rows = Array(found.prefix(limit))
                 }
-                ListPage.close(&body, next: next, previous: nil)
-                return Representation(
-                    body: body,
-                    cacheControl: CachePolicy.profile,
-                    vary: "Origin"
-                )
+                let items = try (rows ?? []).map { try store.json(.profile, $0) }
+                return ListPage.representation(items, (next, nil), cacheControl: CachePolicy.profile, vary: "Origin")
             }
         )
     }
@@ -48,17 +38,9 @@ enum ProfileEndpoints {
     }
 
     private static func representation(of row: Int64, for call: Call, in store: Store) throws -> Representation {
-        var body: [UInt8] = []
-        guard let version = try store.profiles.append(row, to: &body) else {
-            throw ProblemType.notFound("There is no profile user_\(row).")
-        }
-        return Representation(
-            body: body,
-            cacheControl: CachePolicy.profile,
-            // `/v1/me` depends on the caller; `/v1/profiles/{id}` does not.
-            vary: call.parameters.isEmpty ? "Authorization, Origin" : "Origin",
-            modified: call.modification(version.updated)
-        )
+        // `/v1/me` depends on the caller; `/v1/profiles/{id}` does not.
+        let vary: StaticString = call.parameters.isEmpty ? "Authorization, Origin" : "Origin"
+        return try call.representation(of: .profile, row, CachePolicy.profile, vary: vary, in: store)
     }
 
     private static func edit(_ call: Call, _ row: Int64) throws(Problem) -> Reply? {

@@ -33,18 +33,11 @@ enum SearchEndpoints {
                     } else {
                         try store.posts.search(words, before: start ?? .max, limit: limit, scanning: scanMaximum)
                     }
-                var body: [UInt8] = []
-                body.append(ListPage.opening)
-                for (index, row) in found.rows.enumerated() {
-                    if index > 0 { body.append(UInt8(ascii: ",")) }
-                    if isOfPeople {
-                        _ = try store.profiles.append(row, to: &body)
-                    } else {
-                        _ = try store.posts.append(row, viewer: viewer, to: &body)
-                    }
+                let items = try found.rows.map { row in
+                    try store.json(isOfPeople ? .profile : .post, row, viewer: viewer)
                 }
-                ListPage.close(&body, next: found.rest.map { Cursor(list, owner: owner, row: $0) }, previous: nil)
-                return Representation(body: body, cacheControl: CachePolicy.feed)
+                let next = found.rest.map { Cursor(list, owner: owner, row: $0) }
+                return ListPage.representation(items, (next, nil), cacheControl: CachePolicy.feed)
             }
         )
     }

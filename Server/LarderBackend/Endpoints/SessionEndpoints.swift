@@ -109,26 +109,14 @@ enum SessionEndpoints {
         }
 
         func json(user: Int64, _ store: Store) throws -> [UInt8] {
-            var writer = JSONWriter(capacity: 512)
-            writer.beginObject()
-            writer.key("tokenType")
-            writer.string("Bearer")
-            writer.key("accessToken")
-            writer.string(access)
-            writer.key("expiresIn")
-            writer.integer(lifetime)
-            writer.key("expiresAt")
-            writer.timestamp(accessExpires)
-            writer.key("refreshToken")
-            writer.string(refresh)
-            writer.key("refreshExpiresAt")
-            writer.timestamp(refreshExpires)
-            writer.key("user")
-            var profile: [UInt8] = []
-            _ = try store.profiles.append(user, to: &profile)
-            writer.raw(profile)
-            writer.endObject()
-            return writer.bytes
+            var json =
+                JSONValue.members([
+                    "tokenType": .string("Bearer"), "accessToken": .string(access), "expiresIn": .integer(lifetime),
+                    "expiresAt": accessExpires.json, "refreshToken": .string(refresh),
+                    "refreshExpiresAt": refreshExpires.json,
+                ]).encoded.dropLast() + Array(",\"user\":".utf8)
+            _ = try store.profiles.append(user, to: &json)
+            return json + [UInt8(ascii: "}")]
         }
     }
 }

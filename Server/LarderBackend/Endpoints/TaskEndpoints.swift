@@ -55,16 +55,8 @@ enum TaskEndpoints {
                 func cursor(_ place: TaskPlace?) -> Cursor? {
                     place.map { Cursor(.tasks, owner: digest, row: $0.row, key: $0.key) }
                 }
-                var body: [UInt8] = []
-                body.reserveCapacity(page.items.count * 320 + 256)
-                body.append(ListPage.opening)
-                body.append(items: page.items.map(\.json))
-                ListPage.close(
-                    &body,
-                    next: cursor(start.isBackward ? other : more),
-                    previous: cursor(start.isBackward ? more : other)
-                )
-                return Representation(body: body, cacheControl: CachePolicy.revalidate)
+                let (next, previous) = start.isBackward ? (other, more) : (more, other)
+                return ListPage.representation(page.items.map(\.json), (cursor(next), cursor(previous)))
             }
         )
     }
@@ -119,19 +111,7 @@ enum TaskEndpoints {
     private static func read(_ call: inout Call) throws(Problem) -> Reply? {
         let row = try call.row(.task)
         let current = call
-        return try call.reply(try call.read { try representation(of: row, for: current, in: $0) })
-    }
-
-    private static func representation(of row: Int64, for call: Call, in store: Store) throws -> Representation {
-        var body: [UInt8] = []
-        guard let version = try store.tasks.append(row, to: &body) else {
-            throw ProblemType.notFound("There is no task task_\(row).")
-        }
-        return Representation(
-            body: body,
-            cacheControl: CachePolicy.revalidate,
-            modified: call.modification(version.updated)
-        )
+        return try call.reply(try call.read { try current.representation(of: .task, row, in: $0) })
     }
 
     // MARK: Writing
@@ -150,9 +130,7 @@ enum TaskEndpoints {
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
             if let clientID, let row = try store.tasks.row(creator: creator, clientID: clientID) {
                 // The client's ID identifies the task: a retry finds the task of the first attempt, whatever it is by now.
-                var body: [UInt8] = []
-                _ = try store.tasks.append(row, to: &body)
-                return .existing(body)
+                return .existing(try store.json(.task, row))
             }
             let row = try store.tasks.nextRow()
             var task = TaskRow(
@@ -174,9 +152,7 @@ enum TaskEndpoints {
             try final.apply(to: &task, in: store)
             try store.tasks.add(task, clientID: clientID)
             try commit.record(.task, row, audience: .signedIn, version: 1, in: store)
-            var body: [UInt8] = []
-            _ = try store.tasks.append(row, to: &body)
-            return .created(at: "/v1/tasks/task_\(row)", body)
+            return .created(at: "/v1/tasks/task_\(row)", try store.json(.task, row))
         }
     }
 
@@ -199,9 +175,7 @@ enum TaskEndpoints {
             task.updated = commit.now
             try store.tasks.replace(task)
             try commit.record(.task, row, audience: .signedIn, version: task.version, in: store)
-            var body: [UInt8] = []
-            _ = try store.tasks.append(row, to: &body)
-            return .existing(body)
+            return .existing(try store.json(.task, row))
         }
     }
 
@@ -227,7 +201,7 @@ enum TaskEndpoints {
             throw ProblemType.notFound("There is no task task_\(row).")
         }
         try call.checkConditions(
-            on: try representation(of: row, for: call, in: store),
+            on: try call.representation(of: .task, row, in: store),
             version: task.version,
             isRequired: isConditionRequired
         )

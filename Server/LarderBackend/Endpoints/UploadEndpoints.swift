@@ -162,7 +162,7 @@ enum UploadEndpoints {
                 errors: [Problem.FieldError(pointer: "", detail: "has another format or a damaged head")]
             )
         }
-        let image = DocumentJSON.encode(json(picture, upload.row, content))
+        let image = json(picture, upload.row, content).encoded
         try store.uploads.complete(upload.row, as: image, EntityTag.strong(contentOf: content.span))
         return completed(image, of: upload.row)
     }
@@ -202,15 +202,11 @@ enum UploadEndpoints {
     }
 
     private static func json(_ picture: PictureSize, _ row: Int64, _ content: [UInt8]) -> JSONValue {
-        var members = JSONObject()
-        members["id"] = .string(identifier(row))
-        members["url"] = .string("/v1/images/\(identifier(row))")
-        members["width"] = .integer(Int64(picture.width))
-        members["height"] = .integer(Int64(picture.height))
-        members["alt"] = .string("")
-        members["placeholder"] = .string("")
-        members["widths"] = .array([.integer(Int64(picture.width))])
-        return .object(members)
+        .members([
+            "id": .string(identifier(row)), "url": .string("/v1/images/\(identifier(row))"),
+            "width": .integer(Int64(picture.width)), "height": .integer(Int64(picture.height)), "alt": .string(""),
+            "placeholder": .string(""), "widths": .array([.integer(Int64(picture.width))]),
+        ])
     }
 
     // MARK: Errors

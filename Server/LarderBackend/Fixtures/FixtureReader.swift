@@ -1,4 +1,3 @@
-import Glibc
 import LarderCoding
 import LarderHTTP
 import LarderTime
@@ -6,7 +5,7 @@ import LarderTime
 /// Reads a directory of fixtures (see `Fixtures/README.md`).
 package enum FixtureReader {
     /// - Parameter directory: the directory with the files.
-    /// - Throws: `FixtureError`, which names the file and the record.
+    /// - Throws: `FileError`, which names the file and the record.
     package static func read(_ directory: String) throws -> WorldContents {
         let world = try Record(document(directory, "world.json"), "world.json")
         var contents = WorldContents(
@@ -125,21 +124,18 @@ package enum FixtureReader {
             )
         }
         let url = "/v1/images/" + id
-        var reference = JSONObject()
-        reference["id"] = .string(id)
-        reference["url"] = .string(url)
-        var json = reference
-        json["width"] = .integer(try record.integer("width"))
-        json["height"] = .integer(try record.integer("height"))
-        json["alt"] = .string(try record.string("alt"))
-        json["placeholder"] = .string(try record.string("placeholder"))
+        let reference = [("id", JSONValue.string(id)), ("url", .string(url))]
         let widths = Set(renditions.map(\.width)).sorted()
-        json["widths"] = .array(widths.map { .integer(Int64($0)) })
+        let members: [(String, JSONValue)] = [
+            ("width", .integer(try record.integer("width"))), ("height", .integer(try record.integer("height"))),
+            ("alt", .string(try record.string("alt"))), ("placeholder", .string(try record.string("placeholder"))),
+            ("widths", .array(widths.map { .integer(Int64($0)) })),
+        ]
         return ImageCatalogue.Image(
             id: id,
             renditions: renditions.sorted { $0.width < $1.width },
-            json: .object(json),
-            reference: .object(reference)
+            json: .members(reference + members),
+            reference: .members(reference)
         )
     }
 
@@ -149,54 +145,16 @@ package enum FixtureReader {
         _ make: (Record) throws -> Value
     ) throws -> [Value] {
         guard case .array(let items) = try document(directory, file) else {
-            throw FixtureError("\(file): the file must contain an array.")
+            throw FileError("\(file): the file must contain an array.")
         }
         return try items.enumerated().map { try make(Record($0.element, "\(file), record \($0.offset + 1)")) }
     }
 
-    private static func document(_ directory: String, _ file: String) throws -> JSONValue {
-        let bytes = try contents(of: directory + "/" + file)
-        do {
-            return try JSONParser.parse(bytes)
-        } catch {
-            throw FixtureError("\(file): \(error)")
+    private static func document(_ directory: String, _ file: String) throws(FileError) -> JSONValue {
+        do { return try SourceFile.json(directory + "/" + file) } catch {
+            throw FileError("\(error). Name the directory with --fixtures.")
         }
     }
-
-    package static func contents(of path: String) throws(FixtureError) -> [UInt8] {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw FixtureError(
-                "\(path): \(unsafe String(cString: strerror(errno))). Name the directory with --fixtures."
-            )
-        }
-        defer { close(descriptor) }
-        var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else { throw FixtureError("\(path): cannot be opened.") }
-        let size = Int(status.st_size)
-        var isComplete = true
-        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-            while count < size {
-                let result = unsafe readBytes(
-                    descriptor,
-                    buffer.baseAddress.map { unsafe UnsafeMutableRawPointer($0 + count) },
-                    size - count
-                )
-                guard result > 0 else {
-                    isComplete = false
-                    return
-                }
-                count += result
-            }
-        }
-        guard isComplete else { throw FixtureError("\(path): could not be read completely.") }
-        return bytes
-    }
-}
-
-/// read(2), which `FixtureReader` shadows.
-private func readBytes(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer?, _ count: Int) -> Int {
-    unsafe read(descriptor, buffer, count)
 }
 
 /// A JSON object of a file, with its position for error messages.
@@ -204,25 +162,25 @@ private struct Record {
     private let object: JSONObject
     private let place: String
 
-    init(_ value: JSONValue, _ place: String) throws(FixtureError) {
-        guard case .object(let object) = value else { throw FixtureError("\(place): must be an object.") }
+    init(_ value: JSONValue, _ place: String) throws(FileError) {
+        guard case .object(let object) = value else { throw FileError("\(place): must be an object.") }
         self.object = object
         self.place = place
     }
 
-    func error(_ name: String, _ what: String) -> FixtureError { FixtureError("\(place): '\(name)' \(what).") }
+    func error(_ name: String, _ what: String) -> FileError { FileError("\(place): '\(name)' \(what).") }
 
-    func string(_ name: String) throws(FixtureError) -> String {
+    func string(_ name: String) throws(FileError) -> String {
         guard let value = object[name]?.string else { throw error(name, "must be a string") }
         return value
     }
 
-    func integer(_ name: String) throws(FixtureError) -> Int64 {
+    func integer(_ name: String) throws(FileError) -> Int64 {
         guard let value = object[name]?.integer else { throw error(name, "must be an integer") }
         return value
     }
 
-    func integer(_ name: String, in range: ClosedRange<Int64>) throws(FixtureError) -> Int64 {
+    func integer(_ name: String, in range: ClosedRange<Int64>) throws(FileError) -> Int64 {
         let value = try integer(name)
         guard range.contains(value) else {
             throw error(name, "is \(value), and must be \(range.lowerBound) to \(range.upperBound)")
@@ -230,25 +188,25 @@ private struct Record {
         return value
     }
 
-    func time(_ name: String) throws(FixtureError) -> WallTime {
+    func time(_ name: String) throws(FileError) -> WallTime {
         guard let time = WallTime(rfc3339: try string(name)) else { throw error(name, "must be an RFC 3339 time") }
         return time
     }
 
-    func optionalString(_ name: String) throws(FixtureError) -> String? { isNull(name) ? nil : try string(name) }
+    func optionalString(_ name: String) throws(FileError) -> String? { isNull(name) ? nil : try string(name) }
 
-    func optionalInteger(_ name: String) throws(FixtureError) -> Int64? { isNull(name) ? nil : try integer(name) }
+    func optionalInteger(_ name: String) throws(FileError) -> Int64? { isNull(name) ? nil : try integer(name) }
 
-    func optionalTime(_ name: String) throws(FixtureError) -> WallTime? { isNull(name) ? nil : try time(name) }
+    func optionalTime(_ name: String) throws(FileError) -> WallTime? { isNull(name) ? nil : try time(name) }
 
-    func integers(_ name: String) throws(FixtureError) -> [Int64] {
+    func integers(_ name: String) throws(FileError) -> [Int64] {
         guard let array = object[name]?.array else { throw error(name, "must be an array") }
         let values = array.compactMap(\.integer)
         guard values.count == array.count else { throw error(name, "must contain integers") }
         return values
     }
 
-    func records(_ name: String) throws(FixtureError) -> [Record] {
+    func records(_ name: String) throws(FileError) -> [Record] {
         guard let array = object[name]?.array else { throw error(name, "must be an array") }
         var records: [Record] = []
         for value in array { records.append(try Record(value, "\(place), \(name)")) }

@@ -4,12 +4,12 @@
 struct FixtureReferences {
     private let contents: WorldContents
 
-    /// - Throws: `FixtureError`, which names the file, the record, the member and the value.
-    static func check(_ contents: WorldContents) throws(FixtureError) {
+    /// - Throws: `FileError`, which names the file, the record, the member and the value.
+    static func check(_ contents: WorldContents) throws(FileError) {
         try FixtureReferences(contents: contents).check()
     }
 
-    private func check() throws(FixtureError) {
+    private func check() throws(FileError) {
         let people = try rows(contents.people.map(\.row), "people.json")
         try distinct(contents.people.map(\.handle), "handle", "people.json")
         for (index, person) in contents.people.enumerated() {
@@ -41,7 +41,7 @@ struct FixtureReferences {
         }
     }
 
-    private func checkChat(_ people: Set<Int64>) throws(FixtureError) {
+    private func checkChat(_ people: Set<Int64>) throws(FileError) {
         let conversations = try rows(contents.conversations.map(\.row), "conversations.json")
         for (index, conversation) in contents.conversations.enumerated() {
             try members(conversation.members, people, Place("conversations.json", index, "members"))
@@ -66,12 +66,12 @@ struct FixtureReferences {
             self.member = member
         }
 
-        func error(_ value: String, _ what: String) -> FixtureError {
-            FixtureError("\(file), record \(index + 1): '\(member)' is \(value), \(what).")
+        func error(_ value: String, _ what: String) -> FileError {
+            FileError("\(file), record \(index + 1): '\(member)' is \(value), \(what).")
         }
     }
 
-    private func rows(_ rows: [Int64], _ file: String) throws(FixtureError) -> Set<Int64> {
+    private func rows(_ rows: [Int64], _ file: String) throws(FileError) -> Set<Int64> {
         for (index, row) in rows.enumerated() where row < 1 {
             throw Place(file, index, "id").error("\(row)", "and must be 1 or more")
         }
@@ -79,14 +79,14 @@ struct FixtureReferences {
         return Set(rows)
     }
 
-    private func distinct<Value: Hashable>(_ values: [Value], _ member: String, _ file: String) throws(FixtureError) {
+    private func distinct<Value: Hashable>(_ values: [Value], _ member: String, _ file: String) throws(FileError) {
         var seen: Set<Value> = []
         for (index, value) in values.enumerated() where !seen.insert(value).inserted {
             throw Place(file, index, member).error("\(value)", "which is used by an earlier record")
         }
     }
 
-    private func members(_ values: [Int64], _ people: Set<Int64>, _ place: Place) throws(FixtureError) {
+    private func members(_ values: [Int64], _ people: Set<Int64>, _ place: Place) throws(FileError) {
         try find(values, in: people, of: "people.json", place)
         var seen: Set<Int64> = []
         for value in values where !seen.insert(value).inserted {
@@ -99,13 +99,13 @@ struct FixtureReferences {
         in known: Set<Int64>,
         of file: String,
         _ place: Place
-    ) throws(FixtureError) {
+    ) throws(FileError) {
         for value in values where !known.contains(value) {
             throw place.error("\(value)", "which is the id of no record in \(file)")
         }
     }
 
-    private func picture(_ id: String?, _ place: Place) throws(FixtureError) {
+    private func picture(_ id: String?, _ place: Place) throws(FileError) {
         if let id, contents.images[id] == nil {
             throw place.error("'\(id)'", "which is the id of no record in images.json")
         }

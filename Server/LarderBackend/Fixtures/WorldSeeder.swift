@@ -40,7 +40,7 @@ package enum WorldSeeder {
             joined: person.joined.rfc3339()
         )
         try store.profiles.add(person.row, handle: person.handle, members: members, at: person.joined)
-        try record(.profile, person.row, audience: .everyone, at: person.joined, store)
+        try store.changes.append(.profile, person.row, audience: .everyone, at: person.joined)
         // A token for each fixture user that needs no sign-in, used by the README and the examples.
         try store.sessions.add(
             user: person.row,
@@ -74,9 +74,9 @@ package enum WorldSeeder {
             at: updated
         )
         for user in post.likedBy {
-            _ = try store.likes.set(user: user, post: post.row, at: updated, in: store.database)
+            _ = try store.likes.set(user: user, post: post.row, at: updated)
         }
-        try record(.post, post.row, audience: .everyone, at: updated, version: version, store)
+        try store.changes.append(.post, post.row, audience: .everyone, at: updated, version: version)
     }
 
     private static func addBank(_ contents: WorldContents, to store: Store) throws {
@@ -100,9 +100,9 @@ package enum WorldSeeder {
         for transfer in contents.transfers {
             guard var source = accounts[transfer.from], var target = accounts[transfer.to], source.row != target.row,
                 source.currency == target.currency, transfer.minorUnits > 0
-            else { throw FixtureError("Transfer \(transfer.row) is not between two accounts of one currency.") }
+            else { throw FileError("Transfer \(transfer.row) is not between two accounts of one currency.") }
             guard source.mayOverdraw || source.balance >= transfer.minorUnits else {
-                throw FixtureError("Transfer \(transfer.row) takes more from account \(source.row) than it holds.")
+                throw FileError("Transfer \(transfer.row) takes more from account \(source.row) than it holds.")
             }
             source.apply(-transfer.minorUnits, at: transfer.at)
             target.apply(transfer.minorUnits, at: transfer.at)
@@ -114,24 +114,22 @@ package enum WorldSeeder {
                 to: target,
                 amount: transfer.minorUnits,
                 note: transfer.note,
-                at: transfer.at,
-                in: store.database
+                at: transfer.at
             )
             for (account, entry) in [(source, rows.debit), (target, rows.credit)] {
                 guard let owner = account.owner else { continue }
-                try record(.transaction, entry, audience: .user(owner), at: transfer.at, store)
+                try store.changes.append(.transaction, entry, audience: .user(owner), at: transfer.at)
             }
         }
         for account in accounts.values.sorted(by: { $0.row < $1.row }) {
             try store.accounts.saveBalance(of: account)
             guard let owner = account.owner else { continue }
-            try record(
+            try store.changes.append(
                 .account,
                 account.row,
                 audience: .user(owner),
                 at: account.updated,
-                version: account.version,
-                store
+                version: account.version
             )
         }
     }
@@ -172,20 +170,19 @@ package enum WorldSeeder {
                 isDeleted: message.deleted != nil,
                 at: updated
             )
-            try record(
+            try store.changes.append(
                 .message,
                 message.row,
                 deleted: message.deleted != nil,
                 audience: .conversation(message.conversation),
-                at: updated,
-                store
+                at: updated
             )
             if message.deleted == nil { newest[message.conversation] = (message.row, updated) }
         }
         for (conversation, last) in newest.sorted(by: { $0.key < $1.key }) {
             let version = try store.conversations.touch(conversation, lastMessage: last.row, at: last.at)
             let audience = Audience.conversation(conversation)
-            try record(.conversation, conversation, audience: audience, at: last.at, version: version, store)
+            try store.changes.append(.conversation, conversation, audience: audience, at: last.at, version: version)
         }
     }
 
@@ -208,7 +205,7 @@ package enum WorldSeeder {
             updated: task.updated
         )
         try store.tasks.add(row, clientID: nil)
-        try record(.task, row.row, audience: .signedIn, at: row.updated, version: row.version, store)
+        try store.changes.append(.task, row.row, audience: .signedIn, at: row.updated, version: row.version)
     }
 
     private static func add(_ collection: WorldContents.Collection, at: WallTime, to store: Store) throws {
@@ -219,27 +216,8 @@ package enum WorldSeeder {
         )
         for (id, json) in collection.documents {
             let row = try store.documents.add(id, json, to: collection.name, at: at)
-            try record(.document, row.number, audience: .everyone, at: at, version: row.version, store)
+            try store.changes.append(.document, row.number, audience: .everyone, at: at, version: row.version)
         }
-    }
-
-    private static func record(
-        _ kind: EntityKind,
-        _ row: Int64,
-        deleted: Bool = false,
-        audience: Audience,
-        at: WallTime,
-        version: Int64 = 1,
-        _ store: Store
-    ) throws(SQLiteError) {
-        _ = try store.changes.append(
-            EntityID(kind, row),
-            deleted: deleted,
-            audience: audience,
-            version: version,
-            at: at,
-            in: store.database
-        )
     }
 }
 

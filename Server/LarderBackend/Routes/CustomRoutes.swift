@@ -1,5 +1,4 @@
-package import LarderEngine
-import LarderHTTP
+package import LarderHTTP
 import Synchronization
 
 /// The custom routes of a server. They can be replaced while it runs. Safe from any thread.
@@ -22,7 +21,8 @@ package final class CustomRoutes: Sendable {
 
     package init() {}
 
-    package var all: [CustomRoute] { routes.withLock { $0 } }
+    /// The names of the routes, such as `GET /users/{id}`.
+    package var names: [String] { routes.withLock { $0.map(\.name) } }
 
     package func replace(with new: [CustomRoute]) { routes.withLock { $0 = new } }
 
@@ -30,21 +30,18 @@ package final class CustomRoutes: Sendable {
 
     /// The routes for a path, in order.
     func candidates(_ path: ArraySlice<UInt8>) -> [Candidate] {
-        let routes = all
-        guard !routes.isEmpty, path.first == UInt8(ascii: "/") else { return [] }
-        var segments: [String] = []
-        for part in path.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
-            guard let segment = QueryString.percentDecoded(Array(part)) else { return [] }
-            segments.append(segment)
-        }
+        let routes = routes.withLock { $0 }
+        guard !routes.isEmpty, let segments = PathTemplate.segments(path) else { return [] }
         return routes.compactMap { route in
-            route.parameters(segments).map { Candidate(route: route, parameters: $0) }
+            route.path.values(segments).map { Candidate(route: route, parameters: $0) }
         }
     }
 
-    /// Whether a route takes the path and the method of a request, whatever its conditions.
-    package func accept(_ request: Request) -> Bool {
-        candidates(request.path).contains { $0.route.accepts(request.method) }
+    /// Whether a route takes the path and the method, whatever its conditions.
+    ///
+    /// - Parameter method: nil for any method.
+    package func accept(_ method: Method?, _ path: ArraySlice<UInt8>) -> Bool {
+        candidates(path).contains { candidate in method.map { candidate.route.accepts($0) } ?? true }
     }
 }
 

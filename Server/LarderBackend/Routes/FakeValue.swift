@@ -2,35 +2,27 @@ import LarderCoding
 import LarderTime
 
 /// Invented values for the replies of custom routes.
-enum FakeValue: String, CaseIterable, Sendable {
-    case name, firstName, lastName, email, username, phone, city, country, street, company, word, sentence, paragraph,
-        color, price
-    case bool, date
-
-    func draw(_ random: inout SeededGenerator) -> JSONValue {
-        switch self {
-        case .name: .string(Self.pick(Self.first, &random) + " " + Self.pick(Self.last, &random))
-        case .firstName: .string(Self.pick(Self.first, &random))
-        case .lastName: .string(Self.pick(Self.last, &random))
-        case .email: .string(Self.handle(&random) + "@example.com")
-        case .username: .string(Self.handle(&random))
-        case .phone: .string("+1-555-01\(random.uniform(in: 10..<100))")
-        case .city: .string(Self.pick(Self.cities, &random))
-        case .country: .string(Self.pick(Self.countries, &random))
-        case .street: .string("\(random.uniform(in: 1..<200)) \(Self.pick(Self.last, &random)) Street")
-        case .company:
-            .string("\(Self.pick(Self.last, &random)) \(Self.pick(["Ltd", "Inc", "and Sons", "Group"], &random))")
-        case .word: .string(Self.pick(Self.words, &random))
-        case .sentence: .string(Self.sentence(&random))
-        case .paragraph: .string((0..<4).map { _ in Self.sentence(&random) }.joined(separator: " "))
-        case .color:
-            .string(Self.pick(["red", "orange", "yellow", "green", "teal", "blue", "purple", "grey"], &random))
-        case .price: .number(Double(random.uniform(in: 100..<100_000)) / 100)
-        case .bool: .bool(random.unit() < 0.5)
+enum FakeValue {
+    static let kinds: [String: @Sendable (inout SeededGenerator) -> JSONValue] = [
+        "name": { .string(pick(first, &$0) + " " + pick(last, &$0)) },
+        "firstName": { .string(pick(first, &$0)) },
+        "lastName": { .string(pick(last, &$0)) },
+        "email": { .string(handle(&$0) + "@example.com") },
+        "username": { .string(handle(&$0)) },
+        "phone": { .string("+1-555-01\($0.uniform(in: 10..<100))") },
+        "city": { .string(pick(cities, &$0)) },
+        "country": { .string(pick(countries, &$0)) },
+        "street": { .string("\($0.uniform(in: 1..<200)) \(pick(last, &$0)) Street") },
+        "company": { .string("\(pick(last, &$0)) \(pick(["Ltd", "Inc", "and Sons", "Group"], &$0))") },
+        "word": { .string(pick(words, &$0)) },
+        "sentence": { .string(sentence(&$0)) },
+        "paragraph": { random in .string((0..<4).map { _ in sentence(&random) }.joined(separator: " ")) },
+        "color": { .string(pick(["red", "orange", "yellow", "green", "teal", "blue", "purple", "grey"], &$0)) },
+        "price": { .number(Double($0.uniform(in: 100..<100_000)) / 100) },
+        "bool": { .bool($0.unit() < 0.5) },
         // Of the year 2026, so that it does not depend on the clock.
-        case .date: .string(WallTime(seconds: 1_767_225_600 + Int64(random.uniform(in: 0..<31_536_000))).rfc3339())
-        }
-    }
+        "date": { .string(WallTime(seconds: 1_767_225_600 + Int64($0.uniform(in: 0..<31_536_000))).rfc3339()) },
+    ]
 
     private static func handle(_ random: inout SeededGenerator) -> String {
         "\(pick(first, &random)).\(pick(last, &random))\(random.uniform(in: 1..<100))".lowercased()

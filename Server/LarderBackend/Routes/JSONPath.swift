@@ -1,8 +1,8 @@
-package import LarderCoding
+import LarderCoding
 
 /// A path into a JSON document: member names, indices and `*`, as in `$.items[0].name`, `items.0.name` and `$.items[*].id` (a part of
 /// RFC 9535; `$.` may be omitted).
-package struct JSONPath: Sendable {
+struct JSONPath: Sendable {
     private enum Step: Sendable {
         case name(String)
         case index(Int)
@@ -13,7 +13,7 @@ package struct JSONPath: Sendable {
     private var steps: [Step] = []
 
     /// Nil for text that is not such a path.
-    package init?(_ text: some StringProtocol) {
+    init?(_ text: some StringProtocol) {
         var rest = Substring(text)
         if rest.hasPrefix("$") { rest.removeFirst() } else if !rest.hasPrefix("[") { rest = "." + rest }
         while let first = rest.popFirst() {
@@ -43,7 +43,7 @@ package struct JSONPath: Sendable {
     }
 
     /// The values at the path: at most one without `*`.
-    package func values(in document: JSONValue) -> [JSONValue] {
+    func values(in document: JSONValue) -> [JSONValue] {
         var values = [document]
         for step in steps {
             values = values.flatMap { value -> [JSONValue] in

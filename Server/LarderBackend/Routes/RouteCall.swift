@@ -14,14 +14,19 @@ final class RouteCall {
     /// The source of invented values: the same request gets the same ones, so that its validators hold.
     var random: SeededGenerator
     private let seed: UInt64
-    private let meta: MetaTable?
+    private let meta: MetaTable
+    private let writes: Bool
 
-    /// - Parameter store: nil if no route that is asked keeps values.
-    init(_ request: Request, query: QueryString, in world: World, _ store: Store?) {
+    /// A kept value changes, which needs a transaction.
+    struct Changes: Error {}
+
+    /// - Parameter writes: whether kept values may change; otherwise a change throws `Changes`.
+    init(_ request: Request, query: QueryString, in world: World, _ store: Store, writes: Bool) {
+        self.writes = writes
         self.request = request
         now = world.clock.now
         seed = world.seed
-        meta = store?.meta
+        meta = store.meta
         self.query = query
         let target = Array("\(request.method) \(request.targetText)".utf8)
         random = SeededGenerator(seed: ContentHash.hash64(target.span, seed: seed))
@@ -40,14 +45,18 @@ final class RouteCall {
     // MARK: Kept values
 
     /// The state with that name; nil if no reply has set it.
-    func state(_ name: String) throws -> String? { try meta?.routeText("state " + name) }
+    func state(_ name: String) throws -> String? { try meta.text(.route("state " + name)) }
 
-    func setState(_ name: String, _ value: String) throws { try meta?.setRoute("state " + name, value) }
+    func setState(_ name: String, _ value: String) throws {
+        guard writes else { throw Changes() }
+        try meta.set(.route("state " + name), value)
+    }
 
     /// The next number of a counter, from 1.
     func count(_ name: String) throws -> Int64 {
-        let next = (try meta?.routeInteger("counter " + name) ?? 0) &+ 1
-        try meta?.setRoute("counter " + name, next)
+        guard writes else { throw Changes() }
+        let next = (try meta.integer(.route("counter " + name)) ?? 0) &+ 1
+        try meta.set(.route("counter " + name), next)
         return next
     }
 
@@ -62,13 +71,12 @@ final class RouteCall {
         var generator = try generator("uuid")
         let high = generator.next() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
         let low = generator.next() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
-        let digits = [high, low].map { value in
-            let text = String(value, radix: 16)
-            return String(repeating: "0", count: 16 - text.count) + text
+        var text = [high, low].map { value in
+            let digits = String(value, radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
         }.joined()
-        return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { range in
-            String(digits.dropFirst(range.lowerBound).prefix(range.count))
-        }.joined(separator: "-")
+        for place in [20, 16, 12, 8] { text.insert("-", at: text.index(text.startIndex, offsetBy: place)) }
+        return text
     }
 
     private func generator(_ name: String) throws -> SeededGenerator {

@@ -1,18 +1,20 @@
-package import LarderCoding
+import LarderCoding
 import LarderEngine
-package import LarderHTTP
+import LarderHTTP
 
 /// A part of a request, or a state, that conditions and templates name: `path.id`, `query.q`, `field.accept`, `body`, `body.user.name`,
 /// `state.cart`.
-package enum RouteSubject: Sendable {
+enum RouteSubject: Sendable {
     case path(String)
     case query(String)
     case field(FieldName)
     case body(JSONPath?)
     case state(String)
 
+    static let names = ["path", "query", "field", "body", "state"]
+
     /// Nil for other text.
-    package init?(_ text: String) {
+    init?(_ text: String) {
         let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false).map { String($0) }
         if text == "body" || text.hasPrefix("body[") {
             self = .body(text == "body" ? nil : JSONPath(text.dropFirst(4)))
@@ -44,23 +46,16 @@ package enum RouteSubject: Sendable {
 }
 
 /// A condition on a part of a request.
-package struct RouteCondition: Sendable {
-    package enum Test: Sendable {
+struct RouteCondition: Sendable {
+    enum Test: Sendable {
         /// The value, or for a part of the request that is text the text that the value is written as.
         case equals(JSONValue)
         case matches(TextPattern)
         case exists(Bool)
     }
 
-    private let subject: RouteSubject
-    private let test: Test
-
-    package init(_ subject: RouteSubject, _ test: Test) {
-        self.subject = subject
-        self.test = test
-    }
-
-    var readsState: Bool { if case .state = subject { true } else { false } }
+    let subject: RouteSubject
+    let test: Test
 
     func holds(_ call: RouteCall) throws -> Bool {
         let values = try subject.values(call)

@@ -1,115 +1,93 @@
-package import LarderCoding
+import LarderCoding
 import LarderEngine
 import LarderHTTP
 import LarderTime
 
 /// A text with expressions in double braces, such as `Hello {{path.name}}`.
 ///
-/// Expressions: `path.NAME`, `query.NAME`, `field.NAME`, `body`, `body.PATH`, `state.NAME`, each with an optional default in quotes;
-/// `method`, `now` and `now SECONDS`, `uuid`, `counter NAME`, `index`, `fake KIND`, `number LOW HIGH`, `pick "A" "B" …`.
-package struct RouteTemplate: Sendable {
+/// An expression is a part of the request or a state (`RouteSubject`), with an optional default in quotes, or one of `forms`.
+struct RouteTemplate: Sendable {
     /// Why a text is not a template.
-    package struct Failure: Error, CustomStringConvertible {
-        package let description: String
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
     }
+
+    /// Makes the value of an expression.
+    private typealias Value = @Sendable (RouteCall) throws -> JSONValue
 
     private enum Part: Sendable {
         case text(String)
-        case expression(Expression)
-    }
-
-    private enum Expression: Sendable {
-        case value(RouteSubject, otherwise: String)
-        case method, uuid, index
-        case now(offset: Duration)
-        case counter(String)
-        case fake(FakeValue)
-        case number(ClosedRange<Int>)
-        case pick([String])
+        case expression(Value)
     }
 
     private var parts: [Part] = []
 
-    /// Whether rendering changes the values that routes keep.
-    package var writes: Bool {
-        parts.contains { part in
-            switch part {
-            case .expression(.uuid), .expression(.counter): true
-            default: false
-            }
-        }
-    }
-
-    /// Whether rendering reads the values that routes keep.
-    package var reads: Bool {
-        parts.contains { if case .expression(.value(.state, _)) = $0 { true } else { false } }
-    }
-
-    package init(_ text: String) throws(Failure) {
+    init(_ text: String) throws(Failure) {
         var rest = text[...]
         while let open = rest.firstRange(of: "{{") {
             if open.lowerBound > rest.startIndex { parts.append(.text(String(rest[..<open.lowerBound]))) }
             guard let close = rest[open.upperBound...].firstRange(of: "}}") else {
                 throw Failure(description: "has '{{' without '}}'")
             }
-            let inner = rest[open.upperBound..<close.lowerBound]
-            parts.append(.expression(try Self.expression(inner)))
+            parts.append(.expression(try Self.expression(rest[open.upperBound..<close.lowerBound])))
             rest = rest[close.upperBound...]
         }
         if !rest.isEmpty { parts.append(.text(String(rest))) }
     }
 
-    // MARK: Parsing
+    // MARK: Expressions
 
-    private static let names = [
-        "path", "query", "field", "body", "state", "method", "now", "uuid", "counter", "index", "fake", "number",
-        "pick",
+    /// What the functions are written like.
+    private static let forms = [
+        "method": "method", "uuid": "uuid", "index": "index", "now": "now -3600", "counter": "counter orders",
+        "fake": "fake name", "number": "number 1 100", "pick": "pick \"a\" \"b\"",
     ]
 
-    private static func expression(_ text: Substring) throws(Failure) -> Expression {
+    /// The value of a function; nil for wrong arguments.
+    private static func function(_ name: String, _ words: [String]) -> Value? {
+        switch (name, words.count) {
+        case ("method", 0): return { .string($0.request.method.rawValue) }
+        case ("uuid", 0): return { .string(try $0.uuid()) }
+        case ("index", 0): return { .integer($0.index) }
+        case ("now", 0...1):
+            guard let seconds = Int(words.first ?? "0"), (-3_153_600_000...3_153_600_000).contains(seconds) else {
+                return nil
+            }
+            return { .string(($0.now + .seconds(seconds)).rfc3339()) }
+        case ("counter", 1): return { .integer(try $0.count(words[0])) }
+        case ("fake", 1):
+            guard let draw = FakeValue.kinds[words[0]] else { return nil }
+            return { draw(&$0.random) }
+        case ("number", 2):
+            // Exact in every reader of JSON.
+            let bounds = words.compactMap { Int($0) }.filter { (-1 << 53...1 << 53).contains($0) }
+            guard bounds.count == 2, bounds[0] <= bounds[1] else { return nil }
+            return { .integer(Int64($0.random.uniform(in: bounds[0]..<bounds[1] + 1))) }
+        case ("pick", 1...): return { .string(words[$0.random.uniform(in: 0..<words.count)]) }
+        default: return nil
+        }
+    }
+
+    private static func expression(_ text: Substring) throws(Failure) -> Value {
         let words = try words(text)
         guard let name = words.first else { throw Failure(description: "has an empty expression '{{}}'") }
         let arguments = Array(words.dropFirst())
-        func check(_ count: ClosedRange<Int>, _ form: String) throws(Failure) {
-            guard count.contains(arguments.count) else {
-                throw Failure(description: "has '{{\(text)}}'; write '{{\(form)}}'")
-            }
-        }
         if let subject = RouteSubject(name) {
-            try check(0...1, "\(name) \"default\"")
-            return .value(subject, otherwise: arguments.first ?? "")
-        }
-        switch name {
-        case "method": try check(0...0, "method"); return .method
-        case "uuid": try check(0...0, "uuid"); return .uuid
-        case "index": try check(0...0, "index"); return .index
-        case "now":
-            try check(0...1, "now 3600")
-            guard let seconds = Int(arguments.first ?? "0"), abs(seconds) <= 3_153_600_000 else {
-                throw Failure(
-                    description: "has '{{\(text)}}'; give 'now' an offset in seconds, such as '{{now -3600}}'"
-                )
+            guard arguments.count <= 1 else {
+                throw Failure(description: "has '{{\(text)}}'; write '{{\(name) \"default\"}}'")
             }
-            return .now(offset: .seconds(seconds))
-        case "counter": try check(1...1, "counter orders"); return .counter(arguments[0])
-        case "fake":
-            try check(1...1, "fake name")
-            if let kind = FakeValue(rawValue: arguments[0]) { return .fake(kind) }
-            let known = FakeValue.allCases.map(\.rawValue)
+            return { try subject.values($0).first ?? .string(arguments.first ?? "") }
+        }
+        guard let form = forms[name] else {
+            let (root, known) = (String(name.prefix { $0 != "." }), RouteSubject.names + forms.keys.sorted())
+            throw Failure(description: "has the unknown expression '{{\(text)}}'; \(nearest(root, known))")
+        }
+        if let value = function(name, arguments) { return value }
+        if name == "fake", arguments.count == 1 {
+            let known = FakeValue.kinds.keys.sorted()
             throw Failure(description: "has no fake '\(arguments[0])'; \(nearest(arguments[0], known))")
-        case "number":
-            try check(2...2, "number 1 100")
-            guard let low = Int(arguments[0]), let high = Int(arguments[1]), low <= high,
-                abs(low) <= 1 << 53, abs(high) <= 1 << 53
-            else {
-                throw Failure(description: "has '{{\(text)}}'; write the lower number first, as in '{{number 1 100}}'")
-            }
-            return .number(low...high)
-        case "pick": try check(1...100, "pick \"a\" \"b\""); return .pick(arguments)
-        default:
-            let root = String(name.prefix { $0 != "." })
-            throw Failure(description: "has the unknown expression '{{\(text)}}'; \(nearest(root, names))")
         }
+        throw Failure(description: "has '{{\(text)}}'; write it as in '{{\(form)}}'")
     }
 
     private static func nearest(_ name: String, _ known: [String]) -> String {
@@ -142,39 +120,24 @@ package struct RouteTemplate: Sendable {
         try parts.reduce(into: "") { text, part in
             switch part {
             case .text(let literal): text += literal
-            case .expression(let expression): text += try Self.text(Self.value(expression, call))
+            case .expression(let value): text += try Self.text(value(call))
             }
         }
     }
 
     /// The value: of a template that is one expression with its own type, otherwise a text.
     func value(_ call: RouteCall) throws -> JSONValue {
-        if parts.count == 1, case .expression(let expression) = parts[0] { return try Self.value(expression, call) }
+        if parts.count == 1, case .expression(let value) = parts[0] { return try value(call) }
         return .string(try text(call))
     }
 
     static func text(_ value: JSONValue) -> String {
-        value.string ?? String(decoding: DocumentJSON.encode(value), as: UTF8.self)
-    }
-
-    private static func value(_ expression: Expression, _ call: RouteCall) throws -> JSONValue {
-        switch expression {
-        case .value(let subject, let otherwise): return try subject.values(call).first ?? .string(otherwise)
-        case .method: return .string(call.request.method.rawValue)
-        case .uuid: return .string(try call.uuid())
-        case .index: return .integer(call.index)
-        case .now(let offset): return .string((call.now + offset).rfc3339())
-        case .counter(let name): return .integer(try call.count(name))
-        case .fake(let kind): return kind.draw(&call.random)
-        case .number(let range):
-            return .integer(Int64(call.random.uniform(in: range.lowerBound..<range.upperBound + 1)))
-        case .pick(let texts): return .string(texts[call.random.uniform(in: 0..<texts.count)])
-        }
+        value.string ?? String(decoding: value.encoded, as: UTF8.self)
     }
 }
 
 /// JSON with templates in its texts and member names. An object whose only member is `{{repeat N}}` is an array of N such values.
-package indirect enum JSONTemplate: Sendable {
+indirect enum JSONTemplate: Sendable {
     case constant(JSONValue)
     case text(RouteTemplate)
     case array([JSONTemplate])
@@ -183,7 +146,7 @@ package indirect enum JSONTemplate: Sendable {
 
     private static let repeatMaximum = 1_000
 
-    package init(_ value: JSONValue) throws(RouteTemplate.Failure) {
+    init(_ value: JSONValue) throws(RouteTemplate.Failure) {
         switch value {
         case .string(let text) where text.contains("{{"): self = .text(try RouteTemplate(text))
         case .array(let elements):
@@ -205,19 +168,6 @@ package indirect enum JSONTemplate: Sendable {
                 )
             }
         default: self = .constant(value)
-        }
-    }
-
-    package var writes: Bool { contains(\.writes) }
-    package var reads: Bool { contains(\.reads) }
-
-    private func contains(_ property: KeyPath<RouteTemplate, Bool>) -> Bool {
-        switch self {
-        case .constant: false
-        case .text(let template): template[keyPath: property]
-        case .array(let elements): elements.contains { $0.contains(property) }
-        case .object(let members): members.contains { $0.value.contains(property) }
-        case .repeat(_, let element): element.contains(property)
         }
     }
 

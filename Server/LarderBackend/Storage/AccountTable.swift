@@ -26,111 +26,59 @@ struct AccountRow {
         updated = time
     }
 
-    func append(to bytes: inout [UInt8]) {
-        var writer = JSONWriter(capacity: 320)
-        writer.beginObject()
-        writer.key("id")
-        writer.identifier(.account, row)
-        writer.key("name")
-        writer.string(name)
-        writer.key("kind")
-        writer.string(kind)
-        writer.key("status")
-        writer.string(isOpen ? "open" : "closed")
-        writer.key("balance")
-        writer.money(balance, currency)
-        writer.key("openedAt")
-        writer.timestamp(opened)
-        writer.key("version")
-        writer.integer(version)
-        writer.key("updatedAt")
-        writer.timestamp(updated)
-        writer.endObject()
-        bytes.append(contentsOf: writer.bytes)
+    var json: [UInt8] {
+        JSONValue.members([
+            "id": EntityID(.account, row).json, "name": .string(name), "kind": .string(kind),
+            "status": .string(isOpen ? "open" : "closed"), "balance": .money(balance, currency),
+            "openedAt": opened.json, "version": .integer(version), "updatedAt": updated.json,
+        ]).encoded
     }
-}
-
-extension JSONWriter {
-    /// An amount as the API states it: integer minor units and an ISO 4217 code.
-    mutating func money(_ minorUnits: Int64, _ currency: String) {
-        beginObject()
-        key("minorUnits")
-        integer(minorUnits)
-        key("currency")
-        string(currency)
-        endObject()
-    }
-
-    mutating func timestamp(_ time: WallTime) { string(time.rfc3339()) }
-
-    mutating func identifier(_ kind: EntityKind, _ row: Int64) { string(EntityID(kind, row).text) }
 }
 
 /// Accounts and their balances. A balance is stored beside the ledger and checked against it (`LedgerCheck`).
-final class AccountTable {
-    private let insert: Statement
-    private let select: Statement
-    private let selectOwned: Statement
-    private let update: Statement
+struct AccountTable {
+    let sql: SQL
 
-    init(_ database: Database) throws(SQLiteError) {
-        insert = try database.prepare(
+    func add(_ account: AccountRow) throws(SQLiteError) {
+        try sql.run(
             """
             INSERT INTO accounts (id, owner, name, kind, currency, status, opened, balance, version, updated)
             VALUES (?, ?, ?, ?, ?, ?, ?, 0, 1, ?)
-            """
+            """,
+            [
+                account.row, account.owner, account.name, account.kind, account.currency,
+                account.isOpen ? "open" : "closed", account.opened, account.updated,
+            ]
         )
-        select = try database.prepare("SELECT * FROM accounts WHERE id = ?")
-        selectOwned = try database.prepare("SELECT * FROM accounts WHERE owner = ? ORDER BY id")
-        update = try database.prepare("UPDATE accounts SET balance = ?, version = ?, updated = ? WHERE id = ?")
-    }
-
-    func add(_ account: AccountRow) throws(SQLiteError) {
-        try insert.bind(account.row, at: 1)
-        try insert.bind(account.owner, at: 2)
-        try insert.bind(account.name, at: 3)
-        try insert.bind(account.kind, at: 4)
-        try insert.bind(account.currency, at: 5)
-        try insert.bind(account.isOpen ? "open" : "closed", at: 6)
-        try insert.bind(account.opened.milliseconds, at: 7)
-        try insert.bind(account.updated.milliseconds, at: 8)
-        try insert.run()
     }
 
     func find(_ row: Int64) throws(SQLiteError) -> AccountRow? {
-        defer { select.reset() }
-        try select.bind(row, at: 1)
-        return try select.step() ? Self.read(select) : nil
+        try sql.first("SELECT * FROM accounts WHERE id = ?", [row], Self.read)
     }
 
     func owned(by user: Int64) throws(SQLiteError) -> [AccountRow] {
-        defer { selectOwned.reset() }
-        try selectOwned.bind(user, at: 1)
-        var accounts: [AccountRow] = []
-        while try selectOwned.step() { accounts.append(Self.read(selectOwned)) }
-        return accounts
+        try sql.all("SELECT * FROM accounts WHERE owner = ? ORDER BY id", [user], Self.read)
     }
 
     func saveBalance(of account: AccountRow) throws(SQLiteError) {
-        try update.bind(account.balance, at: 1)
-        try update.bind(account.version, at: 2)
-        try update.bind(account.updated.milliseconds, at: 3)
-        try update.bind(account.row, at: 4)
-        try update.run()
+        try sql.run(
+            "UPDATE accounts SET balance = ?, version = ?, updated = ? WHERE id = ?",
+            [account.balance, account.version, account.updated, account.row]
+        )
     }
 
-    private static func read(_ statement: Statement) -> AccountRow {
+    private static func read(_ row: Statement) -> AccountRow {
         AccountRow(
-            row: statement.int64(0),
-            owner: statement.isNull(1) ? nil : statement.int64(1),
-            name: statement.text(2),
-            kind: statement.text(3),
-            currency: statement.text(4),
-            isOpen: statement.text(5) == "open",
-            opened: WallTime(milliseconds: statement.int64(6)),
-            balance: statement.int64(7),
-            version: statement.int64(8),
-            updated: WallTime(milliseconds: statement.int64(9))
+            row: row.int64(0),
+            owner: row.optional(1),
+            name: row.text(2),
+            kind: row.text(3),
+            currency: row.text(4),
+            isOpen: row.text(5) == "open",
+            opened: row.time(6),
+            balance: row.int64(7),
+            version: row.int64(8),
+            updated: row.time(9)
         )
     }
 }

@@ -18,19 +18,18 @@ struct Commit {
         version: Int64,
         in store: Store
     ) throws(SQLiteError) {
-        let entity = EntityID(kind, row)
         let position = try store.changes.append(
-            entity,
+            kind,
+            row,
             deleted: deleted,
             audience: audience,
-            version: version,
             at: now,
-            in: store.database
+            version: version
         )
         changes.append(
             ChangeRow(
                 position: position,
-                entity: entity,
+                entity: EntityID(kind, row),
                 isDeleted: deleted,
                 audience: audience,
                 at: now,

@@ -13,52 +13,12 @@ struct MessageRow {
 }
 
 /// Messages, numbered in the order in which the server accepted them, which is their order in the conversation.
-final class MessageTable {
-    private let insert: Statement
-    private let select: Statement
-    private let selectByClientID: Statement
-    private let update: Statement
-    private let older: Statement
-    private let newer: Statement
-    private let bounds: Statement
-    private let next: Statement
-
-    init(_ database: Database) throws(SQLiteError) {
-        insert = try database.prepare(
-            """
-            INSERT INTO messages (id, conversation, author, client_id, head, deleted, version, updated)
-            VALUES (?, ?, ?, ?, ?, ?, 1, ?)
-            """
-        )
-        select = try database.prepare(
-            "SELECT id, conversation, author, head, deleted, version, updated FROM messages WHERE id = ?"
-        )
-        selectByClientID = try database.prepare(
-            "SELECT id FROM messages WHERE conversation = ? AND author = ? AND client_id = ?"
-        )
-        update = try database.prepare(
-            "UPDATE messages SET head = ?, deleted = ?, version = ?, updated = ? WHERE id = ?"
-        )
-        older = try database.prepare(
-            """
-            SELECT id, head, version, updated FROM messages WHERE conversation = ? AND deleted = 0 AND id < ?
-            ORDER BY id DESC LIMIT ?
-            """
-        )
-        newer = try database.prepare(
-            """
-            SELECT id, head, version, updated FROM messages WHERE conversation = ? AND deleted = 0 AND id > ?
-            ORDER BY id LIMIT ?
-            """
-        )
-        bounds = try database.prepare("SELECT min(id), max(id) FROM messages WHERE conversation = ? AND deleted = 0")
-        next = try database.prepare("SELECT seq + 1 FROM sqlite_sequence WHERE name = 'messages'")
-    }
+struct MessageTable {
+    let sql: SQL
 
     /// The row number of the next message.
     func nextRow() throws(SQLiteError) -> Int64 {
-        defer { next.reset() }
-        return try next.step() ? next.int64(0) : 1
+        try sql.integer("SELECT seq + 1 FROM sqlite_sequence WHERE name = 'messages'") ?? 1
     }
 
     func add(
@@ -70,65 +30,58 @@ final class MessageTable {
         isDeleted: Bool = false,
         at: WallTime
     ) throws(SQLiteError) {
-        try insert.bind(row, at: 1)
-        try insert.bind(conversation, at: 2)
-        try insert.bind(author, at: 3)
-        try insert.bind(clientID, at: 4)
-        try insert.bind(head, at: 5)
-        try insert.bind(isDeleted ? 1 : 0 as Int64, at: 6)
-        try insert.bind(at.milliseconds, at: 7)
-        try insert.run()
+        try sql.run(
+            """
+            INSERT INTO messages (id, conversation, author, client_id, head, deleted, version, updated)
+            VALUES (?, ?, ?, ?, ?, ?, 1, ?)
+            """,
+            [row, conversation, author, clientID, head, isDeleted, at]
+        )
     }
 
     /// A message, including a deleted one.
     func find(_ row: Int64) throws -> MessageRow? {
-        defer { select.reset() }
-        try select.bind(row, at: 1)
-        guard try select.step() else { return nil }
-        return MessageRow(
-            row: row,
-            conversation: select.int64(1),
-            author: select.int64(2),
-            members: try EntityHead.decode(select.bytes(3)),
-            isDeleted: select.int64(4) != 0,
-            version: select.int64(5),
-            updated: WallTime(milliseconds: select.int64(6))
-        )
+        try sql.first(
+            "SELECT conversation, author, head, deleted, version, updated FROM messages WHERE id = ?",
+            [row]
+        ) { message in
+            MessageRow(
+                row: row,
+                conversation: message.int64(0),
+                author: message.int64(1),
+                members: try EntityHead.decode(message.bytes(2)),
+                isDeleted: message.bool(3),
+                version: message.int64(4),
+                updated: message.time(5)
+            )
+        }
     }
 
     func row(conversation: Int64, author: Int64, clientID: String) throws(SQLiteError) -> Int64? {
-        defer { selectByClientID.reset() }
-        try selectByClientID.bind(conversation, at: 1)
-        try selectByClientID.bind(author, at: 2)
-        try selectByClientID.bind(clientID, at: 3)
-        return try selectByClientID.step() ? selectByClientID.int64(0) : nil
+        try sql.integer(
+            "SELECT id FROM messages WHERE conversation = ? AND author = ? AND client_id = ?",
+            [conversation, author, clientID]
+        )
     }
 
     func replace(_ message: MessageRow) throws(SQLiteError) {
-        try update.bind(EntityHead.encode(message.members), at: 1)
-        try update.bind(message.isDeleted ? 1 : 0 as Int64, at: 2)
-        try update.bind(message.version, at: 3)
-        try update.bind(message.updated.milliseconds, at: 4)
-        try update.bind(message.row, at: 5)
-        try update.run()
+        try sql.run(
+            "UPDATE messages SET head = ?, deleted = ?, version = ?, updated = ? WHERE id = ?",
+            [EntityHead.encode(message.members), message.isDeleted, message.version, message.updated, message.row]
+        )
     }
 
     func extent(conversation: Int64) throws(SQLiteError) -> ClosedRange<Int64>? {
-        defer { bounds.reset() }
-        try bounds.bind(conversation, at: 1)
-        guard try bounds.step(), !bounds.isNull(0) else { return nil }
-        return bounds.int64(0)...bounds.int64(1)
+        try sql.range("SELECT min(id), max(id) FROM messages WHERE conversation = ? AND deleted = 0", [conversation])
     }
 
     /// Appends one message; nil if it does not exist or was deleted.
     func append(_ row: Int64, to bytes: inout [UInt8]) throws(SQLiteError) -> EntityVersion? {
-        defer { select.reset() }
-        try select.bind(row, at: 1)
-        guard try select.step(), select.int64(4) == 0 else { return nil }
-        let version = EntityVersion(select.int64(5), WallTime(milliseconds: select.int64(6)))
-        select.append(3, to: &bytes)
-        bytes.append(version: version.number, updated: version.updated)
-        return version
+        try sql.first("SELECT head, version, updated FROM messages WHERE id = ? AND deleted = 0", [row]) { message in
+            message.append(0, to: &bytes)
+            bytes.append(message.version(1))
+            return message.version(1)
+        }
     }
 
     /// The messages of a conversation that are not deleted, newest first: rows and JSON.
@@ -137,26 +90,29 @@ final class MessageTable {
         conversation: Int64,
         limit: Int
     ) throws(SQLiteError) -> [(row: Int64, json: [UInt8])] {
-        let statement: Statement
-        let bound: Int64
-        switch start {
-        case .newest: (statement, bound) = (older, .max)
-        case .after(let row): (statement, bound) = (older, row)
-        case .before(let row): (statement, bound) = (newer, row)
+        func items(_ text: StaticString, _ bound: Int64) throws(SQLiteError) -> [(row: Int64, json: [UInt8])] {
+            try sql.all(text, [conversation, bound, limit]) { message in
+                var json = message.bytes(1)
+                json.append(message.version(2))
+                return (message.int64(0), json)
+            }
         }
-        defer { statement.reset() }
-        try statement.bind(conversation, at: 1)
-        try statement.bind(bound, at: 2)
-        try statement.bind(Int64(limit), at: 3)
-        var items: [(row: Int64, json: [UInt8])] = []
-        while try statement.step() {
-            var json: [UInt8] = []
-            statement.append(1, to: &json)
-            json.append(version: statement.int64(2), updated: WallTime(milliseconds: statement.int64(3)))
-            items.append((statement.int64(0), json))
+        if case .before(let row) = start {
+            return try items(
+                """
+                SELECT id, head, version, updated FROM messages WHERE conversation = ? AND deleted = 0 AND id > ?
+                ORDER BY id LIMIT ?
+                """,
+                row
+            ).reversed()
         }
-        if statement === newer { items.reverse() }
-        return items
+        return try items(
+            """
+            SELECT id, head, version, updated FROM messages WHERE conversation = ? AND deleted = 0 AND id < ?
+            ORDER BY id DESC LIMIT ?
+            """,
+            start.older
+        )
     }
 }
 

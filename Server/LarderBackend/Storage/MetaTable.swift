@@ -1,66 +1,33 @@
 import LarderSQLite
 
 /// Single values about the database.
-final class MetaTable {
-    /// The keys. They are part of the file format.
-    enum Name: String {
+struct MetaTable {
+    /// A key. It is part of the file format.
+    struct Name {
+        let text: String
+
         /// The identity of this history: change tokens of another history are rejected.
-        case instance
+        static let instance = Name(text: "instance")
         /// The newest position whose tombstone was removed.
-        case tombstoneHorizon
+        static let tombstoneHorizon = Name(text: "tombstoneHorizon")
         /// The source of the world, for people who open the file.
-        case origin
+        static let origin = Name(text: "origin")
+
+        /// A value that custom routes keep.
+        static func route(_ name: String) -> Name { Name(text: "route " + name) }
     }
 
-    private let select: Statement
-    private let upsert: Statement
+    let sql: SQL
 
-    init(_ database: Database) throws(SQLiteError) {
-        select = try database.prepare("SELECT value FROM meta WHERE name = ?")
-        upsert = try database.prepare("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)")
+    func integer(_ name: Name) throws(SQLiteError) -> Int64? {
+        try sql.integer("SELECT value FROM meta WHERE name = ?", [name.text])
     }
 
-    func integer(_ name: Name) throws(SQLiteError) -> Int64? { try integer(named: name.rawValue) }
-
-    func text(_ name: Name) throws(SQLiteError) -> String? { try text(named: name.rawValue) }
-
-    func set(_ name: Name, _ value: Int64) throws(SQLiteError) { try set(name.rawValue, value) }
-
-    func set(_ name: Name, _ value: String) throws(SQLiteError) { try set(name.rawValue, value) }
-
-    // MARK: Values of custom routes
-
-    func routeInteger(_ name: String) throws(SQLiteError) -> Int64? { try integer(named: "route " + name) }
-
-    func routeText(_ name: String) throws(SQLiteError) -> String? { try text(named: "route " + name) }
-
-    func setRoute(_ name: String, _ value: Int64) throws(SQLiteError) { try set("route " + name, value) }
-
-    func setRoute(_ name: String, _ value: String) throws(SQLiteError) { try set("route " + name, value) }
-
-    // MARK: Statements
-
-    private func integer(named name: String) throws(SQLiteError) -> Int64? {
-        defer { select.reset() }
-        try select.bind(name, at: 1)
-        return try select.step() ? select.int64(0) : nil
+    func text(_ name: Name) throws(SQLiteError) -> String? {
+        try sql.first("SELECT value FROM meta WHERE name = ?", [name.text]) { $0.text(0) }
     }
 
-    private func text(named name: String) throws(SQLiteError) -> String? {
-        defer { select.reset() }
-        try select.bind(name, at: 1)
-        return try select.step() ? select.text(0) : nil
-    }
-
-    private func set(_ name: String, _ value: Int64) throws(SQLiteError) {
-        try upsert.bind(name, at: 1)
-        try upsert.bind(value, at: 2)
-        try upsert.run()
-    }
-
-    private func set(_ name: String, _ value: String) throws(SQLiteError) {
-        try upsert.bind(name, at: 1)
-        try upsert.bind(value, at: 2)
-        try upsert.run()
+    func set(_ name: Name, _ value: some SQLValue) throws(SQLiteError) {
+        try sql.run("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", [name.text, value])
     }
 }

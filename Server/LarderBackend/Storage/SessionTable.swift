@@ -47,112 +47,75 @@ struct NewGrant: Sendable {
 }
 
 /// Sessions and their grants. Tokens are stored as SHA-256 digests, so that a copied database reveals none.
-final class SessionTable {
-    private let database: Database
-    private let insertSession: Statement
-    private let insertGrant: Statement
-    private let byAccess: Statement
-    private let byRefresh: Statement
-    private let exchange: Statement
-    private let delete: Statement
-    private let deleteExpired: Statement
-    private let deleteEmpty: Statement
-
-    init(_ database: Database) throws(SQLiteError) {
-        self.database = database
-        insertSession = try database.prepare("INSERT INTO sessions (user, created) VALUES (?, ?)")
-        insertGrant = try database.prepare(
-            """
-            INSERT INTO grants (session, parent, access, access_expires, refresh, refresh_expires)
-            VALUES (?, ?, ?, ?, ?, ?)
-            """
-        )
-        byAccess = try database.prepare(
-            """
-            SELECT sessions.id, sessions.user, grants.access_expires
-            FROM grants JOIN sessions ON sessions.id = grants.session WHERE grants.access = ?
-            """
-        )
-        byRefresh = try database.prepare(
-            """
-            SELECT held.id, held.session, sessions.user, held.refresh_expires, held.exchanged,
-                EXISTS (SELECT 1 FROM grants WHERE parent = held.id AND exchanged IS NOT NULL)
-            FROM grants AS held JOIN sessions ON sessions.id = held.session WHERE held.refresh = ?
-            """
-        )
-        exchange = try database.prepare(
-            "UPDATE grants SET exchanged = ifnull(exchanged, ?), access = NULL, access_expires = NULL WHERE id = ?"
-        )
-        delete = try database.prepare("DELETE FROM sessions WHERE id = ?")
-        deleteExpired = try database.prepare("DELETE FROM grants WHERE refresh_expires <= ?")
-        deleteEmpty = try database.prepare("DELETE FROM sessions WHERE id NOT IN (SELECT session FROM grants)")
-    }
+struct SessionTable {
+    let sql: SQL
 
     static func digest(_ token: some StringProtocol) -> [UInt8] { SHA256.hash(Array(token.utf8)) }
 
     /// Creates a session with its first grant.
     func add(user: Int64, _ grant: NewGrant, at: WallTime) throws(SQLiteError) {
-        try insertSession.bind(user, at: 1)
-        try insertSession.bind(at.milliseconds, at: 2)
-        try insertSession.run()
-        try add(grant, to: database.lastInsertRowID, parent: nil)
+        let session = try sql.insert("INSERT INTO sessions (user, created) VALUES (?, ?)", [user, at])
+        try add(grant, to: session, parent: nil)
     }
 
     /// Exchanges a refresh token for a new grant of the same session. Its access token is revoked; those of other grants are
     /// not.
     func exchange(_ held: RefreshGrant, for grant: NewGrant, at now: WallTime) throws(SQLiteError) {
-        try exchange.bind(now.milliseconds, at: 1)
-        try exchange.bind(held.row, at: 2)
-        try exchange.run()
+        try sql.run(
+            "UPDATE grants SET exchanged = ifnull(exchanged, ?), access = NULL, access_expires = NULL WHERE id = ?",
+            [now, held.row]
+        )
         try add(grant, to: held.session, parent: held.row)
     }
 
     private func add(_ grant: NewGrant, to session: Int64, parent: Int64?) throws(SQLiteError) {
-        try insertGrant.bind(session, at: 1)
-        try insertGrant.bind(parent, at: 2)
-        try insertGrant.bind(Self.digest(grant.access), at: 3)
-        try insertGrant.bind(grant.accessExpires?.milliseconds, at: 4)
-        try insertGrant.bind(grant.refresh.map { Self.digest($0) }, at: 5)
-        try insertGrant.bind(grant.refreshExpires?.milliseconds, at: 6)
-        try insertGrant.run()
+        let refresh = grant.refresh.map { Self.digest($0) }
+        try sql.run(
+            """
+            INSERT INTO grants (session, parent, access, access_expires, refresh, refresh_expires)
+            VALUES (?, ?, ?, ?, ?, ?)
+            """,
+            [session, parent, Self.digest(grant.access), grant.accessExpires, refresh, grant.refreshExpires]
+        )
     }
 
     func find(access: [UInt8]) throws(SQLiteError) -> SessionRow? {
-        defer { byAccess.reset() }
-        try byAccess.bind(access, at: 1)
-        guard try byAccess.step() else { return nil }
-        return SessionRow(row: byAccess.int64(0), user: byAccess.int64(1), accessExpires: Self.time(byAccess, 2))
+        try sql.first(
+            """
+            SELECT sessions.id, sessions.user, grants.access_expires
+            FROM grants JOIN sessions ON sessions.id = grants.session WHERE grants.access = ?
+            """,
+            [access]
+        ) { SessionRow(row: $0.int64(0), user: $0.int64(1), accessExpires: $0.isNull(2) ? nil : $0.time(2)) }
     }
 
     /// The grant of a refresh token, exchanged or not.
     func find(refresh: [UInt8]) throws(SQLiteError) -> RefreshGrant? {
-        defer { byRefresh.reset() }
-        try byRefresh.bind(refresh, at: 1)
-        guard try byRefresh.step() else { return nil }
-        return RefreshGrant(
-            row: byRefresh.int64(0),
-            session: byRefresh.int64(1),
-            user: byRefresh.int64(2),
-            expires: Self.time(byRefresh, 3),
-            exchanged: Self.time(byRefresh, 4),
-            isAncestor: byRefresh.int64(5) != 0
-        )
+        try sql.first(
+            """
+            SELECT held.id, held.session, sessions.user, held.refresh_expires, held.exchanged,
+                EXISTS (SELECT 1 FROM grants WHERE parent = held.id AND exchanged IS NOT NULL)
+            FROM grants AS held JOIN sessions ON sessions.id = held.session WHERE held.refresh = ?
+            """,
+            [refresh]
+        ) { row in
+            RefreshGrant(
+                row: row.int64(0),
+                session: row.int64(1),
+                user: row.int64(2),
+                expires: row.isNull(3) ? nil : row.time(3),
+                exchanged: row.isNull(4) ? nil : row.time(4),
+                isAncestor: row.bool(5)
+            )
+        }
     }
 
     /// Deletes a session with all its grants.
-    func delete(_ session: Int64) throws(SQLiteError) {
-        try delete.bind(session, at: 1)
-        try delete.run()
-    }
+    func delete(_ session: Int64) throws(SQLiteError) { try sql.run("DELETE FROM sessions WHERE id = ?", [session]) }
 
     /// Deletes grants with expired refresh tokens, and sessions without other grants. Cost: a full scan.
     func deleteExpired(at now: WallTime) throws(SQLiteError) {
-        try deleteExpired.bind(now.milliseconds, at: 1)
-        try deleteExpired.run()
-        try deleteEmpty.run()
-    }
-
-    private static func time(_ statement: Statement, _ column: Int32) -> WallTime? {
-        statement.isNull(column) ? nil : WallTime(milliseconds: statement.int64(column))
+        try sql.run("DELETE FROM grants WHERE refresh_expires <= ?", [now])
+        try sql.run("DELETE FROM sessions WHERE id NOT IN (SELECT session FROM grants)")
     }
 }

@@ -24,51 +24,40 @@ package final class StateHistory {
         let position: Int64
     }
 
-    private let database: Database
-    private let newestEntry: Statement
-    private let entries: Statement
-    private let prune: Statement
-    private let newestPosition: Statement
-    private let setPosition: Statement
-    private var marks: [Mark]
+    private let sql: SQL
+    private var marks: [Mark] = []
 
     /// The maximum number of commits in the history: a replica further behind shows the oldest one.
     package static let commitsMaximum = 10_000
 
     init(_ database: Database, from commit: Int64, at: WallTime) throws(SQLiteError) {
-        self.database = database
+        sql = SQL(database)
         try database.execute("CREATE TEMP TABLE IF NOT EXISTS undo (id INTEGER PRIMARY KEY, statement TEXT NOT NULL)")
         // Otherwise the row that INSERT OR REPLACE removes would not be recorded.
         try database.execute("PRAGMA recursive_triggers = ON")
         for table in try database.tables() {
             for trigger in Self.triggers(table) { try database.executeGenerated(trigger) }
         }
-        newestEntry = try database.prepare("SELECT ifnull(max(id), 0) FROM temp.undo")
-        entries = try database.prepare("SELECT statement FROM temp.undo WHERE id > ? ORDER BY id DESC")
-        prune = try database.prepare("DELETE FROM temp.undo WHERE id <= ?")
-        newestPosition = try database.prepare("SELECT ifnull(max(seq), 0) FROM sqlite_sequence WHERE name = 'changes'")
-        setPosition = try database.prepare("UPDATE sqlite_sequence SET seq = ? WHERE name = 'changes'")
-        marks = []
-        marks.append(Mark(commit: commit, at: at, entry: 0, position: try Self.integer(newestPosition)))
+        marks.append(Mark(commit: commit, at: at, entry: 0, position: try newestPosition()))
+    }
+
+    private func newestPosition() throws(SQLiteError) -> Int64 {
+        try sql.integer("SELECT max(seq) FROM sqlite_sequence WHERE name = 'changes'") ?? 0
     }
 
     /// Records the position of a committed transaction.
     func committed(_ number: Int64, at: WallTime) {
         // A commit without a mark is undone together with the next one: the replica lags a little further.
-        guard let entry = try? Self.integer(newestEntry), let position = try? Self.integer(newestPosition) else {
+        guard let entry = try? sql.integer("SELECT ifnull(max(id), 0) FROM temp.undo"),
+            let position = try? newestPosition()
+        else {
             return
         }
         marks.append(Mark(commit: number, at: at, entry: entry, position: position))
         guard marks.count > Self.commitsMaximum else { return }
         marks.removeFirst(marks.count / 2)
-        guard let first = marks.first else { return }
-        do {
-            try prune.bind(first.entry, at: 1)
-            try prune.run()
-        } catch {
-            // Entries that could not be removed only take space until the next attempt.
-            prune.reset()
-        }
+        // Entries that could not be removed only take space until the next attempt.
+        if let first = marks.first { try? sql.run("DELETE FROM temp.undo WHERE id <= ?", [first.entry]) }
     }
 
     /// Runs `body` on an earlier state.
@@ -79,21 +68,21 @@ package final class StateHistory {
         case .commits(let count): mark = marks.last { $0.commit <= newest - Int64(count) } ?? marks.first
         }
         guard let mark, mark.commit < newest else { return try body() }
-        var statements: [String] = []
-        try entries.bind(mark.entry, at: 1)
-        while try entries.step() { statements.append(entries.text(0)) }
-        entries.reset()
+        let database = sql.database
+        let statements = try sql.all("SELECT statement FROM temp.undo WHERE id > ? ORDER BY id DESC", [mark.entry]) {
+            $0.text(0)
+        }
         try database.begin()
         defer { database.rollBack() }
         try database.execute("PRAGMA defer_foreign_keys = ON")
         for statement in statements { try database.executeGenerated(statement) }
-        try setPosition.bind(mark.position, at: 1)
-        try setPosition.run()
+        try sql.run("UPDATE sqlite_sequence SET seq = ? WHERE name = 'changes'", [mark.position])
         return try body()
     }
 
     /// Removes the triggers and the log.
     func end() throws(SQLiteError) {
+        let database = sql.database
         for table in try database.tables() {
             for kind in ["insert", "update", "delete"] {
                 try database.executeGenerated("DROP TRIGGER IF EXISTS temp.\"undo_\(kind)_\(table.name)\"")
@@ -101,11 +90,6 @@ package final class StateHistory {
         }
         try database.execute("DELETE FROM temp.undo")
         try database.execute("PRAGMA recursive_triggers = OFF")
-    }
-
-    private static func integer(_ statement: Statement) throws(SQLiteError) -> Int64 {
-        defer { statement.reset() }
-        return try statement.step() ? statement.int64(0) : 0
     }
 
     /// Names come from the schema; SQLite quotes the values.

@@ -7,6 +7,7 @@ import LarderTime
 /// only.
 final class Store {
     let database: Database
+    private let sql: SQL
     let meta: MetaTable
     let changes: ChangeTable
     let profiles: ProfileTable
@@ -31,28 +32,29 @@ final class Store {
     /// - Parameter instance: the identity for a database that has none yet.
     init(_ database: Database, instance fresh: UInt64) throws(SQLiteError) {
         self.database = database
-        meta = try MetaTable(database)
-        changes = try ChangeTable(database)
-        profiles = try ProfileTable(database)
-        posts = try PostTable(database)
-        likes = try LikeTable(database)
-        accounts = try AccountTable(database)
-        ledger = try LedgerTable(database)
-        conversations = try ConversationTable(database)
-        messages = try MessageTable(database)
-        tasks = try TaskTable(database)
-        documents = try DocumentTable(database)
-        sessions = try SessionTable(database)
-        idempotency = try IdempotencyTable(database)
-        uploads = try UploadTable(database)
+        sql = SQL(database)
+        meta = MetaTable(sql: sql)
+        changes = ChangeTable(sql: sql)
+        profiles = ProfileTable(sql: sql)
+        posts = PostTable(sql: sql)
+        likes = LikeTable(sql: sql)
+        accounts = AccountTable(sql: sql)
+        ledger = LedgerTable(sql: sql)
+        conversations = ConversationTable(sql: sql)
+        messages = MessageTable(sql: sql)
+        tasks = TaskTable(sql: sql)
+        documents = DocumentTable(sql: sql)
+        sessions = SessionTable(sql: sql)
+        idempotency = IdempotencyTable(sql: sql)
+        uploads = UploadTable(sql: sql)
         if let stored = try meta.integer(.instance) {
             instance = UInt64(bitPattern: stored)
         } else {
             instance = fresh
             try meta.set(.instance, Int64(bitPattern: fresh))
         }
-        let ancestors = try database.prepare("SELECT instance, until FROM lineage")
-        while try ancestors.step() { lineage[UInt64(bitPattern: ancestors.int64(0))] = ancestors.int64(1) }
+        let ancestors = try sql.all("SELECT instance, until FROM lineage") { ($0.int64(0), $0.int64(1)) }
+        for (ancestor, until) in ancestors { lineage[UInt64(bitPattern: ancestor)] = until }
     }
 
     /// Continues as a separate history: tokens up to now stay valid, later ones are valid here only.
@@ -77,10 +79,10 @@ final class Store {
     /// Records that another history equals this one up to now.
     func share(_ other: UInt64) throws(SQLiteError) {
         let until = try changes.newestPosition()
-        let insert = try database.prepare("INSERT OR REPLACE INTO lineage (instance, until) VALUES (?, ?)")
-        try insert.bind(Int64(bitPattern: other), at: 1)
-        try insert.bind(until, at: 2)
-        try insert.run()
+        try sql.run(
+            "INSERT OR REPLACE INTO lineage (instance, until) VALUES (?, ?)",
+            [Int64(bitPattern: other), until]
+        )
         lineage[other] = until
     }
 
@@ -89,25 +91,32 @@ final class Store {
         instance == self.instance || position <= lineage[instance] ?? -1
     }
 
-    /// Appends an entity as `viewer` sees it; false if it does not exist.
-    func append(_ entity: EntityID, viewer: Int64, to bytes: inout [UInt8]) throws(SQLiteError) -> Bool {
+    /// Appends an entity as `viewer` sees it; nil if it does not exist.
+    func append(_ entity: EntityID, viewer: Int64, to bytes: inout [UInt8]) throws(SQLiteError) -> EntityVersion? {
         switch entity.kind {
-        case .profile: return try profiles.append(entity.row, to: &bytes) != nil
-        case .post: return try posts.append(entity.row, viewer: viewer, to: &bytes) != nil
+        case .profile: return try profiles.append(entity.row, to: &bytes)
+        case .post: return try posts.append(entity.row, viewer: viewer, to: &bytes)?.version
         case .account:
-            guard let account = try accounts.find(entity.row) else { return false }
-            account.append(to: &bytes)
-            return true
+            guard let account = try accounts.find(entity.row) else { return nil }
+            bytes += account.json
+            return EntityVersion(account.version, account.updated)
         case .transaction: return try ledger.append(entity.row, to: &bytes)
         case .transfer:
-            guard let transfer = try ledger.transfer(entity.row) else { return false }
-            transfer.append(to: &bytes)
-            return true
-        case .conversation: return try conversations.append(entity.row, to: &bytes) != nil
-        case .message: return try messages.append(entity.row, to: &bytes) != nil
-        case .task: return try tasks.append(entity.row, to: &bytes) != nil
+            guard let transfer = try ledger.transfer(entity.row) else { return nil }
+            bytes += transfer.json
+            return EntityVersion(1, transfer.at)
+        case .conversation: return try conversations.append(entity.row, to: &bytes)
+        case .message: return try messages.append(entity.row, to: &bytes)
+        case .task: return try tasks.append(entity.row, to: &bytes)
         case .document: return try documents.append(entity.row, to: &bytes)
         }
+    }
+
+    /// An entity as `viewer` sees it; empty if it does not exist.
+    func json(_ kind: EntityKind, _ row: Int64, viewer: Int64 = 0) throws(SQLiteError) -> [UInt8] {
+        var json: [UInt8] = []
+        _ = try append(EntityID(kind, row), viewer: viewer, to: &json)
+        return json
     }
 
     /// Removes tombstones older than `horizon` and records their newest position in the same transaction: a token from before

@@ -21,163 +21,71 @@ struct TaskPage {
 }
 
 /// Tasks, numbered in order of creation. Confined like its database.
-final class TaskTable {
-    private let insert: Statement
-    private let select: Statement
-    private let selectByClientID: Statement
-    private let update: Statement
-    private let remove: Statement
-    private let next: Statement
-    /// Scans of the filtered list, each in one direction.
-    private let byDueAscending: Statement
-    private let byDueDescending: Statement
-    private let byStatusAscending: Statement
-    private let byStatusDescending: Statement
-    private let byAssigneeAscending: Statement
-    private let byAssigneeDescending: Statement
-    private let byRowAscending: Statement
-    private let byRowDescending: Statement
-
-    init(_ database: Database) throws(SQLiteError) {
-        insert = try database.prepare(
-            """
-            INSERT INTO tasks (id, creator, client_id, head, status, assignee, due, version, updated)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """
-        )
-        select = try database.prepare(
-            "SELECT id, head, status, assignee, due, version, updated, creator FROM tasks WHERE id = ?"
-        )
-        selectByClientID = try database.prepare("SELECT id FROM tasks WHERE creator = ? AND client_id = ?")
-        update = try database.prepare(
-            "UPDATE tasks SET head = ?, status = ?, assignee = ?, due = ?, version = ?, updated = ? WHERE id = ?"
-        )
-        remove = try database.prepare("DELETE FROM tasks WHERE id = ?")
-        next = try database.prepare("SELECT seq + 1 FROM sqlite_sequence WHERE name = 'tasks'")
-        byDueAscending = try database.prepare(
-            """
-            SELECT id, head, status, assignee, due, version, updated FROM tasks
-            WHERE (due, id) > (?1, ?2) AND (?3 >> status) & 1 AND (?4 < 0 OR ifnull(assignee, 0) = ?4)
-            AND due BETWEEN ?5 AND ?6 ORDER BY due, id LIMIT ?7
-            """
-        )
-        byDueDescending = try database.prepare(
-            """
-            SELECT id, head, status, assignee, due, version, updated FROM tasks
-            WHERE (due, id) < (?1, ?2) AND (?3 >> status) & 1 AND (?4 < 0 OR ifnull(assignee, 0) = ?4)
-            AND due BETWEEN ?5 AND ?6 ORDER BY due DESC, id DESC LIMIT ?7
-            """
-        )
-        byStatusAscending = try database.prepare(
-            """
-            SELECT id, head, status, assignee, due, version, updated FROM tasks
-            WHERE status = ?3 AND ?4 < 0 AND (due, id) > (?1, ?2)
-            AND due BETWEEN ?5 AND ?6 ORDER BY due, id LIMIT ?7
-            """
-        )
-        byStatusDescending = try database.prepare(
-            """
-            SELECT id, head, status, assignee, due, version, updated FROM tasks
-            WHERE status = ?3 AND ?4 < 0 AND (due, id) < (?1, ?2)
-            AND due BETWEEN ?5 AND ?6 ORDER BY due DESC, id DESC LIMIT ?7
-            """
-        )
-        byAssigneeAscending = try database.prepare(
-            """
-            SELECT id, head, status, assignee, due, version, updated FROM tasks
-            WHERE assignee IS nullif(?4, 0) AND (?3 >> status) & 1 AND (due, id) > (?1, ?2)
-            AND due BETWEEN ?5 AND ?6 ORDER BY due, id LIMIT ?7
-            """
-        )
-        byAssigneeDescending = try database.prepare(
-            """
-            SELECT id, head, status, assignee, due, version, updated FROM tasks
-            WHERE assignee IS nullif(?4, 0) AND (?3 >> status) & 1 AND (due, id) < (?1, ?2)
-            AND due BETWEEN ?5 AND ?6 ORDER BY due DESC, id DESC LIMIT ?7
-            """
-        )
-        byRowAscending = try database.prepare(
-            """
-            SELECT id, head, status, assignee, due, version, updated FROM tasks
-            WHERE id > ?2 AND ?1 = 0 AND (?3 >> status) & 1 AND (?4 < 0 OR ifnull(assignee, 0) = ?4)
-            AND due BETWEEN ?5 AND ?6 ORDER BY id LIMIT ?7
-            """
-        )
-        byRowDescending = try database.prepare(
-            """
-            SELECT id, head, status, assignee, due, version, updated FROM tasks
-            WHERE id < ?2 AND ?1 = 0 AND (?3 >> status) & 1 AND (?4 < 0 OR ifnull(assignee, 0) = ?4)
-            AND due BETWEEN ?5 AND ?6 ORDER BY id DESC LIMIT ?7
-            """
-        )
-    }
+struct TaskTable {
+    let sql: SQL
 
     /// The row of the next task. Rows of deleted tasks are not reused.
     func nextRow() throws(SQLiteError) -> Int64 {
-        defer { next.reset() }
-        return try next.step() ? next.int64(0) : 1
+        try sql.integer("SELECT seq + 1 FROM sqlite_sequence WHERE name = 'tasks'") ?? 1
     }
 
     func add(_ task: TaskRow, clientID: String?) throws(SQLiteError) {
-        try insert.bind(task.row, at: 1)
-        try insert.bind(task.creator, at: 2)
-        try insert.bind(clientID, at: 3)
-        try insert.bind(EntityHead.encode(task.members), at: 4)
-        try insert.bind(task.status.rawValue, at: 5)
-        try insert.bind(task.assignee, at: 6)
-        try insert.bind(task.due?.days ?? TaskDate.none, at: 7)
-        try insert.bind(task.version, at: 8)
-        try insert.bind(task.updated.milliseconds, at: 9)
-        try insert.run()
+        try sql.run(
+            """
+            INSERT INTO tasks (id, creator, client_id, head, status, assignee, due, version, updated)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                task.row, task.creator, clientID, EntityHead.encode(task.members), task.status.rawValue, task.assignee,
+                task.due?.days ?? TaskDate.none, task.version, task.updated,
+            ]
+        )
     }
 
     func find(_ row: Int64) throws -> TaskRow? {
-        defer { select.reset() }
-        try select.bind(row, at: 1)
-        guard try select.step() else { return nil }
-        return TaskRow(
-            row: row,
-            creator: select.int64(7),
-            members: try EntityHead.decode(select.bytes(1)),
-            status: TaskStatus(rawValue: select.int64(2)) ?? .open,
-            assignee: select.isNull(3) ? nil : select.int64(3),
-            due: TaskDate(stored: select.int64(4)),
-            version: select.int64(5),
-            updated: WallTime(milliseconds: select.int64(6))
-        )
+        try sql.first(
+            "SELECT creator, head, status, assignee, due, version, updated FROM tasks WHERE id = ?",
+            [row]
+        ) { task in
+            TaskRow(
+                row: row,
+                creator: task.int64(0),
+                members: try EntityHead.decode(task.bytes(1)),
+                status: TaskStatus(rawValue: task.int64(2)) ?? .open,
+                assignee: task.optional(3),
+                due: TaskDate(stored: task.int64(4)),
+                version: task.int64(5),
+                updated: task.time(6)
+            )
+        }
     }
 
     /// The task that its creator's client has created under that ID.
     func row(creator: Int64, clientID: String) throws(SQLiteError) -> Int64? {
-        defer { selectByClientID.reset() }
-        try selectByClientID.bind(creator, at: 1)
-        try selectByClientID.bind(clientID, at: 2)
-        return try selectByClientID.step() ? selectByClientID.int64(0) : nil
+        try sql.integer("SELECT id FROM tasks WHERE creator = ? AND client_id = ?", [creator, clientID])
     }
 
     func replace(_ task: TaskRow) throws(SQLiteError) {
-        try update.bind(EntityHead.encode(task.members), at: 1)
-        try update.bind(task.status.rawValue, at: 2)
-        try update.bind(task.assignee, at: 3)
-        try update.bind(task.due?.days ?? TaskDate.none, at: 4)
-        try update.bind(task.version, at: 5)
-        try update.bind(task.updated.milliseconds, at: 6)
-        try update.bind(task.row, at: 7)
-        try update.run()
+        try sql.run(
+            "UPDATE tasks SET head = ?, status = ?, assignee = ?, due = ?, version = ?, updated = ? WHERE id = ?",
+            [
+                EntityHead.encode(task.members), task.status.rawValue, task.assignee,
+                task.due?.days ?? TaskDate.none, task.version, task.updated, task.row,
+            ]
+        )
     }
 
-    func delete(_ row: Int64) throws(SQLiteError) {
-        try remove.bind(row, at: 1)
-        try remove.run()
-    }
+    func delete(_ row: Int64) throws(SQLiteError) { try sql.run("DELETE FROM tasks WHERE id = ?", [row]) }
 
     /// Appends one task; nil if there is none.
     func append(_ row: Int64, to bytes: inout [UInt8]) throws(SQLiteError) -> EntityVersion? {
-        defer { select.reset() }
-        try select.bind(row, at: 1)
-        guard try select.step() else { return nil }
-        Self.appendCurrent(select, to: &bytes)
-        return EntityVersion(select.int64(5), WallTime(milliseconds: select.int64(6)))
+        try sql.first(
+            "SELECT id, head, status, assignee, due, version, updated FROM tasks WHERE id = ?",
+            [row]
+        ) { task in
+            Self.append(task, to: &bytes)
+            return task.version(5)
+        }
     }
 
     /// The tasks next to a place, in the order of the list.
@@ -195,24 +103,21 @@ final class TaskTable {
         let isAscending = query.order.isAscending != isBackward
         let edge: Int64 = isAscending ? .min : .max
         var found: [(place: TaskPlace, json: [UInt8])] = []
-        let scans = scans(query, isAscending: isAscending)
-        for (statement, statuses) in scans {
-            defer { statement.reset() }
-            try statement.bind(place?.key ?? (query.order.isByDue ? edge : 0), at: 1)
-            try statement.bind(place?.row ?? edge, at: 2)
-            try statement.bind(statuses, at: 3)
-            try statement.bind(query.assignee.stored, at: 4)
-            try statement.bind(query.due.lowerBound, at: 5)
-            try statement.bind(query.due.upperBound, at: 6)
-            try statement.bind(Int64(limit + 1), at: 7)
-            while try statement.step() {
+        let (text, scans) = scans(query, isAscending: isAscending)
+        for statuses in scans {
+            found += try sql.all(
+                text,
+                [
+                    place?.key ?? (query.order.isByDue ? edge : 0), place?.row ?? edge, statuses, query.assignee.stored,
+                    query.due.lowerBound, query.due.upperBound, limit + 1,
+                ]
+            ) { task in
                 var json: [UInt8] = []
                 switch form {
-                case .whole: Self.appendCurrent(statement, to: &json)
-                case .index: json.append(entryOf: EntityID(.task, statement.int64(0)), version: statement.int64(5))
+                case .whole: Self.append(task, to: &json)
+                case .index: json.append(entryOf: EntityID(.task, task.int64(0)), version: task.int64(5))
                 }
-                let place = TaskPlace(key: query.order.isByDue ? statement.int64(4) : 0, row: statement.int64(0))
-                found.append((place, json))
+                return (TaskPlace(key: query.order.isByDue ? task.int64(4) : 0, row: task.int64(0)), json)
             }
         }
         if scans.count > 1 {
@@ -226,45 +131,86 @@ final class TaskTable {
         return page
     }
 
-    /// The scans whose results make the list, each with its third parameter: a status, or the set of statuses.
+    /// The scan whose results make the list, and its third parameter: a set of statuses, or one status of each of several scans.
     ///
     /// A list with a filter is a part of an index in its order, or the union of such parts: its cost follows the page. The lists
     /// by creation are the table, in its order.
-    func scans(_ query: TaskQuery, isAscending: Bool) -> [(statement: Statement, statuses: Int64)] {
+    func scans(_ query: TaskQuery, isAscending: Bool) -> (sql: StaticString, statuses: [Int64]) {
         guard query.order.isByDue else {
-            return [(isAscending ? byRowAscending : byRowDescending, query.statuses)]
+            let text: StaticString =
+                isAscending
+                ? """
+                SELECT id, head, status, assignee, due, version, updated FROM tasks
+                WHERE id > ?2 AND ?1 = 0 AND (?3 >> status) & 1 AND (?4 < 0 OR ifnull(assignee, 0) = ?4)
+                AND due BETWEEN ?5 AND ?6 ORDER BY id LIMIT ?7
+                """
+                : """
+                SELECT id, head, status, assignee, due, version, updated FROM tasks
+                WHERE id < ?2 AND ?1 = 0 AND (?3 >> status) & 1 AND (?4 < 0 OR ifnull(assignee, 0) = ?4)
+                AND due BETWEEN ?5 AND ?6 ORDER BY id DESC LIMIT ?7
+                """
+            return (text, [query.statuses])
         }
         if query.assignee != .anyone {
-            return [(isAscending ? byAssigneeAscending : byAssigneeDescending, query.statuses)]
+            let text: StaticString =
+                isAscending
+                ? """
+                SELECT id, head, status, assignee, due, version, updated FROM tasks
+                WHERE assignee IS nullif(?4, 0) AND (?3 >> status) & 1 AND (due, id) > (?1, ?2)
+                AND due BETWEEN ?5 AND ?6 ORDER BY due, id LIMIT ?7
+                """
+                : """
+                SELECT id, head, status, assignee, due, version, updated FROM tasks
+                WHERE assignee IS nullif(?4, 0) AND (?3 >> status) & 1 AND (due, id) < (?1, ?2)
+                AND due BETWEEN ?5 AND ?6 ORDER BY due DESC, id DESC LIMIT ?7
+                """
+            return (text, [query.statuses])
         }
-        guard query.statuses != TaskQuery().statuses else {
-            return [(isAscending ? byDueAscending : byDueDescending, query.statuses)]
+        if query.statuses == TaskQuery().statuses {
+            let text: StaticString =
+                isAscending
+                ? """
+                SELECT id, head, status, assignee, due, version, updated FROM tasks
+                WHERE (due, id) > (?1, ?2) AND (?3 >> status) & 1 AND (?4 < 0 OR ifnull(assignee, 0) = ?4)
+                AND due BETWEEN ?5 AND ?6 ORDER BY due, id LIMIT ?7
+                """
+                : """
+                SELECT id, head, status, assignee, due, version, updated FROM tasks
+                WHERE (due, id) < (?1, ?2) AND (?3 >> status) & 1 AND (?4 < 0 OR ifnull(assignee, 0) = ?4)
+                AND due BETWEEN ?5 AND ?6 ORDER BY due DESC, id DESC LIMIT ?7
+                """
+            return (text, [query.statuses])
         }
-        return TaskStatus.allCases.filter { query.statuses >> $0.rawValue & 1 == 1 }.map {
-            (isAscending ? byStatusAscending : byStatusDescending, $0.rawValue)
-        }
+        let text: StaticString =
+            isAscending
+            ? """
+            SELECT id, head, status, assignee, due, version, updated FROM tasks
+            WHERE status = ?3 AND ?4 < 0 AND (due, id) > (?1, ?2)
+            AND due BETWEEN ?5 AND ?6 ORDER BY due, id LIMIT ?7
+            """
+            : """
+            SELECT id, head, status, assignee, due, version, updated FROM tasks
+            WHERE status = ?3 AND ?4 < 0 AND (due, id) < (?1, ?2)
+            AND due BETWEEN ?5 AND ?6 ORDER BY due DESC, id DESC LIMIT ?7
+            """
+        return (text, TaskStatus.allCases.map(\.rawValue).filter { query.statuses >> $0 & 1 == 1 })
     }
 
-    /// Appends the task of a statement's current row: id, head, status, assignee, due, version and updated in columns 0 to 6.
-    private static func appendCurrent(_ statement: Statement, to bytes: inout [UInt8]) {
-        statement.append(1, to: &bytes)
+    /// Appends the task of the current row: id, head, status, assignee, due, version and updated.
+    private static func append(_ row: Statement, to bytes: inout [UInt8]) {
+        row.append(1, to: &bytes)
         bytes.append(",\"status\":\"")
-        bytes.append(contentsOf: (TaskStatus(rawValue: statement.int64(2)) ?? .open).name.utf8)
+        bytes.append(contentsOf: (TaskStatus(rawValue: row.int64(2)) ?? .open).name.utf8)
         bytes.append("\",\"assigneeId\":")
-        if statement.isNull(3) {
-            bytes.append("null")
+        if let assignee = row.optional(3) {
+            bytes.append(identifier: EntityID(.profile, assignee))
         } else {
-            bytes.append(identifier: EntityID(.profile, statement.int64(3)))
+            bytes.append("null")
         }
         bytes.append(",\"due\":")
-        if let due = TaskDate(stored: statement.int64(4)) {
-            bytes.append(UInt8(ascii: "\""))
-            bytes.append(contentsOf: due.text.utf8)
-            bytes.append(UInt8(ascii: "\""))
-        } else {
-            bytes.append("null")
-        }
-        bytes.append(version: statement.int64(5), updated: WallTime(milliseconds: statement.int64(6)))
+        let due = TaskDate(stored: row.int64(4)).map { "\"\($0.text)\"" } ?? "null"
+        bytes.append(contentsOf: due.utf8)
+        bytes.append(row.version(5))
     }
 }
 

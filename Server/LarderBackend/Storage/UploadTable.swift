@@ -20,127 +20,85 @@ struct UploadRow {
 }
 
 /// Uploads in pieces. A complete one is an image; one that is not completed within a day is removed.
-final class UploadTable {
+struct UploadTable {
     /// How long an incomplete upload is kept.
     static let lifetime: Duration = .seconds(24 * 60 * 60)
 
-    private let insert: Statement
-    private let select: Statement
-    private let addPiece: Statement
-    private let grow: Statement
-    private let finish: Statement
-    private let pieces: Statement
-    private let count: Statement
-    private let sum: Statement
-    private let removePieces: Statement
-    private let remove: Statement
-    private let expired: Statement
-    private let last: Statement
-
-    init(_ database: Database) throws(SQLiteError) {
-        insert = try database.prepare(
-            "INSERT INTO uploads (owner, media_type, length, size, created) VALUES (?, ?, ?, 0, ?)"
-        )
-        select = try database.prepare(
-            "SELECT owner, media_type, length, size, image, created, tag FROM uploads WHERE id = ?"
-        )
-        addPiece = try database.prepare("INSERT INTO upload_pieces (upload, start, bytes) VALUES (?, ?, ?)")
-        grow = try database.prepare("UPDATE uploads SET size = size + ? WHERE id = ?")
-        finish = try database.prepare("UPDATE uploads SET image = ?, tag = ?, length = size WHERE id = ?")
-        pieces = try database.prepare("SELECT bytes FROM upload_pieces WHERE upload = ? ORDER BY start")
-        count = try database.prepare(
-            "SELECT count(*) FROM uploads WHERE owner = ? AND image IS NULL AND created > ?"
-        )
-        sum = try database.prepare("SELECT coalesce(sum(size), 0) FROM uploads WHERE owner = ?")
-        removePieces = try database.prepare("DELETE FROM upload_pieces WHERE upload = ?")
-        remove = try database.prepare("DELETE FROM uploads WHERE id = ?")
-        last = try database.prepare("SELECT last_insert_rowid()")
-        expired = try database.prepare("SELECT id FROM uploads WHERE image IS NULL AND created <= ? LIMIT 16")
-    }
+    let sql: SQL
 
     /// Begins an upload; returns its row.
     func add(owner: Int64, mediaType: String, length: Int64?, at now: WallTime) throws(SQLiteError) -> Int64 {
-        try insert.bind(owner, at: 1)
-        try insert.bind(mediaType, at: 2)
-        try insert.bind(length, at: 3)
-        try insert.bind(now.milliseconds, at: 4)
-        try insert.run()
-        defer { last.reset() }
-        return try last.step() ? last.int64(0) : 0
+        try sql.insert(
+            "INSERT INTO uploads (owner, media_type, length, size, created) VALUES (?, ?, ?, 0, ?)",
+            [owner, mediaType, length, now]
+        )
     }
 
     func find(_ row: Int64) throws(SQLiteError) -> UploadRow? {
-        defer { select.reset() }
-        try select.bind(row, at: 1)
-        guard try select.step() else { return nil }
-        return UploadRow(
-            row: row,
-            owner: select.int64(0),
-            mediaType: select.text(1),
-            length: select.isNull(2) ? nil : select.int64(2),
-            size: select.int64(3),
-            image: select.isNull(4) ? nil : select.bytes(4),
-            created: WallTime(milliseconds: select.int64(5)),
-            tag: select.isNull(6) ? nil : EntityTag(opaque: select.text(6))
-        )
+        try sql.first(
+            "SELECT owner, media_type, length, size, image, created, tag FROM uploads WHERE id = ?",
+            [row]
+        ) { upload in
+            UploadRow(
+                row: row,
+                owner: upload.int64(0),
+                mediaType: upload.text(1),
+                length: upload.optional(2),
+                size: upload.int64(3),
+                image: upload.isNull(4) ? nil : upload.bytes(4),
+                created: WallTime(milliseconds: upload.int64(5)),
+                tag: upload.isNull(6) ? nil : EntityTag(opaque: upload.text(6))
+            )
+        }
     }
 
     func append(_ bytes: [UInt8], to upload: UploadRow) throws(SQLiteError) {
         guard !bytes.isEmpty else { return }
-        try addPiece.bind(upload.row, at: 1)
-        try addPiece.bind(upload.size, at: 2)
-        try addPiece.bind(bytes, at: 3)
-        try addPiece.run()
-        try grow.bind(Int64(bytes.count), at: 1)
-        try grow.bind(upload.row, at: 2)
-        try grow.run()
+        try sql.run(
+            "INSERT INTO upload_pieces (upload, start, bytes) VALUES (?, ?, ?)",
+            [upload.row, upload.size, bytes]
+        )
+        try sql.run("UPDATE uploads SET size = size + ? WHERE id = ?", [bytes.count, upload.row])
     }
 
     /// - Parameter image: the image that it has become, as JSON.
     func complete(_ row: Int64, as image: [UInt8], _ tag: EntityTag) throws(SQLiteError) {
-        try finish.bind(image, at: 1)
-        try finish.bind(tag.opaque, at: 2)
-        try finish.bind(row, at: 3)
-        try finish.run()
+        try sql.run("UPDATE uploads SET image = ?, tag = ?, length = size WHERE id = ?", [image, tag.opaque, row])
     }
 
     /// The bytes that are here.
     func content(_ row: Int64) throws(SQLiteError) -> [UInt8] {
-        defer { pieces.reset() }
-        try pieces.bind(row, at: 1)
         var content: [UInt8] = []
-        while try pieces.step() { content += pieces.bytes(0) }
+        _ = try sql.all("SELECT bytes FROM upload_pieces WHERE upload = ? ORDER BY start", [row]) {
+            $0.append(0, to: &content)
+        }
         return content
     }
 
     /// The bytes of all uploads of a user.
     func bytes(of owner: Int64) throws(SQLiteError) -> Int64 {
-        defer { sum.reset() }
-        try sum.bind(owner, at: 1)
-        return try sum.step() ? sum.int64(0) : 0
+        try sql.integer("SELECT sum(size) FROM uploads WHERE owner = ?", [owner]) ?? 0
     }
 
     /// The number of incomplete uploads of a user that have not expired.
     func incompleteCount(of owner: Int64, at now: WallTime) throws(SQLiteError) -> Int64 {
-        defer { count.reset() }
-        try count.bind(owner, at: 1)
-        try count.bind((now - Self.lifetime).milliseconds, at: 2)
-        return try count.step() ? count.int64(0) : 0
+        try sql.integer(
+            "SELECT count(*) FROM uploads WHERE owner = ? AND image IS NULL AND created > ?",
+            [owner, now - Self.lifetime]
+        ) ?? 0
     }
 
     func delete(_ row: Int64) throws(SQLiteError) {
-        try removePieces.bind(row, at: 1)
-        try removePieces.run()
-        try remove.bind(row, at: 1)
-        try remove.run()
+        try sql.run("DELETE FROM upload_pieces WHERE upload = ?", [row])
+        try sql.run("DELETE FROM uploads WHERE id = ?", [row])
     }
 
     /// Removes some of the uploads that have expired. The others count no more, and are removed with later ones.
     func removeExpired(_ now: WallTime) throws(SQLiteError) {
-        try expired.bind((now - Self.lifetime).milliseconds, at: 1)
-        var rows: [Int64] = []
-        while try expired.step() { rows.append(expired.int64(0)) }
-        expired.reset()
-        for row in rows { try delete(row) }
+        let expired = try sql.all(
+            "SELECT id FROM uploads WHERE image IS NULL AND created <= ? LIMIT 16",
+            [now - Self.lifetime]
+        ) { $0.int64(0) }
+        for row in expired { try delete(row) }
     }
 }

@@ -9,38 +9,13 @@ extension [UInt8] {
     }
 
     /// Appends a decimal number.
-    mutating func append(decimal value: Int64) {
-        if value >= 0 && value < 10 {
-            append(UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value))
-            return
-        }
-        if value < 0 { append(UInt8(ascii: "-")) }
-        append(digits: value.magnitude, atLeast: 1)
-    }
-
-    /// Appends the digits of a number, eight at a time: they are packed into a word and copied once.
-    private mutating func append(digits value: UInt64, atLeast least: Int) {
-        var rest = value
-        if rest >= 100_000_000 {
-            append(digits: rest / 100_000_000, atLeast: 1)
-            return append(digits: rest % 100_000_000, atLeast: 8)
-        }
-        var word: UInt64 = 0
-        var count = 0
-        repeat {
-            word = word << 8 | (UInt64(UInt8(ascii: "0")) + rest % 10)
-            rest /= 10
-            count += 1
-        } while rest > 0 || count < least
-        var packed = word.littleEndian
-        unsafe Swift.withUnsafeBytes(of: &packed) { raw in
-            unsafe append(contentsOf: UnsafeRawBufferPointer(rebasing: raw[..<count]))
-        }
-    }
+    mutating func append(decimal value: Int64) { append(contentsOf: String(value).utf8) }
 
     /// Appends a timestamp as a JSON string.
     mutating func append(timestamp: WallTime) {
-        TimestampText(timestamp).append(to: &self)
+        append(UInt8(ascii: "\""))
+        timestamp.appendRFC3339(to: &self)
+        append(UInt8(ascii: "\""))
     }
 
     /// Appends a public identifier as a JSON string.
@@ -61,11 +36,11 @@ extension [UInt8] {
     }
 
     /// Closes an entity: appends its version and modification time.
-    mutating func append(version: Int64, updated: WallTime) {
+    mutating func append(_ version: EntityVersion) {
         append(",\"version\":")
-        append(decimal: version)
+        append(decimal: version.number)
         append(",\"updatedAt\":")
-        append(timestamp: updated)
+        append(timestamp: version.updated)
         append(UInt8(ascii: "}"))
     }
 

@@ -50,8 +50,7 @@ package struct ChangeToken: Hashable, Sendable {
     var text: String {
         OpaqueText.encode(
             format: Self.format,
-            [instance, UInt64(viewer), UInt64(filter.rawValue), UInt64(position), UInt64(floor), 0, 0, 0],
-            count: 5
+            [instance, UInt64(viewer), UInt64(filter.rawValue), UInt64(position), UInt64(floor)]
         )
     }
 

@@ -39,23 +39,14 @@ struct Cursor: Hashable, Sendable {
             let list = List(rawValue: values[0]), (list == .tasks) == (keyed != nil),
             let owner = Int64(exactly: values[1]), let row = Int64(exactly: values[2]), row < .max
         else { return nil }
-        self.init(list, owner: owner, row: row, key: Int64(bitPattern: values[3]))
+        self.init(list, owner: owner, row: row, key: keyed.map { Int64(bitPattern: $0[3]) } ?? 0)
     }
 
     var text: String {
-        var bytes: [UInt8] = []
-        append(to: &bytes)
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    func append(to text: inout [UInt8]) {
-        let isKeyed = list == .tasks
-        OpaqueText.append(
-            format: isKeyed ? Self.keyedFormat : Self.format,
-            [list.rawValue, UInt64(owner), UInt64(row), UInt64(bitPattern: key), 0, 0, 0, 0],
-            count: isKeyed ? 4 : 3,
-            to: &text
-        )
+        let numbers = [list.rawValue, UInt64(owner), UInt64(row)]
+        return list == .tasks
+            ? OpaqueText.encode(format: Self.keyedFormat, numbers + [UInt64(bitPattern: key)])
+            : OpaqueText.encode(format: Self.format, numbers)
     }
 
     private static let format: UInt8 = 2
@@ -71,4 +62,7 @@ enum PageStart: Hashable, Sendable {
     case after(Int64)
     /// The items newer than a row, nearest first; the page itself is sorted newest first.
     case before(Int64)
+
+    /// The row that all items are older than, unless the page goes backwards.
+    var older: Int64 { if case .after(let row) = self { row } else { .max } }
 }

@@ -2,22 +2,6 @@ import LarderCoding
 
 /// Documents of collections as JSON.
 enum DocumentJSON {
-    static func encode(_ value: JSONValue) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.value(value)
-        return writer.bytes
-    }
-
-    /// The value at a path of member names; nil if there is none.
-    static func value(_ path: [String], in document: JSONValue) -> JSONValue? {
-        var value = document
-        for name in path {
-            guard let next = value[name] else { return nil }
-            value = next
-        }
-        return value
-    }
-
     /// A JSON merge patch (RFC 7396). Members keep their order, and new ones follow.
     ///
     /// - Complexity: O(members of both).

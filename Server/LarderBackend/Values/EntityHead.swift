@@ -17,11 +17,7 @@ struct EntityVersion: Sendable, Hashable {
 /// Counters, version and times are appended when it is sent, so that a like updates two integers and no JSON.
 enum EntityHead {
     static func encode(_ members: JSONObject) -> [UInt8] {
-        var writer = JSONWriter(capacity: 256)
-        writer.value(.object(members))
-        var bytes = writer.bytes
-        bytes.removeLast()
-        return bytes
+        Array(JSONValue.object(members).encoded.dropLast())
     }
 
     static func decode(_ head: [UInt8]) throws(JSONError) -> JSONObject {

@@ -14,32 +14,22 @@ enum EntityKind: Int64, Sendable, CaseIterable {
     case document = 9
 
     /// The name of the kind in JSON (`type`) and in `types=` filters.
-    var name: StaticString {
-        switch self {
-        case .profile: "profile"
-        case .post: "post"
-        case .account: "account"
-        case .transaction: "transaction"
-        case .conversation: "conversation"
-        case .message: "message"
-        case .transfer: "transfer"
-        case .task: "task"
-        case .document: "document"
-        }
-    }
+    var name: StaticString { texts.name }
 
     /// The prefix of public identifiers of this kind.
-    var prefix: StaticString {
+    var prefix: StaticString { texts.prefix }
+
+    private var texts: (name: StaticString, prefix: StaticString) {
         switch self {
-        case .profile: "user_"
-        case .post: "post_"
-        case .account: "acct_"
-        case .transaction: "txn_"
-        case .conversation: "conv_"
-        case .message: "msg_"
-        case .transfer: "xfer_"
-        case .task: "task_"
-        case .document: ""
+        case .profile: ("profile", "user_")
+        case .post: ("post", "post_")
+        case .account: ("account", "acct_")
+        case .transaction: ("transaction", "txn_")
+        case .conversation: ("conversation", "conv_")
+        case .message: ("message", "msg_")
+        case .transfer: ("transfer", "xfer_")
+        case .task: ("task", "task_")
+        case .document: ("document", "")
         }
     }
 

@@ -108,6 +108,13 @@ package final class World: Sendable {
     /// Whether `collections` has any; without a lock.
     var hasCollections: Bool { isCollections.load(ordering: .acquiring) }
 
+    /// The path of the change feed.
+    var changesPath: String { hasCollections ? "/changes" : "/v1/changes" }
+
+    func changeReader(_ store: Store) -> ChangeReader {
+        ChangeReader(store: store, retention: settings.tombstoneRetention, now: clock.now, path: changesPath)
+    }
+
     // MARK: Reading and writing
 
     /// Reads a consistent state: no commit happens while `body` runs.

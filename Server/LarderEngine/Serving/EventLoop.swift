@@ -43,7 +43,6 @@ package final class EventLoop: @unchecked Sendable {
     private var users: [(any DescriptorUser)?] = []
     private var userCount = 0
     var pools: [UpstreamPool] = []
-    var lastUpstream: UInt64 = 0
     private(set) var timers = TimerQueue()
     private var dirty: [Connection] = []
     /// Connections with requests that were read and wait for earlier replies.

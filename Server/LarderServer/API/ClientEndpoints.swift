@@ -91,7 +91,7 @@ enum ClientEndpoints {
         guard let number = Int(id), clients.numbers.contains(number) else {
             throw ProblemType.notFound("There is no client '\(id.prefix(32))'. GET /_larder/clients lists all.")
         }
-        var (reader, errors) = try call.settings()
+        var reader = try call.settings()
         var members = JSONObject()
         switch action.member {
         case "key"?:
@@ -104,8 +104,7 @@ enum ClientEndpoints {
             members["operation"] = operation.map { .integer(Int64($0)) }
         default: break
         }
-        reader.finish()
-        try errors.check()
+        try reader.check()
         let exchange = call.exchange
         let question = clients.ask(number, name, members, on: exchange.loop, within: actionLimit) { answer in
             let failure = answer == nil ? "The client did not answer." : answer?["error"]?.string

@@ -16,17 +16,17 @@ struct ControlCall: Sendable {
     var method: Method { request.method == .head ? .get : request.method }
 
     /// The body as a settings document.
-    func settings() throws(Problem) -> (BodyReader, BodyErrors) {
-        let errors = BodyErrors()
-        guard !request.body.isEmpty else { return (BodyReader(JSONObject(), errors), errors) }
-        do {
-            guard case .object(let object) = try JSONParser.parse(request.body) else {
-                errors.add("", "must be an object")
-                try errors.check()
-                return (BodyReader(JSONObject(), errors), errors)
-            }
-            return (BodyReader(object, errors), errors)
-        } catch let problem as Problem { throw problem } catch { throw ProblemType.malformedJSON("\(error)") }
+    func settings() throws(Problem) -> BodyReader {
+        guard !request.body.isEmpty else { return BodyReader(JSONObject()) }
+        let value: JSONValue
+        do { value = try JSONParser.parse(request.body) } catch { throw ProblemType.malformedJSON("\(error)") }
+        guard case .object(let object) = value else {
+            throw ProblemType.validationFailed(
+                "The body must be an object.",
+                errors: [Problem.FieldError(pointer: "", detail: "must be an object")]
+            )
+        }
+        return BodyReader(object)
     }
 
     func integer(_ name: String, in range: ClosedRange<Int>) throws(Problem) -> Int? {

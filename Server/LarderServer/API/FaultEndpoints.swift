@@ -24,9 +24,9 @@ enum FaultEndpoints {
             faults.removeAll()
             return ControlEndpoints.done
         case .post, .put:
-            let (reader, errors) = try call.settings()
+            let reader = try call.settings()
             let read = readFaults(reader)
-            try errors.check()
+            try reader.errors.check()
             let isList = reader.object["faults"] != nil
             let named = try call.plane.setFaults(read, in: call.world, replacesAll: method == .put) {
                 isList ? "/faults/\($0)" : ""
@@ -102,14 +102,13 @@ enum FaultEndpoints {
         }
         switch method {
         case .post:
-            var (reader, errors) = try call.settings()
+            var reader = try call.settings()
             var match = FaultMatch()
             if var child = reader.child("match") {
                 match = FaultMatch.read(&child)
                 child.finish()
             }
-            reader.finish()
-            try errors.check()
+            try reader.check()
             let named = try call.plane.set(journey, for: match, in: call.world)
             return ControlEndpoints.json(describe(named, call), status: .created)
         case .delete:
@@ -124,9 +123,9 @@ enum FaultEndpoints {
     static func script(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         if method == .get { return ControlEndpoints.json(call.world.control.script.json) }
         guard method == .post else { throw ControlEndpoints.wrongMethod("GET, POST") }
-        let (reader, errors) = try call.settings()
+        let reader = try call.settings()
         let script = FaultScript.read(reader)
-        try errors.check()
+        try reader.errors.check()
         let warnings = try call.plane.run(script, in: call.world)
         return ControlEndpoints.json(
             .members([
@@ -241,6 +240,11 @@ extension ControlPlane {
                 )
             case let canned as CannedReply: for error in canned.headerErrors { errors.add(place + "headers", error) }
             default: break
+            }
+            if [.head, .body].contains(fault.stage), let path = fault.match.path, hasDomain,
+                backend.isChannel(path, in: world)
+            {
+                errors.add(place + "type", "changes the bytes of a reply, and \(path) has frames: use the action live")
             }
             if fault.stage == .handshake, world.id != World.mainID {
                 errors.add(

@@ -12,7 +12,7 @@ extension ControlEndpoints {
             }
             do {
                 return json(.members(["written": .array(try files.write().map { .string($0) })]))
-            } catch let error as CollectionError {
+            } catch let error as FileError {
                 throw ProblemType.storageUnavailable(error.description)
             } catch { throw World.problem(error) }
         }
@@ -22,7 +22,7 @@ extension ControlEndpoints {
         return json(
             .members([
                 "files": .array(call.plane.files.reports.map(\.json)),
-                "routes": .array(routes.all.map { .string($0.name) }),
+                "routes": .array(routes.names.map { .string($0) }),
                 "webhooks": .members([
                     "sent": .integer(Int64(webhooks.sent)), "failed": .integer(Int64(webhooks.failed)),
                     "lastFailure": webhooks.lastFailure.map { .string($0) },

@@ -21,9 +21,9 @@ enum GateEndpoints {
         case .get:
             return ControlEndpoints.json(.members(["items": .array(gates.gates.map(\.json))]))
         case .post:
-            var (reader, errors) = try call.settings()
+            var reader = try call.settings()
             let gate = Gate.read(&reader)
-            try errors.check()
+            try reader.errors.check()
             let added = try gates.add(gate)
             return ControlEndpoints.json(
                 added.json.warning(added.match.whyNobodyMatches(in: call.world)),
@@ -48,7 +48,7 @@ enum GateEndpoints {
         switch rest[1] {
         case "release": verdict = .proceed
         case "answer":
-            var (reader, errors) = try call.settings()
+            var reader = try call.settings()
             if let cut = reader.choice("cut", FaultAction.ExchangeCut.self) {
                 reader.finish()
                 verdict = .cut(cut)
@@ -57,7 +57,7 @@ enum GateEndpoints {
                 reader.finish()
                 verdict = .answer(canned ?? CannedReply(status: 500))
             }
-            try errors.check()
+            try reader.errors.check()
         default: throw ProblemType.notFound("A held exchange can be released or answered.")
         }
         guard let number = Int(rest[0]), gates.release(number, verdict) else {

@@ -87,7 +87,7 @@ enum JournalEndpoints {
 
     static func verify(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
-        var (reader, errors) = try call.settings()
+        var reader = try call.settings()
         var expectations: [Expectation] = []
         if reader.object["expect"] == nil { reader.fail("expect", "is missing") }
         for var child in reader.objects("expect") ?? [] {
@@ -95,8 +95,7 @@ enum JournalEndpoints {
         }
         let inOrder = reader.bool("inOrder")
         let noneOther = reader.bool("noneOther")
-        reader.finish()
-        try errors.check()
+        try reader.check()
         let report = call.plane.verifier(call.world).verify(expectations, inOrder: inOrder, noneOther: noneOther)
         guard report.holds else {
             var problem = ProblemType.verificationFailed(report.description)

@@ -42,12 +42,8 @@ enum MetricsEndpoints {
 
     /// Nil where `/proc` is not mounted.
     private static var residentBytes: Double? {
-        let descriptor = unsafe open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 256)
-        let count = unsafe read(descriptor, &bytes, bytes.count)
-        let fields = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: " ")
+        guard let bytes = try? SourceFile.bytes("/proc/self/statm") else { return nil }
+        let fields = String(decoding: bytes, as: UTF8.self).split(separator: " ")
         return fields.count > 1 ? Double(fields[1]).map { $0 * Double(sysconf(Int32(_SC_PAGESIZE))) } : nil
     }
 

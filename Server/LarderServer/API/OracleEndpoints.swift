@@ -39,7 +39,7 @@ enum OracleEndpoints {
                 .members(["isSound": .bool(faults.isEmpty), "faults": .array(faults.map { .string($0) })])
             )
         case (.post, "converged"?):
-            var (reader, errors) = try call.settings()
+            var reader = try call.settings()
             let person = reader.string("as", length: 1...64)
             var held: [String: Int] = [:]
             if let child = reader.child("held") {
@@ -55,8 +55,7 @@ enum OracleEndpoints {
             }
             let types = reader.string("types")
             let isPartial = reader.bool("partial")
-            reader.finish()
-            try errors.check()
+            try reader.check()
             let differences = try call.plane.differences(held: held, types: types, as: person, in: call.world)
                 .filter { !isPartial || held[$0.id] != nil }
             call.world.control.heldReports.add(.init(held: held, differing: Set(differences.map(\.id))))

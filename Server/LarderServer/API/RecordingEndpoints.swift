@@ -10,10 +10,9 @@ enum RecordingEndpoints {
         switch method {
         case .get: return ControlEndpoints.json(try RecordingFile.document(of: recording))
         case .post:
-            var (reader, errors) = try call.settings()
+            var reader = try call.settings()
             if !reader.bool("record") { reader.failMissing("record", "must be true") }
-            reader.finish()
-            try errors.check()
+            try reader.check()
             recording.start()
             return ControlEndpoints.json(.members(["recording": .bool(true)]), status: .created)
         case .delete:

@@ -9,11 +9,10 @@ enum ScriptedActorEndpoints {
     /// `POST /_larder/act`: one or several actions, immediately or after a delay.
     static func act(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
-        var (reader, errors) = try call.settings()
+        var reader = try call.settings()
         let after = reader.seconds("afterSeconds")
         let acts = readActs(&reader)
-        reader.finish()
-        try errors.check()
+        try reader.check()
         let (plane, world) = (call.plane, call.world)
         try plane.requireDomain("An action of another person")
         if let after {
@@ -44,7 +43,7 @@ enum ScriptedActorEndpoints {
         switch (method, rest.first) {
         case (.get, nil): return ControlEndpoints.json(.members(["items": .array(actors.all.map(\.json))]))
         case (.post, nil):
-            var (reader, errors) = try call.settings()
+            var reader = try call.settings()
             var match = FaultMatch()
             if var child = reader.child("match") {
                 match = FaultMatch.read(&child)
@@ -58,8 +57,7 @@ enum ScriptedActorEndpoints {
                 after: reader.integer("after", in: 0...1_000_000) ?? 0,
                 count: reader.integer("count", in: 1...1_000_000) ?? 1
             )
-            reader.finish()
-            try errors.check()
+            try reader.check()
             try call.plane.requireDomain("An actor")
             let added = try actors.add(actor)
             return ControlEndpoints.json(
@@ -79,22 +77,20 @@ enum ScriptedActorEndpoints {
     /// `POST /_larder/changes`: a fault of the change feed.
     static func changes(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
-        var (reader, errors) = try call.settings()
+        var reader = try call.settings()
         let fault = ChangeFeedFault.read(&reader)
-        reader.finish()
-        try errors.check()
+        try reader.check()
         if let fault { try call.plane.inject(fault, in: call.world) }
         return ControlEndpoints.done
     }
 
     static func dialect(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         if method == .put || method == .patch {
-            var (reader, errors) = try call.settings()
+            var reader = try call.settings()
             var dialect = method == .put ? Dialect() : call.world.control.current.dialect
             if let value = reader.choice("idempotency", Dialect.Idempotency.self) { dialect.idempotency = value }
             if let value = reader.choice("resync", Dialect.Resync.self) { dialect.resync = value }
-            reader.finish()
-            try errors.check()
+            try reader.check()
             call.world.control.change { $0.dialect = dialect }
         } else if method != .get {
             throw ControlEndpoints.wrongMethod("GET, PUT, PATCH")
@@ -112,9 +108,9 @@ enum ScriptedActorEndpoints {
         switch method {
         case .get: break
         case .put:
-            var (reader, errors) = try call.settings()
+            var reader = try call.settings()
             let drift = SchemaDrift.read(&reader)
-            try errors.check()
+            try reader.errors.check()
             call.world.control.change { $0.drift = drift }
         case .delete:
             call.world.control.change { $0.drift = nil }

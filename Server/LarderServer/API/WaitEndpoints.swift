@@ -8,12 +8,11 @@ import LarderTime
 enum WaitEndpoints {
     static func wait(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply? {
         guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
-        var (reader, errors) = try call.settings()
+        var reader = try call.settings()
         let condition = read(&reader)
         let limit = reader.seconds("timeoutSeconds", maximum: 600) ?? .seconds(10)
         let clock = reader.choice("clock", Waiter.LimitClock.self) ?? .real
-        reader.finish()
-        try errors.check()
+        try reader.check()
         guard let condition else { return nil }
         let exchange = call.exchange
         let waiter = Waiter(condition, call.plane, call.world, exchange.loop) { holds, seen in

@@ -21,7 +21,7 @@ enum WorldEndpoints {
     }
 
     private static func create(_ call: ControlCall) throws(Problem) -> World {
-        var (reader, errors) = try call.settings()
+        var reader = try call.settings()
         let id = reader.string("id", length: 1...64)
         let seed = reader.integer("seed", in: 0...Int.max).map { UInt64($0) }
         let idleLimit = reader.seconds("idleSeconds")
@@ -39,8 +39,7 @@ enum WorldEndpoints {
                 child.finish()
             }
         }
-        reader.finish()
-        try errors.check()
+        try reader.check()
         let worlds = call.plane.worlds
         if let original { return try worlds.fork(original, id: id, seed: seed, idleLimit: idleLimit) }
         return try worlds.create(id: id, source: source, seed: seed, idleLimit: idleLimit)
@@ -112,12 +111,11 @@ enum WorldEndpoints {
             let items = worlds.snapshots(of: call.world.id).map { describe($0.name, $0.snapshot) }
             return ControlEndpoints.json(.members(["items": .array(items)]))
         case .post:
-            var (reader, errors) = try call.settings()
+            var reader = try call.settings()
             let name = reader.string("name", length: 1...64)
             let isKept = reader.bool("file")
             if name == nil { reader.failMissing("name", "is missing") }
-            reader.finish()
-            try errors.check()
+            try reader.check()
             let snapshot = try worlds.takeSnapshot(name ?? "", of: call.world.id, isKept: isKept)
             return ControlEndpoints.json(describe(name ?? "", snapshot), status: .created)
         default: throw ControlEndpoints.wrongMethod("GET, POST")
@@ -139,7 +137,7 @@ enum ClockEndpoints {
         switch (method, rest.first) {
         case (.get, nil): break
         case (.put, nil), (.patch, nil):
-            var (reader, errors) = try call.settings()
+            var reader = try call.settings()
             let mode = reader.string("mode")
             let factor = reader.number("factor", in: 0.000_001...1_000_000)
             let time = reader.string("time").map { ($0, WallTime(rfc3339: $0)) }
@@ -156,8 +154,7 @@ enum ClockEndpoints {
             if mode == nil, time == nil, factor == nil {
                 reader.failMissing("mode", or: "time", "factor", because: "or `time` or `factor` must be given")
             }
-            reader.finish()
-            try errors.check()
+            try reader.check()
             switch mode {
             case "real"?: clock.followSystem()
             case "frozen"?: clock.freeze()
@@ -166,7 +163,7 @@ enum ClockEndpoints {
             }
             if let time = time?.1 { clock.set(to: time) }
         case (.post, "advance"?):
-            var (reader, errors) = try call.settings()
+            var reader = try call.settings()
             let duration = reader.seconds("seconds", maximum: 3_153_600_000)
             let toNext = reader.bool("toNextTimer")
             if let duration, duration > clock.remaining {
@@ -175,8 +172,7 @@ enum ClockEndpoints {
             if (duration == nil) == !toNext {
                 reader.failMissing("seconds", or: "toNextTimer", because: "or `toNextTimer` must be given")
             }
-            reader.finish()
-            try errors.check()
+            try reader.check()
             if let duration { clock.advance(by: duration) } else { clock.advanceToNextTimer() }
         default: throw ControlEndpoints.wrongMethod("GET, PUT, PATCH, and POST on advance")
         }
@@ -204,10 +200,9 @@ enum ClockEndpoints {
     /// The offsets of devices' dates: `{"devices": {"phone": -60, "*": 5}}`.
     static func skew(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         if method == .put {
-            var (reader, errors) = try call.settings()
+            var reader = try call.settings()
             let skews = reader.child("devices")?.durations() ?? [:]
-            reader.finish()
-            try errors.check()
+            try reader.check()
             call.world.control.change { $0.skews = skews }
         } else if method != .get {
             throw ControlEndpoints.wrongMethod("GET, PUT")

@@ -1,4 +1,5 @@
 import Glibc
+import LarderBackend
 package import LarderTLS
 package import LarderTime
 
@@ -78,16 +79,9 @@ package struct AuthorityDirectory {
     }
 
     private func write(_ text: String, to file: String, mode: mode_t) throws(TLSError) {
-        let temporary = file + ".new"
-        // Of a process that was killed. An existing file could have another mode, or be one of somebody else.
-        unsafe unlink(temporary)
-        let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
-        guard descriptor >= 0 else { throw unusable("cannot be written to") }
-        let bytes = Array(text.utf8)
-        let count = unsafe Glibc.write(descriptor, bytes, bytes.count)
-        let isWritten = count == bytes.count && fsync(descriptor) == 0
-        close(descriptor)
-        guard isWritten, unsafe rename(temporary, file) == 0 else { throw unusable("cannot be written to") }
+        do { try SourceFile.replace(file, with: Array(text.utf8), mode: mode) } catch {
+            throw unusable("cannot be written to")
+        }
     }
 
     private func unusable(_ what: String) -> TLSError {

@@ -1,6 +1,7 @@
 import LarderBackend
 import LarderEngine
 import LarderHTTP
+import LarderHTTPWire
 
 /// Access control of the control plane.
 ///
@@ -46,7 +47,7 @@ struct ControlGuard: Sendable {
         guard isEnabled, let origin = request.fields.combined(.origin) else { return nil }
         if origins.contains(origin) { return origin }
         guard token != nil, let authority = Self.authority(ofOrigin: origin) else { return nil }
-        return Self.isLoopback(authority: authority) ? origin : nil
+        return Authority.isLoopback(authority) ? origin : nil
     }
 
     /// Whether the text is an origin as browsers send it: a scheme, a host and an optional port.
@@ -57,15 +58,7 @@ struct ControlGuard: Sendable {
         let authority = origin.dropFirst(scheme.count)
         let isFit =
             !authority.isEmpty && authority.utf8.first != UInt8(ascii: ":")
-            && authority.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
-                    UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: ":"), UInt8(ascii: "["),
-                    UInt8(ascii: "]"):
-                    true
-                default: false
-                }
-            }
+            && authority.allSatisfy { $0.isASCII && ($0.isLowercase || $0.isNumber || "-._:[]".contains($0)) }
         return isFit ? String(authority) : nil
     }
 
@@ -99,7 +92,7 @@ struct ControlGuard: Sendable {
         }
         // The host of an absolute target replaces the field (RFC 9112 §3.2.2).
         let host = request.targetAuthority ?? request.fields.combined(.host) ?? ""
-        guard Self.isLoopback(authority: host) else {
+        guard Authority.isLoopback(host) else {
             throw ProblemType.controlRejected("The host '\(host.prefix(100))' is not this machine. Use 127.0.0.1.")
         }
         return host
@@ -111,24 +104,6 @@ struct ControlGuard: Sendable {
                 "The request comes from another site (Sec-Fetch-Site: \(site.prefix(40)))."
             )
         }
-    }
-
-    static func isLoopback(authority: String) -> Bool {
-        let host: Substring
-        if authority.hasPrefix("[") {
-            host = authority.dropFirst().prefix { $0 != "]" }
-        } else {
-            host = authority.prefix { $0 != ":" }
-        }
-        if host.lowercased() == "localhost" || host == "::1" { return true }
-        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy(isOctet)
-    }
-
-    /// Whether the text is a decimal octet of an IPv4 address (RFC 3986 §3.2.2): digits only, no leading zero.
-    private static func isOctet(_ text: Substring) -> Bool {
-        guard text.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }), let value = UInt8(text) else { return false }
-        return String(value) == text
     }
 
     /// The token of `Bearer TOKEN`: the scheme is case-insensitive and followed by one or more spaces (RFC 9110 §11.1, §11.4).

@@ -44,7 +44,7 @@ extension ControlPlane {
         var route = RequestCounts.Route.control
         if let world = owner?.world {
             switch origin {
-            case _ where backend.customRoutes.accept(record.request): route = .routes
+            case _ where backend.customRoutes.accept(record.request.method, record.request.path): route = .routes
             case .domain: route = world.collections.isEmpty ? .demo : .data
             case .proxy: route = .proxy
             case .recording: route = .recording

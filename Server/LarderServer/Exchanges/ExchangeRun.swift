@@ -235,6 +235,8 @@ final class ExchangeRun: @unchecked Sendable {
             var reply = reply
             // The date of another server stays (RFC 9110 §6.6.1).
             reply.date = reply.date ?? date
+            // A channel has frames and no bytes of a reply.
+            trace.change { $0.decisions.removeAll { [.head, .body].contains($0.fault.stage) } }
             end(as: nil)
             return exchange.complete(reply)
         }

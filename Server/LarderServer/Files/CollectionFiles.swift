@@ -1,4 +1,3 @@
-import Glibc
 import LarderBackend
 import LarderCoding
 import LarderEngine
@@ -29,7 +28,7 @@ final class CollectionFiles: Sendable {
         _ worlds: WorldRegistry,
         writesBack: Bool,
         _ announce: (@Sendable (String) -> Void)?
-    ) throws(CollectionError) {
+    ) throws(FileError) {
         self.directory = directory
         self.worlds = worlds
         self.writesBack = writesBack
@@ -43,29 +42,29 @@ final class CollectionFiles: Sendable {
             let isNew = state.fingerprint != contents.fingerprint
             state.fingerprint = contents.fingerprint
             if isNew { try worlds.restart() }
-            return SourceFiles.Loaded(summary: contents.collectionSummary, directories: [directory], isNew: isNew)
+            return SourceFiles.Loaded(contents.collectionSummary, directories: [directory], isNew: isNew)
         }
     }
 
     /// Writes each file whose documents `main` has changed; other files keep their text. Each is replaced as a whole and keeps its mode.
     ///
     /// - Returns: the paths of the written files.
-    /// - Throws: `CollectionError` if the files were edited and are not loaded yet, or cannot be written.
+    /// - Throws: `FileError` if the files were edited and are not loaded yet, or cannot be written.
     @discardableResult func write() throws -> [String] {
         try state.withLock { state in
             let old = try CollectionReader.read(directory)
             guard old.fingerprint == state.fingerprint else {
-                throw CollectionError("\(directory): was edited meanwhile, so that nothing was written")
+                throw FileError("\(directory): was edited meanwhile, so that nothing was written")
             }
             let commit = worlds.main.commitCount
             let all = try worlds.main.collectionTexts()
             let changed = all.filter { !old.collectionTexts.contains($0) }
             var files = changed.map { (path: "\(directory)/\($0.name).json", text: $0.text) }
-            if !changed.isEmpty, try CollectionReader.files(in: directory) == ["db.json"] {
+            if !changed.isEmpty, try SourceFile.names(in: directory) == ["db.json"] {
                 let members = all.map { "\"\($0.name)\": \($0.text)" }.joined(separator: ",\n")
                 files = [(directory + "/db.json", "{\n\(members)\n}")]
             }
-            for file in files { try Self.replace(file.path, with: file.text + "\n") }
+            for file in files { try SourceFile.replace(file.path, with: Array((file.text + "\n").utf8)) }
             state.fingerprint = try CollectionReader.read(directory).fingerprint
             state.writtenCommit = commit
             return files.map(\.path)
@@ -89,28 +88,4 @@ final class CollectionFiles: Sendable {
     }
 
     private var hasChanged: Bool { worlds.main.commitCount > state.withLock { $0.writtenCommit } }
-
-    private static func replace(_ path: String, with text: String) throws(CollectionError) {
-        var status = stat()
-        let mode = unsafe stat(path, &status) == 0 ? status.st_mode & 0o777 : 0o600
-        let name = path.split(separator: "/").last ?? ""
-        let temporary = "\(path.dropLast(name.count)).\(name).new"
-        // Of a process that was killed.
-        unsafe unlink(temporary)
-        let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        var isWritten = descriptor >= 0 && fchmod(descriptor, mode) == 0
-        var rest = Array(text.utf8)[...]
-        while isWritten, !rest.isEmpty {
-            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            isWritten = count > 0
-            rest = rest.dropFirst(max(0, count))
-        }
-        isWritten = isWritten && fsync(descriptor) == 0
-        if descriptor >= 0 { close(descriptor) }
-        guard isWritten, unsafe rename(temporary, path) == 0 else {
-            let reason = unsafe String(cString: strerror(errno))
-            unsafe unlink(temporary)
-            throw CollectionError("\(path): cannot be written: \(reason)")
-        }
-    }
 }

@@ -1,4 +1,4 @@
-import Glibc
+import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderTime
@@ -11,10 +11,18 @@ final class SourceFiles: Sendable {
     /// What loading has made of a source: a few words, and the directories whose files it has read.
     struct Loaded: Sendable {
         let summary: String
-        let directories: Set<String>
+        var directories: Set<String> = []
         var warnings: [String] = []
         /// Whether it differs from what was loaded before.
         var isNew = true
+
+        init(_ summary: String, directories: Set<String> = [], warnings: [String] = [], isNew: Bool = true) {
+            (self.summary, self.directories, self.warnings, self.isNew) = (summary, directories, warnings, isNew)
+        }
+
+        init(count: Int, _ noun: String, directories: Set<String> = [], warnings: [String] = []) {
+            self.init("\(count) \(noun)\(count == 1 ? "" : "s")", directories: directories, warnings: warnings)
+        }
     }
 
     struct Source: Sendable {
@@ -66,7 +74,7 @@ final class SourceFiles: Sendable {
     @discardableResult func add(_ source: Source) throws -> [String] {
         // Watched first, so that no change is missed.
         let watch = state.withLock { $0.watch }
-        try watch?.add(Self.folder(of: source.path))
+        try watch?.add(SourceFile.folder(of: source.path))
         let loaded = try source.load()
         for directory in loaded.directories { try watch?.add(directory) }
         state.withLock { state in
@@ -96,18 +104,6 @@ final class SourceFiles: Sendable {
             return state.watch
         }
         watch?.stop()
-    }
-
-    static func isDirectory(_ path: String) -> Bool {
-        var status = stat()
-        return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
-    }
-
-    /// The directory itself, or that of a file.
-    static func folder(of path: String) -> String {
-        if isDirectory(path) { return path }
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
     /// On the thread of the watch.

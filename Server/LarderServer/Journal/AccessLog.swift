@@ -37,30 +37,15 @@ package struct StandardAccessLog: AccessLog {
     }
 
     private func json(_ record: ExchangeRecord, _ time: WallTime) -> [UInt8] {
-        var writer = JSONWriter(capacity: 256)
-        writer.beginObject()
-        writer.key("time")
-        writer.string(time.rfc3339())
-        writer.key("peer")
-        writer.string(record.request.peer.host)
-        writer.key("method")
-        writer.string(record.request.method.rawValue)
-        writer.key("target")
-        writer.string(Secrets.masked(target: record.request.targetText))
-        writer.key("status")
-        writer.integer(Int64(record.status.code))
-        writer.key("bytesSent")
-        writer.integer(Int64(record.bytesSent))
-        writer.key("durationMicroseconds")
-        writer.integer((record.ended - record.started).nanosecondsSaturating / 1_000)
-        writer.key("connection")
-        writer.integer(Int64(clamping: record.request.connection))
-        writer.key("exchange")
-        writer.integer(Int64(record.request.exchangeIndex))
-        writer.key("complete")
-        writer.bool(record.isComplete)
-        writer.endObject()
-        return writer.bytes + [0x0A]
+        JSONValue.members([
+            "time": .string(time.rfc3339()), "peer": .string(record.request.peer.host),
+            "method": .string(record.request.method.rawValue),
+            "target": .string(Secrets.masked(target: record.request.targetText)),
+            "status": .integer(Int64(record.status.code)), "bytesSent": .integer(Int64(record.bytesSent)),
+            "durationMicroseconds": .integer((record.ended - record.started).nanosecondsSaturating / 1_000),
+            "connection": .integer(Int64(clamping: record.request.connection)),
+            "exchange": .integer(Int64(record.request.exchangeIndex)), "complete": .bool(record.isComplete),
+        ]).encoded + [0x0A]
     }
 }
 

@@ -64,7 +64,8 @@ enum HAR {
         return .members([
             "method": .string(entry.request.method.rawValue), "url": .string(url),
             "httpVersion": .string("HTTP/1.\(entry.request.minorVersion)"), "cookies": .array([]),
-            "headers": headers(entry.request.fields.all), "queryString": .array(parameters), "postData": body,
+            "headers": JournalEntry.fields(entry.request.fields.all), "queryString": .array(parameters),
+            "postData": body,
             "headersSize": .integer(Int64(entry.request.head.count + 4)),
             "bodySize": .integer(Int64(entry.requestBodyBytes)),
         ])
@@ -76,7 +77,8 @@ enum HAR {
         return .members([
             "status": .integer(isAnswered ? Int64(entry.status) : 0),
             "statusText": .string(isAnswered ? Status(code: entry.status).reasonPhrase : ""),
-            "httpVersion": .string("HTTP/1.1"), "cookies": .array([]), "headers": headers(entry.head.fields),
+            "httpVersion": .string("HTTP/1.1"), "cookies": .array([]),
+            "headers": JournalEntry.fields(entry.head.fields),
             // The size is that of decoded content.
             "content": .members([
                 "size": .integer(Int64(entry.bodyBytes + entry.bytesSavedByCoding)),
@@ -84,14 +86,6 @@ enum HAR {
             ]),
             "redirectURL": .string(""), "headersSize": .integer(-1), "bodySize": .integer(Int64(entry.bodyBytes)),
         ])
-    }
-
-    private static func headers(_ fields: [(name: String, value: String)]) -> JSONValue {
-        .array(
-            fields.map {
-                .members(["name": .string($0.name), "value": .string(Secrets.masked(field: $0.name, $0.value))])
-            }
-        )
     }
 
     private static func comment(_ entry: JournalEntry) -> [String] {

@@ -9,7 +9,7 @@ import Synchronization
 @dynamicMemberLookup
 final class ExchangeTrace: Sendable {
     struct Values: Sendable {
-        let decisions: [FaultDecision]
+        var decisions: [FaultDecision]
         /// When the request arrived, on the world's clock.
         let arrived: MonotonicTime
         /// When its last byte was handed on, on the world's clock. The entry is written later. Nil if the client left first.
@@ -127,55 +127,49 @@ extension JournalEntry {
     ///
     /// - Parameter verdicts: what a perfect cache would have done.
     func json(handle: String?, _ verdicts: [ExchangeVerdict] = []) -> JSONValue {
-        var object = JSONObject()
-        object["number"] = .integer(Int64(number))
-        object["at"] = .string(at.rfc3339())
-        object["connection"] = .integer(Int64(connection))
-        if let handle { object["user"] = .string(handle) }
-        object["device"] = .string(ExchangeFacts.device(of: request) ?? handle.map { "user:" + $0 } ?? "anonymous")
-        object["method"] = .string(request.method.rawValue)
-        object["path"] = .string(request.pathText)
-        if let query = request.query {
-            object["query"] = .string(Secrets.masked(query: String(decoding: query, as: UTF8.self)))
-        }
+        func count(_ number: Int) -> JSONValue { .integer(Int64(number)) }
+        func list(_ values: [JSONValue]?) -> JSONValue? { values.flatMap { $0.isEmpty ? nil : .array($0) } }
+        let common: [(String, JSONValue?)] = [
+            ("number", count(number)), ("at", .string(at.rfc3339())), ("connection", count(connection)),
+            ("user", handle.map { .string($0) }),
+            ("device", .string(ExchangeFacts.device(of: request) ?? handle.map { "user:" + $0 } ?? "anonymous")),
+            ("method", .string(request.method.rawValue)), ("path", .string(request.pathText)),
+            ("query", request.query.map { .string(Secrets.masked(query: String(decoding: $0, as: UTF8.self))) }),
+        ]
         if case .frame(let frame) = kind {
-            object["kind"] = .string("frame")
-            object["channel"] = .string(frame.channel)
-            object["direction"] = .string(frame.direction.rawValue)
-            object["token"] = frame.token.map { .string($0) }
-            object["bytes"] = .integer(Int64(bytesSent))
-            object["injectedFault"] = frame.injectedFault.map { .string($0) }
-            return .object(object)
+            let own: [(String, JSONValue?)] = [
+                ("kind", .string("frame")), ("channel", .string(frame.channel)),
+                ("direction", .string(frame.direction.rawValue)), ("token", frame.token.map { .string($0) }),
+                ("bytes", count(bytesSent)), ("injectedFault", frame.injectedFault.map { .string($0) }),
+            ]
+            return .members(common + own)
         }
-        object["kind"] = .string("exchange")
-        object["exchange"] = .integer(Int64(request.exchangeIndex))
+        let validators = JSONValue.members([
+            "etag": replyField("etag").map { .string($0) },
+            "lastModified": replyField("last-modified").map { .string($0) },
+            "ifNoneMatch": request.fields.combined(.ifNoneMatch).map { .string($0) },
+            "ifMatch": request.fields.combined(.ifMatch).map { .string($0) },
+        ])
         // Another client's field may be of any length and content.
-        if let id = request.fields[.requestID], id.utf8.count <= 128 { object["requestID"] = .string(id) }
-        object["status"] = status > 0 ? .integer(Int64(status)) : .null
-        object["outcome"] = .string(outcome)
-        object["bytesSent"] = .integer(Int64(bytesSent))
-        object["bodyBytes"] = .integer(Int64(bodyBytes))
-        if bytesSavedByCoding > 0 { object["bytesSavedByCoding"] = .integer(Int64(bytesSavedByCoding)) }
-        object["durationSeconds"] = .seconds(duration)
-        object["injectedSeconds"] = trace.map { .seconds($0.injected) }
-        if commit > 0 { object["commit"] = .integer(commit) }
-        var validators = JSONObject()
-        validators["etag"] = replyField("etag").map { .string($0) }
-        validators["lastModified"] = replyField("last-modified").map { .string($0) }
-        validators["ifNoneMatch"] = request.fields.combined(.ifNoneMatch).map { .string($0) }
-        validators["ifMatch"] = request.fields.combined(.ifMatch).map { .string($0) }
-        if !validators.members.isEmpty { object["validators"] = .object(validators) }
-        object["requestFields"] = Self.fields(request.fields.all)
-        object["replyFields"] = Self.fields(head.fields)
-        object["requestBodyBytes"] = .integer(Int64(requestBodyBytes))
-        if !request.body.isEmpty { object["requestBody"] = Secrets.masked(body: request.body) }
-        if let trace, !trace.decisions.isEmpty { object["faults"] = .array(trace.decisions.map(\.json)) }
-        if !verdicts.isEmpty { object["verdicts"] = .array(verdicts.map(\.json)) }
-        if let trace, !trace.gates.isEmpty { object["gates"] = .array(trace.gates.map { .string($0) }) }
-        return .object(object)
+        let requestID = request.fields[.requestID].flatMap { $0.utf8.count <= 128 ? JSONValue.string($0) : nil }
+        let own: [(String, JSONValue?)] = [
+            ("kind", .string("exchange")), ("exchange", count(request.exchangeIndex)), ("requestID", requestID),
+            ("status", status > 0 ? count(status) : .null), ("outcome", .string(outcome)),
+            ("bytesSent", count(bytesSent)), ("bodyBytes", count(bodyBytes)),
+            ("bytesSavedByCoding", bytesSavedByCoding > 0 ? count(bytesSavedByCoding) : nil),
+            ("durationSeconds", .seconds(duration)), ("injectedSeconds", trace.map { .seconds($0.injected) }),
+            ("commit", commit > 0 ? .integer(commit) : nil),
+            ("validators", validators == .object(JSONObject()) ? nil : validators),
+            ("requestFields", Self.fields(request.fields.all)), ("replyFields", Self.fields(head.fields)),
+            ("requestBodyBytes", count(requestBodyBytes)),
+            ("requestBody", request.body.isEmpty ? nil : Secrets.masked(body: request.body)),
+            ("faults", list(trace?.decisions.map(\.json))), ("verdicts", list(verdicts.map(\.json))),
+            ("gates", list(trace?.gates.map { .string($0) })),
+        ]
+        return .members(common + own)
     }
 
-    private static func fields(_ fields: [(name: String, value: String)]) -> JSONValue {
+    static func fields(_ fields: [(name: String, value: String)]) -> JSONValue {
         .array(
             fields.map {
                 .members(["name": .string($0.name), "value": .string(Secrets.masked(field: $0.name, $0.value))])

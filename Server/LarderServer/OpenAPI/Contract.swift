@@ -13,46 +13,10 @@ struct Contract: Sendable {
 
     struct Operation: Sendable {
         let method: String
-        /// The segments of the path; each the text before and after a parameter, with its name, or only text.
-        let segments: [Segment]
+        let path: PathTemplate
         let parameters: [JSONValue]
         let body: JSONValue?
         let replies: JSONObject
-
-        var literalCount: Int { segments.count { $0.parameter == nil } }
-
-        /// The values of the parameters; nil for another path.
-        func values(_ path: [String]) -> [String: String]? {
-            guard path.count == segments.count else { return nil }
-            var values: [String: String] = [:]
-            for (segment, text) in zip(segments, path) {
-                guard let name = segment.parameter else {
-                    if text != segment.before { return nil }
-                    continue
-                }
-                guard text.utf8.count > segment.before.utf8.count + segment.after.utf8.count,
-                    text.hasPrefix(segment.before), text.hasSuffix(segment.after)
-                else { return nil }
-                values[name] = String(text.dropFirst(segment.before.count).dropLast(segment.after.count))
-            }
-            return values
-        }
-    }
-
-    struct Segment: Sendable {
-        var before: String
-        var parameter: String?
-        var after = ""
-
-        init(_ text: Substring) {
-            guard let open = text.firstIndex(of: "{"), let close = text[open...].firstIndex(of: "}") else {
-                before = String(text)
-                return
-            }
-            before = String(text[..<open])
-            parameter = String(text[text.index(after: open)..<close])
-            after = String(text[text.index(after: close)...])
-        }
     }
 
     private static let methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace"]
@@ -64,21 +28,23 @@ struct Contract: Sendable {
     /// Patterns that are not checked, with the reason.
     let warnings: [String]
 
-    /// - Throws: `RouteError` for a document without paths.
-    init(_ document: OpenAPIDocument, named name: String) throws(RouteError) {
+    /// - Throws: `FileError` for a document without paths.
+    init(_ document: OpenAPIDocument, named name: String) throws(FileError) {
         guard let paths = document.root["paths"]?.object, !paths.members.isEmpty else {
-            throw RouteError(description: "\(name): is not an OpenAPI description with `paths`")
+            throw FileError("\(name): is not an OpenAPI description with `paths`")
         }
         self.document = document
+        func parameters(_ value: JSONValue) -> [JSONValue] {
+            value["parameters"]?.array?.map { document.resolved($0) } ?? []
+        }
         operations = paths.members.flatMap { path -> [Operation] in
             let item = document.resolved(path.value)
-            let segments = path.name.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+            guard let template = PathTemplate(path.name) else { return [] }
             return (item.object?.members ?? []).filter { Self.methods.contains($0.name) }.map { member in
-                let own = member.value["parameters"]?.array?.map { document.resolved($0) } ?? []
-                let shared = item["parameters"]?.array?.map { document.resolved($0) } ?? []
+                let (own, shared) = (parameters(member.value), parameters(item))
                 return Operation(
                     method: member.name.uppercased(),
-                    segments: segments.map { Segment($0) },
+                    path: template,
                     parameters: own
                         + shared.filter { old in
                             !own.contains { $0["name"] == old["name"] && $0["in"] == old["in"] }
@@ -93,7 +59,9 @@ struct Contract: Sendable {
             let path = url.hasPrefix("/") ? url : HTTPURL(url)?.path ?? ""
             return path.hasSuffix("/") ? String(path.dropLast()) : path
         }
-        warnings = Self.unsupportedPatterns(document.root)
+        warnings =
+            Self.unsupportedPatterns(document.root)
+            + paths.members.filter { PathTemplate($0.name) == nil }.map { "the path \($0.name) is not checked" }
     }
 
     private static func unsupportedPatterns(_ value: JSONValue) -> [String] {
@@ -129,15 +97,13 @@ struct Contract: Sendable {
         let candidates =
             (basePaths.filter { !$0.isEmpty && path.hasPrefix($0 + "/") }.map { path.dropFirst($0.count) } + [path[...]])
         for candidate in candidates {
-            let segments = candidate.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map {
-                QueryString.percentDecoded(Array($0.utf8)) ?? String($0)
-            }
+            guard let segments = PathTemplate.segments(Array(candidate.utf8)[...]) else { continue }
             let found = operations.compactMap { operation in
-                operation.values(segments).map { (operation: operation, values: $0) }
+                operation.path.values(segments).map { (operation: operation, values: $0) }
             }
-            guard let most = found.map(\.operation.literalCount).max() else { continue }
+            guard let most = found.map(\.operation.path.literalCount).max() else { continue }
             // A literal segment comes before a parameter.
-            let nearest = found.filter { $0.operation.literalCount == most }
+            let nearest = found.filter { $0.operation.path.literalCount == most }
             let method = request.method.rawValue
             let match =
                 nearest.first { $0.operation.method == method }
@@ -193,7 +159,7 @@ struct Contract: Sendable {
 
     /// The texts of a parameter as the types of its schema. Objects are not read.
     private func typed(_ texts: [String], _ schema: JSONValue) -> [JSONValue] {
-        let types = schema["type"]?.string.map { [$0] } ?? schema["type"]?.array?.compactMap(\.string) ?? []
+        let types = schema.schemaTypes
         if types.contains("object") { return [] }
         if types.contains("array") {
             let items = schema["items"].map { document.resolved($0) } ?? .null

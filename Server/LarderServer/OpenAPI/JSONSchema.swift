@@ -70,8 +70,7 @@ struct JSONSchema {
     // MARK: Types
 
     private mutating func checkType(_ value: JSONValue, _ schema: JSONValue, _ path: String) -> Bool {
-        guard let type = schema["type"] else { return true }
-        let names = type.string.map { [$0] } ?? type.array?.compactMap(\.string) ?? []
+        let names = schema.schemaTypes
         guard !names.isEmpty, !names.contains(where: { Self.isType($0, of: value) }) else { return true }
         note(
             path,
@@ -129,22 +128,20 @@ struct JSONSchema {
 
     private mutating func checkNumber(_ number: Double, _ schema: JSONValue, _ path: String) {
         // A flag beside the bound in OpenAPI 3.0, a number of its own in 3.1.
-        if let least = schema["minimum"]?.double {
-            let excludes = schema["exclusiveMinimum"] == .bool(true)
-            if number < least || excludes && number == least { note(path, "is below the minimum \(Self.text(least))") }
-        }
-        if let most = schema["maximum"]?.double {
-            let excludes = schema["exclusiveMaximum"] == .bool(true)
-            if number > most || excludes && number == most { note(path, "is above the maximum \(Self.text(most))") }
-        }
-        if let least = schema["exclusiveMinimum"]?.double, number <= least {
-            note(path, "must be above \(Self.text(least))")
-        }
-        if let most = schema["exclusiveMaximum"]?.double, number >= most {
-            note(path, "must be below \(Self.text(most))")
-        }
-        if let step = schema["multipleOf"]?.double, step > 0, (number / step).rounded() * step != number {
-            note(path, "is not a multiple of \(Self.text(step))")
+        let (excludesLeast, excludesMost) = (
+            schema["exclusiveMinimum"] == .bool(true), schema["exclusiveMaximum"] == .bool(true)
+        )
+        let rules: [(name: String, text: String, isBroken: (Double) -> Bool)] = [
+            ("minimum", "is below the minimum", { number < $0 || excludesLeast && number == $0 }),
+            ("maximum", "is above the maximum", { number > $0 || excludesMost && number == $0 }),
+            ("exclusiveMinimum", "must be above", { number <= $0 }),
+            ("exclusiveMaximum", "must be below", { number >= $0 }),
+            ("multipleOf", "is not a multiple of", { $0 > 0 && (number / $0).rounded() * $0 != number }),
+        ]
+        for rule in rules {
+            if let bound = schema[rule.name]?.double, rule.isBroken(bound) {
+                note(path, "\(rule.text) \(Self.text(bound))")
+            }
         }
     }
 

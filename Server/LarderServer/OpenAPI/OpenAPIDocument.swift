@@ -22,29 +22,30 @@ struct OpenAPIDocument: Sendable {
     }
 }
 
+extension JSONValue {
+    /// The names in the `type` of a schema.
+    var schemaTypes: [String] { self["type"]?.string.map { [$0] } ?? self["type"]?.array?.compactMap(\.string) ?? [] }
+}
+
 extension OpenAPIDocument {
     /// Reads a description from a file.
     ///
     /// - Throws: an error that names the file and the line.
-    init(at path: String) throws(RouteError) {
-        let bytes: [UInt8]
-        do { bytes = try FixtureReader.contents(of: path) } catch { throw RouteError(description: error.description) }
-        root = try Self.value(bytes, named: path)
+    init(at path: String) throws(FileError) {
+        root = try Self.value(SourceFile.bytes(path), named: path)
     }
 
     /// The value of a document in JSON or YAML. What begins with a bracket is YAML only if its name says so.
-    static func value(_ bytes: [UInt8], named name: String) throws(RouteError) -> JSONValue {
+    static func value(_ bytes: [UInt8], named name: String) throws(FileError) -> JSONValue {
         let first = bytes.first { $0 > UInt8(ascii: " ") && $0 < 0x80 }
         if first == UInt8(ascii: "{") || first == UInt8(ascii: "[") {
             // JSON is YAML, too, and read faster.
-            do { return try JSONParser.parse(bytes, maximumDepth: 256) } catch {
-                guard name.hasSuffix(".yaml") || name.hasSuffix(".yml") else {
-                    throw RouteError(description: "\(name):\(error.line): column \(error.column): \(error.reason)")
-                }
+            do { return try SourceFile.json(bytes, named: name, maximumDepth: 256) } catch {
+                guard name.hasSuffix(".yaml") || name.hasSuffix(".yml") else { throw error }
             }
         }
         do { return try YAMLReader.read(bytes) } catch {
-            throw RouteError(description: "\(name):\(error.line): \(error.reason)")
+            throw FileError("\(name):\(error.line): \(error.reason)")
         }
     }
 }

@@ -5,8 +5,8 @@ import LarderHTTP
 /// Makes a file of routes, to be edited, from what exists: an OpenAPI description (JSON or YAML) or an HTTP archive (HAR).
 package enum RouteImport {
     /// - Returns: a document for `--routes`, indented.
-    /// - Throws: `RouteError` for another document.
-    package static func routes(from bytes: [UInt8], named name: String) throws(RouteError) -> [UInt8] {
+    /// - Throws: `FileError` for another document.
+    package static func routes(from bytes: [UInt8], named name: String) throws(FileError) -> [UInt8] {
         let document = try OpenAPIDocument.value(bytes, named: name)
         let routes: [JSONValue]
         if let paths = document["paths"]?.object {
@@ -14,12 +14,12 @@ package enum RouteImport {
         } else if let entries = document.value(at: "/log/entries")?.array {
             routes = archived(entries)
         } else {
-            throw RouteError(
-                description: "\(name): is neither an OpenAPI description (`paths`) nor an HTTP archive (`log.entries`)"
+            throw FileError(
+                "\(name): is neither an OpenAPI description (`paths`) nor an HTTP archive (`log.entries`)"
             )
         }
         guard !routes.isEmpty else {
-            throw RouteError(description: "\(name): has no reply from which a route can be made")
+            throw FileError("\(name): has no reply from which a route can be made")
         }
         return indented(routes)
     }
@@ -65,7 +65,7 @@ package enum RouteImport {
                     route.append(("text", .string(text)))
                 }
             }
-            return object(route)
+            return .members(route)
         }
     }
 
@@ -76,12 +76,6 @@ package enum RouteImport {
             !decoded.contains(where: { "{}*?#".contains($0) })
         else { return "/" }
         return decoded
-    }
-
-    static func object(_ members: [(String, JSONValue?)]) -> JSONValue {
-        .object(
-            JSONObject(members.compactMap { name, value in value.map { JSONObject.Member(name: name, value: $0) } })
-        )
     }
 }
 
@@ -121,7 +115,7 @@ private struct OpenAPIRoutes {
                 members += [("mediaType", .string(media.name)), ("text", .string(value.string ?? ""))]
             }
         }
-        return RouteImport.object(members)
+        return JSONValue.members(members)
     }
 
     private func example(_ media: JSONValue) -> JSONValue? {
@@ -138,14 +132,14 @@ private struct OpenAPIRoutes {
         guard depth < Self.depthMaximum else { return .null }
         if let parts = schema["allOf"]?.array {
             let members = parts.flatMap { sample(document.resolved($0), depth + 1).object?.members ?? [] }
-            return members.reduce(into: JSONObject()) { $0[$1.name] = $1.value }.asValue
+            return .object(members.reduce(into: JSONObject()) { $0[$1.name] = $1.value })
         }
         if let first = schema["oneOf"]?[0] ?? schema["anyOf"]?[0] { return sample(document.resolved(first), depth + 1) }
-        let type = schema["type"]?.string ?? schema["type"]?.array?.compactMap(\.string).first { $0 != "null" }
+        let type = schema.schemaTypes.first { $0 != "null" }
         switch type ?? (schema["properties"] == nil ? "" : "object") {
         case "object":
             let members = schema["properties"]?.object?.members ?? []
-            return RouteImport.object(members.map { ($0.name, sample(document.resolved($0.value), depth + 1)) })
+            return JSONValue.members(members.map { ($0.name, sample(document.resolved($0.value), depth + 1)) })
         case "array": return .array(schema["items"].map { [sample(document.resolved($0), depth + 1)] } ?? [])
         case "integer":
             return .string("{{number \(schema["minimum"]?.integer ?? 1) \(schema["maximum"]?.integer ?? 1_000)}}")
@@ -165,8 +159,4 @@ private struct OpenAPIRoutes {
         default: "{{fake word}}"
         }
     }
-}
-
-extension JSONObject {
-    fileprivate var asValue: JSONValue { .object(self) }
 }

@@ -1,4 +1,4 @@
-package import LarderCoding
+import LarderCoding
 import LarderTime
 
 extension JSONValue {
@@ -7,13 +7,6 @@ extension JSONValue {
         let nanoseconds = duration.nanosecondsSaturating
         if nanoseconds % 1_000_000_000 == 0 { return .integer(nanoseconds / 1_000_000_000) }
         return .number(Double(nanoseconds) / 1e9)
-    }
-
-    /// An object of the members that are not nil.
-    package static func members(_ members: KeyValuePairs<String, JSONValue?>) -> JSONValue {
-        var object = JSONObject()
-        for (name, value) in members where value != nil { object[name] = value }
-        return .object(object)
     }
 
     /// The value at a JSON pointer (RFC 6901).
@@ -35,12 +28,5 @@ extension JSONValue {
             }
         }
         return current
-    }
-
-    /// Compact JSON.
-    package var encoded: [UInt8] {
-        var writer = JSONWriter(capacity: 512)
-        writer.value(self)
-        return writer.bytes
     }
 }

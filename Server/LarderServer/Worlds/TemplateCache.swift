@@ -66,13 +66,9 @@ struct TemplateCache {
 
     /// Several sets of fixtures may be in use alternately; the oldest caches are removed.
     private static func removeOthers(than path: String) {
-        guard let folder = folder(), let directory = unsafe opendir(folder) else { return }
-        defer { unsafe closedir(directory) }
+        guard let folder = folder() else { return }
         var found: [(path: String, time: Int)] = []
-        while let entry = unsafe readdir(directory) {
-            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
-            }
+        for name in (try? SourceFile.names(in: folder, endingWith: ".sqlite")) ?? [] {
             var status = stat()
             let file = folder + "/" + name
             guard name.hasPrefix("fixtures-"), file != path, unsafe lstat(file, &status) == 0 else { continue }

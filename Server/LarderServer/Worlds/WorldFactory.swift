@@ -53,23 +53,13 @@ enum WorldFactory {
         let database = try Database(.file(path), options)
         try WorldSchema.migrations.run(on: database)
         let isNew = try database.integer("SELECT count(*) FROM meta") == 0
-        var contents: WorldContents?
-        let images: ImageCatalogue
-        switch source {
-        case .fixtures(let directory):
-            contents = isNew ? try FixtureReader.read(directory) : nil
-            images = try contents?.images ?? FixtureReader.images(directory)
-        case .generated(let size, let directory):
-            images = try directory.map { try FixtureReader.images($0) } ?? .empty
-            contents = isNew ? WorldGenerator.generate(size, images: images) : nil
-        case .collections(let directory):
-            contents = isNew ? try CollectionReader.read(directory) : nil
+        if case .collections = source {
             guard try isNew || database.integer("SELECT count(*) FROM collections") > 0 else {
-                throw CollectionError("\(path) holds the demo backend's data and not collections: choose another file")
+                throw FileError("\(path) holds the demo backend's data and not collections: choose another file")
             }
-            images = .empty
-        case .empty: images = .empty
         }
+        let images = try source.images()
+        let contents = isNew ? try source.contents(images) : nil
         if let contents { try WorldSeeder.fill(database, with: contents, instance: instance) }
         return (database, images)
     }

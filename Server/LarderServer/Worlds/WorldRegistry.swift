@@ -269,7 +269,7 @@ final class WorldRegistry: Sendable {
     /// - Throws: if the source cannot be read, or the world is in a database file.
     func restart() throws {
         guard options.databasePath == nil else {
-            throw CollectionError(
+            throw FileError(
                 "The data is in a database file, so that its changes are not loaded; start the server again"
             )
         }
@@ -311,14 +311,7 @@ final class WorldRegistry: Sendable {
     static func check(name: String, _ member: String) throws(Problem) {
         let isFit =
             (1...64).contains(name.utf8.count) && name.utf8.first != UInt8(ascii: ".")
-            && name.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
-                    true
-                default: false
-                }
-            }
+            && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) }
         guard isFit else {
             let detail = "must be 1 to 64 letters, digits, '-', '_' or '.', and must not begin with '.'"
             throw ProblemType.validationFailed(

@@ -12,30 +12,23 @@ struct WorldTemplate: Sendable {
     ///
     /// - Parameter main: the source of the server's first world: an empty world beside collections has the same collections.
     static func make(_ source: WorldSource, besides main: WorldSource = .empty) throws -> WorldTemplate {
-        switch source {
-        case .empty:
-            if case .collections(let directory) = main {
-                let contents = try CollectionReader.read(directory).withoutDocuments
-                return WorldTemplate(image: try filled(contents, instance: 0), images: .empty)
-            }
-            return WorldTemplate(image: try filled(nil, instance: 0), images: .empty)
-        case .collections(let directory):
-            let contents = try CollectionReader.read(directory)
+        let images = try source.images()
+        var cache: TemplateCache?
+        if case .fixtures(let directory) = source { cache = TemplateCache(fixtures: directory) }
+        if let image = cache?.load() { return WorldTemplate(image: image, images: images) }
+        var contents = try source.contents(images)
+        if case .empty = source, case .collections = main { contents = try main.contents(.empty)?.withoutDocuments }
+        let instance: UInt64 =
+            switch source {
+            case .empty: 0
             // Other contents are another history: no token of it is valid.
-            return WorldTemplate(image: try filled(contents, instance: contents.fingerprint), images: .empty)
-        case .generated(let size, let directory):
-            let images = try directory.map { try FixtureReader.images($0) } ?? .empty
-            let contents = WorldGenerator.generate(size, images: images)
-            return WorldTemplate(image: try filled(contents, instance: size.seed), images: images)
-        case .fixtures(let directory):
-            let cache = TemplateCache(fixtures: directory)
-            let images = try FixtureReader.images(directory)
-            if let image = cache?.load() { return WorldTemplate(image: image, images: images) }
-            let contents = try FixtureReader.read(directory)
-            let image = try filled(contents, instance: 1)
-            cache?.store(image)
-            return WorldTemplate(image: image, images: images)
-        }
+            case .collections: contents?.fingerprint ?? 0
+            case .generated(let size, _): size.seed
+            case .fixtures: 1
+            }
+        let image = try filled(contents, instance: instance)
+        cache?.store(image)
+        return WorldTemplate(image: image, images: images)
     }
 
     private static func filled(_ contents: WorldContents?, instance: UInt64) throws -> DatabaseImage {
@@ -43,5 +36,24 @@ struct WorldTemplate: Sendable {
         try WorldSchema.migrations.run(on: database)
         try WorldSeeder.fill(database, with: contents, instance: instance)
         return try database.image()
+    }
+}
+
+extension WorldSource {
+    func images() throws -> ImageCatalogue {
+        switch self {
+        case .fixtures(let directory), .generated(_, let directory?): try FixtureReader.images(directory)
+        case .generated, .collections, .empty: .empty
+        }
+    }
+
+    /// Nil for an empty world.
+    func contents(_ images: ImageCatalogue) throws -> WorldContents? {
+        switch self {
+        case .fixtures(let directory): try FixtureReader.read(directory)
+        case .generated(let size, _): WorldGenerator.generate(size, images: images)
+        case .collections(let directory): try CollectionReader.read(directory)
+        case .empty: nil
+        }
     }
 }

@@ -1,56 +1,40 @@
-import Glibc
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
+import LarderHTTPWire
 
 /// Reads custom routes from a file, or from the files `*.json` of a directory in the order of their names.
-struct RouteReader {
+package struct RouteReader {
     static let routesMaximum = 1_000
     private static let repliesMaximum = 100
     private static let bodyBytesMaximum = 16 << 20
     private static let allBytesMaximum = 64 << 20
 
-    private(set) var routes: [CustomRoute] = []
+    package private(set) var routes: [CustomRoute] = []
     /// The directories of all files that were read.
-    private(set) var directories: Set<String> = []
-    private(set) var fileCount = 0
+    package private(set) var directories: Set<String> = []
     private var byteCount = 0
     private var folder = ""
 
     /// - Throws: an error that names the file, the line and the member.
-    init(_ path: String) throws(RouteError) {
-        let isDirectory = SourceFiles.isDirectory(path)
-        folder = SourceFiles.folder(of: path)
+    package init(_ path: String) throws(FileError) {
+        folder = SourceFile.folder(of: path)
         directories = [folder]
-        var files = [path]
-        if isDirectory {
-            do { files = try CollectionReader.files(in: path).map { path + "/" + $0 } } catch {
-                throw RouteError(description: error.description)
-            }
-        }
-        guard !files.isEmpty else { throw RouteError(description: "\(path): has no file *.json with routes") }
+        let files = SourceFile.isDirectory(path) ? try SourceFile.names(in: path).map { path + "/" + $0 } : [path]
+        guard !files.isEmpty else { throw FileError("\(path): has no file *.json with routes") }
         for file in files { try read(file) }
         guard routes.count <= Self.routesMaximum else {
-            throw RouteError(
-                description: "\(path): has \(routes.count) routes; at most \(Self.routesMaximum) are served"
-            )
+            throw FileError("\(path): has \(routes.count) routes; at most \(Self.routesMaximum) are served")
         }
     }
 
-    private mutating func read(_ file: String) throws(RouteError) {
+    private mutating func read(_ file: String) throws(FileError) {
         let bytes = try contents(file)
-        fileCount += 1
-        let document: JSONValue
-        do { document = try JSONParser.parse(bytes) } catch {
-            throw RouteError(description: "\(file):\(error.line): column \(error.column): \(error.reason)")
+        guard case .object(let object) = try SourceFile.json(bytes, named: file) else {
+            throw FileError("\(file):1: must be an object with `routes`, such as {\"routes\": []}")
         }
         let errors = BodyErrors()
-        var top: BodyReader
-        switch document {
-        case .object(let object): top = BodyReader(object, errors)
-        default: throw RouteError(description: "\(file):1: must be an object with `routes`, such as {\"routes\": []}")
-        }
+        var top = BodyReader(object, errors)
         if !top.has("routes") { top.failMissing("routes", "must be an array of routes") }
         for var reader in top.objects("routes") ?? [] {
             if let route = route(&reader) { routes.append(route) }
@@ -61,22 +45,18 @@ struct RouteReader {
         guard let first = errors.all.first(where: { $0.detail.contains("did you mean") }) ?? errors.all.first else {
             return
         }
-        let line = JSONLines.line(of: first.pointer, in: bytes)
+        let line = JSONParser.line(of: first.pointer, in: bytes)
         let others = errors.all.count > 1 ? " (and \(errors.all.count - 1) more)" : ""
-        throw RouteError(description: "\(file):\(line): \(first.pointer) \(first.detail)\(others)")
+        throw FileError("\(file):\(line): \(first.pointer) \(first.detail)\(others)")
     }
 
-    private mutating func contents(_ path: String) throws(RouteError) -> [UInt8] {
-        do {
-            let bytes = try FixtureReader.contents(of: path)
-            byteCount += bytes.count
-            guard bytes.count <= Self.bodyBytesMaximum, byteCount <= Self.allBytesMaximum else {
-                throw RouteError(description: "\(path): is too large; a file may have 16 MiB and all files 64 MiB")
-            }
-            return bytes
-        } catch let error as RouteError { throw error } catch {
-            throw RouteError(description: "\(path): cannot be read: \(unsafe String(cString: strerror(errno)))")
+    private mutating func contents(_ path: String) throws(FileError) -> [UInt8] {
+        let bytes = try SourceFile.bytes(path)
+        byteCount += bytes.count
+        guard bytes.count <= Self.bodyBytesMaximum, byteCount <= Self.allBytesMaximum else {
+            throw FileError("\(path): is too large; a file may have 16 MiB and all files 64 MiB")
         }
+        return bytes
     }
 
     // MARK: Routes
@@ -109,14 +89,21 @@ struct RouteReader {
             reader.fail("path", "must not begin with /_larder, where the control plane is")
             return nil
         }
-        let route = CustomRoute(method == "*" ? nil : Method(method), path, conditions, replies, order)
-        if route == nil {
+        guard let template = PathTemplate(path) else {
             reader.fail(
                 "path",
-                "must begin with / and have parameters such as {id} as whole segments, and * only at the end"
+                "must begin with /, with one parameter such as {id} in a segment, and * only at the end"
             )
+            return nil
         }
-        return route
+        return CustomRoute(
+            name: "\(method) \(path)",
+            method: method == "*" ? nil : Method(method),
+            path: template,
+            conditions: conditions,
+            replies: replies,
+            order: order
+        )
     }
 
     private func conditions(_ reader: inout BodyReader) -> [RouteCondition] {
@@ -126,19 +113,19 @@ struct RouteReader {
                 child.fail(member.name, "must be query.NAME, field.NAME, path.NAME, state.NAME, body or body.PATH")
                 return nil
             }
+            func condition(_ test: RouteCondition.Test) -> RouteCondition {
+                RouteCondition(subject: subject, test: test)
+            }
             guard case .object(let object) = member.value else {
-                return RouteCondition(subject, member.value == .null ? .exists(false) : .equals(member.value))
+                return condition(member.value == .null ? .exists(false) : .equals(member.value))
             }
             var reader = BodyReader(object, at: child.path(member.name), child.errors)
             defer { reader.finish() }
             if let text = reader.string("matches", length: 0...2_048) {
-                do { return RouteCondition(subject, .matches(try TextPattern(text))) } catch {
-                    reader.fail("matches", "\(error)")
-                    return nil
-                }
+                return reader.made("matches") { try TextPattern(text) }.map { condition(.matches($0)) }
             }
-            if reader.has("exists") { return RouteCondition(subject, .exists(reader.bool("exists"))) }
-            if let value = reader.value("equals") { return RouteCondition(subject, .equals(value)) }
+            if reader.has("exists") { return condition(.exists(reader.bool("exists"))) }
+            if let value = reader.value("equals") { return condition(.equals(value)) }
             child.fail(member.name, "must be a value, or an object with `equals`, `matches` or `exists`")
             return nil
         }
@@ -149,13 +136,15 @@ struct RouteReader {
         reply.weight = reader.integer("weight", in: 1...1_000_000) ?? 1
         if let target = reader.string("redirect") {
             reply.status = Status(code: 302)
-            if let template = template(target, "redirect", reader) { reply.fields.append((.location, template)) }
+            if let template = reader.made("redirect", { try RouteTemplate(target) }) {
+                reply.fields.append((.location, template))
+            }
         }
         reply.status = reader.integer("status", in: 200...599).map { Status(code: $0) } ?? reply.status
         reply.fields += fields(&reader)
         reply.mediaType = reader.string("mediaType", length: 3...200)
         reply.body = body(&reader, &reply.mediaType)
-        reply.states = templates("set", &reader).map { ($0.name, $0.value) }
+        reply.states = templates("set", &reader)
         reply.delay = delay(&reader)
         for var child in reader.objects("webhooks", count: 0...8) ?? [] {
             if let webhook = webhook(&child) { reply.webhooks.append(webhook) }
@@ -170,13 +159,13 @@ struct RouteReader {
         // `null` is a document, too.
         _ = reader.value("json")
         if let value = reader.object["json"] {
-            do { return .json(try JSONTemplate(value)) } catch { reader.fail("json", error.description) }
+            return reader.made("json") { .json(try JSONTemplate(value)) } ?? .none
         }
         if let text = reader.string("text", length: 0...Self.bodyBytesMaximum) {
-            return template(text, "text", reader).map { .text($0) } ?? .none
+            return reader.made("text") { .text(try RouteTemplate(text)) } ?? .none
         }
         if let text = reader.string("problem") {
-            return template(text, "problem", reader).map { .problem($0) } ?? .none
+            return reader.made("problem") { .problem(try RouteTemplate(text)) } ?? .none
         }
         let isTemplate = reader.bool("template")
         guard let name = reader.string("file") else {
@@ -184,16 +173,11 @@ struct RouteReader {
             return .none
         }
         let path = name.hasPrefix("/") ? name : folder + "/" + name
-        directories.insert(SourceFiles.folder(of: path))
+        directories.insert(SourceFile.folder(of: path))
         if mediaType == nil { mediaType = Self.mediaType(of: name) }
-        do throws(RouteError) {
-            let bytes = try contents(path)
-            guard isTemplate else { return .bytes(bytes) }
-            return template(String(decoding: bytes, as: UTF8.self), "file", reader).map { .text($0) } ?? .none
-        } catch {
-            reader.fail("file", "cannot be used: \(error.description)")
-            return .none
-        }
+        guard let bytes = reader.made("file", { try contents(path) }) else { return .none }
+        guard isTemplate else { return .bytes(bytes) }
+        return reader.made("file") { .text(try RouteTemplate(String(decoding: bytes, as: UTF8.self))) } ?? .none
     }
 
     private func fields(_ reader: inout BodyReader) -> [(name: FieldName, value: RouteTemplate)] {
@@ -220,15 +204,8 @@ struct RouteReader {
                     child.fail(member.name, "must be a string")
                     return nil
                 }
-                return template(text, member.name, child).map { (member.name, $0) }
+                return child.made(member.name) { (member.name, try RouteTemplate(text)) }
             }
-        }
-    }
-
-    private func template(_ text: String, _ name: String, _ reader: BodyReader) -> RouteTemplate? {
-        do { return try RouteTemplate(text) } catch {
-            reader.fail(name, error.description)
-            return nil
         }
     }
 
@@ -251,37 +228,33 @@ struct RouteReader {
         let body = body(&reader, &mediaType)
         let delay = reader.seconds("delaySeconds", maximum: 3_600) ?? .zero
         let text = reader.string("url") ?? ""
-        guard let url = HTTPURL(text), url.scheme == .http, ControlGuard.isLoopback(authority: url.authority) else {
+        guard let url = HTTPURL(text), url.scheme == .http, Authority.isLoopback(url.authority) else {
             reader.fail("url", "must be an http URL of this machine, such as \"http://127.0.0.1:9000/hook\"")
             return nil
         }
-        do {
+        return reader.made("url") {
             let address = try UpstreamAddress(host: url.host, port: url.port)
-            return CustomReply.Webhook(to: url, address, method, fields: fields, body: body, delay: delay)
-        } catch {
-            reader.fail("url", error.description)
-            return nil
+            return CustomReply.Webhook(
+                url: url,
+                address: address,
+                method: method,
+                fields: fields,
+                body: body,
+                delay: delay
+            )
         }
     }
 
+    private static let mediaTypes = [
+        "json": "application/json", "html": "text/html", "htm": "text/html", "txt": "text/plain", "md": "text/plain",
+        "css": "text/css", "js": "text/javascript", "mjs": "text/javascript", "csv": "text/csv",
+        "xml": "application/xml", "svg": "image/svg+xml", "png": "image/png", "jpg": "image/jpeg",
+        "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp", "pdf": "application/pdf",
+        "mp4": "video/mp4", "mp3": "audio/mpeg",
+    ]
+
     private static func mediaType(of name: String) -> String {
-        switch name.split(separator: ".").last?.lowercased() {
-        case "json": "application/json"
-        case "html", "htm": "text/html; charset=utf-8"
-        case "txt", "md": "text/plain; charset=utf-8"
-        case "css": "text/css; charset=utf-8"
-        case "js", "mjs": "text/javascript; charset=utf-8"
-        case "csv": "text/csv; charset=utf-8"
-        case "xml": "application/xml"
-        case "svg": "image/svg+xml"
-        case "png": "image/png"
-        case "jpg", "jpeg": "image/jpeg"
-        case "gif": "image/gif"
-        case "webp": "image/webp"
-        case "pdf": "application/pdf"
-        case "mp4": "video/mp4"
-        case "mp3": "audio/mpeg"
-        default: "application/octet-stream"
-        }
+        let type = mediaTypes[name.split(separator: ".").last?.lowercased() ?? ""] ?? "application/octet-stream"
+        return type.hasPrefix("text/") ? type + "; charset=utf-8" : type
     }
 }
