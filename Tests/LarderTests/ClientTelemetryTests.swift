@@ -58,7 +58,8 @@ struct ClientTelemetryTests {
         #expect(await first.next()?.labels == labels)
         #expect(client.telemetry.totals.versions["3.4.1"]?.requests == 2)
     }
-    @Test func `pictures that are damaged or missing count as failed for the version, and cancelled ones do not`()
+    @Test
+    func `pictures that are missing or of no format count as failed for the version, and one not stored does not`()
         async throws
     {
         let directory = try ScratchDirectory()
@@ -77,7 +78,7 @@ struct ClientTelemetryTests {
             configuration
         )
         for request in [
-            ImageRequest(url: "http://h/missing"), ImageRequest(url: "http://h/damaged"),
+            ImageRequest(url: "http://h/missing"), ImageRequest(url: "http://h/text"),
             ImageRequest(url: "http://h/stored", cache: .onlyCached),
         ] {
             await #expect(throws: ImageError.self) { try await client.images.image(for: request) }

@@ -90,7 +90,8 @@ extension TourScene {
         chapter.answer =
             "Write-behind showed each tap within \(TourValue.duration(slowest).text) whatever the network did, and each was counted once. "
             + "Write-through made the person wait, said on \(open) of \(networks.count) networks that the outcome was not known yet, and found "
-            + "it out later. The plain request made the person wait too, and ended with an error on \(failed) of \(networks.count) networks."
+            + "it out later. The plain request made the person wait too, and ended with an error on \(failed) of \(networks.count) networks; "
+            + "it is a PUT, which the transport repeats after a lost reply. Write-through is a POST, which it must not repeat."
         return chapter
     }
 
