@@ -150,7 +150,7 @@ package struct Backend: Sendable {
         let version = isCached ? version(of: request, in: world, viewer: session?.user ?? 0) : nil
         if let version, let known = world.cache.find(version) { return known.reply(to: request, now: world.clock.now) }
         guard let query = QueryString(parsing: Array(request.query ?? [])) else { throw Self.invalidQuery }
-        var call = Call(
+        let call = Call(
             request: request,
             exchange: exchange,
             owner: owner,
@@ -159,7 +159,7 @@ package struct Backend: Sendable {
             query: query,
             version: version
         )
-        return try route.answer(&call)
+        return try route.answer(call)
     }
 
     private static var invalidQuery: Problem {

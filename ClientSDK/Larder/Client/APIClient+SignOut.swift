@@ -100,7 +100,9 @@ extension APIClient {
         do { content = try DiskStore(values) } catch { throw LarderError(error) }
         let stores = try ContentStores(Configuration(), settings, in: purgeable)
         let uploads = uploadFiles(settings, 0)
-        if let failure = await erase(uploads, stores.all + [content], recorderPath, directories, marker) { throw failure }
+        if let failure = await erase(uploads, stores.all + [content], recorderPath, directories, marker) {
+            throw failure
+        }
     }
 
     /// The file that says that a sign-out has begun and has not removed everything yet; nil if the account has no directory of its own.

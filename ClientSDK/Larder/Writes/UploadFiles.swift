@@ -239,7 +239,10 @@ final class UploadFiles: Sendable {
     private func readPlace(_ name: String) throws(LarderError) -> Place {
         // Its place could not be stored either: it would be begun again and again.
         guard files.exists(path(name)) else {
-            throw LarderError(.invalidArgument, "The copy of the file has gone. Drop the operation, and write it again.")
+            throw LarderError(
+                .invalidArgument,
+                "The copy of the file has gone. Drop the operation, and write it again."
+            )
         }
         guard let stored = try read(Self.placeName, of: name) else { return Place() }
         do { return try JSONDecoder().decode(Place.self, from: Data(stored)) } catch {

@@ -27,6 +27,9 @@ struct Call {
         return representation.reply(to: request, now: world.clock.now)
     }
 
+    /// The reply with a representation of the state that `read` sees.
+    func reply(_ body: (Store) throws -> Representation) throws(Problem) -> Reply { try reply(try read(body)) }
+
     /// The present representation of an entity as the caller sees it.
     ///
     /// - Throws: `not-found`.

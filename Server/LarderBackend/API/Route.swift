@@ -16,7 +16,7 @@ package final class Route: Sendable {
     /// As in OpenAPI: `/v1/posts/{id}`.
     let template: StaticString
     let authentication: Authentication
-    let answer: @Sendable (inout Call) throws(Problem) -> Reply?
+    let answer: @Sendable (Call) throws(Problem) -> Reply?
 
     /// The segments of the template; nil for a parameter.
     let segments: [[UInt8]?]
@@ -25,7 +25,7 @@ package final class Route: Sendable {
         _ method: Method,
         _ template: StaticString,
         _ authentication: Authentication,
-        _ answer: @escaping @Sendable (inout Call) throws(Problem) -> Reply?
+        _ answer: @escaping @Sendable (Call) throws(Problem) -> Reply?
     ) {
         self.method = method
         self.template = template

@@ -21,13 +21,13 @@ enum CollectionEndpoints {
         Route(.post, "/{collection}/{id}/{children}", .ignored, createChild),
     ]
 
-    private static func live(_ call: inout Call) throws(Problem) -> Reply? {
-        try call.request.isWebSocketUpgrade ? LiveEndpoints.webSocket(&call) : LiveEndpoints.eventStream(&call)
+    private static func live(_ call: Call) throws(Problem) -> Reply? {
+        try call.request.isWebSocketUpgrade ? LiveEndpoints.webSocket(call) : LiveEndpoints.eventStream(call)
     }
 
     // MARK: Reading
 
-    private static func index(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func index(_ call: Call) throws(Problem) -> Reply? {
         let names = call.world.collections + ["changes", "live"]
         let members = names.map { JSONObject.Member(name: $0, value: .string("/\($0)")) }
         return try call.reply(
@@ -39,34 +39,28 @@ enum CollectionEndpoints {
     }
 
     /// A document, or the list of a collection.
-    private static func read(_ call: inout Call) throws(Problem) -> Reply? {
-        let current = call
-        return try call.reply(
-            try call.read { store in
-                let name = current.parameters[0]
-                guard try current.parameters.count > 1 || collection(name, current, in: store).isSingular else {
-                    return try page(CollectionQuery(current, of: name), in: store)
-                }
-                var row = try existing(current, in: store)
-                let names = current.query.first("_embed")?.split(separator: ",").map { String($0) } ?? []
-                row.json = try CollectionRelations.embedding(names, in: row.json, of: name, store)
-                return representation(of: row, current)
+    private static func read(_ call: Call) throws(Problem) -> Reply? {
+        try call.reply { store in
+            let name = call.parameters[0]
+            guard try call.parameters.count > 1 || collection(name, call, in: store).isSingular else {
+                return try page(CollectionQuery(call, of: name), in: store)
             }
-        )
+            var row = try existing(call, in: store)
+            let names = call.query.first("_embed")?.split(separator: ",").map { String($0) } ?? []
+            row.json = try CollectionRelations.embedding(names, in: row.json, of: name, store)
+            return representation(of: row, call)
+        }
     }
 
     /// `GET /posts/1/comments`: the comments whose `postId` is 1.
-    private static func children(_ call: inout Call) throws(Problem) -> Reply? {
-        let current = call
-        return try call.reply(
-            try call.read { store in
-                let (parent, name) = (current.parameters[0], current.parameters[2])
-                _ = try existing(current, in: store)
-                _ = try collection(name, current, in: store)
-                let key = CollectionRelations.foreignKey(parent)
-                return try page(CollectionQuery(current, of: name, where: key, is: current.parameters[1]), in: store)
-            }
-        )
+    private static func children(_ call: Call) throws(Problem) -> Reply? {
+        try call.reply { store in
+            let (parent, name) = (call.parameters[0], call.parameters[2])
+            _ = try existing(call, in: store)
+            _ = try collection(name, call, in: store)
+            let key = CollectionRelations.foreignKey(parent)
+            return try page(CollectionQuery(call, of: name, where: key, is: call.parameters[1]), in: store)
+        }
     }
 
     private static func page(_ query: CollectionQuery, in store: Store) throws -> Representation {
@@ -114,15 +108,14 @@ enum CollectionEndpoints {
 
     // MARK: Writing
 
-    private static func create(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func create(_ call: Call) throws(Problem) -> Reply? {
         try create(call, in: call.parameters[0])
     }
 
     /// `POST /posts/1/comments`: a comment with `postId` 1.
-    private static func createChild(_ call: inout Call) throws(Problem) -> Reply? {
-        let current = call
+    private static func createChild(_ call: Call) throws(Problem) -> Reply? {
         let id = try call.read { store in
-            try JSONParser.parse(try existing(current, in: store).json)["id"] ?? .null
+            try JSONParser.parse(try existing(call, in: store).json)["id"] ?? .null
         }
         let key = CollectionRelations.foreignKey(call.parameters[0])
         return try create(call, in: call.parameters[2], with: JSONObject.Member(name: key, value: id))
@@ -180,12 +173,12 @@ enum CollectionEndpoints {
         }
     }
 
-    private static func replace(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func replace(_ call: Call) throws(Problem) -> Reply? {
         let body = try call.jsonObject()
         return try edit(call) { _ in body }
     }
 
-    private static func patch(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func patch(_ call: Call) throws(Problem) -> Reply? {
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
         return try edit(call) { DocumentJSON.merge(patch, into: $0) }
     }
@@ -206,11 +199,10 @@ enum CollectionEndpoints {
         }
     }
 
-    private static func delete(_ call: inout Call) throws(Problem) -> Reply? {
-        let current = call
+    private static func delete(_ call: Call) throws(Problem) -> Reply? {
         try call.write { store, commit in
-            var row = try existing(current, in: store)
-            try current.checkConditions(on: representation(of: row, current), version: row.version, isRequired: false)
+            var row = try existing(call, in: store)
+            try call.checkConditions(on: representation(of: row, call), version: row.version, isRequired: false)
             try update(&row, isDeleted: true, in: store, &commit)
         }
         return .noContent

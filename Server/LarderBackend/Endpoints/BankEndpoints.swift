@@ -16,46 +16,37 @@ enum BankEndpoints {
 
     // MARK: Reading
 
-    private static func accounts(_ call: inout Call) throws(Problem) -> Reply? {
-        let viewer = call.viewer
-        return try call.reply(
-            try call.read { store in
-                ListPage.representation(try store.accounts.owned(by: viewer).map(\.json), (nil, nil))
-            }
-        )
+    private static func accounts(_ call: Call) throws(Problem) -> Reply? {
+        try call.reply { store in
+            ListPage.representation(try store.accounts.owned(by: call.viewer).map(\.json), (nil, nil))
+        }
     }
 
-    private static func account(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func account(_ call: Call) throws(Problem) -> Reply? {
         let row = try call.row(.account)
-        let current = call
-        return try call.reply(
-            try call.read { store in
-                _ = try own(row, of: current.viewer, in: store)
-                return try current.representation(of: .account, row, in: store)
-            }
-        )
+        return try call.reply { store in
+            _ = try own(row, of: call.viewer, in: store)
+            return try call.representation(of: .account, row, in: store)
+        }
     }
 
-    private static func transactions(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func transactions(_ call: Call) throws(Problem) -> Reply? {
         let row = try call.row(.account)
         let start = try call.pageStart(.transactions, owner: row)
         let limit = try call.limit()
-        let viewer = call.viewer
-        return try call.reply(
-            try call.read { store in
-                _ = try own(row, of: viewer, in: store)
-                let items = try store.ledger.page(start, account: row, limit: limit)
-                let cursors = ListPage.cursors(
-                    start,
-                    newest: items.first?.row,
-                    oldest: items.last?.row,
-                    extent: try store.ledger.extent(account: row),
-                    list: .transactions,
-                    owner: row
-                )
-                return ListPage.representation(items.map(\.json), cursors)
-            }
-        )
+        return try call.reply { store in
+            _ = try own(row, of: call.viewer, in: store)
+            let items = try store.ledger.page(start, account: row, limit: limit)
+            let cursors = ListPage.cursors(
+                start,
+                newest: items.first?.row,
+                oldest: items.last?.row,
+                extent: try store.ledger.extent(account: row),
+                list: .transactions,
+                owner: row
+            )
+            return ListPage.representation(items.map(\.json), cursors)
+        }
     }
 
     /// The caller's own account. Another person's account is reported as not found.
@@ -68,7 +59,7 @@ enum BankEndpoints {
 
     // MARK: Transfers
 
-    private static func transfer(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func transfer(_ call: Call) throws(Problem) -> Reply? {
         var reader = BodyReader(try call.jsonObject())
         reader.require("fromAccountId", "toAccountId", "amount")
         let source = reader.identifier("fromAccountId", .account)
@@ -87,7 +78,6 @@ enum BankEndpoints {
         guard let source, let target, let amount, let currency else {
             preconditionFailure("check() throws when a required member is missing.")
         }
-        let viewer = call.viewer
         return try Idempotency.run(call, isKeyRequired: true) { store, commit in
             try transfer(
                 amount,
@@ -95,7 +85,7 @@ enum BankEndpoints {
                 from: source,
                 to: target,
                 note: note,
-                by: viewer,
+                by: call.viewer,
                 in: store,
                 &commit
             )
@@ -187,12 +177,12 @@ enum BankEndpoints {
         return rows.transfer
     }
 
-    private static func readTransfer(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func readTransfer(_ call: Call) throws(Problem) -> Reply? {
         try Negotiation.requireJSON(call.request)
         let row = try call.row(.transfer)
-        let viewer = call.viewer
         let body = try call.read { store -> [UInt8] in
-            guard let transfer = try store.ledger.transfer(row), try isParty(viewer, to: transfer, in: store) else {
+            guard let transfer = try store.ledger.transfer(row), try isParty(call.viewer, to: transfer, in: store)
+            else {
                 throw ProblemType.notFound("You have no transfer xfer_\(row).")
             }
             return transfer.json
@@ -208,15 +198,14 @@ enum BankEndpoints {
     }
 
     /// The transfer that was made under an idempotency key, for a client that lost the reply.
-    private static func transfersByKey(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func transfersByKey(_ call: Call) throws(Problem) -> Reply? {
         try Negotiation.requireJSON(call.request)
         guard let key = call.query.first("idempotencyKey") else {
             throw call.invalid("idempotencyKey", "is required: transfers are listed by account, as transactions")
         }
-        let viewer = call.viewer
         let now = call.world.clock.now
         let body = try call.read { store in
-            let found = try store.idempotency.find(user: viewer, route: "POST /v1/transfers", key: key, now: now)
+            let found = try store.idempotency.find(user: call.viewer, route: "POST /v1/transfers", key: key, now: now)
             var body: [UInt8] = []
             body.append(ListPage.opening)
             if let reply = found?.reply, reply.status == .created { body.append(contentsOf: reply.bytes) }

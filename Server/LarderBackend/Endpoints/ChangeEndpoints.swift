@@ -11,13 +11,12 @@ enum ChangeEndpoints {
 
     static let waitSecondsMaximum = 30
 
-    static func read(_ call: inout Call) throws(Problem) -> Reply? {
+    static func read(_ call: Call) throws(Problem) -> Reply? {
         try Negotiation.requireJSON(call.request)
         let limit = try call.limit(default: 100, maximum: 500)
         let wait = try call.integer("wait", in: 0...waitSecondsMaximum) ?? 0
         let filter = try filter(call)
         let since = try since(call.query.first("since"), in: call.world)
-        let current = call
         let hooks = call.world.hooks
         let fault =
             call.owner.deviations.isDetached
@@ -33,13 +32,13 @@ enum ChangeEndpoints {
         }
         let waiter = wait > 0 ? LongPoll(call.exchange, call.world, session: call.session) : nil
         let page = try call.read { store -> ChangePage? in
-            let reader = current.world.changeReader(store)
-            let scope = try store.scope(of: current.viewer)
+            let reader = call.world.changeReader(store)
+            let scope = try store.scope(of: call.viewer)
             if case .now = since {
-                let token = try reader.present(filter: filter ?? .all, viewer: current.viewer)
+                let token = try reader.present(filter: filter ?? .all, viewer: call.viewer)
                 return ChangePage(items: [], count: 0, next: token, hasMore: false)
             }
-            let token = try reader.start(since: since.token, filter: filter, viewer: current.viewer, style: style)
+            let token = try reader.start(since: since.token, filter: filter, viewer: call.viewer, style: style)
             var page = try reader.page(after: token, scope: scope, limit: limit)
             switch fault {
             case .repeated, .empty:

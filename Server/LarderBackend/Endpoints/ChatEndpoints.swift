@@ -19,58 +19,52 @@ enum ChatEndpoints {
 
     // MARK: Reading
 
-    private static func conversations(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func conversations(_ call: Call) throws(Problem) -> Reply? {
         let limit = try call.limit(default: 50)
-        let viewer = call.viewer
         var after: Int64 = 0
-        if let text = call.query.first("after") { after = try call.cursor(text, "after", .conversations, viewer).row }
+        if let text = call.query.first("after") {
+            after = try call.cursor(text, "after", .conversations, call.viewer).row
+        }
         let first = after
-        return try call.reply(
-            try call.read { store in
-                let found = try store.conversations.page(of: viewer, after: first, limit: limit + 1)
-                let page = found.prefix(limit)
-                let next =
-                    found.count > limit ? page.last.map { Cursor(.conversations, owner: viewer, row: $0.row) } : nil
-                return ListPage.representation(page.map(\.json), (next, nil))
-            }
-        )
+        return try call.reply { store in
+            let found = try store.conversations.page(of: call.viewer, after: first, limit: limit + 1)
+            let page = found.prefix(limit)
+            let next =
+                found.count > limit
+                ? page.last.map { Cursor(.conversations, owner: call.viewer, row: $0.row) } : nil
+            return ListPage.representation(page.map(\.json), (next, nil))
+        }
     }
 
-    private static func conversation(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func conversation(_ call: Call) throws(Problem) -> Reply? {
         let row = try call.row(.conversation)
-        let current = call
-        return try call.reply(
-            try call.read { store in
-                try requireMember(current.viewer, of: row, in: store)
-                return try current.representation(of: .conversation, row, in: store)
-            }
-        )
+        return try call.reply { store in
+            try requireMember(call.viewer, of: row, in: store)
+            return try call.representation(of: .conversation, row, in: store)
+        }
     }
 
-    private static func messages(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func messages(_ call: Call) throws(Problem) -> Reply? {
         let row = try call.row(.conversation)
         let start = try call.pageStart(.messages, owner: row)
         let anchor = try anchor(call, start)
         let limit = try call.limit(default: 50)
-        let viewer = call.viewer
-        return try call.reply(
-            try call.read { store in
-                try requireMember(viewer, of: row, in: store)
-                if let anchor { try requireMessage(anchor, in: row, store) }
-                let items =
-                    try anchor.map { try store.messages.page(around: $0, conversation: row, limit: limit) }
-                    ?? store.messages.page(start, conversation: row, limit: limit)
-                let cursors = ListPage.cursors(
-                    start,
-                    newest: items.first?.row,
-                    oldest: items.last?.row,
-                    extent: try store.messages.extent(conversation: row),
-                    list: .messages,
-                    owner: row
-                )
-                return ListPage.representation(items.map(\.json), cursors)
-            }
-        )
+        return try call.reply { store in
+            try requireMember(call.viewer, of: row, in: store)
+            if let anchor { try requireMessage(anchor, in: row, store) }
+            let items =
+                try anchor.map { try store.messages.page(around: $0, conversation: row, limit: limit) }
+                ?? store.messages.page(start, conversation: row, limit: limit)
+            let cursors = ListPage.cursors(
+                start,
+                newest: items.first?.row,
+                oldest: items.last?.row,
+                extent: try store.messages.extent(conversation: row),
+                list: .messages,
+                owner: row
+            )
+            return ListPage.representation(items.map(\.json), cursors)
+        }
     }
 
     /// The message that the page is to be around; nil if the request names none.
@@ -92,15 +86,12 @@ enum ChatEndpoints {
         }
     }
 
-    private static func message(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func message(_ call: Call) throws(Problem) -> Reply? {
         let row = try call.row(.message)
-        let current = call
-        return try call.reply(
-            try call.read { store in
-                _ = try visible(row, to: current.viewer, in: store)
-                return try current.representation(of: .message, row, in: store)
-            }
-        )
+        return try call.reply { store in
+            _ = try visible(row, to: call.viewer, in: store)
+            return try call.representation(of: .message, row, in: store)
+        }
     }
 
     private static func requireMember(_ viewer: Int64, of conversation: Int64, in store: Store) throws {
@@ -119,11 +110,10 @@ enum ChatEndpoints {
 
     // MARK: Writing
 
-    private static func send(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func send(_ call: Call) throws(Problem) -> Reply? {
         let conversation = try call.row(.conversation)
-        let viewer = call.viewer
         // Before validation of the body: a non-member must learn nothing about the conversation from errors.
-        try call.read { try requireMember(viewer, of: conversation, in: $0) }
+        try call.read { try requireMember(call.viewer, of: conversation, in: $0) }
         var reader = BodyReader(try call.jsonObject())
         reader.require("text", "clientId")
         let text = reader.string("text", length: textLength)
@@ -134,7 +124,7 @@ enum ChatEndpoints {
             preconditionFailure("check() throws when a required member is missing.")
         }
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
-            if let row = try store.messages.row(conversation: conversation, author: viewer, clientID: clientID) {
+            if let row = try store.messages.row(conversation: conversation, author: call.viewer, clientID: clientID) {
                 // The client's ID identifies the message: a retry finds the message of the first attempt.
                 return .existing(try sent(row, clientID: clientID, text: text, in: store))
             }
@@ -143,7 +133,7 @@ enum ChatEndpoints {
                 image: image,
                 clientID: clientID,
                 to: conversation,
-                by: viewer,
+                by: call.viewer,
                 in: store,
                 &commit
             )
@@ -202,12 +192,11 @@ enum ChatEndpoints {
         return row
     }
 
-    private static func edit(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func edit(_ call: Call) throws(Problem) -> Reply? {
         let row = try call.row(.message)
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
-        let current = call
         let representation = try call.write { store, commit in
-            var message = try own(row, of: current, in: store)
+            var message = try own(row, of: call, in: store)
             var reader = BodyReader(patch)
             reader.require("text")
             let text = reader.string("text", length: textLength)
@@ -225,16 +214,15 @@ enum ChatEndpoints {
                 version: message.version,
                 in: store
             )
-            return try current.representation(of: .message, row, in: store)
+            return try call.representation(of: .message, row, in: store)
         }
         return representation.full
     }
 
-    private static func delete(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func delete(_ call: Call) throws(Problem) -> Reply? {
         let row = try call.row(.message)
-        let current = call
         try call.write { store, commit in
-            var message = try own(row, of: current, in: store)
+            var message = try own(row, of: call, in: store)
             message.members["text"] = .string("")
             message.isDeleted = true
             message.version += 1

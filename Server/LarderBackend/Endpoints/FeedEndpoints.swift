@@ -6,7 +6,7 @@ import LarderTime
 /// Posts and the feed.
 enum FeedEndpoints {
     static let routes: [Route] = [
-        Route(.get, "/v1/feed", .optional) { call throws(Problem) in try page(&call, author: nil) },
+        Route(.get, "/v1/feed", .optional) { call throws(Problem) in try page(call, author: nil) },
         Route(.get, "/v1/feed/pages", .optional, offsetPage),
         Route(.get, "/v1/posts", .optional) { call throws(Problem) in
             let pageParameters: [StaticString] = ["author", "after", "before", "limit", "include", "fields"]
@@ -18,7 +18,7 @@ enum FeedEndpoints {
                 }
                 author = id.row
             }
-            return try page(&call, author: author)
+            return try page(call, author: author)
         },
         Route(.post, "/v1/posts", .required, create),
         Route(.get, "/v1/posts/{id}", .optional, read),
@@ -30,7 +30,7 @@ enum FeedEndpoints {
 
     // MARK: Reading
 
-    private static func page(_ call: inout Call, author: Int64?) throws(Problem) -> Reply? {
+    private static func page(_ call: Call, author: Int64?) throws(Problem) -> Reply? {
         let list: Cursor.List = author == nil ? .feed : .authoredPosts
         let owner = author ?? 0
         let start = try call.pageStart(list, owner: owner)
@@ -40,105 +40,93 @@ enum FeedEndpoints {
         if form == .index, includesProfiles {
             throw call.invalid("fields", "cannot be given together with `include`")
         }
-        let viewer = call.viewer
-        return try call.reply(
-            try call.read { store in
-                var body: [UInt8] = []
-                // Larger than most pages: growing the buffer costs as much as reading the rows.
-                body.reserveCapacity(limit * (form == .whole ? 640 : 40) + 256)
-                body.append(ListPage.opening)
-                let page = try store.posts.appendPage(
-                    start,
-                    author: author,
-                    viewer: viewer,
-                    limit: limit,
-                    form: form,
-                    to: &body
-                )
-                let cursors = ListPage.cursors(
-                    start,
-                    newest: page.newest,
-                    oldest: page.oldest,
-                    extent: try store.posts.extent(author: author),
-                    list: list,
-                    owner: owner
-                )
-                ListPage.close(&body, next: cursors.next, previous: cursors.previous)
-                if includesProfiles { try appendProfiles(page.authors, from: store, to: &body) }
-                return Representation(
-                    body: body,
-                    cacheControl: CachePolicy.feed
-                )
-            }
-        )
+        return try call.reply { store in
+            var body: [UInt8] = []
+            // Larger than most pages: growing the buffer costs as much as reading the rows.
+            body.reserveCapacity(limit * (form == .whole ? 640 : 40) + 256)
+            body.append(ListPage.opening)
+            let page = try store.posts.appendPage(
+                start,
+                author: author,
+                viewer: call.viewer,
+                limit: limit,
+                form: form,
+                to: &body
+            )
+            let cursors = ListPage.cursors(
+                start,
+                newest: page.newest,
+                oldest: page.oldest,
+                extent: try store.posts.extent(author: author),
+                list: list,
+                owner: owner
+            )
+            ListPage.close(&body, next: cursors.next, previous: cursors.previous)
+            if includesProfiles { try appendProfiles(page.authors, from: store, to: &body) }
+            return Representation(
+                body: body,
+                cacheControl: CachePolicy.feed
+            )
+        }
     }
 
     /// Posts by their identifiers.
     private static func batch(_ rows: [Int64], _ call: Call) throws(Problem) -> Reply? {
-        let viewer = call.viewer
-        return try call.reply(
-            try call.read { store in
-                try BatchReply.representation(rows, .post) { row, body in
-                    try store.posts.append(row, viewer: viewer, to: &body) != nil
-                }
+        try call.reply { store in
+            try BatchReply.representation(rows, .post) { row, body in
+                try store.posts.append(row, viewer: call.viewer, to: &body) != nil
             }
-        )
+        }
     }
 
     /// The same feed by offset, to demonstrate the flaw of offsets: a post that is created between two requests shifts every
     /// later page by one, so that its first item repeats.
-    private static func offsetPage(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func offsetPage(_ call: Call) throws(Problem) -> Reply? {
         let number = try call.integer("page", in: 1...1_000_000) ?? 1
         let limit = try call.limit()
-        let viewer = call.viewer
-        return try call.reply(
-            try call.read { store in
-                var body: [UInt8] = []
-                body.append(ListPage.opening)
-                let count = try store.posts.appendOffset(
-                    (number - 1) * limit,
-                    viewer: viewer,
-                    limit: limit,
-                    to: &body
-                )
-                let total = try store.posts.total()
-                body.append("],\"page\":")
-                body.append(decimal: Int64(number))
-                body.append(",\"pageCount\":")
-                body.append(decimal: (total + Int64(limit) - 1) / Int64(limit))
-                body.append(",\"itemCount\":")
-                body.append(decimal: total)
-                body.append(",\"nextPage\":")
-                if (number - 1) * limit + count < Int(total) {
-                    body.append(decimal: Int64(number + 1))
-                } else {
-                    body.append("null")
-                }
-                body.append(UInt8(ascii: "}"))
-                return Representation(body: body, cacheControl: CachePolicy.feed)
+        return try call.reply { store in
+            var body: [UInt8] = []
+            body.append(ListPage.opening)
+            let count = try store.posts.appendOffset(
+                (number - 1) * limit,
+                viewer: call.viewer,
+                limit: limit,
+                to: &body
+            )
+            let total = try store.posts.total()
+            body.append("],\"page\":")
+            body.append(decimal: Int64(number))
+            body.append(",\"pageCount\":")
+            body.append(decimal: (total + Int64(limit) - 1) / Int64(limit))
+            body.append(",\"itemCount\":")
+            body.append(decimal: total)
+            body.append(",\"nextPage\":")
+            if (number - 1) * limit + count < Int(total) {
+                body.append(decimal: Int64(number + 1))
+            } else {
+                body.append("null")
             }
-        )
+            body.append(UInt8(ascii: "}"))
+            return Representation(body: body, cacheControl: CachePolicy.feed)
+        }
     }
 
-    private static func read(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func read(_ call: Call) throws(Problem) -> Reply? {
         let row = try call.row(.post)
         let includesProfiles = try include(call)
-        let viewer = call.viewer
         let modification = call.modification
-        return try call.reply(
-            try call.read { store in
-                var body: [UInt8] = []
-                guard let post = try store.posts.append(row, viewer: viewer, to: &body) else {
-                    throw ProblemType.notFound("There is no post post_\(row).")
-                }
-                if includesProfiles { try appendProfiles([post.author], from: store, to: &body) }
-                return Representation(
-                    body: body,
-                    cacheControl: CachePolicy.feed,
-                    modified: includesProfiles ? nil : modification(post.version.updated)
-                )
+        return try call.reply { store in
+            var body: [UInt8] = []
+            guard let post = try store.posts.append(row, viewer: call.viewer, to: &body) else {
+                throw ProblemType.notFound("There is no post post_\(row).")
             }
-        )
+            if includesProfiles { try appendProfiles([post.author], from: store, to: &body) }
+            return Representation(
+                body: body,
+                cacheControl: CachePolicy.feed,
+                modified: includesProfiles ? nil : modification(post.version.updated)
+            )
+        }
     }
 
     /// Whether `include=profiles` requests the authors.
@@ -165,7 +153,7 @@ enum FeedEndpoints {
 
     // MARK: Writing
 
-    private static func create(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func create(_ call: Call) throws(Problem) -> Reply? {
         var reader = BodyReader(try call.jsonObject())
         reader.require("text")
         let text = reader.string("text", length: textLength)
@@ -194,15 +182,14 @@ enum FeedEndpoints {
         return row
     }
 
-    private static func edit(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func edit(_ call: Call) throws(Problem) -> Reply? {
         let row = try call.row(.post)
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
         var reading = BodyReader(patch)
         let image = patch["image"] == nil ? nil : try ImageEndpoints.reference(&reading, call) ?? .null
-        let (current, known) = (call, reading)
         let representation = try call.write { store, commit in
-            var post = try own(row, of: current, in: store)
-            var reader = known
+            var post = try own(row, of: call, in: store)
+            var reader = reading
             if patch["text"] != nil {
                 reader.require("text")
                 if let text = reader.string("text", length: textLength) { post.members["text"] = .string(text) }
@@ -214,16 +201,15 @@ enum FeedEndpoints {
             post.updated = commit.now
             try store.posts.replace(post)
             try commit.record(.post, row, audience: .everyone, version: post.version, in: store)
-            return try current.representation(of: .post, row, CachePolicy.feed, in: store)
+            return try call.representation(of: .post, row, CachePolicy.feed, in: store)
         }
         return representation.full
     }
 
-    private static func delete(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func delete(_ call: Call) throws(Problem) -> Reply? {
         let row = try call.row(.post)
-        let current = call
         try call.write { store, commit in
-            let post = try own(row, of: current, in: store, isConditionRequired: false)
+            let post = try own(row, of: call, in: store, isConditionRequired: false)
             try store.posts.delete(row)
             try commit.record(
                 .post,

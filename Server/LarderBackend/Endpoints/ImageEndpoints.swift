@@ -9,7 +9,7 @@ enum ImageEndpoints {
         Route(.get, "/v1/images/{id}", .ignored, read)
     ]
 
-    private static func read(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func read(_ call: Call) throws(Problem) -> Reply? {
         guard let image = call.world.images[call.parameters[0]] else {
             if let reply = try uploaded(call) { return reply }
             throw ProblemType.notFound("There is no image \(call.parameters[0]).")

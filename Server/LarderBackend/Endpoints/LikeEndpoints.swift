@@ -5,22 +5,21 @@ import LarderHTTP
 /// Likes: a state that is set or cleared, so that repeated requests have no further effect.
 enum LikeEndpoints {
     static let routes: [Route] = [
-        Route(.put, "/v1/posts/{id}/like", .required) { call throws(Problem) in try set(&call, isLiked: true) },
-        Route(.delete, "/v1/posts/{id}/like", .required) { call throws(Problem) in try set(&call, isLiked: false) },
+        Route(.put, "/v1/posts/{id}/like", .required) { call throws(Problem) in try set(call, isLiked: true) },
+        Route(.delete, "/v1/posts/{id}/like", .required) { call throws(Problem) in try set(call, isLiked: false) },
         Route(.post, "/v1/likes", .required, batch),
     ]
 
     static let batchCount = 1...100
 
-    private static func set(_ call: inout Call, isLiked: Bool) throws(Problem) -> Reply? {
+    private static func set(_ call: Call, isLiked: Bool) throws(Problem) -> Reply? {
         let row = try call.row(.post)
-        let viewer = call.viewer
         // With a key a late attempt does not undo a later opposite one.
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
-            guard try apply(isLiked, post: row, user: viewer, in: store, &commit) else {
+            guard try apply(isLiked, post: row, user: call.viewer, in: store, &commit) else {
                 return ProblemType.notFound("There is no post post_\(row).").reply
             }
-            return .existing(try store.json(.post, row, viewer: viewer))
+            return .existing(try store.json(.post, row, viewer: call.viewer))
         }
     }
 
@@ -68,7 +67,7 @@ enum LikeEndpoints {
     }
 
     /// Many likes in one request. Each item has its own key and its own result, in order; a missing post does not affect the others.
-    private static func batch(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func batch(_ call: Call) throws(Problem) -> Reply? {
         var reader = BodyReader(try call.jsonObject())
         var wanted: [Item] = []
         reader.require("items")
@@ -77,15 +76,14 @@ enum LikeEndpoints {
             item.finish()
         }
         try reader.check()
-        let (current, items) = (call, wanted)
         let body = try call.write { store, commit in
             var body: [UInt8] = []
             body.append("{\"results\":[")
-            for (index, item) in items.enumerated() {
+            for (index, item) in wanted.enumerated() {
                 if index > 0 { body.append(UInt8(ascii: ",")) }
                 body.append("{\"postId\":")
                 body.append(identifier: EntityID(.post, item.post))
-                let (status, json) = try result(of: item, for: current, in: store, &commit)
+                let (status, json) = try result(of: item, for: call, in: store, &commit)
                 body.append(",\"status\":")
                 body.append(decimal: Int64(status))
                 body.append(status == 200 ? ",\"post\":" : ",\"problem\":")

@@ -21,7 +21,7 @@ enum LiveEndpoints {
     /// The WebSocket subprotocol of the channel.
     static let subprotocol = "larder.live.v1"
 
-    static func webSocket(_ call: inout Call) throws(Problem) -> Reply? {
+    static func webSocket(_ call: Call) throws(Problem) -> Reply? {
         guard call.request.isWebSocketUpgrade else {
             throw ProblemType.upgradeRequired(
                 "Connect with a WebSocket client.",
@@ -33,7 +33,7 @@ enum LiveEndpoints {
         return .webSocket(WebSocketAcceptance(handler: LiveWebSocket(channel), subprotocols: [subprotocol]))
     }
 
-    static func eventStream(_ call: inout Call) throws(Problem) -> Reply? {
+    static func eventStream(_ call: Call) throws(Problem) -> Reply? {
         if let accept = call.request.fields.combined(.accept), !Accept(parsing: accept).accepts("text/event-stream") {
             throw ProblemType.notAcceptable("The resource is a text/event-stream.")
         }
@@ -58,14 +58,13 @@ enum LiveEndpoints {
     private static func opening(_ call: Call, since text: String?) throws(Problem) -> Opening {
         let filter = try ChangeEndpoints.filter(call)
         let since = try ChangeEndpoints.since(text, in: call.world)
-        let viewer = call.viewer
         let world = call.world
-        guard let token = since.token else { return Opening(token: nil, filter: filter ?? .all, viewer: viewer) }
+        guard let token = since.token else { return Opening(token: nil, filter: filter ?? .all, viewer: call.viewer) }
         // Rejected now, while a status code can still be sent.
         let started = try world.read { store in
-            try world.changeReader(store).start(since: token, filter: filter, viewer: viewer)
+            try world.changeReader(store).start(since: token, filter: filter, viewer: call.viewer)
         }
-        return Opening(token: started, filter: started.filter, viewer: viewer)
+        return Opening(token: started, filter: started.filter, viewer: call.viewer)
     }
 
     /// Adds a channel to the hub and sends it the missed changes, under one lock of the store.

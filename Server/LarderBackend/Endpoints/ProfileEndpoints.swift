@@ -12,29 +12,27 @@ enum ProfileEndpoints {
         Route(.patch, "/v1/me", .required) { call throws(Problem) in try edit(call, call.viewer) },
     ]
 
-    private static func list(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func list(_ call: Call) throws(Problem) -> Reply? {
         let limit = try call.limit(default: 50)
         let handle = call.query.first("handle")
         var after: Int64 = 0
         if let text = call.query.first("after") { after = try call.cursor(text, "after", .profiles, 0).row }
         let first = after
-        return try call.reply(
-            try call.read { store in
-                var rows = try handle.map { try store.profiles.row(handle: $0).map { [$0] } ?? [] }
-                var next: Cursor?
-                if rows == nil {
-                    let found = try store.profiles.rows(after: first, limit: limit + 1)
-                    if found.count > limit { next = Cursor(.profiles, row: found[limit - 1]) }
-                    rows = Array(found.prefix(limit))
-                }
-                let items = try (rows ?? []).map { try store.json(.profile, $0) }
-                return ListPage.representation(items, (next, nil), cacheControl: CachePolicy.profile, vary: "Origin")
+        return try call.reply { store in
+            var rows = try handle.map { try store.profiles.row(handle: $0).map { [$0] } ?? [] }
+            var next: Cursor?
+            if rows == nil {
+                let found = try store.profiles.rows(after: first, limit: limit + 1)
+                if found.count > limit { next = Cursor(.profiles, row: found[limit - 1]) }
+                rows = Array(found.prefix(limit))
             }
-        )
+            let items = try (rows ?? []).map { try store.json(.profile, $0) }
+            return ListPage.representation(items, (next, nil), cacheControl: CachePolicy.profile, vary: "Origin")
+        }
     }
 
     private static func read(_ call: Call, _ row: Int64) throws(Problem) -> Reply? {
-        try call.reply(try call.read { try representation(of: row, for: call, in: $0) })
+        try call.reply { try representation(of: row, for: call, in: $0) }
     }
 
     private static func representation(of row: Int64, for call: Call, in store: Store) throws -> Representation {

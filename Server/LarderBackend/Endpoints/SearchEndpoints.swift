@@ -9,7 +9,7 @@ enum SearchEndpoints {
     /// The entities that one request looks at. A page may then have fewer items than its limit, also none, and a cursor of the rest.
     static let scanMaximum = 5_000
 
-    private static func search(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func search(_ call: Call) throws(Problem) -> Reply? {
         let words = (call.query.first("q") ?? "").lowercased().split(separator: " ").map(String.init)
         guard !words.isEmpty, words.reduce(0, { $0 + $1.unicodeScalars.count }) <= 100 else {
             throw call.invalid("q", "must be a text with 1 to 100 characters without spaces")
@@ -25,20 +25,18 @@ enum SearchEndpoints {
         var after: Int64?
         if let text = call.query.first("after") { after = try call.cursor(text, "after", list, owner).row }
         let (start, limit, viewer) = (after, try call.limit(), call.viewer)
-        return try call.reply(
-            try call.read { store in
-                let found =
-                    if isOfPeople {
-                        try store.profiles.search(words, after: start ?? 0, limit: limit, scanning: scanMaximum)
-                    } else {
-                        try store.posts.search(words, before: start ?? .max, limit: limit, scanning: scanMaximum)
-                    }
-                let items = try found.rows.map { row in
-                    try store.json(isOfPeople ? .profile : .post, row, viewer: viewer)
+        return try call.reply { store in
+            let found =
+                if isOfPeople {
+                    try store.profiles.search(words, after: start ?? 0, limit: limit, scanning: scanMaximum)
+                } else {
+                    try store.posts.search(words, before: start ?? .max, limit: limit, scanning: scanMaximum)
                 }
-                let next = found.rest.map { Cursor(list, owner: owner, row: $0) }
-                return ListPage.representation(items, (next, nil), cacheControl: CachePolicy.feed)
+            let items = try found.rows.map { row in
+                try store.json(isOfPeople ? .profile : .post, row, viewer: viewer)
             }
-        )
+            let next = found.rest.map { Cursor(list, owner: owner, row: $0) }
+            return ListPage.representation(items, (next, nil), cacheControl: CachePolicy.feed)
+        }
     }
 }

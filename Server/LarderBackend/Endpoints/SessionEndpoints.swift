@@ -11,7 +11,7 @@ enum SessionEndpoints {
         Route(.delete, "/v1/sessions/current", .required, signOut),
     ]
 
-    private static func signIn(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func signIn(_ call: Call) throws(Problem) -> Reply? {
         var reader = BodyReader(try call.jsonObject())
         reader.require("handle", "password")
         let handle = reader.string("handle", length: 1...64)
@@ -39,7 +39,7 @@ enum SessionEndpoints {
         )
     }
 
-    private static func refresh(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func refresh(_ call: Call) throws(Problem) -> Reply? {
         var reader = BodyReader(try call.jsonObject())
         reader.require("refreshToken")
         let token = reader.string("refreshToken", length: 1...512)
@@ -69,7 +69,7 @@ enum SessionEndpoints {
         return .json(.ok, body)
     }
 
-    private static func signOut(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func signOut(_ call: Call) throws(Problem) -> Reply? {
         guard let session = call.session else {
             preconditionFailure("The router requires authentication for this route.")
         }

@@ -17,7 +17,7 @@ enum TaskEndpoints {
 
     // MARK: Reading
 
-    private static func list(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func list(_ call: Call) throws(Problem) -> Reply? {
         let pageParameters: [StaticString] = [
             "status", "assignee", "due", "sort", "after", "before", "limit", "fields",
         ]
@@ -28,46 +28,42 @@ enum TaskEndpoints {
         let digest = query.digest
         let start = try call.sortedPageStart(.tasks, owner: digest)
         let place = start.cursor.map { TaskPlace(key: $0.key, row: $0.row) }
-        return try call.reply(
-            try call.read { store in
-                let page = try store.tasks.page(
-                    query,
-                    from: place,
-                    isBackward: start.isBackward,
-                    limit: limit,
-                    form: form
-                )
-                // The other side of the page, which an empty page begins at the requested place.
-                var inner = start.isBackward ? page.items.last?.place : page.items.first?.place
-                if inner == nil, var place {
-                    // A cursor is exclusive, and the task at the place belongs to the other side.
-                    place.row = max(0, place.row + (query.order.isAscending != start.isBackward ? 1 : -1))
-                    inner = place
-                }
-                var other: TaskPlace?
-                if let inner {
-                    let isBackward = !start.isBackward
-                    let beyond = try store.tasks.page(query, from: inner, isBackward: isBackward, limit: 1)
-                    if !beyond.items.isEmpty { other = inner }
-                }
-                let outer = start.isBackward ? page.items.first?.place : page.items.last?.place
-                let more = page.hasMore ? outer : nil
-                func cursor(_ place: TaskPlace?) -> Cursor? {
-                    place.map { Cursor(.tasks, owner: digest, row: $0.row, key: $0.key) }
-                }
-                let (next, previous) = start.isBackward ? (other, more) : (more, other)
-                return ListPage.representation(page.items.map(\.json), (cursor(next), cursor(previous)))
+        return try call.reply { store in
+            let page = try store.tasks.page(
+                query,
+                from: place,
+                isBackward: start.isBackward,
+                limit: limit,
+                form: form
+            )
+            // The other side of the page, which an empty page begins at the requested place.
+            var inner = start.isBackward ? page.items.last?.place : page.items.first?.place
+            if inner == nil, var place {
+                // A cursor is exclusive, and the task at the place belongs to the other side.
+                place.row = max(0, place.row + (query.order.isAscending != start.isBackward ? 1 : -1))
+                inner = place
             }
-        )
+            var other: TaskPlace?
+            if let inner {
+                let isBackward = !start.isBackward
+                let beyond = try store.tasks.page(query, from: inner, isBackward: isBackward, limit: 1)
+                if !beyond.items.isEmpty { other = inner }
+            }
+            let outer = start.isBackward ? page.items.first?.place : page.items.last?.place
+            let more = page.hasMore ? outer : nil
+            func cursor(_ place: TaskPlace?) -> Cursor? {
+                place.map { Cursor(.tasks, owner: digest, row: $0.row, key: $0.key) }
+            }
+            let (next, previous) = start.isBackward ? (other, more) : (more, other)
+            return ListPage.representation(page.items.map(\.json), (cursor(next), cursor(previous)))
+        }
     }
 
     /// Tasks by their identifiers, whatever list they are in.
     private static func batch(_ rows: [Int64], _ call: Call) throws(Problem) -> Reply? {
-        try call.reply(
-            try call.read { store in
-                try BatchReply.representation(rows, .task) { try store.tasks.append($0, to: &$1) != nil }
-            }
-        )
+        try call.reply { store in
+            try BatchReply.representation(rows, .task) { try store.tasks.append($0, to: &$1) != nil }
+        }
     }
 
     /// The filter and order in the query of a request.
@@ -108,15 +104,14 @@ enum TaskEndpoints {
         return query
     }
 
-    private static func read(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func read(_ call: Call) throws(Problem) -> Reply? {
         let row = try call.row(.task)
-        let current = call
-        return try call.reply(try call.read { try current.representation(of: .task, row, in: $0) })
+        return try call.reply { try call.representation(of: .task, row, in: $0) }
     }
 
     // MARK: Writing
 
-    private static func create(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func create(_ call: Call) throws(Problem) -> Reply? {
         let body = try call.jsonObject()
         var reader = BodyReader(body)
         reader.require("title")
@@ -125,7 +120,6 @@ enum TaskEndpoints {
         var changes = TaskChanges(body, &reader)
         changes.title = title
         try reader.check()
-        let final = changes
         let creator = call.viewer
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
             if let clientID, let row = try store.tasks.row(creator: creator, clientID: clientID) {
@@ -149,14 +143,14 @@ enum TaskEndpoints {
                 version: 1,
                 updated: commit.now
             )
-            try final.apply(to: &task, in: store)
+            try changes.apply(to: &task, in: store)
             try store.tasks.add(task, clientID: clientID)
             try commit.record(.task, row, audience: .signedIn, version: 1, in: store)
             return .created(at: "/v1/tasks/task_\(row)", try store.json(.task, row))
         }
     }
 
-    private static func edit(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func edit(_ call: Call) throws(Problem) -> Reply? {
         let row = try call.row(.task)
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
         var reader = BodyReader(patch)
@@ -166,11 +160,10 @@ enum TaskEndpoints {
             changes.title = reader.string("title", length: titleLength)
         }
         try reader.check()
-        let (final, current) = (changes, call)
         // With a key a repeated edit has one effect, and does not undo a later edit of somebody else.
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
-            var task = try existing(row, for: current, in: store, isConditionRequired: true)
-            try final.apply(to: &task, in: store)
+            var task = try existing(row, for: call, in: store, isConditionRequired: true)
+            try changes.apply(to: &task, in: store)
             task.version += 1
             task.updated = commit.now
             try store.tasks.replace(task)
@@ -179,11 +172,10 @@ enum TaskEndpoints {
         }
     }
 
-    private static func delete(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func delete(_ call: Call) throws(Problem) -> Reply? {
         let row = try call.row(.task)
-        let current = call
         try call.write { store, commit in
-            let task = try existing(row, for: current, in: store, isConditionRequired: false)
+            let task = try existing(row, for: call, in: store, isConditionRequired: false)
             try store.tasks.delete(row)
             try commit.record(.task, row, deleted: true, audience: .signedIn, version: task.version + 1, in: store)
         }

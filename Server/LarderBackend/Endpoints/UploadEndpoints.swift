@@ -49,7 +49,7 @@ enum UploadEndpoints {
 
     // MARK: Requests
 
-    private static func begin(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func begin(_ call: Call) throws(Problem) -> Reply? {
         var part = try Part(call)
         // The first part has none.
         part.offset = nil
@@ -86,13 +86,12 @@ enum UploadEndpoints {
         }
     }
 
-    private static func offset(_ call: inout Call) throws(Problem) -> Reply? {
-        let current = call
-        let upload = try call.read { store in try own(current, in: store) }
+    private static func offset(_ call: Call) throws(Problem) -> Reply? {
+        let upload = try call.read { store in try own(call, in: store) }
         return Reply(status: .noContent, fields: fields(of: upload), body: .empty)
     }
 
-    private static func append(_ call: inout Call) throws(Problem) -> Reply? {
+    private static func append(_ call: Call) throws(Problem) -> Reply? {
         let type = call.request.fields.combined(.contentType) ?? ""
         guard MediaType(parsing: type)?.essence == "application/partial-upload" else {
             throw ProblemType.unsupportedMediaType(
@@ -103,9 +102,9 @@ enum UploadEndpoints {
         let part = try Part(call)
         guard let start = part.offset else { throw invalid(.uploadOffset, "is missing") }
         guard call.request.fields.combined(.uploadComplete) != nil else { throw invalid(.uploadComplete, "is missing") }
-        let (current, body) = (call, call.request.body)
+        let body = call.request.body
         return try call.write { store, _ in
-            let upload = try own(current, in: store)
+            let upload = try own(call, in: store)
             if let image = upload.image, part.isLast, start == upload.size, body.isEmpty {
                 // The reply to the last piece was lost.
                 return completed(image, of: upload.row)
@@ -125,10 +124,9 @@ enum UploadEndpoints {
         }
     }
 
-    private static func cancel(_ call: inout Call) throws(Problem) -> Reply? {
-        let current = call
+    private static func cancel(_ call: Call) throws(Problem) -> Reply? {
         try call.write { store, _ in
-            let upload = try own(current, in: store)
+            let upload = try own(call, in: store)
             guard upload.image == nil else {
                 throw ProblemType.uploadOffset("The upload is complete.", fields: fields(of: upload))
             }

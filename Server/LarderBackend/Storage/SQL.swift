@@ -122,7 +122,6 @@ extension Optional: SQLValue where Wrapped: SQLValue {
 }
 
 extension Statement {
-    /// Nil for NULL.
     func optional(_ column: Int32) -> Int64? { isNull(column) ? nil : int64(column) }
 
     func bool(_ column: Int32) -> Bool { int64(column) != 0 }
