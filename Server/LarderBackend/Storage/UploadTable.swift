@@ -30,8 +30,7 @@ final class UploadTable {
     private let grow: Statement
     private let finish: Statement
     private let pieces: Statement
-    private let count: Statement
-    private let sum: Statement
+    private let sums: Statement
     private let removePieces: Statement
     private let remove: Statement
     private let expired: Statement
@@ -48,10 +47,9 @@ final class UploadTable {
         grow = try database.prepare("UPDATE uploads SET size = size + ? WHERE id = ?")
         finish = try database.prepare("UPDATE uploads SET image = ?, tag = ?, length = size WHERE id = ?")
         pieces = try database.prepare("SELECT bytes FROM upload_pieces WHERE upload = ? ORDER BY start")
-        count = try database.prepare(
-            "SELECT count(*) FROM uploads WHERE owner = ? AND image IS NULL AND created > ?"
+        sums = try database.prepare(
+            "SELECT count(*) FILTER (WHERE image IS NULL AND created > ?2), coalesce(sum(size), 0) FROM uploads WHERE owner = ?1"
         )
-        sum = try database.prepare("SELECT coalesce(sum(size), 0) FROM uploads WHERE owner = ?")
         removePieces = try database.prepare("DELETE FROM upload_pieces WHERE upload = ?")
         remove = try database.prepare("DELETE FROM uploads WHERE id = ?")
         last = try database.prepare("SELECT last_insert_rowid()")
@@ -113,19 +111,12 @@ final class UploadTable {
         return content
     }
 
-    /// The bytes of all uploads of a user.
-    func bytes(of owner: Int64) throws(SQLiteError) -> Int64 {
-        defer { sum.reset() }
-        try sum.bind(owner, at: 1)
-        return try sum.step() ? sum.int64(0) : 0
-    }
-
-    /// The number of incomplete uploads of a user that have not expired.
-    func incompleteCount(of owner: Int64, at now: WallTime) throws(SQLiteError) -> Int64 {
-        defer { count.reset() }
-        try count.bind(owner, at: 1)
-        try count.bind((now - Self.lifetime).milliseconds, at: 2)
-        return try count.step() ? count.int64(0) : 0
+    /// The number of incomplete uploads of a user that have not expired, and the bytes of all uploads.
+    func sums(of owner: Int64, at now: WallTime) throws(SQLiteError) -> (incomplete: Int64, bytes: Int64) {
+        defer { sums.reset() }
+        try sums.bind(owner, at: 1)
+        try sums.bind((now - Self.lifetime).milliseconds, at: 2)
+        return try sums.step() ? (sums.int64(0), sums.int64(1)) : (0, 0)
     }
 
     func delete(_ row: Int64) throws(SQLiteError) {
