@@ -258,7 +258,7 @@ public final class APIClient: Sendable {
             maintained.compactMap { name, disk in disk.map { StoreMaintenance.Item(name: name, disk: $0) } },
             settings.monotonicClock
         )
-        uploading.begin(cache.outbox, session, source) { [onEvent = settings.onEvent] in onEvent(.storageFailed($0)) }
+        uploading.begin(cache.outbox, source) { [onEvent = settings.onEvent] in onEvent(.storageFailed($0)) }
         cache.outbox.resume()
         if let inspector = configuration.inspector, let log {
             let parts = ClientReport.Parts(

@@ -107,15 +107,19 @@ final class UploadFiles: Sendable {
     private func copy(_ source: String, _ name: String) throws -> Int64 {
         let room = max(0, bytesMaximum - size)
         var (length, count): (Int64, Int) = (0, 0)
+        func unreadable(_ cause: (any Error)?) -> LarderError {
+            LarderError(.invalidArgument, "The file \(source) cannot be read. Nothing was written.", cause: cause)
+        }
         // Another kind, such as a FIFO, may not end, or wait for ever when it is opened.
         let file = URL(fileURLWithPath: source).resolvingSymlinksInPath().path
         let attributes = try? FileManager.default.attributesOfItem(atPath: file)
         guard attributes?[.type] as? FileAttributeType == .typeRegular,
             let input = FileHandle(forReadingAtPath: file)
-        else {
-            throw LarderError(.invalidArgument, "The file \(source) cannot be read. Nothing was written.")
-        }
-        while let bytes = try Self.next(input, source) {
+        else { throw unreadable(nil) }
+        while true {
+            let bytes: [UInt8]
+            do { bytes = Array(try input.read(upToCount: Self.pieceBytes) ?? Data()) } catch { throw unreadable(error) }
+            guard !bytes.isEmpty else { break }
             guard !Task.isCancelled else { throw LarderError(CancellationError()) }
             length += Int64(bytes.count)
             guard length <= room else {
@@ -133,20 +137,6 @@ final class UploadFiles: Sendable {
         }
         try files.syncDirectory(path(name))
         return length
-    }
-
-    /// The next piece of a file; nil at its end.
-    private static func next(_ input: FileHandle, _ source: String) throws(LarderError) -> [UInt8]? {
-        do {
-            guard let bytes = try input.read(upToCount: pieceBytes), !bytes.isEmpty else { return nil }
-            return Array(bytes)
-        } catch {
-            throw LarderError(
-                .invalidArgument,
-                "The file \(source) cannot be read: \(error). Nothing was written.",
-                cause: error
-            )
-        }
     }
 
     private func write(_ bytes: [UInt8], as piece: String, of name: String) throws {

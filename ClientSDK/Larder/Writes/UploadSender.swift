@@ -22,9 +22,6 @@ struct UploadSender: Sendable {
     /// Told how much the server has.
     let onProgress: @Sendable (Int64) -> Void
 
-    /// The largest piece that is sent to a server that wants larger ones (`min-append-size`).
-    private static let pieceBytesMaximum = 16 << 20
-
     /// - Returns: the reply of the write, with any status.
     /// - Throws: `.offline` for what the next attempt continues; `.invalidArgument` if the server does not do what the draft says.
     func send() async throws(LarderError) -> TransportResponse {
@@ -187,6 +184,7 @@ struct UploadSender: Sendable {
             if parts.count > 1, let value = Int(parts[1]), value > 0 { limits[parts[0]] = value }
         }
         let wanted = max(UploadFiles.pieceBytes, limits["min-append-size"] ?? 0)
-        return min(wanted, limits["max-append-size"] ?? .max, Self.pieceBytesMaximum)
+        // A piece is in memory as a whole.
+        return min(wanted, limits["max-append-size"] ?? .max, 16 << 20)
     }
 }

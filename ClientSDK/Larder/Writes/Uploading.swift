@@ -24,14 +24,10 @@ final class Uploading: Sendable {
     init(_ files: UploadFiles?) { self.files = files }
 
     /// Removes the copies that earlier processes have left, and from now on those of writes that are settled.
-    func begin(
-        _ outbox: Outbox,
-        _ session: BearerSession,
-        _ source: HTTPSource,
-        _ onFailure: @escaping @Sendable (LarderError) -> Void
-    ) {
+    func begin(_ outbox: Outbox, _ source: HTTPSource, _ onFailure: @escaping @Sendable (LarderError) -> Void) {
         sweeping.withLock { sweeping in
-            (sweeping.outbox, sweeping.session, sweeping.source) = (outbox, session, source)
+            (sweeping.outbox, sweeping.source) = (outbox, source)
+            sweeping.session = source.authorizer as? BearerSession
             sweeping.source?.authorizer = nil
         }
         sweep(onFailure)
@@ -47,12 +43,11 @@ final class Uploading: Sendable {
 
     /// Removes the copies of settled writes, and then tells the server of uploads that were dropped. Once for all events until it begins.
     private func sweep(_ onFailure: @escaping @Sendable (LarderError) -> Void) {
-        guard let files else { return }
-        let isFirst = sweeping.withLock { sweeping in
+        let isQueued = sweeping.withLock { sweeping in
             defer { sweeping.isQueued = true }
-            return !sweeping.isQueued
+            return sweeping.isQueued
         }
-        guard isFirst else { return }
+        guard let files, !isQueued else { return }
         Task { [self] in
             let (outbox, session, known) = sweeping.withLock { sweeping in
                 sweeping.isQueued = false

@@ -62,14 +62,14 @@ enum UploadEndpoints {
         }
         let (owner, body) = (call.viewer, call.request.body)
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
-            let kept = try store.uploads.bytes(of: owner)
+            try store.uploads.removeExpired(commit.now)
+            let (incomplete, kept) = try store.uploads.sums(of: owner, at: commit.now)
             guard kept <= keptBytesMaximum else {
                 throw ProblemType.contentTooLarge(
                     "Your photos have \(kept) bytes; at most \(keptBytesMaximum) are kept."
                 )
             }
-            try store.uploads.removeExpired(commit.now)
-            guard try store.uploads.incompleteCount(of: owner, at: commit.now) < incompleteMaximum else {
+            guard incomplete < incompleteMaximum else {
                 throw ProblemType.rateLimited(
                     "\(incompleteMaximum) uploads are not complete. Complete one, or remove it.",
                     fields: [.retryAfter: "60"]

@@ -75,17 +75,15 @@ struct UploadTable {
         return content
     }
 
-    /// The bytes of all uploads of a user.
-    func bytes(of owner: Int64) throws(SQLiteError) -> Int64 {
-        try sql.integer("SELECT sum(size) FROM uploads WHERE owner = ?", [owner]) ?? 0
-    }
-
-    /// The number of incomplete uploads of a user that have not expired.
-    func incompleteCount(of owner: Int64, at now: WallTime) throws(SQLiteError) -> Int64 {
-        try sql.integer(
-            "SELECT count(*) FROM uploads WHERE owner = ? AND image IS NULL AND created > ?",
+    /// The number of incomplete uploads of a user that have not expired, and the bytes of all uploads.
+    func sums(of owner: Int64, at now: WallTime) throws(SQLiteError) -> (incomplete: Int64, bytes: Int64) {
+        try sql.first(
+            """
+            SELECT count(*) FILTER (WHERE image IS NULL AND created > ?2), coalesce(sum(size), 0) FROM uploads
+            WHERE owner = ?1
+            """,
             [owner, now - Self.lifetime]
-        ) ?? 0
+        ) { ($0.int64(0), $0.int64(1)) } ?? (0, 0)
     }
 
     func delete(_ row: Int64) throws(SQLiteError) {
