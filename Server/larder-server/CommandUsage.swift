@@ -1,4 +1,5 @@
 import LarderArguments
+import LarderServer
 
 /// The commands of `larder-server`.
 enum CommandUsage {
@@ -47,7 +48,8 @@ enum CommandUsage {
             CommandEntry(
                 "conduct",
                 "[--fail-on RULE,… | --fail-on any]",
-                "a report of client behaviour; exit code 1 after a finding of these rules",
+                "a report of client behaviour; exit code 1 after a finding of these rules: "
+                    + ConductReport.Rule.allCases.map(\.rawValue).joined(separator: ", "),
                 options: ["--fail-on"]
             ),
             CommandEntry(

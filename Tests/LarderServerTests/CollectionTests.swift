@@ -161,6 +161,25 @@ struct CollectionTests {
         _ = try await client.read(until: "seen live")
     }
 
+    @Test(arguments: [(["a", "b"], ConductReport.Rule.keyChanged), (["", ""], .keyMissing), (["a", "a"], nil)])
+    func `a POST that is sent again after its reply was lost needs its key`(
+        _ keys: [String],
+        _ rule: ConductReport.Rule?
+    ) async throws {
+        let shop = try Shop()
+        let world = try shop.backend.makeWorld(id: "other")
+        var once = Fault.Occurrence()
+        once.count = 1
+        try world.set(Fault(id: "lose", .loseReply(.reset), when: FaultMatch("POST", "/todos"), occurrence: once))
+        func send(_ key: String) throws -> RawClient {
+            let fields = ["Larder-Device": "phone"].merging(key.isEmpty ? [:] : ["Idempotency-Key": key]) { $1 }
+            return try shop.send("POST", "/w/other/todos", #"{"title":"once"}"#, fields)
+        }
+        #expect(await (try send(keys[0])).readToEnd().bytes.isEmpty)
+        #expect(try await send(keys[1]).reply().status == 201)
+        #expect(await world.conduct.findings.map(\.rule) == [rule].compactMap(\.self))
+    }
+
     @Test func `faults, worlds, reset and journal work`() async throws {
         let shop = try Shop()
         let world = try shop.backend.makeWorld(id: "other")

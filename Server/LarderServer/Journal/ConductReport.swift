@@ -18,9 +18,10 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
         case refetchedFresh
         /// A resource was requested again while the first request was in flight. A reload may overtake a request that a cache may answer.
         case duplicateInFlight
-        /// A transfer had no idempotency key.
+        /// A transfer had no idempotency key, or a POST that was sent again after its reply had been lost, and created
+        /// something again.
         case keyMissing
-        /// The same body was sent with another key shortly after a failure.
+        /// The same POST was sent with another key after a failure.
         case keyChanged
         /// The change feed was polled repeatedly beside an open live channel. A read after the channel was opened, and after a fault
         /// changed a frame, closes a gap and is not counted; neither is one for each frame that was sent before such a read ended.

@@ -75,7 +75,7 @@ struct ExchangeJudge {
     private var downloads: RecentTable<[Download]>
     private var rejections: RecentTable<Rejection>
     private var flights: RecentTable<[Flight]>
-    private var failedTransfers: RecentTable<(number: Int, key: String)>
+    private var failedWrites: RecentTable<(number: Int, key: String?, isLost: Bool)>
     private var runs: RecentTable<Run>
     /// When the last request of each client that was a success was sent: it ends an overload for other operations.
     private var successes: RecentTable<MonotonicTime>
@@ -90,14 +90,14 @@ struct ExchangeJudge {
         downloads = RecentTable(capacity: capacity)
         rejections = RecentTable(capacity: capacity)
         flights = RecentTable(capacity: capacity)
-        failedTransfers = RecentTable(capacity: capacity)
+        failedWrites = RecentTable(capacity: capacity)
         runs = RecentTable(capacity: capacity)
         successes = RecentTable(capacity: capacity)
     }
 
     /// How many values the judge keeps, at most six times the capacity.
     var memoryCount: Int {
-        downloads.count + rejections.count + flights.count + failedTransfers.count + runs.count + successes.count
+        downloads.count + rejections.count + flights.count + failedWrites.count + runs.count + successes.count
     }
 
     /// Judges the next entry of the journal. Frames have no verdict.
@@ -295,19 +295,29 @@ struct ExchangeJudge {
         downloads.set(expired, for: resource, by: entry)
     }
 
+    /// A POST that is repeated after its reply was lost may be carried out twice, unless both have one key (Idempotency-Key). A transfer needs one
+    /// at once. Without a key only what is created again counts: other repeats may set what was set; a new session is no harm.
     private mutating func judgeKey(_ entry: JournalEntry, _ request: String, _ judgement: inout Judgement) {
-        guard entry.request.path.elementsEqual("/v1/transfers".utf8) else { return }
-        guard let key = entry.request.fields[.idempotencyKey] else {
-            return judgement.add(entry, .keyMissing, "a transfer without an Idempotency-Key", nil, rule: .keyMissing)
-        }
+        let path = entry.request.path
+        guard !path.starts(with: "/v1/sessions".utf8) else { return }
+        let isTransfer = path.elementsEqual("/v1/transfers".utf8)
+        let key = entry.request.fields[.idempotencyKey]
         // Bodies are kept as hashes: the journal already keeps their bytes.
-        let transfer = request + " " + Base64.encodeURL(SHA256.hash(entry.request.body))
-        if let earlier = failedTransfers[transfer], earlier.key != key {
-            let text = "the same transfer was sent again with another key"
+        let write = request + " " + Base64.encodeURL(SHA256.hash(entry.request.body))
+        let earlier = failedWrites[write]
+        let name = isTransfer ? "transfer" : "write"
+        if key == nil, isTransfer {
+            judgement.add(entry, .keyMissing, "a transfer without an Idempotency-Key", nil, rule: .keyMissing)
+        } else if let earlier, key == nil, earlier.isLost, entry.status == 201 {
+            let text = "the same \(name) was sent again without an Idempotency-Key, and created something again"
+            judgement.add(entry, .keyMissing, text, earlier.number, rule: .keyMissing)
+        } else if let earlier, let key, earlier.key != key {
+            let text = "the same \(name) was sent again with another key"
             judgement.add(entry, .keyChanged, text, earlier.number, rule: .keyChanged)
         }
-        let hasFailed = entry.status == 0 || entry.status >= 500 || !entry.isComplete
-        failedTransfers.set(hasFailed ? (entry.number, key) : nil, for: transfer, by: entry.number)
+        let isLost = entry.status == 0 || !entry.isComplete || [500, 502, 504].contains(entry.status)
+        let hasFailed = isLost || entry.status >= 500
+        failedWrites.set(hasFailed ? (entry.number, key, isLost) : nil, for: write, by: entry.number)
     }
 }
 

@@ -22,9 +22,9 @@ struct ExchangeVerdict: Sendable, Hashable {
         case inFlight
         /// `Retry-After` had not passed.
         case tooSoon
-        /// A transfer without an idempotency key.
+        /// A transfer without an idempotency key, or a POST that is repeated without one after its reply was lost.
         case keyMissing
-        /// A repeated transfer under another key.
+        /// A repeated POST under another key.
         case keyChanged
         /// The same request was sent many times a second and had the same answer.
         case loop
