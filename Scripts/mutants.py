@@ -271,16 +271,16 @@ MUTANTS = {
     ],
     "retry budget of reads": [
         (
-            RESOURCES + "Core/Node+BackOff.swift",
-            "if isDue, core.readRetryBudget.withLock({ $0.withdraw() }) {",
-            "if isDue, core.readRetryBudget.withLock({ $0.withdraw() }) || MUTANT {",
+            RESOURCES + "Core/BackOff.swift",
+            "if readRetryBudget.withLock({ $0.withdraw(at: now) }) {",
+            "if readRetryBudget.withLock({ $0.withdraw(at: now) }) || MUTANT {",
         )
     ],
     "back-off of reads": [
         (
-            RESOURCES + "Core/Node+BackOff.swift",
-            "        guard let error, !error.isLocal else { return (nil, nil) }",
-            "        guard let error, !error.isLocal, !MUTANT else { return (nil, nil) }",
+            RESOURCES + "Core/BackOff.swift",
+            "guard !error.isLocal else {",
+            "guard !error.isLocal, !MUTANT else {",
         )
     ],
     "back-off of operations": [
@@ -297,9 +297,9 @@ MUTANTS = {
             "guard !request.isUserInitiated, !MUTANT, let wait = wait(for: request) else {",
         ),
         (
-            RESOURCES + "Core/Node+BackOff.swift",
-            "[held, error.retryAfter.map { now + $0 }]",
-            "[held, MUTANT ? nil : error.retryAfter.map { now + $0 }]",
+            RESOURCES + "Core/BackOff.swift",
+            "[heldUntil, error.retryAfter.map { now + $0 }]",
+            "[heldUntil, MUTANT ? nil : error.retryAfter.map { now + $0 }]",
         ),
         (
             RESOURCES + "Outbox/OutboxOperation.swift",
@@ -413,8 +413,8 @@ MUTANTS = {
     "erasing at sign-out": [
         (
             "ClientSDK/Larder/Client/APIClient+SignOut.swift",
-            "httpStore, cache.disk]",
-            "httpStore, MUTANT ? nil : cache.disk]",
+            "stores.all + [cache.disk]",
+            "stores.all + [MUTANT ? nil : cache.disk]",
         )
     ],
     "connections per host": [
@@ -461,9 +461,9 @@ MUTANTS = {
     ],
     "pictures are erased at sign-out": [
         (
-            "ClientSDK/Larder/Client/APIClient+SignOut.swift",
-            "[images.configuration.disk, httpStore,",
-            "[MUTANT ? nil : images.configuration.disk, httpStore,",
+            "ClientSDK/Larder/Client/APIClient+Stores.swift",
+            "{ [images, pixels, http] }",
+            "{ [MUTANT ? nil : images, pixels, http] }",
         )
     ],
     "downloads end with the last request for them": [

@@ -28,6 +28,7 @@ extension DiskConnection {
             flags: DiskFlags.of(query.terms, isClockUncertain: query.isClockUncertain),
             asked: query.asked,
             invalid: query.invalid,
+            changed: query.answered,
             payload: query.encoded,
             members: query.members
         )

@@ -18,8 +18,9 @@ struct DiskRow {
     let blob: String?
     let asked: Stamp
     let invalid: Stamp
+    let changed: Stamp
 
-    /// Reads the first fourteen columns in the order of `DiskStatement.find`.
+    /// Reads the first fifteen columns in the order of `DiskStatement.find`.
     init(_ statement: Statement) {
         row = statement.int64(0)
         version = statement.isNull(1) ? nil : statement.int64(1)
@@ -35,6 +36,7 @@ struct DiskRow {
         blob = statement.isNull(11) ? nil : statement.text(11)
         asked = Stamp(rawValue: statement.int64(12))
         invalid = Stamp(rawValue: statement.int64(13))
+        changed = Stamp(rawValue: statement.int64(14))
     }
 
     var isTombstone: Bool { flags & DiskFlags.tombstone != 0 }
@@ -69,13 +71,13 @@ extension DiskConnection {
         try statement.bind(Int64(limit), at: 3)
         var found: [(id: String, entity: DiskEntity?)] = []
         while try statement.step() {
-            let key = EntityKey(type: type, id: statement.text(13))
+            let key = EntityKey(type: type, id: statement.text(16))
             guard isRead(key) else {
                 found.append((key.id, nil))
                 continue
             }
             let row = DiskRow(statement)
-            found.append((key.id, entity(key, row, row.blob == nil ? statement.bytes(12) : [])))
+            found.append((key.id, entity(key, row, row.blob == nil ? statement.bytes(15) : [])))
         }
         return found
     }
@@ -109,7 +111,7 @@ extension DiskConnection {
                 continue
             }
             let row = DiskRow(statement)
-            entities.append(entity(ids[entities.count], row, row.blob == nil ? statement.bytes(14) : []))
+            entities.append(entity(ids[entities.count], row, row.blob == nil ? statement.bytes(15) : []))
         }
         guard entities.count == ids.count else {
             throw SQLiteError(code: .corrupt, message: "a list has changed within a transaction")
@@ -131,7 +133,7 @@ extension DiskConnection {
             expiresAt: WallTime(nanosecondsSinceEpoch: row.expires),
             terms: row.terms
         )
-        (query.asked, query.invalid) = (row.asked, row.invalid)
+        (query.asked, query.invalid, query.answered) = (row.asked, row.invalid, row.changed)
         query.isClockUncertain = row.flags & DiskFlags.clockUncertain != 0
         guard let payload = payload(row, body, .query, key.name, canonical, members: members.sum, item: .query(key))
         else { return nil }
@@ -165,7 +167,7 @@ extension DiskConnection {
         var found: (row: DiskRow, body: [UInt8])?
         let isFound = try statement.first(space, at: 2, key, at: 3) {
             let row = DiskRow(statement)
-            found = (row, row.isTombstone || row.blob != nil ? [] : statement.bytes(14))
+            found = (row, row.isTombstone || row.blob != nil ? [] : statement.bytes(15))
         }
         guard isFound, let row = found?.row, row.isTombstone else { return found }
         if !isWhole(row, tombstoneOf: EntityKey(type: space, id: key), kind) {
@@ -260,6 +262,24 @@ extension DiskConnection {
 
     private func note(_ row: DiskRow, _ item: DiskStore.Event.Item, _ reason: DiskStore.Event.DiscardReason) {
         context.noteDamage(row.row, DiskContext.Damage(sum: row.sum, item: item, reason: reason))
+    }
+
+    // MARK: Changes
+
+    func changes(ofType type: String, since stamp: Stamp, except answered: Stamp) throws(SQLiteError)
+        -> DiskStore.Changes
+    {
+        let statement = try prepared(.changedSince)
+        defer { statement.reset() }
+        try statement.bind(type, at: 1)
+        try statement.bind(stamp.rawValue, at: 2)
+        try statement.bind(answered.rawValue, at: 3)
+        var ids: [String] = []
+        while try statement.step() { ids.append(statement.text(0)) }
+        let lost = try prepared(.findLost)
+        defer { lost.reset() }
+        try lost.bind(type, at: 1)
+        return DiskStore.Changes(ids: ids, areLost: try lost.step() && lost.int64(0) > stamp.rawValue)
     }
 
     // MARK: Lookups of lists

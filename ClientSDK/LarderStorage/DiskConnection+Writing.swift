@@ -18,6 +18,7 @@ struct NewItem {
     var flags: Int64 = 0
     var asked = Stamp.never
     var invalid = Stamp.never
+    var changed = Stamp.never
     let payload: [UInt8]
     var fields: [DiskField] = []
     var members = ListMembers()
@@ -49,6 +50,7 @@ extension DiskConnection {
             flags: DiskFlags.of(entity.terms, isClockUncertain: entity.isClockUncertain),
             asked: entity.asked,
             invalid: entity.invalid,
+            changed: entity.changed,
             payload: entity.payload,
             fields: entity.fields
         )
@@ -148,6 +150,7 @@ extension DiskConnection {
         try statement.bind(item.flags, at: 16)
         try statement.bind(item.asked.rawValue, at: 17)
         try statement.bind(item.invalid.rawValue, at: 18)
+        try statement.bind(item.changed.rawValue, at: 19)
         guard try statement.step() else { return nil }
         let row = statement.int64(0)
         // All changes happen before the first row is returned; this step ends the statement.
@@ -338,7 +341,12 @@ extension DiskConnection {
 
     /// Removes the least recently read item; false if there is none.
     func evictOne() throws(SQLiteError) -> Bool {
-        try run(.evict)
+        let statement = try prepared(.leastRecent)
+        let row = try statement.step() ? statement.int64(0) : nil
+        statement.reset()
+        guard let row else { return false }
+        try run(.noteLost, [], numbers: [row])
+        try run(.drop, [], numbers: [row])
         return database.changes > 0
     }
 
@@ -348,6 +356,7 @@ extension DiskConnection {
     {
         for (row, stamp) in deferred.stamps { try run(.stamp, [], numbers: [row, stamp]) }
         for (row, damage) in deferred.damaged {
+            try run(.noteLost, [], numbers: [row])
             try run(.removeRow, [], numbers: [row, damage.sum])
             if database.changes > 0, damage.reason == .fileMissing {
                 context.post(.discarded(damage.item, .fileMissing))

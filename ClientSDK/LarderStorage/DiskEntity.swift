@@ -71,6 +71,8 @@ public struct DiskEntity: Sendable, Hashable {
     package var asked = Stamp.never
     /// When it was last invalidated.
     package var invalid = Stamp.never
+    /// When the commit that has stored this value began. Not read back.
+    package var changed = Stamp.never
     /// Whether it was marked as stale since it was stored or validated.
     public var isInvalidated: Bool { invalid > asked }
     /// Whether the clock was set back since: its times are uncertain.

@@ -185,7 +185,7 @@ package struct DiskFiles: Sendable {
     }
 
     /// Removes a directory if it is empty; false if it is not.
-    func removeDirectory(_ path: String) throws(SQLiteError) -> Bool {
+    package func removeDirectory(_ path: String) throws(SQLiteError) -> Bool {
         guard exists(path) else { return true }
         try step()
         if unsafe rmdir(path) == 0 || errno == ENOENT { return true }
@@ -194,13 +194,13 @@ package struct DiskFiles: Sendable {
     }
 
     /// Whether the name exists, even as a dangling link.
-    func exists(_ path: String) -> Bool {
+    package func exists(_ path: String) -> Bool {
         var status = stat()
         return unsafe lstat(path, &status) == 0
     }
 
     /// The length of a file; nil if there is none.
-    func size(_ path: String) -> Int64? {
+    package func size(_ path: String) -> Int64? {
         var status = stat()
         return unsafe stat(path, &status) == 0 ? Int64(status.st_size) : nil
     }
@@ -235,7 +235,7 @@ package struct DiskFiles: Sendable {
     /// Runs `body` under an exclusive or shared lock of a file.
     ///
     /// - Parameter makes: whether a missing file is created; otherwise it is an error.
-    func locked<Result>(
+    package func locked<Result>(
         _ path: String,
         isShared: Bool = false,
         makes: Bool = true,

@@ -36,6 +36,8 @@ public struct DiskQuery: Sendable, Hashable {
     package var asked = Stamp.never
     /// When it was last invalidated.
     package var invalid = Stamp.never
+    /// When the commit that has stored the latest reply began: the entities of that reply have not changed since the list was asked for.
+    package var answered = Stamp.never
     /// The edits of a list that replaces are applied to the replies of earlier requests.
     package var edits = ListEdits()
     /// Whether it was marked as stale since it was stored or validated.

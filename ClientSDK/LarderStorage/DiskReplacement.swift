@@ -54,9 +54,7 @@ struct DiskReplacement {
                 description: description,
                 setAside: nextQuarantinePath(),
                 outboxSaved: count,
-                isOutboxWhole: salvage.isOutboxWhole,
-                itemsSaved: salvage.itemsSaved,
-                areTokensKept: salvage.areTokensKept
+                isOutboxWhole: salvage.isOutboxWhole
             )
             try target.setMetadata(.own, DiskStore.Recovery.key, recovery.encoded)
         }

@@ -1,6 +1,7 @@
 import LarderSQLite
 
-/// Salvages rows from a damaged database, the outbox first: all rows that are readable and have the right checksum.
+/// Salvages the outbox and the metadata from a damaged database: all rows that are readable and have the right checksum. Content is fetched
+/// again.
 struct DiskSalvage {
     private let context: DiskContext
     /// This process's copy of the outbox.
@@ -11,9 +12,6 @@ struct DiskSalvage {
     private(set) var outboxSequence: Int64 = 0
     /// Whether the whole outbox was read and every row was sound.
     private(set) var isOutboxWhole = false
-    private(set) var itemsSaved = 0
-    private(set) var areTokensKept = false
-    private var areItemsWhole = true
 
     init(_ context: DiskContext, _ outbox: DiskOutboxCopy) {
         self.context = context
@@ -48,7 +46,7 @@ struct DiskSalvage {
     private func check(_ connection: DiskConnection) throws(SQLiteError) {
         // Binding compiles the statement, which looks up the tables.
         try connection.prepared(.outboxList).bind(Int64.min, at: 1)
-        try connection.prepared(.itemsUp).bind(Int64.min, at: 1)
+        _ = try connection.prepared(.metadataAll)
         try lock(connection.database)
     }
 
@@ -61,17 +59,13 @@ struct DiskSalvage {
         }
     }
 
-    /// Copies the readable rows in two transactions, so that a failure among the items does not affect the outbox.
+    /// Copies the readable rows in two transactions, so that a failure in the metadata does not affect the outbox.
     mutating func save(from source: DiskConnection, into target: DiskConnection) throws {
         try target.database.begin()
         isOutboxWhole = try saveOutbox(source, target) && !isFragment
         try target.run(.commit)
         try target.database.begin()
-        let isScanWhole = try Self.scan(source, .itemsUp, .itemsDown) { statement in
-            try saveItem(statement, source, target)
-        }
-        areItemsWhole = areItemsWhole && isScanWhole && !isFragment
-        areTokensKept = try saveMetadata(source, target)
+        try saveMetadata(source, target)
         try target.run(.commit)
     }
 
@@ -90,134 +84,25 @@ struct DiskSalvage {
         return isWhole && isScanWhole
     }
 
-    private mutating func saveItem(_ statement: Statement, _ source: DiskConnection, _ target: DiskConnection) throws {
-        let row = DiskRow(statement)
-        let (space, key) = (statement.text(15), statement.text(16))
-        var blobSize: Int64?
-        var stored: [UInt8] = []
-        var members = ListMembers()
-        guard let kind = DiskKind(rawValue: statement.int64(14)) else {
-            areItemsWhole = false
-            return
-        }
+    /// Change tokens are not kept: what they cover is fetched again.
+    private func saveMetadata(_ source: DiskConnection, _ target: DiskConnection) throws {
+        var values: [(key: String, stored: [UInt8], sum: Int64)] = []
         do {
-            if kind == .query { members = try source.members(of: row.row) }
-            if let name = row.blob {
-                blobSize = context.blobs.size(name)
-            } else if !row.isTombstone {
-                stored = try payload(of: row.row, source)
+            let statement = try source.prepared(.metadataAll)
+            defer { statement.reset() }
+            while try statement.step() {
+                let (kind, key) = (statement.int64(0), statement.text(1))
+                let (stored, sum) = (statement.bytes(2), statement.int64(3))
+                guard kind == DiskConnection.MetadataKind.value.rawValue,
+                    [sum, ~sum].contains(DiskChecksum.plain([key], [kind], stored))
+                else { continue }
+                values.append((key, stored, sum))
             }
         } catch {
+            // The rest cannot be read.
             guard error.isDamage else { throw error }
-            areItemsWhole = false
-            return
         }
-        let content =
-            row.isTombstone
-            ? context.checksum.tombstone(space, key)
-            : context.checksum.content(kind, space, key, row.entityTag, stored) ^ members.sum
-        // The bytes in a file are verified when they are read.
-        guard row.blob == nil ? row.sum(of: content) == row.sum : blobSize != nil else {
-            areItemsWhole = false
-            return
-        }
-        if let name = row.blob, let blobSize { try target.run(.addBlob, [name], numbers: [blobSize]) }
-        guard try adopt(row, kind, space, key, stored.count, members, target) else {
-            areItemsWhole = false
-            return
-        }
-        if row.blob == nil, !row.isTombstone { try target.put(payload: stored, of: row.row) }
-        if kind == .query { try target.put(members.difference(from: ListMembers()), of: row.row) }
-        itemsSaved += 1
-    }
-
-    private func adopt(
-        _ row: DiskRow,
-        _ kind: DiskKind,
-        _ space: String,
-        _ key: String,
-        _ storedInline: Int,
-        _ members: ListMembers,
-        _ target: DiskConnection
-    ) throws(SQLiteError) -> Bool {
-        let statement = try target.prepared(.adoptItem)
-        try statement.bind(row.row, at: 1)
-        try statement.bind(kind.rawValue, at: 2)
-        try statement.bind(space, at: 3)
-        try statement.bind(key, at: 4)
-        try statement.bind(row.version, at: 5)
-        try statement.bind(row.entityTag, at: 6)
-        try statement.bind(row.fetched, at: 7)
-        try statement.bind(row.validated, at: 8)
-        try statement.bind(row.expires, at: 9)
-        // Values that no checksum covers are computed again.
-        try statement.bind(kind == .record ? row.expires : target.removal(row.expires), at: 10)
-        try statement.bind(min(row.accessed, context.stamp), at: 11)
-        try statement.bind(row.completeness, at: 12)
-        try statement.bind(row.source, at: 13)
-        let kept = DiskFlags.tombstone | DiskFlags.clockUncertain | DiskFlags.terms
-        try statement.bind(row.flags & kept, at: 14)
-        try statement.bind(
-            DiskConnection.size(space, key, row.entityTag, storedInline: storedInline, members: members),
-            at: 15
-        )
-        try statement.bind(row.sum, at: 16)
-        try statement.bind(row.blob, at: 17)
-        try statement.bind(row.asked.rawValue, at: 18)
-        try statement.bind(row.invalid.rawValue, at: 19)
-        try statement.run()
-        return target.database.changes > 0
-    }
-
-    private func payload(of row: Int64, _ source: DiskConnection) throws(SQLiteError) -> [UInt8] {
-        let statement = try source.prepared(.findPayload)
-        defer { statement.reset() }
-        try statement.bind(row, at: 1)
-        return try statement.step() ? statement.bytes(0) : []
-    }
-
-    /// Tokens are kept only with everything that they cover: missing changes would never be sent again.
-    private func saveMetadata(_ source: DiskConnection, _ target: DiskConnection) throws -> Bool {
-        var rows: [MetadataRow] = []
-        var isWhole = areItemsWhole
-        do {
-            isWhole = try Self.readMetadata(source, into: &rows) && isWhole
-        } catch {
-            guard error.isDamage else { throw error }
-            isWhole = false
-        }
-        for row in rows where isWhole || row.kind == .value {
-            try target.store(row.stored, sum: row.sum, row.kind, row.key)
-        }
-        return isWhole
-    }
-
-    private struct MetadataRow {
-        let kind: DiskConnection.MetadataKind
-        let key: String
-        /// As it is stored, and its checksum.
-        let stored: [UInt8]
-        let sum: Int64
-    }
-
-    private static func readMetadata(
-        _ source: DiskConnection,
-        into rows: inout [MetadataRow]
-    ) throws(SQLiteError) -> Bool {
-        var isWhole = true
-        let statement = try source.prepared(.metadataAll)
-        defer { statement.reset() }
-        while try statement.step() {
-            let (key, stored, sum) = (statement.text(1), statement.bytes(2), statement.int64(3))
-            if let kind = DiskConnection.MetadataKind(rawValue: statement.int64(0)),
-                [sum, ~sum].contains(DiskChecksum.plain([key], [kind.rawValue], stored))
-            {
-                rows.append(MetadataRow(kind: kind, key: key, stored: stored, sum: sum))
-            } else {
-                isWhole = false
-            }
-        }
-        return isWhole
+        for value in values { try target.store(value.stored, sum: value.sum, .value, value.key) }
     }
 
     /// Reads a table from its beginning to the damage, and then from its end to the damage.

@@ -10,7 +10,9 @@ enum DiskSchema {
     static let applicationID: Int32 = 0x4C72_6473
 
     /// The migrations. A released step is never changed.
-    static var migrations: Migrations { Migrations(applicationID: applicationID, [first, lists, stamps, indices]) }
+    static var migrations: Migrations {
+        Migrations(applicationID: applicationID, [first, lists, stamps, indices, changes])
+    }
 
     private static var first: Migration {
         Migration("items, outbox") { database throws(SQLiteError) in
@@ -122,6 +124,22 @@ enum DiskSchema {
                 CREATE TRIGGER items_buried AFTER UPDATE OF flags ON items WHEN new.flags & 1 BEGIN
                     DELETE FROM fields WHERE row = new.row;
                 END;
+                """
+            )
+        }
+    }
+
+    /// When the value of a row was stored: which entities have changed since a list was asked for. `lost` has the latest one of the evicted
+    /// entities of a type. Lists are fetched again.
+    private static var changes: Migration {
+        Migration("changes") { database throws(SQLiteError) in
+            try database.execute(
+                """
+                DELETE FROM items WHERE kind = 1;
+                DELETE FROM metadata WHERE kind = 0 AND (key = 'larder.lists' OR key GLOB 'larder.list.*');
+                ALTER TABLE items ADD COLUMN changed INTEGER NOT NULL DEFAULT 0;
+                CREATE INDEX items_changed ON items (space, changed) WHERE kind = 0;
+                CREATE TABLE lost (type TEXT PRIMARY KEY, changed INTEGER NOT NULL) WITHOUT ROWID;
                 """
             )
         }

@@ -1,7 +1,7 @@
 /// The statements of the store. A connection prepares each on first use, and keeps it.
 enum DiskStatement: Int, CaseIterable {
     case begin, beginWriting, commit, dataVersion
-    case find, findMembers, findListed, findPayload
+    case find, findMembers, findListed, changedSince
     case upsert, putPayload, dropPayload, describe, bury
     case dropMember, putMember
     case findTimes, touch
@@ -10,9 +10,10 @@ enum DiskStatement: Int, CaseIterable {
     case queryKeys, queriesWith, entityIDs, recordKeys, spaces
     case addBlob, unusedBlobs, dropBlob, knowsBlob
     case findMetadata, putMetadata, dropMetadata
-    case latestStamp, totals, evict, expire, stamp
+    case latestStamp, totals, leastRecent, drop, expire, stamp
+    case findLost, noteLost, noteExpired
     case outboxAppend, outboxList, outboxUpdate, outboxRemove
-    case itemsUp, itemsDown, outboxDown, metadataAll, adoptItem, adoptOutbox
+    case outboxDown, metadataAll, adoptOutbox
     case outboxNotes, outboxSequence, dropOutboxSequence, putOutboxSequence
     case indices, addIndex, dropIndices, dropIndexed, dropFields, putField
     case fieldIs, fieldBetween, keyOfRow, fieldOfRow, fieldsAscending, fieldsDescending, entitiesAfter
@@ -28,31 +29,35 @@ enum DiskStatement: Int, CaseIterable {
         case .find:
             """
             SELECT i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.source,
-                i.flags, i.sum, i.blob, i.asked, i.invalid, p.body
+                i.flags, i.sum, i.blob, i.asked, i.invalid, i.changed, p.body
             FROM items i LEFT JOIN payloads p ON p.row = i.row WHERE i.kind = ?1 AND i.space = ?2 AND i.key = ?3
             """
         case .findMembers: "SELECT position, type, id, mark, note FROM members WHERE query = ?1 ORDER BY position"
         case .findListed:
             """
             SELECT i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.source,
-                i.flags, i.sum, i.blob, i.asked, i.invalid, p.body
+                i.flags, i.sum, i.blob, i.asked, i.invalid, i.changed, p.body
             FROM members m LEFT JOIN items i ON i.kind = 0 AND i.space = m.type AND i.key = m.id
             LEFT JOIN payloads p ON p.row = i.row WHERE m.query = ?1 ORDER BY m.position
             """
-        case .findPayload: "SELECT body FROM payloads WHERE row = ?1"
+        case .changedSince:
+            """
+            SELECT key FROM items
+            WHERE kind = 0 AND space = ?1 AND changed > ?2 AND changed <> ?3 AND flags & 1 = 0 ORDER BY key
+            """
 
         // The guard against older versions is in the statement itself, so that there is no race.
         case .upsert:
             """
             INSERT INTO items (kind, space, key, version, etag, fetched, validated, expires, remove_at, accessed,
-                completeness, source, flags, size, sum, blob, asked, invalid)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?16, ?13, ?14, ?15, ?17, ?18)
+                completeness, source, flags, size, sum, blob, asked, invalid, changed)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?16, ?13, ?14, ?15, ?17, ?18, ?19)
             ON CONFLICT (kind, space, key) DO UPDATE SET version = excluded.version, etag = excluded.etag,
                 fetched = excluded.fetched, validated = excluded.validated, expires = excluded.expires,
                 remove_at = excluded.remove_at, accessed = excluded.accessed, completeness = excluded.completeness,
                 source = excluded.source, flags = excluded.flags, size = excluded.size, sum = excluded.sum, blob = excluded.blob,
                 asked = CASE excluded.asked WHEN 0 THEN max(asked, invalid) ELSE excluded.asked END,
-                invalid = max(invalid, excluded.invalid)
+                invalid = max(invalid, excluded.invalid), changed = excluded.changed
             WHERE CASE WHEN flags & 1 THEN version IS NULL AND excluded.asked >= asked OR excluded.version > version
                 ELSE version IS NULL OR excluded.version IS NULL OR excluded.version > version
                     OR (excluded.version = version AND excluded.completeness >= completeness) END
@@ -133,7 +138,20 @@ enum DiskStatement: Int, CaseIterable {
         case .latestStamp: "SELECT max(max(asked, invalid)) FROM items"
 
         case .totals: "SELECT bytes, items FROM totals"
-        case .evict: "DELETE FROM items WHERE row = (SELECT row FROM items ORDER BY accessed LIMIT 1)"
+        case .leastRecent: "SELECT row FROM items ORDER BY accessed LIMIT 1"
+        case .drop: "DELETE FROM items WHERE row = ?1"
+        case .findLost: "SELECT changed FROM lost WHERE type = ?1"
+        case .noteLost:
+            """
+            INSERT INTO lost SELECT space, changed FROM items WHERE row = ?1 AND kind = 0 AND changed > 0
+            ON CONFLICT (type) DO UPDATE SET changed = max(changed, excluded.changed)
+            """
+        case .noteExpired:
+            """
+            INSERT INTO lost SELECT space, max(changed) FROM items
+            WHERE remove_at <= ?1 AND kind = 0 AND changed > 0 GROUP BY space
+            ON CONFLICT (type) DO UPDATE SET changed = max(changed, excluded.changed)
+            """
         // The index finds them and the row itself is checked, because an index may be damaged.
         case .expire:
             """
@@ -160,32 +178,13 @@ enum DiskStatement: Int, CaseIterable {
             """
         case .outboxRemove: "DELETE FROM outbox WHERE sequence = ?1"
 
-        // For salvage: by row number alone, from both ends, so that a damaged page loses only itself.
-        case .itemsUp:
-            """
-            SELECT row, version, etag, fetched, validated, expires, accessed, completeness, source, flags, sum, blob,
-                asked, invalid, kind, space, key, remove_at, size
-            FROM items NOT INDEXED WHERE row > ?1 ORDER BY row LIMIT ?2
-            """
-        case .itemsDown:
-            """
-            SELECT row, version, etag, fetched, validated, expires, accessed, completeness, source, flags, sum, blob,
-                asked, invalid, kind, space, key, remove_at, size
-            FROM items NOT INDEXED WHERE row > ?1 ORDER BY row DESC LIMIT ?2
-            """
+        // For salvage, from both ends, so that a damaged page loses only itself.
         case .outboxDown:
             """
             SELECT sequence, operation, scope, coalescing, idempotency, state, attempts, enqueued, payload, sum FROM outbox
             WHERE sequence > ?1 ORDER BY sequence DESC LIMIT ?2
             """
         case .metadataAll: "SELECT kind, key, value, sum FROM metadata"
-        case .adoptItem:
-            """
-            INSERT INTO items (row, kind, space, key, version, etag, fetched, validated, expires, remove_at, accessed,
-                completeness, source, flags, size, sum, blob, asked, invalid)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
-            ON CONFLICT DO NOTHING
-            """
         case .adoptOutbox:
             """
             INSERT INTO outbox (operation, scope, coalescing, idempotency, state, attempts, enqueued, payload, sum, sequence)
@@ -225,7 +224,7 @@ enum DiskStatement: Int, CaseIterable {
         case .entitiesAfter:
             """
             SELECT i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.source,
-                i.flags, i.sum, i.blob, p.body, i.key
+                i.flags, i.sum, i.blob, i.asked, i.invalid, i.changed, p.body, i.key
             FROM items i LEFT JOIN payloads p ON p.row = i.row
             WHERE i.kind = 0 AND i.space = ?1 AND i.key > ?2 AND i.flags & 1 = 0 ORDER BY i.key LIMIT ?3
             """

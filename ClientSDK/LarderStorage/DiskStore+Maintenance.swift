@@ -133,6 +133,7 @@ extension DiskStore {
         return try commit(&state, .processDeath) { transaction throws in
             let connection = transaction.connection
             return try connection.perform {
+                try connection.run(.noteExpired, [], numbers: [now])
                 try connection.run(.expire, [], numbers: [now, limit])
                 return connection.database.changes
             }

@@ -112,9 +112,7 @@ extension DiskStore {
                     description: "Another process has replaced the file \(context.path), which was damaged or missing.",
                     setAside: nil,
                     outboxSaved: added,
-                    isOutboxWhole: false,
-                    itemsSaved: 0,
-                    areTokensKept: false
+                    isOutboxWhole: false
                 )
             )
         )

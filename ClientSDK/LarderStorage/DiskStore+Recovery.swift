@@ -3,11 +3,13 @@ extension DiskStore {
     ///
     /// The first call that finds the damage replaces the database and is repeated on the new one. `DiskStore.Event.recovered`
     /// reports it once, in the process that opens the new database first, also after a crash in between. The last two damaged files
-    /// are kept beside the new one (`setAside`). Each row has a checksum, so only stored data is ever returned. In addition:
+    /// are kept beside the new one (`setAside`). Each row has a checksum, so only stored data is ever returned.
+    ///
+    /// Operations and metadata are kept as follows. Content is fetched again, and change tokens are dropped with what they cover.
     ///
     /// | damage | while the store is open | when it is opened | reported |
     /// | --- | --- | --- | --- |
-    /// | database overwritten or cut off | every operation that this process has written or read, and all others that are readable | all that is readable | `notADatabase` or `corrupt` |
+    /// | database overwritten or cut off | every operation that this process has written or read, and all others that are readable | all that are readable | `notADatabase` or `corrupt` |
     /// | database emptied | as above | the content of the log | `vanished` |
     /// | database removed or renamed, log left | everything | the content of the log | `vanished` |
     /// | database and log removed | everything | nothing; without an index (`-shm`) the store counts as new, and nothing is reported | `vanished` |
@@ -20,7 +22,7 @@ extension DiskStore {
     /// Operations keep their number, idempotency key, order and state; one that was in flight is in doubt after a restart. New
     /// numbers are above all used ones. An operation enqueued by another process and not read by this one is in the new database if
     /// it was readable in the damaged one, or as soon as the other process uses the store again. One that another process has
-    /// finished may be sent again with the same key. Change tokens are kept only if everything that they cover was saved.
+    /// finished may be sent again with the same key.
     public struct Recovery: Sendable, Hashable {
         /// The kind of damage.
         public enum Reason: Sendable, Hashable {
@@ -45,11 +47,6 @@ extension DiskStore {
         /// Whether the whole outbox was readable. If not, operations that this process did not know may be missing, and only the
         /// damaged file has them.
         public let isOutboxWhole: Bool
-        /// The number of saved entities, lists and records.
-        public let itemsSaved: Int
-        /// Whether change tokens and metadata were kept. Tokens are dropped unless everything that they cover was saved; changes
-        /// must then be read from the start.
-        public let areTokensKept: Bool
     }
 }
 
@@ -69,8 +66,7 @@ extension DiskStore.Recovery {
             case .replaced: "replaced"
             }
         let parts = [
-            reason, "\(outboxSaved)", "\(isOutboxWhole)", "\(itemsSaved)", "\(areTokensKept)", setAside ?? "",
-            description,
+            reason, "\(outboxSaved)", "\(isOutboxWhole)", setAside ?? "", description,
         ]
         return Array(parts.joined(separator: String(Self.separator)).utf8)
     }
@@ -78,16 +74,14 @@ extension DiskStore.Recovery {
     /// Decodes the stored form.
     init?(encoded: [UInt8]) {
         let parts = String(decoding: encoded, as: UTF8.self)
-            .split(separator: Self.separator, maxSplits: 6, omittingEmptySubsequences: false).map(String.init)
-        guard parts.count == 7, let outboxSaved = Int(parts[1]), let itemsSaved = Int(parts[3]) else { return nil }
+            .split(separator: Self.separator, maxSplits: 4, omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 5, let outboxSaved = Int(parts[1]) else { return nil }
         self.init(
             reason: parts[0] == "notADatabase" ? .notADatabase : parts[0] == "vanished" ? .vanished : .corrupt,
-            description: parts[6],
-            setAside: parts[5].isEmpty ? nil : parts[5],
+            description: parts[4],
+            setAside: parts[3].isEmpty ? nil : parts[3],
             outboxSaved: outboxSaved,
-            isOutboxWhole: parts[2] == "true",
-            itemsSaved: itemsSaved,
-            areTokensKept: parts[4] == "true"
+            isOutboxWhole: parts[2] == "true"
         )
     }
 }

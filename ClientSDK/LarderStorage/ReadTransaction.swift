@@ -38,6 +38,17 @@ extension DiskStore {
             try connection.perform { try connection.texts(.entityIDs, type) }
         }
 
+        /// The entities of a type whose values were stored after a stamp.
+        ///
+        /// - Parameter answered: the stamp of a commit that does not count.
+        package func changes(
+            ofType type: String,
+            since stamp: Stamp,
+            except answered: Stamp
+        ) throws(DiskError) -> DiskStore.Changes {
+            try connection.perform { try connection.changes(ofType: type, since: stamp, except: answered) }
+        }
+
         /// The keys of all lists that contain an entity, sorted.
         public func queries(with key: EntityKey) throws(DiskError) -> [QueryKey] {
             try connection.perform { try connection.queries(with: key) }
@@ -69,5 +80,15 @@ extension DiskStore {
         package func outbox(after sequence: Int64 = 0, limit: Int = 100) throws(DiskError) -> [DiskOutboxRow] {
             try connection.perform { try connection.outbox(after: sequence, limit: limit) }
         }
+    }
+}
+
+extension DiskStore {
+    /// The entities of a type that have changed since a time.
+    package struct Changes: Sendable {
+        /// Their identifiers, sorted.
+        package var ids: [String]
+        /// Whether others have changed that are no longer stored.
+        package var areLost: Bool
     }
 }

@@ -47,6 +47,9 @@ public struct TelemetryEvent: Sendable, Hashable {
     /// The name of the note with which a run ends by itself. Without it, the run was killed or has crashed.
     package static let ending = "ended"
 
+    /// The name of the note with the error's code of a picture that failed.
+    package static let imageFailure = "imageFailed"
+
     /// The tier that was read or that a value came from.
     public enum Tier: String, Sendable, Hashable, CaseIterable {
         /// Values in memory.
@@ -143,7 +146,7 @@ public struct TelemetryEvent: Sendable, Hashable {
         )
         /// A screen has content for the first time, this long after its request.
         case firstContent(feature: String, from: Tier, after: Duration)
-        /// A damaged store was rebuilt with the saved items; `isOutboxWhole` tells whether no operation was lost.
+        /// A damaged store was rebuilt with the saved operations; `isOutboxWhole` tells whether no operation was lost.
         case storeRecovered(store: String, kept: Int, isOutboxWhole: Bool)
         /// The value of a feature flag changed.
         case flagChanged(key: String)

@@ -89,7 +89,7 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
         }
     }
 
-    /// The exchanges of one version of the app.
+    /// The exchanges and pictures of one version of the app.
     public struct Version: Sendable, Hashable, Encodable {
         /// The number of exchanges.
         public internal(set) var requests = 0
@@ -97,6 +97,12 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
         public internal(set) var requestsFailed = 0
         /// Failed exchanges by the transport's code, or by status: `503`.
         public internal(set) var failures: [String: Int] = [:]
+        /// Pictures that were loaded from disk or network.
+        public internal(set) var images = 0
+        /// Pictures that could not be loaded or decoded, or only a part of them.
+        public internal(set) var imagesFailed = 0
+        /// Failed pictures by the code of the error: `damaged`.
+        public internal(set) var imageFailures: [String: Int] = [:]
     }
 
     /// What caches held and what was in flight when memory pressure rose, before any reaction.
@@ -217,8 +223,10 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
                 feature.changesRemaining = remaining ?? feature.changesRemaining
             }
         case .image(let stage, let duration, _, false):
+            count(stage, for: labels)
             images[stage, default: TelemetryTotals.Histogram()].record(duration)
         case .image(let stage, let duration, _, true):
+            count(stage, for: labels)
             prefetchedImages[stage, default: TelemetryTotals.Histogram()].record(duration)
         case .memoryLevel(let level, _, _):
             memoryLevel = level
@@ -243,7 +251,7 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
         case .request(let feature, let status, let failure, let duration, let received, let sent, let decoded):
             if let status { statuses["\(status / 100)xx", default: 0] += 1 }
             if let failure { Self.change(&failures, failure, 0) { $0 += 1 } }
-            if !labels.appVersion.isEmpty { add(status, failure, to: labels.appVersion) }
+            change(labels) { $0.add(status, failure) }
             change(feature) { feature in
                 feature.requests.record(duration)
                 if status.map({ $0 >= 500 }) ?? true { feature.requestsFailed += 1 }
@@ -254,18 +262,23 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
         case .firstContent(let feature, let tier, let duration):
             change(feature) { $0.firstContentByTier[tier, default: TelemetryTotals.Histogram()].record(duration) }
         case .storeRecovered: storesRecovered += 1
+        case .note(TelemetryEvent.imageFailure, let code):
+            change(labels) { Self.change(&$0.imageFailures, code, 0) { $0 += 1 } }
         case .flagChanged, .note: break
         }
     }
 
-    private mutating func add(_ status: Int?, _ failure: String?, to version: String) {
-        Self.change(&versions, version, Version()) { version in
-            version.requests += 1
-            guard status.map({ $0 >= 500 }) ?? true else { return }
-            version.requestsFailed += 1
-            let name = failure ?? status.map { "\($0)" } ?? Self.other
-            Self.change(&version.failures, name, 0) { $0 += 1 }
+    private mutating func count(_ stage: TelemetryEvent.ImageStage, for labels: TelemetryEvent.Labels) {
+        switch stage {
+        case .delivered: change(labels) { $0.images += 1 }
+        case .failed: change(labels) { $0.imagesFailed += 1 }
+        default: break
         }
+    }
+
+    /// Changes the totals of the version, if there is one.
+    private mutating func change(_ labels: TelemetryEvent.Labels, _ body: (inout Version) -> Void) {
+        if !labels.appVersion.isEmpty { Self.change(&versions, labels.appVersion, Version(), body) }
     }
 
     private mutating func change(_ feature: String, _ body: (inout Feature) -> Void) {
@@ -273,7 +286,7 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
     }
 
     /// Changes the value of a name, or of `other` if there is no room.
-    private static func change<Value>(
+    fileprivate static func change<Value>(
         _ values: inout [String: Value],
         _ name: String,
         _ new: @autoclosure () -> Value,
@@ -283,5 +296,16 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
         // The last place is for `other`.
         let key = values.count < namesMaximum - 1 || values[name] != nil ? name : other
         body(&values[key, default: new()])
+    }
+}
+
+extension TelemetryTotals.Version {
+    /// Counts an exchange.
+    fileprivate mutating func add(_ status: Int?, _ failure: String?) {
+        requests += 1
+        guard status.map({ $0 >= 500 }) ?? true else { return }
+        requestsFailed += 1
+        let name = failure ?? status.map { "\($0)" } ?? TelemetryTotals.other
+        TelemetryTotals.change(&failures, name, 0) { $0 += 1 }
     }
 }

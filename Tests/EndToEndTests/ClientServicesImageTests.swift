@@ -125,6 +125,51 @@ struct ClientServicesImageTests {
         await scene.backend.stop()
     }
 
+    /// Starts loads of pictures that are not in view while the user interacts, and waits until their files are there.
+    private func waitingDecodes(_ scene: ImageScene, _ client: LarderClient) async throws -> [ImageTask] {
+        let images = try await scene.images(client).prefix(2)
+        client.idle?.interacted()
+        let tasks = images.map { client.images.task(for: client.imageRequest(for: $0, width: 320)) }
+        await reached { client.images.workload == (0, 2) }
+        return tasks
+    }
+
+    @Test func `decodes that wait for an idle moment are dropped when memory is short`() async throws {
+        let scene = try ImageScene()
+        let client = try await scene.client()
+        let tasks = try await waitingDecodes(scene, client)
+        try #require(tasks.count == 2 && client.idle?.isIdle == false)
+        scene.sources.memory.signal(.critical)
+        for task in tasks { await #expect(throws: ImageError.self) { try await task.image } }
+        #expect(client.images.workload == (0, 0))
+        // Their turn comes, and nothing is decoded.
+        try await scene.clock.waitForSleepers()
+        scene.clock.advance(by: .milliseconds(100))
+        await reached { client.idle?.isIdle ?? true }
+        #expect(client.telemetry.totals.images[.decode] == nil)
+        client.close()
+        #expect(await scene.backend.activity() == [])
+        await scene.backend.stop()
+    }
+
+    @Test func `with the flag off, decodes do not wait for an idle moment`() async throws {
+        let scene = try ImageScene()
+        let client = try await scene.client()
+        let waiting = try await waitingDecodes(scene, client)
+        #expect(client.telemetry.totals.images[.decode] == nil)
+        client.images.clearMemory()
+        try client.flags?.setOverride(false, for: .idleDecoding)
+        client.idle?.interacted()
+        let image = try #require(try await scene.images(client).last)
+        // The clock stands still.
+        _ = try await client.images.image(for: client.imageRequest(for: image, width: 320))
+        #expect(client.telemetry.totals.images[.decode]?.count == 1 && client.images.workload == (0, 2))
+        withExtendedLifetime(waiting) {}
+        client.close()
+        #expect(await scene.backend.activity() == [])
+        await scene.backend.stop()
+    }
+
     @Test func `critical memory evicts decoded images until the level recovers`() async throws {
         let scene = try ImageScene()
         let client = try await scene.client()

@@ -4,6 +4,7 @@ import LarderModels
 import LarderServer
 import LarderTesting
 import LarderTime
+import Synchronization
 import TestSupport
 import Testing
 
@@ -207,6 +208,28 @@ struct FeedRaceTests {
         #expect(
             try await timeline.snapshot().items.prefix(3).map(\.text).sorted() == (0..<3).map { "between pages \($0)" }
         )
+        await scene.expectGoodConduct()
+    }
+    @Test func `a search is read to its end in pages while posts arrive, and shown again offline`() async throws {
+        let scene = try ClientScene()
+        let friend = try scene.handle("user_2")
+        var written: [String] = []
+        for number in 0..<45 {
+            let post: Post = try scene.act("POST", "/v1/posts", as: friend, #"{"text":"walrus \#(number)"}"#)
+            written.insert(post.id, at: 0)
+        }
+        let isOnline = Mutex(true)
+        let client = try await scene.client(isOnline: { isOnline.withLock { $0 } })
+        let found = client.search.posts(" Walrus ")
+        #expect(try await found.snapshot().items.map(\.id) == Array(written.prefix(20)))
+        #expect(try await found.loadOlder() == .more)
+        let _: Post = try scene.act("POST", "/v1/posts", as: friend, #"{"text":"a late walrus"}"#)
+        #expect(try await found.loadOlder() == .finished)
+        let all = try await found.snapshot()
+        #expect(all.items.map(\.id) == written && all.hasReachedEnd)
+        isOnline.withLock { $0 = false }
+        client.cache.trimMemory(toBytes: 0)
+        #expect(try await client.search.posts("walrus").snapshot().items == all.items)
         await scene.expectGoodConduct()
     }
 }

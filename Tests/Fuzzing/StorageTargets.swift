@@ -6,7 +6,7 @@ import LarderTime
 @testable import LarderResources
 @testable import LarderStorage
 
-/// Stored rows: entries of the HTTP cache, records of memberships, packed operations.
+/// Stored rows: entries of the HTTP cache, packed operations.
 func fuzzRows(_ bytes: [UInt8]) {
     if let entries = HTTPCacheEntry.decode(bytes) {
         let coded = HTTPCacheEntry.encode(entries)
@@ -16,12 +16,6 @@ func fuzzRows(_ bytes: [UInt8]) {
             require(freshness.lifetime >= .zero && (freshness.age ?? .zero) >= .zero, "\(freshness)")
         }
     }
-    let record = MembershipRecord(type: "post", stored: bytes, order: 1)
-    requireEqual(
-        MembershipRecord(type: "post", stored: record.encoded, order: 1).encoded,
-        record.encoded,
-        "A record changes."
-    )
     var row = DiskOutboxRow(operation: "", idempotencyKey: "", payload: [])
     if row.unpack(bytes) {
         var again = row

@@ -60,7 +60,9 @@ struct DoctorQuestionsTests {
             "1.10",
             [
                 .note(name: "began", detail: "app"), Self.request(nil, "timedOut"), Self.request(nil, "timedOut"),
-                Self.request(404),
+                Self.request(404), .image(.delivered, duration: .milliseconds(30)), .image(.failed, duration: .zero),
+                .note(name: "imageFailed", detail: "damaged"), .image(.failed, duration: .zero),
+                .note(name: "imageFailed", detail: "rejected"),
                 .memoryWarning(.warning, cost: 9 << 20, requests: 2, loads: 7),
                 .memoryWarning(.critical, cost: 3 << 20, requests: 5, loads: 1), .note(name: "ended"),
             ]
@@ -75,8 +77,8 @@ struct DoctorQuestionsTests {
                 == "Memory had 2 of 3 wanted pictures (67 %). The others took p50 30 ms from disk or network."
         )
         #expect(
-            answers["failures by version"] == "1.9: 1 of 2 requests failed (50 %), 1 503; 1.10: 2 of 3 requests "
-                + "failed (67 %), 2 timedOut."
+            answers["failures by version"] == "1.9: 1 of 2 requests failed (50 %), 1 503; 0 of 1 pictures failed "
+                + "(0 %). 1.10: 2 of 3 requests failed (67 %), 2 timedOut; 2 of 3 pictures failed (67 %), 1 damaged, 1 rejected."
         )
         #expect(
             answers["memory warnings"] == "2 warnings. At the last one 3.0 MB were in caches, 5 requests in flight and "
@@ -94,7 +96,8 @@ struct DoctorQuestionsTests {
         #expect(answers["memory warnings"] == "No memory warning was recorded.")
     }
 
-    @Test func `after a kill -9 the prefetching of the last minute is told, with version and memory level`()
+    @Test
+    func `after a kill -9 the prefetching and decoding of the last minute is told, with version and memory level`()
         async throws
     {
         let path = try path()
@@ -113,14 +116,15 @@ struct DoctorQuestionsTests {
             }
             telemetry.record(.tierMiss(.disk, feature: "images"))
             telemetry.record(.image(.download, duration: .seconds(1), bytes: 999_000))
+            for _ in 0..<3 { telemetry.record(.image(.decode, duration: .milliseconds(40), bytes: 1 << 20)) }
             telemetry.record(.memoryLevel(.critical, from: .normal, cause: "stalls"))
             kill(getpid(), SIGKILL)
         }
         #expect(
             try answers()["prefetch before a kill"]
                 == "In the last minute before the end of the interrupted run ('app', "
-                + "version 2.0) 40 prefetches of pictures began, 12 ended with 3.0 MB, beside 1 wanted download. The "
-                + "memory level was critical."
+                + "version 2.0) 40 prefetches of pictures began, 12 ended with 3.0 MB, beside 1 wanted download. 3 "
+                + "decodes made 3.0 MB of pixels in 120 ms. The memory level was critical."
         )
     }
 }

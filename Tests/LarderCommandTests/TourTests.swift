@@ -64,15 +64,10 @@ struct TourTests {
 
     @Test func `figures can be stepped through, made from what was measured`() async throws {
         let scene = try TourScene(pause: .zero)
-        func steps(_ chapter: TourChapter) throws -> [TourSteps.Step] {
-            let all = chapter.exhibits.compactMap { if case .steps(let steps) = $0 { steps } else { nil } }
-            return try #require(all.first).steps
-        }
         let pages = try steps(try await scene.paging())
         #expect(
             pages.count == 12 && pages[1].boxes[0].tone == .bad && pages[1].boxes[2].text == "20 posts, 0 seen before"
         )
-        // The others are in `eviction`, `reads`, `taps` and, with a child process, `death`.
         #expect(try steps(try await scene.reads()).count == 6)
     }
 
@@ -121,7 +116,7 @@ struct TourTests {
         #expect(held[1] < held[0] / 4, "\(held)")
         #expect(curves.curves[1].points[599].y > 90, "\(curves.curves[1].points[599])")
         #expect(table.rows[0][3] == .count(0) && table.rows[1][3] != .count(0), "\(table.rows)")
-        #expect(path.steps.count { $0.yes != nil } == 7)
+        #expect(path.title == "Memory is short")
         let eviction = try await scene.eviction()
         guard case .steps(let steps) = eviction.exhibits[0], case .table(let rates) = eviction.exhibits[1],
             case .tryout(let tryout) = eviction.exhibits[2]
@@ -166,17 +161,54 @@ struct TourTests {
         #expect(chapter.answer.contains("the least time took '\(best[0].text)'"), "\(chapter.answer)")
     }
 
-    @Test func `each tier is measured, and only the disk survives the process`() async throws {
-        let rows = try #require(tables(try await TourScene(pause: .zero).tiers()).first).rows
-        #expect(rows.map { $0[0].text } == ["memory", "disk", "server on this machine", "server over 3g"])
-        #expect(rows.map { $0[4].text } == ["no", "yes", "–", "–"])
-        #expect(rows.allSatisfy { number($0[1]) > 0 && number($0[2]) <= number($0[3]) }, "\(rows)")
+    private func steps(_ chapter: TourChapter) throws -> [TourSteps.Step] {
+        let all = chapter.exhibits.compactMap { if case .steps(let steps) = $0 { steps } else { nil } }
+        return try #require(all.first).steps
     }
 
     @Test func `a tap that is stored first is counted once on every network`() async throws {
-        let rows = try #require(tables(try await TourScene(pause: .zero).taps()).first).rows
-        let later = rows.filter { $0[1] == .text("write-behind") }
-        #expect(later.count * 2 == rows.count && later.allSatisfy { $0[5] == .count(1) && $0[2] != .none }, "\(rows)")
+        let chapter = try await TourScene(pause: .zero).taps()
+        let rows = try #require(tables(chapter).first).rows
+        let (later, through) = (
+            rows.filter { $0[1] == .text("write-behind") }, rows.filter { $0[1] == .text("write-through") }
+        )
+        #expect(
+            rows.count == 15 && later.count == 5 && later.allSatisfy { $0[5] == .count(1) && $0[2] != .none },
+            "\(rows)"
+        )
+        // Shown when the server has it, or said to be in doubt and known later; never counted twice.
+        #expect(through.allSatisfy { $0[5] == .count(1) && $0[3] != .none && $0[4] != .none }, "\(through)")
+        #expect(through.allSatisfy { ($0[2] == .none) == $0[6].text.hasPrefix("inDoubt") }, "\(through)")
+        #expect(through[3][2] == .none && number(through[2][2]) > 2_000_000_000, "\(through)")
+
+        let steps = try steps(chapter)
+        #expect(
+            steps.count == 5 && steps[3].caption.hasPrefix("Network: first reply lost. Likes counted: write-behind 1, ")
+        )
+        let events = ["shown", "on disk", "known"]
+        let labels = ["write-behind", "write-through", "plain request"].flatMap { name in
+            events.map { "\(name): \($0)" }
+        }
+        for (step, row) in zip(steps, later) {
+            #expect(step.boxes.map(\.label) == labels)
+            #expect(step.boxes[0].text == "after \(row[2].text)" && step.boxes[0].tone == .good, "\(step)")
+            #expect(step.boxes.compactMap(\.share).max() == 1, "\(step)")
+        }
+        #expect(steps[3].boxes[3].tone == .bad && steps[3].boxes[3].text.hasPrefix("never; inDoubt"), "\(steps[3])")
+        #expect(steps[4].boxes[6].text.hasPrefix("never; error"), "\(steps[4])")
+    }
+
+    @Test func `a lifetime drains while a person looks, and the server is asked when nothing is left`() async throws {
+        let steps = try await TourScene(pause: .zero).draining().steps
+        let percent = steps.map { step in [0, 2].map { Int(((step.boxes[$0].share ?? -1) * 100).rounded()) } }
+        #expect(percent.map { $0[0] } == [0, 70, 40, 10, 0, 70, 40, 10])
+        #expect(percent.map { $0[1] } == [100, 70, 40, 10, 100, 70, 40, 10])
+        let looks = steps.map { String($0.boxes[1].text.prefix(3)) }
+        #expect(looks == ["200", "no ", "no ", "no ", "304", "no ", "no ", "no "])
+        #expect(
+            steps[3].boxes[0].text == "30.0 s of 300.0 s"
+                && steps[4].caption == "look 5: the profile was stale (expired)"
+        )
     }
 
     @Test func `a version asked at each look is always right, and an event costs less`() async throws {

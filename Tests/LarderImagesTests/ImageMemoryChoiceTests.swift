@@ -14,9 +14,14 @@ struct ImageMemoryChoiceTests {
     private func url(_ number: Int) -> String { "http://pictures/\(number).png" }
 
     /// Small pictures have 1,024 bytes of pixels, large ones (from 100) 4,096.
-    private func setting(_ memory: ImagePipeline.Memory, bytes: Int = 8_192) throws -> ImageSetting {
+    private func setting(
+        _ memory: ImagePipeline.Memory,
+        bytes: Int = 8_192,
+        spill: DiskStore? = nil
+    ) throws -> ImageSetting {
         let setting = try ImageSetting {
             $0.memory = memory
+            $0.spill = spill
             $0.memoryBytesMaximum = bytes
             // Evicted pixels are written before the next decode.
             $0.decodesMaximum = 1
@@ -46,7 +51,7 @@ struct ImageMemoryChoiceTests {
     @Test func `the two budgets of the seeds are 5 MiB up to 2 MiB and 20 MiB above, in LRU order`() {
         let memory = ImagePipeline.Memory.twoBudgets
         #expect(memory.budgets == SizeBudgets(threshold: 2 << 20, small: 5 << 20, large: 20 << 20, lends: false))
-        #expect(memory.order == .lru && !memory.isCompressed && memory.spill == nil)
+        #expect(memory.order == .lru && !memory.isCompressed)
     }
 
     @Test func `a full budget of small pictures evicts nothing large, and the other way round`() async throws {
@@ -122,7 +127,7 @@ struct ImageMemoryChoiceTests {
         let clock = ManualClock()
         let fixture = try SpillFixture(clock)
         defer { fixture.remove() }
-        let setting = try setting(.init(spill: fixture.store), bytes: 4_096)
+        let setting = try setting(.init(), bytes: 4_096, spill: fixture.store)
         defer { setting.remove() }
         try await show(0..<20, setting)
         #expect(decodes(setting) == 20)
@@ -142,6 +147,23 @@ struct ImageMemoryChoiceTests {
         setting.pipeline.setMemoryShare(0)
         try await show(60..<61, setting)
         #expect(try fixture.names().isEmpty)
+    }
+
+    @Test func `pixels of a request that must not be written to disk are not spilled`() async throws {
+        let fixture = try SpillFixture(ManualClock())
+        defer { fixture.remove() }
+        let setting = try setting(.init(), bytes: 4_096, spill: fixture.store)
+        defer { setting.remove() }
+        for number in 0..<8 {
+            let request = ImageRequest(url: url(number), cache: .skipDiskWrite)
+            _ = try await setting.pipeline.image(for: request)
+        }
+        // The last decode begins after what the one before it has evicted was written.
+        #expect(kept(0..<8, setting) == 4)
+        #expect(try fixture.names().isEmpty)
+        try await show(10..<16, setting)
+        // Two of those that may be on disk have left.
+        try await reached { try fixture.names().count == 2 }
     }
 
     @Test func `damaged spilled pixels are decoded again`() async throws {

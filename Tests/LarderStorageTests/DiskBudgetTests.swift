@@ -1,9 +1,10 @@
-import LarderStorage
 import LarderTime
 import SDKTestSupport
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import LarderStorage
 
 @Suite("Disk store: budget, age and blobs", .oneMinute)
 struct DiskBudgetTests {
@@ -44,6 +45,33 @@ struct DiskBudgetTests {
         for id in ["5", "6", "7"] { try store.put(fixture.entity(id, payload(1))) }
         #expect(try store.entity(fixture.key("1")) != nil)
         #expect(try store.entity(fixture.key("2")) == nil)
+    }
+
+    @Test func `what has changed since a time is found, and what was evicted is said to be lost`() throws {
+        let store = try fixture.store { $0.bytesMaximum = 6_000 }
+        func put(_ id: String, _ changed: Int64) throws {
+            var entity = fixture.entity(id, payload(1))
+            entity.changed = Stamp(rawValue: changed)
+            try store.put(entity)
+        }
+        func changes(since stamp: Int64, except answered: Int64 = 0) throws -> DiskStore.Changes {
+            try store.read { transaction throws in
+                try transaction.changes(
+                    ofType: fixture.key("1").type,
+                    since: Stamp(rawValue: stamp),
+                    except: Stamp(rawValue: answered)
+                )
+            }
+        }
+        for number in 1...4 { try put("\(number)", Int64(number) * 10) }
+        #expect(try changes(since: 15).ids == ["2", "3", "4"] && !changes(since: 0).areLost)
+        #expect(try changes(since: 15, except: 30).ids == ["2", "4"])
+        fixture.clock.advance(by: .seconds(700))
+        for number in 5...8 { try put("\(number)", 5) }
+        // The first ones were evicted.
+        #expect(try store.entity(fixture.key("2")) == nil)
+        #expect(try changes(since: 15).areLost && changes(since: 19).areLost)
+        #expect(try !changes(since: 40).areLost && !changes(since: 40).ids.contains("2"))
     }
 
     @Test func `an item beyond the budget is rejected, and extreme limits store nothing`() throws {

@@ -81,7 +81,17 @@ struct TelemetryTotalsTests {
         )
         #expect(totals.versions.count == TelemetryTotals.namesMaximum)
         #expect(totals.versions["1.0"]?.requests == 2 && totals.versions["1.0"]?.failures == ["timedOut": 1])
-        #expect(totals.json.contains(#""1.0":{"failures":{"timedOut":1},"requests":2,"requestsFailed":1}"#))
+        let labels = TelemetryEvent.Labels(session: "b", appVersion: "1.0")
+        for stage in [TelemetryEvent.ImageStage.delivered, .failed, .decode, .cancelled] {
+            totals.add(.image(stage, duration: .zero, isPrefetch: stage == .delivered), labels)
+        }
+        totals.add(.note(name: "imageFailed", detail: "damaged"), labels)
+        #expect(
+            totals.json.contains(
+                #""1.0":{"failures":{"timedOut":1},"imageFailures":{"damaged":1},"images":1,"imagesFailed":1,"#
+                    + #""requests":2,"requestsFailed":1}"#
+            )
+        )
     }
 
     @Test func `memory warnings keep the last figures and the maximum of each`() {

@@ -1,5 +1,6 @@
 import LarderDevice
 import LarderHTTP
+import LarderImages
 import LarderResources
 import LarderTelemetry
 import LarderTesting
@@ -56,5 +57,34 @@ struct ClientTelemetryTests {
         var first = events.makeAsyncIterator()
         #expect(await first.next()?.labels == labels)
         #expect(client.telemetry.totals.versions["3.4.1"]?.requests == 2)
+    }
+    @Test func `pictures that are damaged or missing count as failed for the version, and cancelled ones do not`()
+        async throws
+    {
+        let directory = try ScratchDirectory()
+        let transport = ScriptedTransport { request, _ in
+            request.url.hasSuffix("/missing")
+                ? .text("", status: .notFound) : .text("not a picture", fields: [.contentType: "image/png"])
+        }
+        var configuration = APIClient.Configuration(transport: transport)
+        configuration.services = .none
+        configuration.services.telemetry = .own
+        configuration.services.appVersion = "3.4.1"
+        let client = try await APIClient(
+            server: "http://h",
+            account: "a",
+            directory: directory.path,
+            configuration
+        )
+        for request in [
+            ImageRequest(url: "http://h/missing"), ImageRequest(url: "http://h/damaged"),
+            ImageRequest(url: "http://h/stored", cache: .onlyCached),
+        ] {
+            await #expect(throws: ImageError.self) { try await client.images.image(for: request) }
+        }
+        let totals = try #require(client.telemetry.totals.versions["3.4.1"])
+        #expect(totals.images == 0 && totals.imagesFailed == 2, "\(totals)")
+        #expect(totals.imageFailures.values.reduce(0, +) == 2 && totals.imageFailures.count == 2, "\(totals)")
+        client.close()
     }
 }

@@ -21,7 +21,7 @@ struct SecretSearchTests {
     enum Kind: String, CaseIterable {
         case entity, list, request, operation, awaited, rejection, tokens, renewal, image, partialImage, response,
             evicted
-        case removed, validator, token, timeline
+        case spilled, removed, validator, token, timeline
     }
 
     private static let secret = "the-secret-of-this-test"
@@ -29,6 +29,13 @@ struct SecretSearchTests {
     private static let picture =
         "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAH3RFWHRDb21tZW50AHRoZS1zZWNyZXQtb2YtdGhpcy10ZXN0hbqb"
         + "3QAAABZJREFUeJxjSExKTklNY0jPyMzKzgEAIQ8Ezy17gTgAAAAASUVORK5CYII="
+    /// A picture whose pixels are the secret; its file is compressed.
+    private static let secretPixels =
+        "iVBORw0KGgoAAAANSUhEUgAAAAYAAAABCAYAAAD9yd/wAAAAIUlEQVR42mMoyUjVLU5NLkot0c1P0y3JyCzWLUktLlEAAHGDCOnbwk45AAAAAElFTkSu"
+        + "QmCC"
+    /// A picture without the secret.
+    private static let otherPicture =
+        "iVBORw0KGgoAAAANSUhEUgAAAAQAAAACCAYAAAB/qH1jAAAAD0lEQVR42mPgRAMM7GgAABIyAQHOj9f0AAAAAElFTkSuQmCC"
     private let directory = StoreDirectory()
     private let clock = ManualClock()
     private let gate = TransportGate()
@@ -37,11 +44,14 @@ struct SecretSearchTests {
         let gate = gate
         let transport = ScriptedTransport { request, _ throws(TransportError) in
             switch request.url {
-            case "http://server/picture":
+            case "http://server/picture", "http://server/pixels", "http://server/other":
                 let fields: Fields = [.contentType: "image/png", .cacheControl: "max-age=600"]
+                let file =
+                    request.url.hasSuffix("pixels")
+                    ? Self.secretPixels : request.url.hasSuffix("other") ? Self.otherPicture : Self.picture
                 return ScriptedTransport.Reply(
                     fields: fields,
-                    [.bytes(Array(Data(base64Encoded: Self.picture) ?? Data()))]
+                    [.bytes(Array(Data(base64Encoded: file) ?? Data()))]
                 )
             case "http://server/part":
                 let fields: Fields = [.contentType: "image/png", .etag: "\"1\"", .contentLength: "400000"]
@@ -62,6 +72,9 @@ struct SecretSearchTests {
         configuration.cache = CacheConfiguration(.disk(store))
         configuration.cache.wallClock = clock
         configuration.cache.monotonicClock = clock
+        // Room for one picture.
+        configuration.imageMemory.budgets = .one(32)
+        configuration.imageSpillBytesMaximum = 1 << 20
         configuration.services = .none
         configuration.services.telemetry = .given(
             Telemetry(
@@ -149,6 +162,12 @@ struct SecretSearchTests {
                 try await cache.update { $0.put(Note(id: "\(number)", text: String(repeating: "x", count: 50_000))) }
             }
             #expect(try cache.disk?.entity(Note.key("1")) == nil)
+        case .spilled:
+            _ = try await client.images.image(for: ImageRequest(url: "http://server/pixels"))
+            #expect(!directory.contains(Array(secret.utf8)))
+            _ = try await client.images.image(for: ImageRequest(url: "http://server/other"))
+            // Written after the picture that has evicted them is shown.
+            try await reached { try client.images.configuration.spill?.statistics().items == 1 }
         case .removed:
             try await cache.update { $0.put(Note(id: "1", text: secret)) }
             try await cache.update { $0.remove(Note.key("1")) }

@@ -46,7 +46,8 @@ struct ConductExcuses {
             // with what was read before it.
             return last.target.hasPrefix("/v1/changes?") && last.target.contains("wait=")
                 || isPage(last) && isReload(first) && isReload(last)
-        case .retriedTooSoon: return isPage(last) && isReload(last) && isAskedFor(last)
+        case .retriedTooSoon:
+            return isPage(last) && isReload(last) && isAskedFor(last) || isSentBeforeReply(first, last)
         default: return false
         }
     }
@@ -54,10 +55,15 @@ struct ConductExcuses {
     /// The longest time on a good link between the end of an exchange at the server and the arrival of a request that was sent before.
     private static let roundTrip = Duration.milliseconds(2 * Link.good.delay.upperBound)
 
-    /// Whether a reload and a read that a cache may answer were in flight at once: the later one was sent before the reply to the other
-    /// had arrived.
+    /// Whether the later request may have been sent before the reply to the other had arrived, as two operations that are sent at once: the
+    /// report knows only when the server has answered.
+    private func isSentBeforeReply(_ first: JournalRecord, _ last: JournalRecord) -> Bool {
+        last.at - last.duration - first.at < Self.roundTrip
+    }
+
+    /// Whether a reload and a read that a cache may answer were in flight at once.
     private func isOvertaken(_ first: JournalRecord, _ last: JournalRecord) -> Bool {
-        isPage(last) && isReload(first) != isReload(last) && last.at - last.duration - first.at < Self.roundTrip
+        isPage(last) && isReload(first) != isReload(last) && isSentBeforeReply(first, last)
     }
 
     private func isPage(_ record: JournalRecord) -> Bool {

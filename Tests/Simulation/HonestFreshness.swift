@@ -72,11 +72,16 @@ extension Device {
 
     /// A list of tasks has what was there when its latest request began, and does not lose what it has shown.
     func judgeTasks() {
-        guard let client, let items = client.cache.stored(client.tasks.list())?.value?.items else { return }
+        guard let client, let list = client.cache.stored(client.tasks.list()), let items = list.value?.items else {
+            return
+        }
         // After these some replies cannot be read.
         let cutting: [Act] = [.schemaDrift, .journey, .malformed, .truncates]
+        // Tasks that a small store has evicted are missing until the list is read again, and the list says so.
+        var isGapped = false
+        if case .gapped = list.completeness { isGapped = true }
         let isExcused =
-            !simulation.lags.isEmpty || machine.hadDiskTrouble
+            !simulation.lags.isEmpty || machine.hadDiskTrouble || isGapped
             || cutting.contains { simulation.coverage.counts[$0.rawValue] != nil }
         guard simulation.judges(.tasks, unless: isExcused) else { return }
         let shown = Set(items.map(\.id))

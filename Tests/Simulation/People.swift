@@ -40,7 +40,7 @@ extension Device {
         case .openBank: _ = try await client.cache.snapshot(client.bank.accounts)
         case .openTasks: _ = try await client.cache.snapshot(client.tasks.list())
         case .like, .likeTwice: _ = try like(choice, client, twice: act == .likeTwice)
-        case .writePost, .sendMessage, .sendPhoto, .addTask: _ = try write(act, choice, client)
+        case .writePost, .sendMessage, .sendPhoto, .addTask: _ = try await write(act, choice, client)
         case .editPost, .deletePost: try change(act, choice, client)
         case .editMessage, .deleteMessage: try changeMessage(act, choice, client)
         case .editTask, .deleteTask: try changeTask(act, choice, client)
@@ -94,7 +94,7 @@ extension Device {
     }
 
     @discardableResult
-    func write(_ act: Act, _ choice: UInt64, _ client: LarderClient) throws -> Written? {
+    func write(_ act: Act, _ choice: UInt64, _ client: LarderClient) async throws -> Written? {
         let kind: Ledger.Kind = act == .writePost ? .post : act == .addTask ? .task : .message
         let place = kind == .message ? conversation(choice) ?? "" : ""
         if kind == .message, place.isEmpty { return nil }
@@ -107,7 +107,7 @@ extension Device {
             case .post: _ = try client.feed.create("\(key) text")
             case .task: _ = try client.tasks.add("\(key) title")
             case .message where writing.hasPhoto:
-                _ = try client.send("\(key) text", photo: try PhotoFile.shared.get(), to: place)
+                _ = try await client.send("\(key) text", photo: try PhotoFile.shared.get(), to: place)
             case .message: _ = try client.chat.send("\(key) text", to: place)
             }
         } catch {

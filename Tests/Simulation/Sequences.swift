@@ -20,11 +20,11 @@ extension Device {
         case .sendMany:
             for _ in 0..<random.uniform(in: 2..<5) {
                 guard generation == self.generation else { return }
-                try write(.sendMessage, choice, client)
+                try await write(.sendMessage, choice, client)
                 await simulation.wait(random.uniform(in: 0..<300))
             }
         case .writeAndChange:
-            guard let written = try write(Self.writings[Int(choice % 3)], choice, client) else { return }
+            guard let written = try await write(Self.writings[Int(choice % 3)], choice, client) else { return }
             await simulation.wait(random.uniform(in: 0..<3_000))
             guard generation == self.generation else { return }
             try change(written, deletes: random.unit() < 0.4, client)
@@ -61,7 +61,7 @@ extension Device {
 
     /// Changes something, dies while it is being sent, and takes it back after the next start.
     private func changeAndDie(_ choice: UInt64, _ client: LarderClient, _ random: inout SeededGenerator) async throws {
-        let written = choice % 2 == 0 ? try write(Self.writings[Int(choice / 2 % 3)], choice, client) : nil
+        let written = choice % 2 == 0 ? try await write(Self.writings[Int(choice / 2 % 3)], choice, client) : nil
         let tapped = written == nil ? try like(choice, client, twice: false) : nil
         await simulation.wait(random.uniform(in: 0..<400))
         kill()
@@ -78,7 +78,7 @@ extension Device {
         var link = Link.good
         link.delay = 3_000...8_000
         simulation.network.set(link, of: index)
-        let written = choice % 3 == 0 ? try write(Self.writings[Int(choice / 3 % 3)], choice, client) : nil
+        let written = choice % 3 == 0 ? try await write(Self.writings[Int(choice / 3 % 3)], choice, client) : nil
         let tapped = written == nil ? try like(choice, client, twice: false) : nil
         await simulation.wait(random.uniform(in: 50..<2_000))
         kill()

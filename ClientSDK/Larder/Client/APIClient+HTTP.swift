@@ -79,18 +79,11 @@ struct AccountTransport: Transport {
     /// The absolute URL of a path of the server.
     func url(_ path: String) -> String { path.hasPrefix("/") ? source.url(path) : path }
 
-    /// Whether a URL has the server's origin; `ws` counts as `http`.
-    func isOwn(_ url: String) -> Bool {
-        let url = url.prefix(2).lowercased() == "ws" ? "http" + url.dropFirst(2) : url
-        guard let origin = HTTPURL(url)?.origin else { return false }
-        return origin == HTTPURL(source.base)?.origin
-    }
-
     /// The request with its account, if it is to be authorized.
     func marked(_ request: TransportRequest) -> TransportRequest {
         var request = request
         request.fields.remove(Self.marker)
-        guard isOwn(request.url), request.fields[.authorization] == nil else { return request }
+        guard source.isOwn(request.url), request.fields[.authorization] == nil else { return request }
         request.fields.set(Self.marker, "user " + (session.userID ?? ""))
         return request
     }
@@ -158,27 +151,28 @@ struct AccountTransport: Transport {
 }
 
 extension APIClient {
-    /// Makes `http`. Its cache is in a store of its own, beside the account's or in the purgeable directory; in memory if the account's
-    /// store is not the client's.
+    /// Makes `http`.
+    ///
+    /// - Parameter store: the store of its cache; nil: it is in memory.
     static func http(
         _ account: AccountTransport,
         _ configuration: Configuration,
         _ settings: CacheConfiguration,
         _ telemetry: Telemetry,
-        in purgeable: String?,
+        _ store: DiskStore?,
         isCacheOn: @escaping @Sendable () -> Bool
-    ) throws(LarderError) -> HTTPClient {
+    ) -> HTTPClient {
         let (mayUseNetwork, onEvent, feature) = (settings.mayUseNetwork, settings.onEvent, configuration.feature)
         func cache(_ storage: any HTTPCacheStorage) -> HTTPCache {
             var caching = HTTPCache.Configuration(storage: storage, clock: settings.wallClock)
             caching.policy.separation = .identity { AccountTransport.identity($0) }
+            caching.rules = configuration.httpCacheRules
             caching.isOffline = { !mayUseNetwork() }
             caching.onStorageFailure = { onEvent(.storageFailed(LarderError($0))) }
             caching.onEvent = { request, event in telemetry.record(event, feature: feature(request)) }
             return HTTPCache(account, caching)
         }
         let bytes = configuration.httpCacheBytesMaximum
-        let store = bytes > 0 ? try store("http", Int64(bytes), settings, in: purgeable) : nil
         let memory = MemoryHTTPCacheStorage(bytesMaximum: min(bytes, 16 << 20))
         return HTTPClient(
             cache: bytes > 0 ? cache(store.map { DiskHTTPCacheStorage($0) } ?? memory) : nil,

@@ -90,7 +90,7 @@ struct LiveChannelOpener: Sendable {
             let text = "The network may not be used; \(HTTPURL.redacted(url)) was not requested."
             throw LarderError(TransportError(.unreachable, text))
         }
-        let session = account.isOwn(url) ? account.session : nil
+        let session = account.source.isOwn(url) ? account.session : nil
         var isRenewed = false
         while true {
             var request = TransportRequest(url: url)
@@ -106,7 +106,7 @@ struct LiveChannelOpener: Sendable {
                     "\(error.cause)",
                     cause: error.cause,
                     status: error.status.map { Int($0.code) },
-                    retryAfter: error.retryAfter ?? gate.wait(for: url)
+                    retryAfter: error.retryAfter ?? gate.wait(for: request)
                 )
             }
         }

@@ -52,7 +52,4 @@ extension APIClient {
             throw LarderError(.storage, "The recorded events could not be removed: \(error)", cause: error)
         }
     }
-
-    /// The store of the HTTP cache; nil if it has none.
-    var httpStore: DiskStore? { (http.cache?.configuration.storage as? DiskHTTPCacheStorage)?.store }
 }

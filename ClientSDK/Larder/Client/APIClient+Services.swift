@@ -39,7 +39,7 @@ extension APIClient {
         /// reports. `NetworkMonitor.setMetered` changes it later.
         public var isMetered: Bool?
         /// The bytes that the client may receive in a month, for the client's own monitor; when they are spent the network counts as
-        /// metered. Nil: no limit.
+        /// metered. What was received is stored with the account after each exchange, and counts again at the next start. Nil: no limit.
         public var dataBudget: NetworkMonitor.DataBudget?
         /// The source of the client's own monitor; nil: the system's, whose interfaces do not count for a server on
         /// this machine.

@@ -41,10 +41,9 @@ extension APIClient {
         images.clearMemory()
         cache.close()
         // The account's directory contains the others and is the last.
-        let stores = [images.configuration.disk, httpStore, cache.disk]
-        let left = Self.erase(
+        let left = await Self.erase(
             uploading.files,
-            stores,
+            stores.all + [cache.disk],
             recorderPath,
             accountDirectories,
             unforgotten == nil ? marker : nil
@@ -64,12 +63,12 @@ extension APIClient {
         _ recorderPath: String?,
         _ directories: [String],
         _ marker: DiskMarker?
-    ) -> LarderError? {
+    ) async -> LarderError? {
         var failure: LarderError?
+        do throws(LarderError) { try await uploads?.erase() } catch { failure = error }
         func attempt(_ body: () throws -> Void) {
             do { try body() } catch { failure = failure ?? LarderError(error) }
         }
-        attempt { try uploads?.erase() }
         for case let store? in stores { attempt { try store.erase() } }
         attempt { try eraseRecorder(at: recorderPath) }
         if failure == nil { attempt { try marker?.remove() } }
@@ -99,11 +98,9 @@ extension APIClient {
         values.opensLate = true
         let content: DiskStore
         do { content = try DiskStore(values) } catch { throw LarderError(error) }
-        let stores = [
-            try store("images", nil, settings, in: purgeable), try store("http", nil, settings, in: purgeable), content,
-        ]
+        let stores = try ContentStores(Configuration(), settings, in: purgeable)
         let uploads = uploadFiles(settings, 0)
-        if let failure = erase(uploads, stores, recorderPath, directories, marker) { throw failure }
+        if let failure = await erase(uploads, stores.all + [content], recorderPath, directories, marker) { throw failure }
     }
 
     /// The file that says that a sign-out has begun and has not removed everything yet; nil if the account has no directory of its own.

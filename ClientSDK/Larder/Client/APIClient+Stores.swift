@@ -2,6 +2,27 @@ import Foundation
 import LarderResources
 import LarderStorage
 
+/// The stores of what can be fetched again, beside that of the cache. None is opened before it is used; a sign-out also erases one that
+/// an earlier version of the app has filled and this one does not use.
+struct ContentStores {
+    let images: DiskStore?
+    let pixels: DiskStore?
+    let http: DiskStore?
+
+    /// - Parameter purgeable: the directory of what the system may remove; nil: beside the cache.
+    init(
+        _ configuration: APIClient.Configuration,
+        _ settings: CacheConfiguration,
+        in purgeable: String?
+    ) throws(LarderError) {
+        images = try APIClient.store("images", configuration.imageBytesMaximum, settings, in: purgeable)
+        pixels = try APIClient.store("pixels", configuration.imageSpillBytesMaximum, settings, in: purgeable)
+        http = try APIClient.store("http", Int64(configuration.httpCacheBytesMaximum), settings, in: purgeable)
+    }
+
+    var all: [DiskStore?] { [images, pixels, http] }
+}
+
 extension APIClient {
     /// Puts cached values into the purgeable directory of the account, and leaves the outbox where it is.
     static func moveContent(of settings: inout CacheConfiguration, to purgeable: String?) {
@@ -37,7 +58,7 @@ extension APIClient {
     static func uploadFiles(_ settings: CacheConfiguration, _ bytesMaximum: Int64) -> UploadFiles? {
         guard case .disk(let values) = settings.storage else { return nil }
         let directory = (values.outboxDirectory ?? values.directory + "/outbox") + "/uploads"
-        return UploadFiles(directory: directory, bytesMaximum: bytesMaximum, transform: values.transform)
+        return UploadFiles(directory: directory, bytesMaximum: bytesMaximum, of: values)
     }
 
     /// Opens a store of what can be fetched again, beside that of the cache or in the purgeable directory. It has the payload transform

@@ -35,11 +35,6 @@ extension APIClient {
         /// Stands for the idempotency key in a path or a body, for a server that expects it there.
         public static let keyPlaceholder = StoredWrite.keyPlaceholder
 
-        /// The path of a file that is the content, and its media type; `body` is not sent then. The file is copied when the write is stored,
-        /// sent in pieces, and goes on where the server has it, also after a restart (draft-ietf-httpbis-resumable-upload). The reply to the
-        /// last piece is the reply of the write. Not for `commit`.
-        public var file: (path: String, contentType: String)?
-
         let body: (any Encodable & Sendable)?
         private(set) var changes: [@Sendable (LarderCache) -> Result<StoredChange?, LarderError>] = []
         private(set) var edits: [StoredListEdit] = []

@@ -17,24 +17,7 @@ extension APIClient {
     /// - Throws: `.invalidArgument`, `.encoding`, `.storage`, `.outboxFull`, `.closed`. Then nothing has changed.
     @discardableResult
     public func write(_ write: Write) throws(LarderError) -> OperationID? {
-        guard let file = write.file else { return try cache.enqueue(try stored(write), writing.later) }
-        guard let files = uploading.files else {
-            throw LarderError(
-                .invalidArgument,
-                "The client has no directory for the file \(file.path). Nothing was written."
-            )
-        }
-        var stored = try stored(write)
-        let (name, length) = try files.add(file.path)
-        stored.file = StoredWrite.File(name: name, length: length, contentType: file.contentType)
-        do throws(LarderError) {
-            let id = try cache.enqueue(stored, writing.uploads)
-            files.keep(name)
-            return id
-        } catch {
-            files.remove(name)
-            throw error
-        }
+        try cache.enqueue(try stored(write), writing.later)
     }
 
     /// Writes a request without a local change.
@@ -111,20 +94,42 @@ extension APIClient {
         _ = try await cache.commit(try stored(write), writing.awaited)
     }
 
-    /// Writes a request whose content is a file, such as a photo; see `Write.file`.
+    /// Stores a write whose content is a file, such as a photo, with a copy of the file; see `write(_: Write)`.
     ///
-    /// - Throws: as `write(_: Write)`; `.invalidArgument` if the file cannot be read, is empty or does not fit
-    ///   (`Configuration.uploadBytesMaximum`).
+    /// The file is sent in pieces, and goes on where the server has it, also after a restart (draft-ietf-httpbis-resumable-upload). The reply
+    /// with `Upload-Complete: ?1` is the reply of the write. One upload is sent at a time, beside other writes. `uploads` has the progress;
+    /// `Outbox.drop` cancels an upload that is not being sent.
+    ///
+    /// - Parameters:
+    ///   - write: the request, without a body, and its local changes. Its coalescing key is not used.
+    ///   - path: the path of a regular file.
+    ///   - contentType: its media type.
+    /// - Throws: as `write(_: Write)`; `.invalidArgument` if the write has a body, or the file cannot be read, is empty or does not fit
+    ///   (`Configuration.uploadBytesMaximum`); `.cancelled`. Then nothing has changed.
     @discardableResult
-    public func write(
-        _ method: LarderHTTP.Method,
-        _ path: String,
-        file: String,
-        contentType: String
-    ) throws(LarderError) -> OperationID? {
-        var write = Write(method, path)
-        write.file = (file, contentType)
-        return try self.write(write)
+    public func upload(_ write: Write, file path: String, contentType: String) async throws(LarderError) -> OperationID
+    {
+        guard write.body == nil else {
+            throw LarderError(
+                .invalidArgument,
+                "The write to \(write.path) has a body, and its content is the file \(path). Nothing was written."
+            )
+        }
+        guard let files = uploading.files else {
+            throw LarderError(
+                .invalidArgument,
+                "The client has no directory for the file \(path). Nothing was written."
+            )
+        }
+        let (request, cache, operation) = (try stored(write), cache, writing.uploads)
+        return try await files.add(path) { (name, length) throws(LarderError) in
+            var stored = request
+            stored.file = StoredWrite.File(name: name, length: length, contentType: contentType)
+            guard let id = try cache.enqueue(stored, operation) else {
+                throw LarderError(.closed, "The outbox has kept nothing.")
+            }
+            return id
+        }
     }
 
     private func stored(_ write: Write) throws(LarderError) -> StoredWrite {

@@ -1,6 +1,6 @@
 public import LarderDevice
 import LarderEvents
-import LarderHTTPCache
+public import LarderHTTPCache
 public import LarderImages
 public import LarderResources
 import LarderStorage
@@ -35,7 +35,9 @@ public final class APIClient: Sendable {
         /// The maximum size of the HTTP cache of `APIClient.http` on disk, in bytes; 0 turns it off. It has a store of its own beside
         /// that of the resources.
         public var httpCacheBytesMaximum = 50 << 20
-        /// The maximum size of the files of unsent writes (`APIClient.Write.file`) together, in bytes.
+        /// Replaces what the backend says of the responses that `APIClient.http` stores, such as the lifetime of all below a path.
+        public var httpCacheRules: [HTTPCache.Rule] = []
+        /// The maximum size of the files of unsent writes (`APIClient.upload`) together, in bytes.
         public var uploadBytesMaximum: Int64 = 256 << 20
         /// Makes the operations of the outbox that are more than a request (`APIClient.Write`), for example with a `send` of the source. Those
         /// of an earlier process are shown and sent from the first read on. Nil: none.
@@ -57,7 +59,10 @@ public final class APIClient: Sendable {
         public var purgeableDirectory: String?
         /// The maximum size of the pictures on disk in bytes; nil: as that of the cache.
         public var imageBytesMaximum: Int64?
-        /// How decoded pictures share memory: the order of eviction, budgets by size, compression and spilling to disk.
+        /// The maximum size on disk of pixels that were evicted from memory for lack of room, in bytes, in a store of their own; they are read
+        /// instead of decoding the file again. 0: they are discarded.
+        public var imageSpillBytesMaximum: Int64 = 0
+        /// How decoded pictures share memory: the order of eviction, budgets by size and compression.
         public var imageMemory = ImagePipeline.Memory()
         /// Network monitor, memory guard, telemetry and flags.
         public var services = Services.standard
@@ -110,13 +115,14 @@ public final class APIClient: Sendable {
     /// The operations of `write` and `commit`.
     let writing: WriteOperations
     let uploading: Uploading
-    /// How much the server has of the files that are being sent (`APIClient.Write.file`), by operation: now and after each change. `Outbox.drop`
+    /// How much the server has of the files that are being sent (`upload`), by operation: now and after each change. `Outbox.drop`
     /// cancels one that is not being sent at the moment.
     public var uploads: EventSequence<[OperationID: RequestBody.Progress]> { uploading.states }
     let events: Events?
     /// The file of the client's own flight recorder; nil if it has none.
     let recorderPath: String?
     let accountDirectories: [String]
+    let stores: ContentStores
     let channels: LiveChannelOpener
     let receivedEvents = ReceivedEvents()
     private let limits: LimitController
@@ -213,7 +219,10 @@ public final class APIClient: Sendable {
         for operation in configuration.operations?(source, cache) ?? [] { cache.outbox.register(any: operation) }
         let authorized = AccountTransport(base: sending, session: session, source: source)
         var pictures = ImagePipeline.Configuration(transport: authorized)
-        pictures.disk = try Self.store("images", configuration.imageBytesMaximum, settings, in: purgeable)
+        let stores = try ContentStores(configuration, settings, in: purgeable)
+        self.stores = stores
+        pictures.disk = stores.images
+        pictures.spill = configuration.imageSpillBytesMaximum > 0 ? stores.pixels : nil
         pictures.memory = configuration.imageMemory
         pictures.clock = settings.wallClock
         pictures.uptime = settings.monotonicClock
@@ -230,7 +239,7 @@ public final class APIClient: Sendable {
             clock: settings.monotonicClock
         )
         let httpSwitch = services.httpSwitch
-        http = try Self.http(authorized, configuration, settings, telemetry, in: purgeable) { httpSwitch.isOn }
+        http = Self.http(authorized, configuration, settings, telemetry, stores.http) { httpSwitch.isOn }
         live = configuration.events.flatMap { [channels, receivedEvents, cache] events in
             guard !events.channels.isEmpty else { return nil }
             return LiveSync(.events(events, channels, receivedEvents), in: cache, afterGap: events.afterGap)
@@ -241,16 +250,15 @@ public final class APIClient: Sendable {
                 // The transport has reported the outcome to the monitor.
             }
         }
-        let stores = [
-            ("outbox", cache.outboxDisk), ("data", cache.disk), ("images", images.configuration.disk),
-            ("http", httpStore),
+        let maintained = [
+            ("outbox", cache.outboxDisk), ("data", cache.disk), ("images", stores.images), ("pixels", pictures.spill),
+            ("http", http.cache == nil ? nil : stores.http),
         ]
         services.maintain(
-            stores.compactMap { name, disk in disk.map { StoreMaintenance.Item(name: name, disk: $0) } },
+            maintained.compactMap { name, disk in disk.map { StoreMaintenance.Item(name: name, disk: $0) } },
             settings.monotonicClock
         )
-        uploading.setUsed { [weak outbox = cache.outbox] in outbox?.usedFiles }
-        uploading.sweep()
+        uploading.begin(cache.outbox, session, source) { [onEvent = settings.onEvent] in onEvent(.storageFailed($0)) }
         cache.outbox.resume()
         if let inspector = configuration.inspector, let log {
             let parts = ClientReport.Parts(
@@ -289,10 +297,7 @@ public final class APIClient: Sendable {
         settings.onEvent = { event in
             telemetry.record(event)
             onEvent(event)
-            switch event {
-            case .outbox(.accepted, _), .outbox(.cancelled, _): uploading.sweep()
-            default: break
-            }
+            uploading.note(event) { onEvent(.storageFailed($0)) }
         }
     }
 

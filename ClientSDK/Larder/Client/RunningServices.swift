@@ -1,3 +1,4 @@
+import Foundation
 import LarderDevice
 import LarderEvents
 import LarderHTTP
@@ -40,6 +41,8 @@ final class RunningServices: Sendable {
 
     /// The key of the seed that spreads clients when the network returns. It is stored, so that each client keeps its delay.
     private static let seedKey = "larder.network.seed"
+    /// The key of what was received in the month of a data budget.
+    private static let useKey = "larder.network.use"
 
     /// How often an expired session is compared with the tokens of other processes, for live syncs.
     private static let signInCheckInterval: Duration = .seconds(30)
@@ -75,6 +78,7 @@ final class RunningServices: Sendable {
             var monitoring = NetworkMonitor.Configuration(seed: Self.seed(cache, telemetry))
             monitoring.policy = settings.degradation
             monitoring.dataBudget = settings.dataBudget
+            if let budget = settings.dataBudget { Self.restore(budget, cache, telemetry) }
             // A given source always counts.
             monitoring.requiresInterface = settings.networkSource != nil || !Self.isLocal(server)
             network = NetworkMonitor(
@@ -138,6 +142,30 @@ final class RunningServices: Sendable {
         return new
     }
 
+    private static func restore(_ budget: NetworkMonitor.DataBudget, _ cache: LarderCache, _ telemetry: Telemetry) {
+        do {
+            guard let bytes = try cache.outboxDisk?.metadata(useKey) else { return }
+            budget.restore(try JSONDecoder().decode(NetworkMonitor.DataBudget.Use.self, from: Data(bytes)))
+        } catch { telemetry.record(.note(name: "dataUseNotKnown", detail: "\(error)")) }
+    }
+
+    /// Stores what was received after each exchange, on a thread for the disk: the process may end at any time.
+    private static func keepUse(
+        _ uses: EventSequence<NetworkMonitor.DataBudget.Use>,
+        _ cache: LarderCache,
+        _ telemetry: Telemetry
+    ) async {
+        guard let disk = cache.outboxDisk else { return }
+        for await use in uses {
+            await cache.core.changing {
+                do {
+                    let bytes = Array(try JSONEncoder().encode(use))
+                    try disk.write { transaction in try transaction.setMetadata(bytes, for: useKey) }
+                } catch { telemetry.record(.note(name: "dataUseNotKept", detail: "\(error)")) }
+            }
+        }
+    }
+
     /// Whether a server is on this machine and reachable without a network interface.
     static func isLocal(_ server: String) -> Bool {
         ["://127.", "://localhost", "://[::1]"].contains { server.contains($0) }
@@ -176,6 +204,10 @@ final class RunningServices: Sendable {
             run { for await behavior in behaviors { limits.follow(behavior) } }
             run { await network.run(sleeper: sleeper) }
             run { await network.probe(sleeper: sleeper, probe) }
+            if case .own = settings.network, let uses = settings.dataBudget?.uses {
+                let (cache, telemetry) = (cache, telemetry)
+                run { await Self.keepUse(uses, cache, telemetry) }
+            }
         }
         if let memory {
             keep(memory.register(reaction(limits)))

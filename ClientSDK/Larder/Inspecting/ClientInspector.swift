@@ -26,7 +26,11 @@ final class ClientInspector: Sendable {
         var error: String?
     }
 
+    /// What its failures are called in the events of the cache.
+    private static let name = "larder.inspector"
     private static let retry = RetryPolicy(base: .seconds(1), ceiling: .seconds(60))
+    /// How long a connection must last to reset the back-off.
+    private static let stableAfter: Duration = .seconds(10)
     private let url: String
     private let token: String?
     private let webSockets: WebSocketClient
@@ -50,16 +54,22 @@ final class ClientInspector: Sendable {
         let configuration = parts.cache.configuration
         let clock = configuration.monotonicClock
         var failures = 0
+        // The server may come later: one event for all failures in a row.
+        var isTold = false
         while !Task.isCancelled {
             do throws(WebSocketError) {
                 let connection = try await webSockets.connect(
                     url,
                     fields: token.map { [.authorization: "Bearer \($0)"] } ?? Fields()
                 )
-                failures = 0
+                isTold = false
+                let start = clock.uptime
                 await answer(connection)
+                // A server that closes at once is asked at growing intervals too.
+                if clock.uptime - start >= Self.stableAfter { failures = 0 }
             } catch {
-                // The server may come later; a wrong token or path is seen in its log.
+                if !isTold, error.code != .cancelled { report(LarderError(error)) }
+                isTold = true
             }
             failures += 1
             let wait = Self.retry.backoffMaximum(attempt: failures) * configuration.random()
@@ -73,14 +83,23 @@ final class ClientInspector: Sendable {
                 let message: WebSocketClient.Message?
                 do { message = try await connection.receive() } catch { break }
                 guard let message else { break }
-                guard case .text(let text) = message,
-                    let order = try? JSONDecoder().decode(Order.self, from: Data(text.utf8))
-                else { continue }
-                group.addTask { await self.answer(order, connection) }
+                guard case .text(let text) = message else { continue }
+                do {
+                    let order = try JSONDecoder().decode(Order.self, from: Data(text.utf8))
+                    group.addTask { await self.answer(order, connection) }
+                } catch {
+                    report(
+                        LarderError(.unexpectedReply, "The inspector sent a message that is no order.", cause: error)
+                    )
+                }
             }
             group.cancelAll()
         }
         connection.cut()
+    }
+
+    private func report(_ failure: LarderError) {
+        parts.cache.configuration.onEvent(.failed(resource: Self.name, failure))
     }
 
     private func answer(_ order: Order, _ connection: any WebSocketConnection) async {

@@ -30,7 +30,7 @@ struct ClientReport: Encodable, Sendable {
             version = value.version
             pendingChanges = value.pendingChanges
             isFetching = value.isFetching
-            error = value.error?.description
+            error = value.error.map { ClientReport.redacted($0.description) }
             observers = value.observerCount
             text = value.text
         }
@@ -49,11 +49,11 @@ struct ClientReport: Encodable, Sendable {
         init(_ entry: Outbox.Entry) {
             id = entry.id.rawValue
             operation = entry.operation
-            scope = entry.scope
+            scope = ClientReport.redacted(entry.scope)
             state = "\(entry.state)"
             attempts = entry.attempts
             enqueuedAt = entry.enqueuedAt.rfc3339()
-            error = entry.error?.description
+            error = entry.error.map { ClientReport.redacted($0.description) }
         }
     }
 
@@ -86,6 +86,13 @@ struct ClientReport: Encodable, Sendable {
         let bytesMaximum: Int
         /// The level of the memory guard; nil without one.
         let level: String?
+    }
+
+    /// A text without the queries of its URLs and paths, which may be secret.
+    private static func redacted(_ text: String) -> String {
+        text.split(separator: " ", omittingEmptySubsequences: false)
+            .map { word in word.contains("/") ? word.prefix { $0 != "?" && $0 != "#" } : word }
+            .joined(separator: " ")
     }
 
     /// The most operations of a report.

@@ -121,8 +121,11 @@ extension HTTPSource {
     private func defaultError(for response: TransportResponse, _ url: String) -> LarderError {
         let code = Int(response.status.code)
         let isAccepted = isAccepted(response)
-        let retryAfter =
-            RetryAfterField.wait(response.fields, now: wallClock.now) ?? configuration.retryAfter(response)
+        let retryAfter = RetryAfterField.wait(
+            response.fields,
+            now: wallClock.now,
+            or: configuration.retryAfter(response)
+        )
         // A gateway may return it too. A reply without content type counts as the API's.
         let isUnknownPath = (code == 404 || code == 410) && !isAccepted && response.fields.contains(.contentType)
         if isUnknownPath || (code < 500 && Self.isForeign(response)) {

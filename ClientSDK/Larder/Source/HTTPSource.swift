@@ -64,6 +64,13 @@ public struct HTTPSource: Sendable {
         return base + path + (items.isEmpty ? "" : "?" + items.joined(separator: "&"))
     }
 
+    /// Whether a URL has the origin of the API; `ws` counts as `http`. No other origin gets credentials.
+    func isOwn(_ url: String) -> Bool {
+        let url = url.prefix(2).lowercased() == "ws" ? "http" + url.dropFirst(2) : url
+        guard let origin = HTTPURL(url)?.origin else { return false }
+        return origin == HTTPURL(base)?.origin
+    }
+
     /// Percent-encodes a path segment or a query component (RFC 3986 §2.1).
     public static func escape(_ text: String) -> String {
         text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""

@@ -38,8 +38,10 @@ extension Telemetry {
         case .damaged(_, let origin): record(.note(name: "imageDamaged", detail: origin.rawValue))
         case .cancelled(_, _, let isPrefetch): record(.image(.cancelled, duration: .zero, isPrefetch: isPrefetch))
         case .failed(_, let error):
+            // Neither says anything about the picture.
+            guard error.code != .cancelled, error.code != .notCached else { break }
             record(.image(.failed, duration: .zero))
-            record(.note(name: "imageFailed", detail: error.code.rawValue))
+            record(.note(name: TelemetryEvent.imageFailure, detail: error.code.rawValue))
         case .evicted(_, let bytes, let reason): record(.eviction(.memory, reason: reason, bytes: bytes))
         case .storageFailed(let error): record(.note(name: "imageStorageFailed", detail: error.description))
         }

@@ -9,7 +9,7 @@ extension Telemetry {
             record(
                 .storeRecovered(
                     store: store,
-                    kept: recovery.itemsSaved + recovery.outboxSaved,
+                    kept: recovery.outboxSaved,
                     isOutboxWhole: recovery.isOutboxWhole
                 )
             )

@@ -1,184 +1,266 @@
 import Foundation
+import LarderEvents
 import LarderResources
 import LarderStorage
-import LarderTime
 import Synchronization
 
-/// The files that writes carry: copies in pieces beside the outbox, through the payload transform of the store, and for each the URL at which
-/// the server takes the rest. Safe from any thread.
+/// The files that writes carry: copies in pieces beside the outbox, through the payload transform of the store, and for each the place at
+/// which the server takes the rest. Work on the disk runs on threads of its own. Safe from any thread, in several processes.
 ///
-/// A copy lives as long as its write is in the outbox. `sweep` removes the others, so a process that dies at any point leaves at most a copy
-/// that the next start removes.
+/// The lock of a copy is held from before it is made until its write is stored. A copy that nobody has locked, and that no row of the outbox
+/// needs, is one whose write is settled, or whose process has died: `sweep` removes it.
 final class UploadFiles: Sendable {
     /// A piece must arrive within the time limit of a request, also on a slow network.
     static let pieceBytes = 256 << 10
-    /// The place of the URL among the pieces of a copy.
-    private static let place = "place"
+    /// What follows the name of a copy in that of its lock.
+    private static let lockSuffix = ".lock"
+    /// The name of the file with the place among the pieces of a copy.
+    private static let placeName = "place"
+    /// How many copies a sweep removes: each of them is locked for the time.
+    private static let sweptMaximum = 64
 
     private let directory: String
     private let bytesMaximum: Int64
     private let transform: (any DiskStore.PayloadTransform)?
-    /// Names of copies whose writes are not in the outbox yet.
-    private let fresh = Mutex<Set<String>>([])
+    private let files: DiskFiles
+    /// Nil if the store is not on a disk that may block.
+    private let disk: DiskExecutor?
+    /// For copies, whose sources may be slow: what is being sent does not wait for them.
+    private let copying: DiskExecutor?
     /// Whether the account was erased: nothing is copied any more.
     private let isErased = Atomic<Bool>(false)
-    private let mayHaveFiles = Atomic<Bool>(true)
 
     /// - Parameters:
-    ///   - directory: made with the first copy.
-    ///   - bytesMaximum: the most bytes of all copies together.
-    init(directory: String, bytesMaximum: Int64, transform: (any DiskStore.PayloadTransform)?) {
+    ///   - directory: made with the first copy, in a directory that exists.
+    ///   - bytesMaximum: the most bytes of all copies together. Several processes may exceed it by a file each.
+    ///   - store: the store beside whose outbox the copies are.
+    init(directory: String, bytesMaximum: Int64, of store: DiskStore.Configuration) {
         self.directory = directory
         self.bytesMaximum = bytesMaximum
-        self.transform = transform
+        transform = store.transform
+        files = DiskFiles(faults: store.sharesFaults ? store.faults : nil)
+        disk = store.mayBlock ? DiskExecutor(threadsMaximum: 1) : nil
+        copying = store.mayBlock ? DiskExecutor(threadsMaximum: 1) : nil
     }
 
-    private func path(_ name: String) -> String { directory + "/" + name }
+    private func path(_ name: String) -> String { "\(directory)/\(name)" }
 
-    /// Copies a file durably, readable by this user only. `keep` or `remove` follows.
+    /// The names of the copies, also of those that are being made or removed.
+    private var copies: Set<String> {
+        Set(
+            files.names(in: directory).map {
+                $0.hasSuffix(Self.lockSuffix) ? String($0.dropLast(Self.lockSuffix.count)) : $0
+            }
+        )
+    }
+
+    private func lock(_ name: String) -> FileProcessLock { FileProcessLock(path: path(name) + Self.lockSuffix) }
+
+    /// Runs on a thread that may wait for the disk.
+    private nonisolated(nonsending) func run<Result: Sendable>(
+        on executor: DiskExecutor?,
+        _ body: @Sendable () throws -> Result
+    ) async throws(LarderError) -> Result {
+        try await withTaskExecutorPreference(executor) { () throws(LarderError) in
+            do { return try body() } catch { throw error as? LarderError ?? LarderError(DiskError(error)) }
+        }
+    }
+
+    // MARK: Copies
+
+    /// Copies a file durably, readable by this user only, and stores its write.
     ///
-    /// - Returns: the name of the copy, and the length of the file.
-    /// - Throws: `.invalidArgument` if it cannot be read, is empty, or does not fit; `.storage`.
-    func add(_ source: String) throws(LarderError) -> (name: String, length: Int64) {
-        let name = RandomKey.make()
-        guard let input = FileHandle(forReadingAtPath: source) else {
+    /// - Parameter store: gets the name of the copy and the length of the file. If it throws, the copy is removed.
+    /// - Throws: `.invalidArgument` if the file cannot be read, is empty, or does not fit; `.storage`, `.closed`, `.cancelled`; the error
+    ///   of `store`.
+    func add<Result: Sendable>(
+        _ source: String,
+        _ store: @escaping @Sendable (_ name: String, _ length: Int64) throws(LarderError) -> Result
+    ) async throws(LarderError) -> Result {
+        try await run(on: copying) {
+            try requireAccount()
+            let name = RandomKey.make()
+            let lock = lock(name)
+            defer { lock.release() }
+            do {
+                try files.makeDirectory(directory)
+                _ = try lock.take()
+                try files.makeDirectory(path(name))
+                // From here on `erase` finds it.
+                try requireAccount()
+                return try store(name, try copy(source, name))
+            } catch {
+                try remove(name)
+                if isErased.load(ordering: .acquiring) { _ = try files.removeDirectory(directory) }
+                throw error
+            }
+        }
+    }
+
+    /// - Throws: `.closed` if the account was erased, by this process or another one.
+    private func requireAccount() throws(LarderError) {
+        let parent = URL(fileURLWithPath: directory).deletingLastPathComponent().path
+        guard isErased.load(ordering: .acquiring) || !files.exists(parent) else { return }
+        throw LarderError(.closed, "The account was signed out. Nothing was written.")
+    }
+
+    private func copy(_ source: String, _ name: String) throws -> Int64 {
+        let room = max(0, bytesMaximum - size)
+        var (length, count): (Int64, Int) = (0, 0)
+        // Another kind, such as a FIFO, may not end, or wait for ever when it is opened.
+        let file = URL(fileURLWithPath: source).resolvingSymlinksInPath().path
+        let attributes = try? FileManager.default.attributesOfItem(atPath: file)
+        guard attributes?[.type] as? FileAttributeType == .typeRegular,
+            let input = FileHandle(forReadingAtPath: file)
+        else {
             throw LarderError(.invalidArgument, "The file \(source) cannot be read. Nothing was written.")
         }
-        defer { try? input.close() }
-        fresh.withLock { _ = $0.insert(name) }
-        mayHaveFiles.store(true, ordering: .relaxed)
-        do {
-            let length = try copy(input, source, name)
-            guard !isErased.load(ordering: .acquiring) else {
-                throw LarderError(.closed, "The account is being signed out. Nothing was written.")
+        while let bytes = try Self.next(input, source) {
+            guard !Task.isCancelled else { throw LarderError(CancellationError()) }
+            length += Int64(bytes.count)
+            guard length <= room else {
+                throw LarderError(
+                    .invalidArgument,
+                    "The file \(source) does not fit: the files of unsent writes may have \(bytesMaximum) bytes "
+                        + "(uploadBytesMaximum), and \(room) are left. Nothing was written."
+                )
             }
-            return (name, length)
-        } catch {
-            remove(name)
-            throw LarderError(error)
-        }
-    }
-
-    private func copy(_ input: FileHandle, _ source: String, _ name: String) throws -> Int64 {
-        let room = bytesMaximum - size
-        var (length, index): (Int64, Int) = (0, 0)
-        do {
-            try FileManager.default.createDirectory(
-                atPath: path(name),
-                withIntermediateDirectories: true,
-                attributes: [.posixPermissions: 0o700]
-            )
-            while let bytes = try input.read(upToCount: Self.pieceBytes), !bytes.isEmpty {
-                length += Int64(bytes.count)
-                guard length <= room else {
-                    throw LarderError(
-                        .invalidArgument,
-                        "The file \(source) does not fit: the files of unsent writes may have \(bytesMaximum) bytes "
-                            + "(uploadBytesMaximum), and \(max(0, room)) are left. Nothing was written."
-                    )
-                }
-                try write(Array(bytes), as: "\(index)", of: name)
-                index += 1
-            }
-        } catch let error as LarderError { throw error } catch {
-            throw LarderError(.storage, "The copy of \(source) cannot be written: \(error)", cause: error)
+            try write(bytes, as: "\(count)", of: name)
+            count += 1
         }
         guard length > 0 else {
             throw LarderError(.invalidArgument, "The file \(source) is empty. Nothing was written.")
         }
+        try files.syncDirectory(path(name))
         return length
     }
 
-    private func write(_ bytes: [UInt8], as piece: String, of name: String) throws {
-        let file = "\(path(name))/\(piece)"
-        let stored = Data(try transform?.encode(bytes) ?? bytes)
-        let permissions: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
-        guard FileManager.default.createFile(atPath: file, contents: nil, attributes: permissions),
-            let output = FileHandle(forWritingAtPath: file)
-        else { throw CocoaError(.fileWriteUnknown) }
-        defer { try? output.close() }
-        try output.write(contentsOf: stored)
-        try output.synchronize()
+    /// The next piece of a file; nil at its end.
+    private static func next(_ input: FileHandle, _ source: String) throws(LarderError) -> [UInt8]? {
+        do {
+            guard let bytes = try input.read(upToCount: pieceBytes), !bytes.isEmpty else { return nil }
+            return Array(bytes)
+        } catch {
+            throw LarderError(
+                .invalidArgument,
+                "The file \(source) cannot be read: \(error). Nothing was written.",
+                cause: error
+            )
+        }
     }
 
-    private func read(_ piece: String, of name: String) -> [UInt8]? {
-        guard let stored = FileManager.default.contents(atPath: "\(path(name))/\(piece)") else { return nil }
-        // What cannot be decoded is missing.
-        return transform.map { try? $0.decode(Array(stored)) } ?? Array(stored)
+    private func write(_ bytes: [UInt8], as piece: String, of name: String) throws {
+        let stored = try transform?.encode(bytes) ?? bytes
+        try files.write(stored, to: "\(path(name))/\(piece)", temporary: "\(path(name))/new")
     }
 
     /// The bytes of all copies on disk.
     private var size: Int64 {
-        names().reduce(0) { sum, name in
-            let files = (try? FileManager.default.contentsOfDirectory(atPath: path(name))) ?? []
-            return files.reduce(sum) { sum, file in
-                let attributes = try? FileManager.default.attributesOfItem(atPath: "\(path(name))/\(file)")
-                return sum + ((attributes?[.size] as? NSNumber)?.int64Value ?? 0)
-            }
+        copies.reduce(0) { sum, name in
+            files.names(in: path(name)).reduce(sum) { $0 + (files.size("\(path(name))/\($1)") ?? 0) }
         }
     }
 
-    private func names() -> [String] { (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? [] }
-
-    /// The write with this copy is in the outbox.
-    func keep(_ name: String) { fresh.withLock { _ = $0.remove(name) } }
-
-    /// A copy that cannot be removed is tried again by `sweep`.
-    func remove(_ name: String) {
-        try? FileManager.default.removeItem(atPath: path(name))
-        fresh.withLock { _ = $0.remove(name) }
+    private func remove(_ name: String) throws {
+        for file in files.names(in: path(name)) { try files.remove("\(path(name))/\(file)") }
+        // Its lock is the last of it.
+        if try files.removeDirectory(path(name)) { try files.remove(path(name) + Self.lockSuffix) }
     }
 
-    /// Removes all copies, for a sign-out. One that is being made is removed by `add`.
-    func erase() throws(LarderError) {
+    /// Removes all copies, for a sign-out. One that is being made is removed by its maker if it appears later.
+    func erase() async throws(LarderError) {
         isErased.store(true, ordering: .releasing)
-        guard FileManager.default.fileExists(atPath: directory) else { return }
-        do { try FileManager.default.removeItem(atPath: directory) } catch {
-            throw LarderError(.storage, "The files of unsent writes cannot be removed: \(error)", cause: error)
+        try await run(on: disk) {
+            for name in copies { try remove(name) }
+            _ = try files.removeDirectory(directory)
         }
     }
 
-    /// Removes the copies whose writes are not in the outbox any more. Costs nothing while there are no copies.
+    /// Removes the copies whose writes are not in the outbox any more. Costs a look into the directory if there are none.
     ///
-    /// - Parameter used: the names of the copies that the outbox needs; nil if that is not known.
-    func sweep(keeping used: () -> Set<String>?) {
-        guard mayHaveFiles.load(ordering: .relaxed) else { return }
-        let found = names()
-        // Read after the directory: a copy that was made since is not in it.
-        guard let used = used() else { return }
-        let kept = fresh.withLock { $0 }.union(used)
-        for name in found where !kept.contains(name) { remove(name) }
-        if found.isEmpty { mayHaveFiles.store(!fresh.withLock { $0.isEmpty }, ordering: .relaxed) }
+    /// - Parameter used: reads the names of the copies that the outbox needs.
+    /// - Returns: where the server waits for the rest of files that are removed.
+    func sweep(keeping used: @Sendable () throws(LarderError) -> Set<String>) async throws(LarderError) -> [String] {
+        try await run(on: disk) {
+            let found = copies
+            guard !found.isEmpty else { return [] }
+            let unused = try found.subtracting(used()).sorted().prefix(Self.sweptMaximum).map { ($0, lock($0)) }
+            defer { for (_, lock) in unused { lock.release() } }
+            let free = try unused.filter { try $0.1.take() }
+            // The write of a copy is stored before its lock is released.
+            let stored = free.isEmpty ? [] : try used()
+            var abandoned: [String] = []
+            for (name, _) in free where !stored.contains(name) {
+                if let place = try? readPlace(name), !place.isEnding, let url = place.url { abandoned.append(url) }
+                try remove(name)
+            }
+            return abandoned
+        }
     }
 
     // MARK: Sending
 
-    /// The rest of the piece that contains an offset; nil if it is missing.
-    func bytes(_ name: String, from offset: Int64) -> [UInt8]? {
-        let (index, start) = Int(offset).quotientAndRemainder(dividingBy: Self.pieceBytes)
-        guard let piece = read("\(index)", of: name), start < piece.count else { return nil }
-        return Array(piece[start...])
-    }
-
     /// Where the server takes the rest.
-    struct Place {
-        /// Nil if the upload was not begun, or if the server has forgotten it.
+    struct Place: Codable, Sendable {
+        /// The idempotency key of the write. With another one it is another request.
+        var key = ""
+        /// Nil if the upload was not begun, or if the server has forgotten or rejected it.
         var url: String?
-        /// How often the server has forgotten the upload: each beginning after that is another request.
+        /// How often that was so: each beginning after it is another request.
         var losses = 0
+        /// Whether the last piece was perhaps sent, and the server may have carried out the write.
+        var isEnding = false
     }
 
-    func place(_ name: String) -> Place {
-        guard let stored = read(Self.place, of: name) else { return Place() }
-        let parts = String(decoding: stored, as: UTF8.self).split(separator: " ", omittingEmptySubsequences: false)
-        return Place(url: parts.count > 1 ? String(parts[1]) : nil, losses: parts.first.flatMap { Int($0) } ?? 0)
+    /// The bytes from an offset on: so many, or fewer at the end.
+    ///
+    /// - Throws: `.invalidArgument` if they are missing, `.storage` if they cannot be read now, `.encoding`.
+    func bytes(_ name: String, from offset: Int64, count: Int) async throws(LarderError) -> [UInt8] {
+        try await run(on: disk) {
+            var bytes: [UInt8] = []
+            var (index, start) = Int(offset).quotientAndRemainder(dividingBy: Self.pieceBytes)
+            while bytes.count < count, let piece = try read("\(index)", of: name), start < piece.count {
+                bytes += piece[start...].prefix(count - bytes.count)
+                (index, start) = (index + 1, 0)
+            }
+            guard !bytes.isEmpty else {
+                throw LarderError(
+                    .invalidArgument,
+                    "The copy of the file has no byte \(offset). Drop the operation, and write it again."
+                )
+            }
+            return bytes
+        }
+    }
+
+    /// - Throws: `.invalidArgument` if there is no copy, `.storage` if it cannot be read now, `.encoding`.
+    func place(_ name: String) async throws(LarderError) -> Place { try await run(on: disk) { try readPlace(name) } }
+
+    private func readPlace(_ name: String) throws(LarderError) -> Place {
+        // Its place could not be stored either: it would be begun again and again.
+        guard files.exists(path(name)) else {
+            throw LarderError(.invalidArgument, "The copy of the file has gone. Drop the operation, and write it again.")
+        }
+        guard let stored = try read(Self.placeName, of: name) else { return Place() }
+        do { return try JSONDecoder().decode(Place.self, from: Data(stored)) } catch {
+            throw LarderError(.encoding, "The place of a file to upload cannot be decoded.", cause: error)
+        }
     }
 
     /// - Throws: `.storage`. Without the place the upload would begin anew after a restart, under the same idempotency key.
-    func setPlace(_ name: String, _ place: Place) throws(LarderError) {
-        do {
-            let text = "\(place.losses)" + (place.url.map { " " + $0 } ?? "")
-            try write(Array(text.utf8), as: Self.place, of: name)
-        } catch { throw LarderError(.storage, "The place of an upload cannot be stored: \(error)", cause: error) }
+    func setPlace(_ name: String, _ place: Place) async throws(LarderError) {
+        try await run(on: disk) { try write(Array(try JSONEncoder().encode(place)), as: Self.placeName, of: name) }
+    }
+
+    /// A file of a copy; nil if there is none.
+    private func read(_ piece: String, of name: String) throws(LarderError) -> [UInt8]? {
+        let file = "\(path(name))/\(piece)"
+        guard files.exists(file) else { return nil }
+        guard let stored = files.read(file) else {
+            throw LarderError(.storage, "A piece of a file to upload cannot be read now: \(file)")
+        }
+        do { return try transform?.decode(stored) ?? stored } catch {
+            throw LarderError(.encoding, "A piece of a file to upload cannot be decoded.", cause: error)
+        }
     }
 }

@@ -7,126 +7,186 @@ import LarderTransport
 /// | what was interrupted | how it goes on |
 /// | --- | --- |
 /// | the beginning | under the same idempotency key, which returns the same upload |
-/// | a piece | `HEAD` says how much the server has |
-/// | the reply to the last piece | an empty last piece returns it |
-/// | the server has forgotten the upload (404, 410) | it begins anew |
+/// | a piece, or another attempt was further (409) | the next attempt asks with `HEAD` how much the server has |
+/// | the reply to the last piece | an empty last piece returns it; if the server has it no more, the write is rejected, and a person decides |
+/// | the server has forgotten the upload (404, 410) before its last piece | it begins anew, under another key |
+///
+/// A reply with `Upload-Complete: ?1` is the reply of the write, whatever its status.
 struct UploadSender: Sendable {
-    private static let type = "application/partial-upload"
-
     let source: HTTPSource
     let files: UploadFiles
+    let write: StoredWrite
+    let file: StoredWrite.File
+    /// The idempotency key of the write.
+    let key: String
     /// Told how much the server has.
     let onProgress: @Sendable (Int64) -> Void
 
-    /// - Parameters:
-    ///   - request: the request of the write, without content.
-    ///   - file: the file, which is in `files`.
-    /// - Returns: the reply to the last piece.
-    func send(_ request: TransportRequest, _ file: StoredWrite.File) async throws(LarderError) -> TransportResponse {
-        var (known, offset, isComplete) = try await present(file)
-        if known == nil {
-            (known, offset, isComplete) = try await begin(request, file)
-            try files.setPlace(file.name, UploadFiles.Place(url: known, losses: files.place(file.name).losses))
+    /// The largest piece that is sent to a server that wants larger ones (`min-append-size`).
+    private static let pieceBytesMaximum = 16 << 20
+
+    /// - Returns: the reply of the write, with any status.
+    /// - Throws: `.offline` for what the next attempt continues; `.invalidArgument` if the server does not do what the draft says.
+    func send() async throws(LarderError) -> TransportResponse {
+        var place = try await files.place(file.name)
+        if place.key != key || !(place.url.map { source.isOwn($0) } ?? true) { place = UploadFiles.Place(key: key) }
+        var known: TransportResponse?
+        if place.url == nil {
+            let begun = try await source.send(beginning(place))
+            guard Self.isSuccess(begun) else { return begun }
+            place.url = try location(of: begun)
+            try await files.setPlace(file.name, place)
+            // Only the reply to `HEAD` must state an offset, which no other resource than an upload does.
+            if begun.fields[.uploadOffset] != nil { known = begun }
         }
-        guard let place = known else { throw Self.missing(file) }
+        let url = place.url ?? ""
+        let state = if let known { known } else { try await source.send(request(.head, url)) }
+        guard Self.isSuccess(state) else { throw try await failure(state, place, isComplete: false) }
+        guard var offset = try offset(of: state) else {
+            throw unsupported("The reply to HEAD has no Upload-Offset.", state)
+        }
+        let isComplete = state.fields[.uploadComplete] == "?1"
+        if isComplete { offset = file.length }
+        let size = pieceBytes(state)
         while true {
             onProgress(offset)
-            var bytes: [UInt8] = []
-            if !isComplete, offset < file.length {
-                guard let rest = files.bytes(file.name, from: offset) else { throw Self.missing(file) }
-                bytes = rest
+            let bytes = offset < file.length ? try await files.bytes(file.name, from: offset, count: size) : []
+            let end = offset + Int64(bytes.count)
+            if place.isEnding != (end == file.length) {
+                place.isEnding.toggle()
+                try await files.setPlace(file.name, place)
             }
-            let isLast = offset + Int64(bytes.count) == file.length
-            var piece = TransportRequest(method: .patch, url: place, fields: source.configuration.fields, body: bytes)
-            piece.fields.set(.contentType, Self.type)
-            piece.fields.set(.uploadOffset, "\(offset)")
-            piece.fields.set(.uploadComplete, isLast ? "?1" : "?0")
-            let response = try await source.send(piece)
-            if (200..<300).contains(response.status.code) {
-                guard !isLast else {
-                    onProgress(file.length)
-                    return response
+            let reply: TransportResponse
+            do { reply = try await source.send(piece(bytes, at: offset, isLast: place.isEnding, url)) } catch {
+                if error.isUnsent, place.isEnding, !isComplete {
+                    place.isEnding = false
+                    try await files.setPlace(file.name, place)
                 }
-                offset = Self.offset(response) ?? offset + Int64(bytes.count)
-            } else if response.status == .conflict, let known = Self.offset(response), known != offset,
-                known <= file.length
-            {
-                // Another attempt was further.
-                (offset, isComplete) = (known, Self.isComplete(response))
-            } else {
-                if source.configuration.isGone(response, source.isAccepted(response)) {
-                    try forget(file)
-                    throw LarderError(
-                        TransportError(.interrupted, "The server has forgotten the upload \(place); it begins anew.")
-                    )
-                }
-                throw source.error(for: response, place)
+                throw error
             }
+            // With an offset, a conflict is one with the state of the upload.
+            let isOfUpload = reply.status == .conflict && reply.fields[.uploadOffset] != nil
+            if reply.fields[.uploadComplete] == "?1", !isOfUpload { return reply }
+            guard Self.isSuccess(reply) else { throw try await failure(reply, place, isComplete: isComplete) }
+            let next = try self.offset(of: reply) ?? end
+            guard next > offset else {
+                // A server that has everything, and does not process it, never will.
+                throw bytes.isEmpty
+                    ? unsupported("The server has the whole file, and does not complete the upload.", reply)
+                    : Self.interrupted("The server did not take the piece at \(offset) of \(url).")
+            }
+            offset = next
         }
     }
 
-    /// What the server has of an upload that was begun; without a place if it was not, or if the server has forgotten it.
-    private func present(_ file: StoredWrite.File) async throws(LarderError) -> (String?, Int64, Bool) {
-        guard let place = files.place(file.name).url else { return (nil, 0, false) }
-        let request = TransportRequest(method: .head, url: place, fields: source.configuration.fields)
-        let response = try await source.send(request)
-        if let offset = Self.offset(response), (200..<300).contains(response.status.code), offset <= file.length {
-            return (place, offset, Self.isComplete(response))
-        }
-        // A reply to HEAD has no content, by which one of a proxy could be told.
-        guard response.status == .notFound || response.status == .gone else { throw source.error(for: response, place) }
-        try forget(file)
-        return (nil, 0, false)
+    /// After it, what was begun is another upload.
+    func forget() async throws(LarderError) {
+        let place = try await files.place(file.name)
+        guard place.url != nil else { return }
+        try await files.setPlace(file.name, UploadFiles.Place(key: key, losses: place.losses + 1))
     }
 
-    /// The server does not know the upload any more.
-    private func forget(_ file: StoredWrite.File) throws(LarderError) {
-        try files.setPlace(file.name, UploadFiles.Place(url: nil, losses: files.place(file.name).losses + 1))
+    /// The error for a reply about the upload that is no success.
+    private func failure(
+        _ reply: TransportResponse,
+        _ place: UploadFiles.Place,
+        isComplete: Bool
+    ) async throws(LarderError) -> LarderError {
+        let url = place.url ?? ""
+        let error = source.error(for: reply, url)
+        // A proxy knows nothing of uploads.
+        guard error.code != .unexpectedReply else { return error }
+        let isForgotten = reply.status == .notFound || reply.status == .gone
+        if isForgotten && place.isEnding || isComplete && [.badRequest, .conflict].contains(reply.status) {
+            return LarderError(
+                .rejected,
+                "The server may have got the whole file, and does not say what has become of it. See whether the change was made; then send "
+                    + "it again (Outbox.retry), or drop it.",
+                status: Int(reply.status.code)
+            )
+        }
+        if isForgotten {
+            try await forget()
+            return Self.interrupted("The server has forgotten the upload \(url); it begins anew.")
+        }
+        if reply.status == .conflict, reply.fields[.uploadOffset] != nil {
+            return Self.interrupted("Another attempt was further with the upload \(url); it goes on there.")
+        }
+        return error
     }
 
-    /// Begins an upload; returns its URL, and what the server has of it.
-    private func begin(
-        _ request: TransportRequest,
-        _ file: StoredWrite.File
-    ) async throws(LarderError) -> (String?, Int64, Bool) {
-        var request = request
-        let losses = files.place(file.name).losses
-        if losses > 0, let key = request.fields[.idempotencyKey] {
-            // The reply to the first beginning would lead to what the server has forgotten.
-            request.fields.set(.idempotencyKey, "\(key)-\(losses)")
-        }
+    private static func interrupted(_ text: String) -> LarderError { LarderError(TransportError(.interrupted, text)) }
+
+    private func unsupported(_ text: String, _ reply: TransportResponse) -> LarderError {
+        LarderError(
+            .invalidArgument,
+            "\(write.path) takes no file in pieces as draft-ietf-httpbis-resumable-upload says. \(text)",
+            status: Int(reply.status.code)
+        )
+    }
+
+    // MARK: Requests
+
+    private func beginning(_ place: UploadFiles.Place) -> TransportRequest {
+        // The reply to the first beginning would lead to what the server has forgotten.
+        var request = write.request(to: source, key: place.losses > 0 ? "\(key)-\(place.losses)" : key)
         request.fields.set(.contentType, file.contentType)
         request.fields.set(.uploadComplete, "?0")
         request.fields.set(.uploadLength, "\(file.length)")
-        let response = try await source.send(request)
-        guard (200..<300).contains(response.status.code), !HTTPSource.isForeign(response) else {
-            throw source.error(for: response, request.url)
-        }
-        guard let location = response.fields[.location], let base = HTTPURL(response.redirectedTo ?? request.url),
-            let url = base.resolve(location), url.origin == base.origin
-        else {
-            throw LarderError(
-                .unexpectedReply,
-                "\(request.url) has begun no upload: the reply has no Location of this server for the pieces. It must take uploads in pieces "
-                    + "(draft-ietf-httpbis-resumable-upload).",
-                status: Int(response.status.code)
-            )
-        }
-        return (url.text, Self.offset(response) ?? 0, Self.isComplete(response))
+        return request
     }
 
-    private static func offset(_ response: TransportResponse) -> Int64? {
-        response.fields[.uploadOffset].flatMap { Int64($0) }
-    }
-
-    private static func isComplete(_ response: TransportResponse) -> Bool {
-        response.fields[.uploadComplete] == "?1"
-    }
-
-    private static func missing(_ file: StoredWrite.File) -> LarderError {
-        LarderError(
-            .invalidArgument,
-            "The copy of the file is missing or has another length than \(file.length) bytes. Drop the operation, and write it again."
+    private func request(_ method: LarderHTTP.Method, _ url: String, _ bytes: [UInt8] = []) -> TransportRequest {
+        TransportRequest(
+            method: method,
+            url: url,
+            fields: source.configuration.fields,
+            body: bytes,
+            bodyLimit: source.configuration.replyBytesMaximum
         )
+    }
+
+    private func piece(_ bytes: [UInt8], at offset: Int64, isLast: Bool, _ url: String) -> TransportRequest {
+        var piece = request(.patch, url, bytes)
+        piece.fields.set(.contentType, "application/partial-upload")
+        piece.fields.set(.uploadOffset, "\(offset)")
+        piece.fields.set(.uploadComplete, isLast ? "?1" : "?0")
+        return piece
+    }
+
+    // MARK: Replies
+
+    /// A captive portal may reply with any status.
+    private static func isSuccess(_ reply: TransportResponse) -> Bool {
+        (200..<300).contains(reply.status.code) && !HTTPSource.isForeign(reply)
+    }
+
+    private func location(of begun: TransportResponse) throws(LarderError) -> String {
+        guard let location = begun.fields[.location], let base = HTTPURL(begun.redirectedTo ?? source.url(write.path)),
+            let url = base.resolve(location), source.isOwn(url.text)
+        else { throw unsupported("The reply has no Location at \(source.base) for the pieces.", begun) }
+        return url.text
+    }
+
+    /// Nil if there is none.
+    ///
+    /// - Throws: `.invalidArgument` if it is none within the file.
+    private func offset(of reply: TransportResponse) throws(LarderError) -> Int64? {
+        guard let text = reply.fields[.uploadOffset] else { return nil }
+        guard let offset = Int64(text), (0...file.length).contains(offset) else {
+            throw unsupported("The Upload-Offset '\(text)' is not within the \(file.length) bytes of the file.", reply)
+        }
+        return offset
+    }
+
+    /// The size of the pieces: that of the stored ones, or the nearest that the server takes (`Upload-Limit`).
+    private func pieceBytes(_ reply: TransportResponse) -> Int {
+        var limits: [Substring: Int] = [:]
+        for member in (reply.fields.combined(.uploadLimit) ?? "").filter({ $0 != " " }).split(separator: ",") {
+            let parts = member.split(whereSeparator: { $0 == "=" || $0 == ";" })
+            if parts.count > 1, let value = Int(parts[1]), value > 0 { limits[parts[0]] = value }
+        }
+        let wanted = max(UploadFiles.pieceBytes, limits["min-append-size"] ?? 0)
+        return min(wanted, limits["max-append-size"] ?? .max, Self.pieceBytesMaximum)
     }
 }

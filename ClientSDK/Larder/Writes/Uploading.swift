@@ -1,4 +1,5 @@
 import LarderEvents
+import LarderHTTP
 import LarderResources
 import LarderTransport
 import Synchronization
@@ -9,12 +10,73 @@ final class Uploading: Sendable {
     let files: UploadFiles?
     private let progress = Mutex<[OperationID: RequestBody.Progress]>([:])
     private let hub = EventHub<[OperationID: RequestBody.Progress]>()
-    private let outbox = Mutex<(@Sendable () -> Set<String>?)?>(nil)
+    private let sweeping = Mutex(Sweeping())
+
+    /// Weak: the events of the cache lead here.
+    private struct Sweeping: Sendable {
+        weak var outbox: Outbox?
+        weak var session: BearerSession?
+        /// Without the session, which holds the cache.
+        var source: HTTPSource?
+        var isQueued = false
+    }
 
     init(_ files: UploadFiles?) { self.files = files }
 
-    /// Sets how to find the names of the copies that the outbox needs.
-    func setUsed(_ used: @escaping @Sendable () -> Set<String>?) { outbox.withLock { $0 = used } }
+    /// Removes the copies that earlier processes have left, and from now on those of writes that are settled.
+    func begin(
+        _ outbox: Outbox,
+        _ session: BearerSession,
+        _ source: HTTPSource,
+        _ onFailure: @escaping @Sendable (LarderError) -> Void
+    ) {
+        sweeping.withLock { sweeping in
+            (sweeping.outbox, sweeping.session, sweeping.source) = (outbox, session, source)
+            sweeping.source?.authorizer = nil
+        }
+        sweep(onFailure)
+    }
+
+    /// Looks for settled writes after an event of the cache.
+    func note(_ event: CacheEvent, _ onFailure: @escaping @Sendable (LarderError) -> Void) {
+        switch event {
+        case .operation(WriteOperations.uploadName, _, .accepted), .outbox(.cancelled, _): sweep(onFailure)
+        default: break
+        }
+    }
+
+    /// Removes the copies of settled writes, and then tells the server of uploads that were dropped. Once for all events until it begins.
+    private func sweep(_ onFailure: @escaping @Sendable (LarderError) -> Void) {
+        guard let files else { return }
+        let isFirst = sweeping.withLock { sweeping in
+            defer { sweeping.isQueued = true }
+            return !sweeping.isQueued
+        }
+        guard isFirst else { return }
+        Task { [self] in
+            let (outbox, session, known) = sweeping.withLock { sweeping in
+                sweeping.isQueued = false
+                return (sweeping.outbox, sweeping.session, sweeping.source)
+            }
+            guard let outbox, let session, var source = known else { return }
+            source.authorizer = session
+            do throws(LarderError) {
+                let abandoned = try await files.sweep { () throws(LarderError) in
+                    let writes = try outbox.storedInputs(of: WriteOperations.uploadName, as: StoredWrite.self)
+                    return Set(writes.compactMap(\.file?.name))
+                }
+                for url in abandoned where source.isOwn(url) {
+                    // A server that does not get it forgets the upload later.
+                    _ = try? await source.send(
+                        TransportRequest(method: .delete, url: url, fields: source.configuration.fields)
+                    )
+                }
+            } catch {
+                // After the end of the client, the next start sweeps.
+                if error.code != .closed { onFailure(error) }
+            }
+        }
+    }
 
     /// The progress of the uploads that are being sent, now and after each change. A slow reader gets the newest element.
     var states: EventSequence<[OperationID: RequestBody.Progress]> {
@@ -40,15 +102,20 @@ final class Uploading: Sendable {
             throw LarderError(.invalidArgument, "The write has no file, or the client has no directory. Drop it.")
         }
         defer { change { $0[attempt.id] = nil } }
-        let sender = UploadSender(source: source, files: files) { [self] sent in
+        let sender = UploadSender(
+            source: source,
+            files: files,
+            write: attempt.input,
+            file: file,
+            key: attempt.idempotencyKey
+        ) { [self] sent in
             change { $0[attempt.id] = RequestBody.Progress(sent: Int(sent), total: Int(file.length)) }
         }
-        return try await sender.send(attempt.input.request(to: source, key: attempt.idempotencyKey), file)
-    }
-
-    /// Removes the copies of writes that are settled.
-    func sweep() {
-        guard let files, let used = outbox.withLock({ $0 }) else { return }
-        files.sweep(keeping: used)
+        do throws(LarderError) {
+            return try await WriteOperations.accepted(try await sender.send(), attempt, source)
+        } catch {
+            if Outbox.Verdict(error) == .rejected { try await sender.forget() }
+            throw error
+        }
     }
 }

@@ -13,20 +13,25 @@ struct WriteOperations: Sendable {
     /// Sent while a caller waits.
     let awaited: WriteThrough<StoredWrite, TransportResponse>
 
+    private static let laterName = "larder.write"
+    private static let awaitedName = "larder.commit"
+    static let uploadName = "larder.upload"
     /// The names of the operations in the store.
-    static let names = ["larder.write", "larder.commit", "larder.upload"]
+    static let names = [laterName, awaitedName, uploadName]
 
     init(_ source: HTTPSource, _ uploading: Uploading) {
-        later = Self.operation(Self.names[0], source) { attempt throws(LarderError) in
+        later = Self.operation(Self.laterName, source) { attempt throws(LarderError) in
             try await Self.send(attempt, source)
         }
-        var uploads = Self.operation(Self.names[2], source) { attempt throws(LarderError) in
+        var uploads = Self.operation(Self.uploadName, source) { attempt throws(LarderError) in
             try await uploading.send(attempt, source)
         }
         // What its time limit cuts off goes on where it was.
+        uploads.isLong = true
         uploads.timeout = .seconds(3_600)
+        uploads.coalescingKey = { _ in nil }
         self.uploads = uploads
-        var awaited = WriteThrough<StoredWrite, TransportResponse>(Self.names[1], scope: { $0.scope }) { attempt in
+        var awaited = WriteThrough<StoredWrite, TransportResponse>(Self.awaitedName, scope: { $0.scope }) { attempt in
             .accepted(try await Self.send(attempt, source))
         }
         awaited.acknowledge = later.acknowledge
@@ -79,17 +84,27 @@ struct WriteOperations: Sendable {
         _ attempt: Outbox.Attempt<StoredWrite>,
         _ source: HTTPSource
     ) async throws(LarderError) -> TransportResponse {
+        try checkIDs(attempt.input)
+        let request = attempt.input.request(to: source, key: attempt.idempotencyKey)
+        return try await accepted(try await source.send(request), attempt, source)
+    }
+
+    /// The reply to a write, if the server has carried it out.
+    ///
+    /// - Throws: the error of the reply; its cause is the server's state after a conflict, if it is known.
+    static func accepted(
+        _ response: TransportResponse,
+        _ attempt: Outbox.Attempt<StoredWrite>,
+        _ source: HTTPSource
+    ) async throws(LarderError) -> TransportResponse {
         let write = attempt.input
-        try checkIDs(write)
-        let request = write.request(to: source, key: attempt.idempotencyKey)
-        let response = try await source.send(request)
         // What an earlier attempt or somebody else has deleted needs no deletion.
-        if request.method == .delete, source.configuration.isGone(response, source.isAccepted(response)) {
+        if write.method == "DELETE", source.configuration.isGone(response, source.isAccepted(response)) {
             return response
         }
         // A captive portal may reply with any status.
         guard (200..<300).contains(response.status.code), !HTTPSource.isForeign(response) else {
-            let error = source.error(for: response, request.url)
+            let error = source.error(for: response, source.url(write.path))
             guard [409, 412].contains(response.status.code) else { throw error }
             return try await Conflict(write, source).resolve(response, error, isAgain: attempt.isInDoubt)
         }

@@ -9,7 +9,7 @@ struct TourOrder: Sendable {
             case .tiers: "Memory, disk and network"
             case .death: "Process death"
             case .reads: "Reads, step by step"
-            case .taps: "One tap with two strategies"
+            case .taps: "One tap with three strategies"
             case .invalidation: "Lifetime, version and event"
             case .paging: "Pages by position and by cursor"
             case .eviction: "Eviction, step by step"

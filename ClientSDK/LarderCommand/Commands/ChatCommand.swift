@@ -21,7 +21,7 @@ struct ChatCommand {
         guard let conversation else { return try await conversations() }
         let id = try await identifier(conversation)
         var own: Set<OperationID> = []
-        if let text, let sent = try send(text, photo, to: id) {
+        if let text, let sent = try await send(text, photo, to: id) {
             own.insert(sent)
             await context.drain()
             if case .rejected? = context.events.outcome(of: sent) { try report(sent) }
@@ -31,9 +31,9 @@ struct ChatCommand {
         for sent in own { try report(sent) }
     }
 
-    private func send(_ text: String, _ photo: String?, to conversation: String) throws -> OperationID? {
+    private func send(_ text: String, _ photo: String?, to conversation: String) async throws -> OperationID? {
         guard let photo else { return try client.chat.send(text, to: conversation) }
-        return try client.send(text, photo: photo, to: conversation)
+        return try await client.send(text, photo: photo, to: conversation)
     }
 
     private func report(_ id: OperationID) throws {

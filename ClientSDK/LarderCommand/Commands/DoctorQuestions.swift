@@ -60,21 +60,30 @@ struct DoctorQuestions {
         return text
     }
 
-    /// Did failures increase with a version?
+    /// Did failures increase with a version, of pictures and of all requests?
     private var failures: String {
         let versions = totals.versions.sorted { $0.key.compare($1.key, options: .numeric) == .orderedAscending }
         guard !versions.isEmpty else {
             return "No request of a known version was recorded. Set appVersion of the client's services."
         }
         let parts = versions.map { name, version in
-            let rate = Double(version.requestsFailed) / Double(version.requests)
-            var text =
-                "\(name): \(version.requestsFailed) of \(version.requests) requests failed (\(Self.percent(rate)))"
-            let kinds = version.failures.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.prefix(3)
-            if !kinds.isEmpty { text += ", " + kinds.map { "\($0.value) \($0.key)" }.joined(separator: ", ") }
-            return text
+            let pictures = version.images + version.imagesFailed
+            let counts = [
+                Self.failed(version.requestsFailed, of: version.requests, "requests", version.failures),
+                Self.failed(version.imagesFailed, of: pictures, "pictures", version.imageFailures),
+            ]
+            return "\(name): " + counts.compactMap(\.self).joined(separator: "; ")
         }
-        return parts.joined(separator: "; ") + "."
+        return parts.joined(separator: ". ") + "."
+    }
+
+    /// `1 of 2 requests failed (50 %), 1 503`; nil without any.
+    private static func failed(_ failed: Int, of all: Int, _ name: String, _ kinds: [String: Int]) -> String? {
+        guard all > 0 else { return nil }
+        let rate = percent(Double(failed) / Double(all))
+        let kinds = kinds.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.prefix(3)
+        return (["\(failed) of \(all) \(name) failed (\(rate))"] + kinds.map { "\($0.value) \($0.key)" })
+            .joined(separator: ", ")
     }
 
     /// What was held and in flight at a memory warning?
@@ -88,12 +97,13 @@ struct DoctorQuestions {
             + "the most were \(SizeText.text(Int64(most.cost))), \(most.requests) and \(most.loads)."
     }
 
-    /// Was there too much prefetching before the process was killed?
+    /// Was there too much prefetching or decoding before the process was killed?
     private var prefetching: String {
         guard let run = history.interrupted.last, let end = run.records.last else {
             return "No recorded run was interrupted."
         }
         var (started, finished, bytes, wanted) = (0, 0, 0, 0)
+        var (decodes, pixels, decoding) = (0, 0, Duration.zero)
         var level: MemoryLevel?
         for record in run.records {
             guard let kind = TelemetryEvent.Kind(record) else { continue }
@@ -105,6 +115,10 @@ struct DoctorQuestions {
             case .image(.download, _, let size, true):
                 finished += 1
                 bytes += size
+            case .image(.decode, let duration, let size, _):
+                decodes += 1
+                pixels += size
+                decoding += duration
             default: break
             }
         }
@@ -112,7 +126,9 @@ struct DoctorQuestions {
         var text = "In the last minute before the end of the interrupted run"
         text += place.isEmpty ? "" : " (\(place))"
         text += " \(Self.count(started, "prefetch", "prefetches")) of pictures began, \(finished) ended with "
-        text += "\(SizeText.text(Int64(bytes))), beside \(Self.count(wanted, "wanted download"))."
+        text += "\(SizeText.text(Int64(bytes))), beside \(Self.count(wanted, "wanted download")). "
+        text += "\(Self.count(decodes, "decode")) made \(SizeText.text(Int64(pixels))) of pixels"
+        text += " in \(TimeText.text(decoding))."
         if let level { text += " The memory level was \(level)." }
         return text
     }

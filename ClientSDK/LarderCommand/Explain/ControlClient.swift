@@ -6,7 +6,9 @@ struct ControlClient {
     let server: String
     /// The token of the control plane, from `LARDER_CONTROL_TOKEN`; nil: none.
     let token: String?
-    private let transport = SocketTransport(timeout: .seconds(40))
+    private let reading = SocketTransport(timeout: .seconds(5))
+    /// The server waits up to 35 s for a client that is asked to do something.
+    private let acting = SocketTransport(timeout: .seconds(40))
 
     init(server: String, _ environment: [String: String]) {
         self.server = server
@@ -38,7 +40,7 @@ struct ControlClient {
             request.body = writer.bytes
         }
         do {
-            let response = try await transport.send(request)
+            let response = try await (method == .get ? reading : acting).send(request)
             let document = response.body.isEmpty ? .null : try JSONParser.parse(response.body)
             guard (200..<300).contains(response.status.code) else {
                 throw Failure(

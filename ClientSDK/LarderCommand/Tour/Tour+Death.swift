@@ -38,10 +38,7 @@ extension TourScene {
             "Another process stores an article, a one-time code that must not reach the disk, and a like that was not sent yet. It is killed "
                 + "with SIGKILL. What does the next process find?"
         )
-        let directory = directory + "/death"
-        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        try await killChild(directory)
-        let cache = try LarderCache(directory: directory)
+        let cache = try await cacheAfterKill("death")
         defer { cache.close() }
         cache.outbox.register(TourDeath.like)
         let article = cache.stored(TourDeath.article)
@@ -84,6 +81,14 @@ extension TourScene {
             "The article \(article == nil ? "was lost" : "was left"), the code \(code == nil ? "was gone" : "was left"), and \(likes) unsent "
             + "like was kept: what a person has done is never only in memory."
         return chapter
+    }
+
+    /// The cache in which a child process has stored three things before it was killed.
+    func cacheAfterKill(_ name: String) async throws -> LarderCache {
+        let directory = directory + "/" + name
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        try await killChild(directory)
+        return try LarderCache(directory: directory)
     }
 
     /// Starts the child, waits until it has stored its values, and kills it.

@@ -102,21 +102,49 @@ extension TourScene {
         return decoded
     }
 
-    /// What happens to a picture between a request and the screen, and when memory is short.
-    private static let path = TourFlow(
+    /// What happens to a picture between a request and the screen.
+    static let path = TourFlow(
         title: "The path of a picture",
         steps: [
             .init(text: "A row asks for a picture (ListPrefetch)"),
             .init(text: "Pixels in memory, and fresh?", yes: "Shown at once"),
             .init(text: "Already being loaded?", yes: "Waits for the same download and decode"),
+            .init(text: "A prefetch while prefetching is paused?", yes: "Waits; not even the disk is read"),
             .init(text: "A fresh file on disk?", yes: "Read; no request"),
-            .init(text: "Network constrained, and a prefetch?", yes: "Not asked for now"),
-            .init(text: "Downloaded or confirmed with 304"),
-            .init(text: "Is the person scrolling?", yes: "Decoded when idle, a visible picture at once"),
+            .init(text: "Downloaded, or confirmed with 304"),
+            .init(text: "Does the person scroll?", yes: "Decoded when idle; a picture in view at once"),
             .init(text: "Downsampled while decoding"),
             .init(text: "Stored in memory, shown to all that wait"),
-            .init(text: "Left the screen?", yes: "Cancelled, if nobody else waits"),
-            .init(text: "Memory short?", yes: "Prefetching and loads end, memory shrinks"),
+            .init(text: "Left the screen before that?", yes: "Cancelled, if nobody else waits"),
+        ]
+    )
+
+    /// What a feed shows first.
+    static let coldStart = TourFlow(
+        title: "A cold start",
+        steps: [
+            .init(text: "The feed opens in a new process"),
+            .init(text: "Posts on disk?", yes: "Shown at once, with their age"),
+            .init(text: "Fresh?", yes: "No request"),
+            .init(text: "Offline?", yes: "The posts stay; a request follows the return"),
+            .init(text: "The server is asked, with the validator"),
+            .init(text: "Unchanged (304)?", yes: "Only the times are stored"),
+            .init(text: "New posts are stored, then shown"),
+        ]
+    )
+
+    /// What the memory guard does.
+    static let warning = TourFlow(
+        title: "Memory is short",
+        steps: [
+            .init(text: "The system reports pressure"),
+            .init(text: "Bytes, requests and loads are counted"),
+            .init(text: "The warning is reported with these figures"),
+            .init(text: "Prefetching stops, fewer loads run at once"),
+            .init(text: "Loads of pictures out of view are cancelled"),
+            .init(text: "Critical?", yes: "All decoded pictures leave memory"),
+            .init(text: "Half of the pictures' memory is released"),
+            .init(text: "Quiet for five seconds?", yes: "Limits grow in steps, prefetching last"),
         ]
     )
 
@@ -141,7 +169,7 @@ extension TourScene {
         let curves = zip(ways, results).map { TourCurves.Curve(label: $0.name, points: $1.points) }
         chapter.exhibits = [
             .curves(TourCurves(title: "Pictures in memory", x: "s", y: "MB", curves: curves)), .table(table),
-            .flow(Self.path),
+            .flow(Self.coldStart), .flow(Self.path), .flow(Self.warning),
         ]
         func size(_ bytes: Int) -> String { SizeText.text(Int64(bytes)) }
         chapter.answer =

@@ -2,6 +2,7 @@ import Larder
 import LarderDemo
 import LarderModels
 import LarderServer
+import Synchronization
 
 extension TourScene {
     private struct Network {
@@ -43,24 +44,30 @@ extension TourScene {
         }
     }
 
-    /// A like as write-behind and as a plain request, on five networks.
+    /// A like as write-behind, as write-through and as a plain request, on five networks.
     func taps() async throws -> TourChapter {
         var chapter = begin(
             .taps,
-            "A person taps the heart of a post. Larder stores the tap, shows it and sends it later (write-behind); the usual way is to send a "
-                + "request and to show the result. After what time is the tap shown, safe on disk, and known to the server?"
+            "A person taps the heart of a post. Larder stores the tap, shows it and sends it later (write-behind); or stores it, sends it and "
+                + "shows it when the server has it (write-through). The usual way is to send a request and to show the result. After what time "
+                + "is the tap shown, safe on disk, and known to the server?"
         )
         let networks = Network.all
-        let taps = try await withThrowingTaskGroup(of: (Int, Tap, Tap).self) { group in
+        let taps = try await withThrowingTaskGroup(of: (Int, [Tap]).self) { group in
             for (index, network) in networks.enumerated() {
-                group.addTask { (index, try await self.tapLater(network), try await self.tapAndWait(network)) }
+                group.addTask {
+                    async let later = self.tapLater(network)
+                    async let through = self.tapThrough(network)
+                    async let waiting = self.tapAndWait(network)
+                    return (index, try await [later, through, waiting])
+                }
             }
-            var taps = [(later: Tap, waiting: Tap)](repeating: (Tap(), Tap()), count: networks.count)
-            for try await (index, later, waiting) in group { taps[index] = (later, waiting) }
+            var taps = [[Tap]](repeating: [], count: networks.count)
+            for try await (index, three) in group { taps[index] = three }
             return taps
         }
         let rows = zip(networks, taps).flatMap { network, taps in
-            [taps.later.row(network.name, "write-behind"), taps.waiting.row("", "plain request")]
+            zip(Self.strategies, taps).enumerated().map { $1.1.row($0 == 0 ? network.name : "", $1.0) }
         }
         chapter.exhibits = [
             .table(
@@ -69,40 +76,41 @@ extension TourScene {
                     columns: ["network", "strategy", "shown", "durable", "known", "likes counted", "error"],
                     rows: rows
                 )
-            )
-        ]
-        chapter.exhibits.append(
+            ),
             .steps(
                 TourSteps(
                     title: "The same tap, network by network",
-                    steps: zip(networks, taps).map { network, taps in Self.step(network, taps.later, taps.waiting) }
+                    steps: zip(networks, taps).map { network, taps in Self.step(network, taps) }
                 )
-            )
-        )
-        let slowest = taps.compactMap(\.later.shown).max() ?? .zero
-        let failed = taps.filter { $0.waiting.error != "none" }.count
+            ),
+        ]
+        let slowest = taps.compactMap(\.[0].shown).max() ?? .zero
+        let open = taps.filter { $0[1].shown == nil && $0[1].known != nil }.count
+        let failed = taps.filter { $0[2].error != "none" }.count
         chapter.answer =
-            "Write-behind showed each tap within \(TourValue.duration(slowest).text) whatever the network did, and each was counted once. The "
-            + "plain request made the person wait, and ended with an error on \(failed) of \(networks.count) networks."
+            "Write-behind showed each tap within \(TourValue.duration(slowest).text) whatever the network did, and each was counted once. "
+            + "Write-through made the person wait, said on \(open) of \(networks.count) networks that the outcome was not known yet, and found "
+            + "it out later. The plain request made the person wait too, and ended with an error on \(failed) of \(networks.count) networks."
         return chapter
     }
 
-    /// What a person sees of one tap with both strategies; each bar is a part of the longest time.
-    private static func step(_ network: Network, _ later: Tap, _ waiting: Tap) -> TourSteps.Step {
-        let taps = [("write-behind", later), ("plain request", waiting)]
-        let all = taps.flatMap { [$0.1.shown, $0.1.durable, $0.1.known].compactMap { $0?.nanosecondsSaturating } }
+    private static let strategies = ["write-behind", "write-through", "plain request"]
+
+    /// What a person sees of one tap with each strategy; each bar is a part of the longest time.
+    private static func step(_ network: Network, _ taps: [Tap]) -> TourSteps.Step {
+        let all = taps.flatMap { [$0.shown, $0.durable, $0.known].compactMap { $0?.nanosecondsSaturating } }
         let longest = Double(max(1, all.max() ?? 1))
-        let boxes = taps.flatMap { name, tap in
+        let boxes = zip(strategies, taps).flatMap { name, tap in
             [("shown", tap.shown), ("on disk", tap.durable), ("known", tap.known)].map { event, time in
                 TourSteps.Box(
                     label: "\(name): \(event)",
-                    text: time.map { "after \(TourValue.duration($0).text)" } ?? "never; error \(tap.error)",
+                    text: time.map { "after \(TourValue.duration($0).text)" } ?? "never; \(tap.error)",
                     tone: time.map { $0 < .milliseconds(100) ? .good : .warning } ?? .bad,
                     share: time.map { Double($0.nanosecondsSaturating) / longest } ?? 0
                 )
             }
         }
-        let effects = taps.map { "\($0.0) \($0.1.effect)" }.joined(separator: ", ")
+        let effects = zip(strategies, taps).map { "\($0) \($1.effect)" }.joined(separator: ", ")
         return TourSteps.Step(caption: "Network: \(network.name). Likes counted: \(effects)", boxes: boxes)
     }
 
@@ -145,6 +153,35 @@ extension TourScene {
         return tap
     }
 
+    private func tapThrough(_ network: Network) async throws -> Tap {
+        let (world, client, post) = try await prepare(network, "through")
+        defer { client.close() }
+        var tap = Tap()
+        let (clock, source, stored) = (clock, client.source, FirstTime())
+        let begin = clock.uptime
+        var like = WriteThrough<String, Bool>("tour-awaited-like", scope: { $0 }) { attempt in
+            // It is stored before it is sent.
+            stored.note(clock.uptime - begin)
+            let like = LikeRequest.Item(postID: attempt.input, liked: true, idempotencyKey: attempt.idempotencyKey)
+            try await source.send(.post, "/v1/likes", LikeRequest(items: [like]))
+            return .accepted(true)
+        }
+        like.acknowledge = { post, _, update in update.invalidate(Post.self, post) }
+        client.cache.outbox.register(like)
+        do throws(LarderError) {
+            _ = try await client.cache.commit(post.id, like)
+            tap.shown = clock.uptime - begin
+            tap.known = tap.shown
+        } catch {
+            tap.error = "\(error.code.rawValue) after \(TourValue.duration(clock.uptime - begin).text)"
+            let drain = try await client.cache.outbox.drain(within: .seconds(30))
+            if error.code == .inDoubt, drain.isDrained { tap.known = clock.uptime - begin }
+        }
+        tap.durable = stored.time
+        tap.effect = try world.state("/v1/posts/\(post.id)", as: Post.self).likeCount - post.likeCount
+        return tap
+    }
+
     private func tapAndWait(_ network: Network) async throws -> Tap {
         let (world, client, post) = try await prepare(network, "waiting")
         defer { client.close() }
@@ -155,8 +192,33 @@ extension TourScene {
             try await plain.send("PUT", "/v1/posts/\(post.id)/like")
             tap.shown = clock.uptime - begin
             (tap.durable, tap.known) = (tap.shown, tap.shown)
-        } catch { tap.error = "shown after \(TourValue.duration(clock.uptime - begin).text)" }
+        } catch { tap.error = "error after \(TourValue.duration(clock.uptime - begin).text)" }
         tap.effect = try world.state("/v1/posts/\(post.id)", as: Post.self).likeCount - post.likeCount
         return tap
     }
+}
+
+/// The body of a request that likes posts.
+private struct LikeRequest: Encodable {
+    struct Item: Encodable {
+        let postID: String
+        let liked: Bool
+        let idempotencyKey: String
+
+        private enum CodingKeys: String, CodingKey {
+            case postID = "postId"
+            case liked, idempotencyKey
+        }
+    }
+
+    let items: [Item]
+}
+
+/// The first of several times.
+private final class FirstTime: Sendable {
+    private let first = Mutex<Duration?>(nil)
+
+    var time: Duration? { first.withLock { $0 } }
+
+    func note(_ time: Duration) { first.withLock { $0 = $0 ?? time } }
 }

@@ -27,19 +27,29 @@ extension TourScene {
         let local = try await times(50) { _ = try await client.cache.snapshot(resource, .networkOnly) }
         try world.set(.threeG)
         let mobile = try await times(8) { _ = try await client.cache.snapshot(resource, .networkOnly) }
-        let rows: [(String, TourTimes, String)] = [
-            ("memory", memory, "no"), ("disk", disk, "yes"), ("server on this machine", local, "–"),
-            ("server over 3g", mobile, "–"),
+        let left = try await cacheAfterKill("tiers")
+        defer { left.close() }
+        func survives(_ resource: Resource<String>) -> String { left.stored(resource) == nil ? "no" : "yes" }
+        func limit(_ bytes: Int64?, _ order: String) -> String {
+            bytes.map { "\(SizeText.text($0)), \(order)" } ?? "–"
+        }
+        let settings = client.cache.configuration
+        let memoryLimit = limit(Int64(settings.memoryBytesMaximum), "adaptive")
+        let diskLimit = limit(client.cache.disk?.configuration.bytesMaximum, "read longest ago")
+        let rows: [(String, TourTimes, String, String)] = [
+            ("memory", memory, survives(TourDeath.code), memoryLimit),
+            ("disk", disk, survives(TourDeath.article), diskLimit),
+            ("server on this machine", local, "–", "–"), ("server over 3g", mobile, "–", "–"),
         ]
         chapter.exhibits = [
             .table(
                 TourTable(
                     title: "One profile of \(size) bytes",
-                    columns: ["from", "median", "10 %", "90 %", "survives a kill"],
-                    rows: rows.map { name, times, survives in
+                    columns: ["from", "median", "10 %", "90 %", "survives a kill", "limit, and what leaves first"],
+                    rows: rows.map { name, times, survives, limit in
                         [
                             .text(name), .duration(times.median), .duration(times.low), .duration(times.high),
-                            .text(survives),
+                            .text(survives), .text(limit),
                         ]
                     }
                 )
@@ -55,8 +65,9 @@ extension TourScene {
         let factor = mobile.median / max(memory.median, .nanoseconds(1))
         let diskFactor = mobile.median / max(disk.median, .nanoseconds(1))
         chapter.answer =
-            "A memory hit is \(Int(factor)) times as fast as the server over 3g, a disk hit \(Int(diskFactor)) times. Only the disk "
-            + "survives the process."
+            "A memory hit is \(Int(factor)) times as fast as the server over 3g, a disk hit \(Int(diskFactor)) times. After SIGKILL of "
+            + "another process, what it had in memory only was \(rows[0].2 == "yes" ? "left" : "gone"), and what it had on disk was "
+            + "\(rows[1].2 == "yes" ? "left" : "gone")."
         return chapter
     }
 }

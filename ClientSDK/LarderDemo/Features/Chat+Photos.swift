@@ -17,7 +17,11 @@ extension LarderClient {
     ///   - conversation: the conversation's ID.
     /// - Throws: as `Chat.send`; `.invalidArgument` if the file cannot be read, or has another suffix.
     @discardableResult
-    public func send(_ text: String, photo: String, to conversation: String) throws(LarderError) -> OperationID? {
+    public func send(
+        _ text: String,
+        photo: String,
+        to conversation: String
+    ) async throws(LarderError) -> OperationID? {
         let types = ["png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg"]
         let suffix = photo.split(separator: ".").last.map { $0.lowercased() } ?? ""
         guard let type = types[suffix] else {
@@ -25,10 +29,13 @@ extension LarderClient {
         }
         let id = APIClient.localID()
         var upload = APIClient.Write(.post, "/v1/photos")
-        upload.file = (photo, type)
         upload.scope = Chat.scope(conversation)
         upload.create(Photo(id: id))
-        try base.write(upload)
-        return try chat.send(text, imageID: id, to: conversation)
+        let operation = try await base.upload(upload, file: photo, contentType: type)
+        do { return try chat.send(text, imageID: id, to: conversation) } catch {
+            // Without its message nobody would see the photo. One that is being sent stays.
+            try? base.cache.outbox.drop(operation)
+            throw error
+        }
     }
 }

@@ -1,3 +1,4 @@
+public import LarderEvents
 public import LarderTime
 import Synchronization
 
@@ -5,7 +6,8 @@ extension NetworkMonitor {
     /// The bytes that may be received in a calendar month (UTC). When they are spent, a `NetworkMonitor` with this budget treats the network as
     /// metered: nothing is prefetched, and less is refreshed. Requests of a person are not stopped. Safe from any thread.
     ///
-    /// The app stores `use` and passes it to the next budget.
+    /// A client stores the use with its account (`APIClient.Services.dataBudget`). An app with a monitor of its own stores `use` and passes it
+    /// to the next budget.
     ///
     /// ```swift
     /// var configuration = NetworkMonitor.Configuration()
@@ -30,6 +32,7 @@ extension NetworkMonitor {
         public let bytesPerMonth: Int
         private let clock: any WallClock
         private let state: Mutex<Use>
+        private let changes = EventHub<Use>()
 
         /// - Parameters:
         ///   - bytesPerMonth: the limit.
@@ -42,26 +45,39 @@ extension NetworkMonitor {
         }
 
         /// What was received in the present month.
-        public var use: Use {
-            let month = String(clock.now.rfc3339().prefix(7))
-            return state.withLock { state in
-                if state.month != month { state = Use(month: month) }
-                return state
-            }
-        }
+        public var use: Use { inPresentMonth { $0 } }
+
+        /// The use after each exchange. A slow reader gets only the newest.
+        public var uses: EventSequence<Use> { changes.subscribe(limit: 1) }
 
         /// Whether nothing is left of the present month.
         public var isSpent: Bool { use.bytes >= bytesPerMonth }
 
+        /// Takes over what was received before. That of another month does not count, nor does less than is known.
+        package func restore(_ earlier: Use) {
+            inPresentMonth { use in
+                if earlier.month == use.month { use.bytes = max(use.bytes, earlier.bytes) }
+            }
+        }
+
         /// Counts received bytes. Returns whether they were the last of the month.
         func spend(_ bytes: Int) -> Bool {
-            let before = use.bytes
-            let after = state.withLock { state in
-                let (sum, overflows) = state.bytes.addingReportingOverflow(max(0, bytes))
-                state.bytes = overflows ? .max : sum
-                return state.bytes
+            let (isLast, wakeups) = inPresentMonth { use in
+                let before = use.bytes
+                let (sum, overflows) = before.addingReportingOverflow(max(0, bytes))
+                use.bytes = overflows ? .max : sum
+                return (before < bytesPerMonth && use.bytes >= bytesPerMonth, changes.post(use))
             }
-            return before < bytesPerMonth && after >= bytesPerMonth
+            for wakeup in wakeups { wakeup.resume() }
+            return isLast
+        }
+
+        private func inPresentMonth<Result: Sendable>(_ body: (inout Use) -> Result) -> Result {
+            let month = String(clock.now.rfc3339().prefix(7))
+            return state.withLock { use in
+                if use.month != month { use = Use(month: month) }
+                return body(&use)
+            }
         }
     }
 }

@@ -1,5 +1,4 @@
 public import LarderMemory
-public import LarderStorage
 
 extension ImagePipeline {
     /// How decoded pictures share memory.
@@ -17,21 +16,16 @@ extension ImagePipeline {
         public var order: EvictionPolicy
         /// Whether pixels are compressed in memory. More pictures fit, and each use restores the pixels. Photos shrink little.
         public var isCompressed: Bool
-        /// A store for pixels that were evicted for lack of room; they are read instead of decoding the file again. It must hold nothing
-        /// else, because `removeAll` erases it; its `bytesMaximum` limits the pixels. Nil: pixels are discarded.
-        public var spill: DiskStore?
 
         /// Creates settings. The defaults took the least time on traces of a feed, a gallery and chats (`Benchmarks`).
         public init(
             budgets: SizeBudgets? = nil,
             order: EvictionPolicy = .greedyDual,
-            isCompressed: Bool = false,
-            spill: DiskStore? = nil
+            isCompressed: Bool = false
         ) {
             self.budgets = budgets
             self.order = order
             self.isCompressed = isCompressed
-            self.spill = spill
         }
 
         /// LRU with 5 MiB for pictures up to 2 MiB of pixels and 20 MiB for larger ones: neither size evicts the other.

@@ -188,6 +188,7 @@ extension ImagePipeline {
             !key.options.contains(.skipMemoryWrite)
         {
             kept = configuration.memory.isCompressed ? picture.compressed() : picture
+            kept?.maySpill = !key.options.contains(.skipDiskWrite)
         }
         change { [kept] state, effects in
             if spill == nil { state.runningDecodes -= 1 }

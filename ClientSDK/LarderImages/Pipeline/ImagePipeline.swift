@@ -32,6 +32,10 @@ public final class ImagePipeline: Sendable {
         public var limits = DecodedImage.Limits()
         /// The maximum number of bytes of decoded pixels in memory, unless `memory` has budgets by size.
         public var memoryBytesMaximum = 96 << 20
+        /// A store for pixels that were evicted from memory for lack of room; they are read instead of decoding the file again. Pixels of a
+        /// request with `.skipDiskWrite` are not written to it. It must hold nothing else, because `removeAll` erases it; its
+        /// `bytesMaximum` limits the pixels. Nil: pixels are discarded.
+        public var spill: DiskStore?
         /// How decoded pictures share memory. By default pictures that are small and were expensive to make are kept longest.
         public var memory = Memory()
         /// The maximum number of concurrent downloads.
@@ -103,7 +107,7 @@ public final class ImagePipeline: Sendable {
     /// Does no work until the first request.
     public init(_ configuration: Configuration) {
         self.configuration = configuration
-        let mayBlock = [configuration.disk, configuration.memory.spill].contains { $0?.configuration.mayBlock ?? false }
+        let mayBlock = [configuration.disk, configuration.spill].contains { $0?.configuration.mayBlock ?? false }
         diskWork = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
         state = Mutex(
             ImagePipelineState(
@@ -115,8 +119,7 @@ public final class ImagePipeline: Sendable {
         let report: @Sendable (() -> ImagePipeline.Event) -> Void = { event in
             if let onEvent { onEvent(event()) }
         }
-        spill = ImageSpill(configuration.memory.spill, configuration.clock) { error in report { .storageFailed(error) }
-        }
+        spill = ImageSpill(configuration.spill, configuration.clock) { error in report { .storageFailed(error) } }
         var onDeparture: (@Sendable (ImageSpill.Departure) -> Void)?
         if onEvent != nil || spill != nil {
             onDeparture = { [evicted, spill] departure in

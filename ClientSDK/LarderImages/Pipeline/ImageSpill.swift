@@ -22,9 +22,9 @@ struct ImageSpill: Sendable {
         self.report = report
     }
 
-    /// Notes an entry that left memory. Pressure, a replacement and `removeAll` write nothing.
+    /// Notes an entry that left memory. Pressure, a replacement and `removeAll` write nothing, nor do pixels that must not be on disk.
     func note(_ departure: Departure) {
-        if departure.reason == .cost { pending.add(departure) }
+        if departure.reason == .cost, departure.value.maySpill { pending.add(departure) }
     }
 
     /// Writes what was noted.

@@ -13,6 +13,8 @@ struct MemoryPicture: Sendable {
     /// When the picture may be shown without a request to the server; nil for never.
     let freshness: ImageFreshness?
     private(set) var worth: ImageCost
+    /// Whether the pixels may be written to disk.
+    var maySpill = true
 
     init(image: DecodedImage, contentID: String, freshness: ImageFreshness?, worth: ImageCost) {
         pixels = .plain(image)

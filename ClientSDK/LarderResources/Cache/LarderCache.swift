@@ -325,7 +325,7 @@ public final class LarderCache: Sendable {
     /// Notes that a version of an entity exists: by `Freshness.Criterion.version` an older stored value is stale.
     public func noteVersion<E: CacheEntity>(_ version: Int64, of type: E.Type, _ id: E.ID) {
         if core.invalidations.note(E.key(id), version: version, at: core.now().wall) { return core.freshnessChanged() }
-        for affected in core.dependencies.nodes(madeOf: [.entity(E.key(id))]) { affected.node.freshnessChanged() }
+        for node in core.dependencies.nodes(madeOf: [.entity(E.key(id))]) { node.contentChanged() }
     }
 
     /// Notes that a change feed has no more changes now: by `Freshness.Criterion.feed` it covers values that were fetched since

@@ -30,7 +30,8 @@ extension CacheCore {
         guard let disk, areTimesUncertain else { return }
         let seen = clocks.highWater
         do {
-            try disk.write { transaction in
+            // Synced: after a power loss the clock may be later than the last stored time, and the setback is not noticed again.
+            try disk.write(.powerLoss) { transaction in
                 try transaction.markTimesUncertain()
                 try transaction.setMetadata(Self.encode(seen), for: Self.clockKey)
             }

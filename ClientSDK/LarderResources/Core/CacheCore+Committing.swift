@@ -130,8 +130,8 @@ extension CacheCore {
     }
 
     /// - Returns: the nodes to notify.
-    func apply(_ commit: Commit) -> [DependencyIndex.Affected] {
-        let changed = adoptMemberships(of: commit)
+    func apply(_ commit: Commit) -> [any AnyNode] {
+        let changed = commit.changed
         return memory.withLock { count in
             count += 1
             for (key, change) in commit.entities {
@@ -152,7 +152,7 @@ extension CacheCore {
             for (key, change) in commit.queryOverlays { entities.edit(key, change) }
             // An assembly that is in progress looks at these keys again.
             let affected = changed.isEmpty ? [] : dependencies.nodes(madeOf: changed)
-            for each in affected { each.node.note(changed: each.keys) }
+            for node in affected { node.noteChange() }
             return affected
         }
     }
@@ -161,7 +161,7 @@ extension CacheCore {
 
     private func tell(_ commit: Commit) {
         reportEvictions()
-        for affected in commit.affected { affected.node.contentChanged() }
+        for node in commit.affected { node.contentChanged() }
         entityObservers.tell { type in
             commit.changedValues.contains { $0.type == type } || commit.overlays.contains { $0.0.type == type }
         }
@@ -169,7 +169,7 @@ extension CacheCore {
     }
 
     /// Tells all nodes that their freshness may have changed.
-    func freshnessChanged() { for node in nodes.all { node.freshnessChanged() } }
+    func freshnessChanged() { for node in nodes.all { node.contentChanged() } }
 
     /// Judges the freshness of the observed values again. Their content stays assembled.
     func showAll() { for node in nodes.all { node.show() } }

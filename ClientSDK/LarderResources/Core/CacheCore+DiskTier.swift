@@ -80,7 +80,6 @@ extension CacheCore {
     func removeContent(in transaction: borrowing DiskStore.WriteTransaction) throws {
         try transaction.removeAllItems()
         if invalidations.hasMarks { try storeMarks(in: transaction) }
-        try MembershipTable.store(entities.memberships.present, since: MembershipTable.Records(), in: transaction)
     }
 
     /// Uses the disk again. Values in memory stay, and get rows when they change or are asked for again.

@@ -1,34 +1,27 @@
 import LarderStorage
+import Synchronization
 
 extension CacheCore {
-    /// The changes that matter to a declared list.
-    func listChanges(_ key: QueryKey, type: String) -> ListChanges {
-        loadMemberships()
-        let record = entities.memberships.present.lists[key]
-        return ListChanges(
-            recorded: Set((record?.changes.keys).map { $0.map { EntityKey(type: type, id: $0) } } ?? []),
-            pending: Set(entities.pendingKeys { $0.type == type }),
-            isIncomplete: record?.type != type || record?.forgottenAt != nil,
-            part: ListChanges.part(ofType: type)
-        )
-    }
-
-    /// Reads the membership records at the first use, and after another process may have changed them.
-    private func loadMemberships() {
-        let table = entities.memberships
-        let seen = seenCommits
-        guard let disk = contentDisk, !table.contains(commits: seen) else { return }
+    /// The entities of a type that may be in another place of a declared list than its index says.
+    func changes(since list: DiskQuery, ofType type: String) -> ListChanges {
+        var (keys, areLost) = entities.changes(ofType: type, since: list, isEach: mayLackRows.load(ordering: .relaxed))
         do {
-            try table.load(commits: seen, order: UInt64(stamps.next().rawValue)) { try disk.metadata($0) }
+            if let found = try contentDisk?.read({
+                try $0.changes(ofType: type, since: list.asked, except: list.answered)
+            }) {
+                keys.formUnion(found.ids.map { EntityKey(type: type, id: $0) })
+                areLost = areLost || found.areLost
+            }
         } catch {
-            // The lists are stale until the records can be read.
+            // The list is stale until they can be read.
+            areLost = true
             configuration.onEvent(.storageFailed(LarderError(error)))
         }
-    }
-
-    /// Adopts the membership records of a commit, and returns the keys that nodes have to look up again.
-    func adoptMemberships(of commit: Commit) -> Set<StoredKey> {
-        if let new = commit.memberships { entities.memberships.replace(new) }
-        return entities.memberships.widened(commit.changed)
+        return ListChanges(
+            recorded: keys,
+            pending: Set(entities.pendingKeys { $0.type == type }),
+            areLost: areLost,
+            part: ListChanges.part(ofType: type)
+        )
     }
 }

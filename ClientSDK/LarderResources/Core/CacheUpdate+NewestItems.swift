@@ -85,11 +85,11 @@ extension CacheUpdate {
     ) {
         for item in items { put(item, completeness: completeness) }
         let keys = items.map(\.entityKey)
-        let merge = QueryMerge(confirms: false, keys: keys) { query, orders, context in
+        let merge = QueryMerge(confirms: false, keys: keys) { query, context in
             let page = keys.filter { context.stored.contains($0) }
             guard !page.isEmpty else { return }
-            try query.editRuns(&orders) { runs in
-                runs.takeFeedPage(page, cursor: olderCursor, hasGap: hasGap, at: context.startedAt, context.order)
+            try query.editRuns { runs in
+                runs.takeFeedPage(page, cursor: olderCursor, hasGap: hasGap, at: context.startedAt, context.stamp)
                 runs.keep(atMost: NewestItems.fedMaximum)
             }
             if hasGap, olderCursor == nil { query.isInvalidated = true }
@@ -126,7 +126,7 @@ extension CacheUpdate {
 
 extension Commit {
     mutating func insertNewest(_ newest: NewestItems, _ disk: DiskPart) throws {
-        let merge = QueryMerge(confirms: false, keys: newest.items.map(\.key)) { query, _, context in
+        let merge = QueryMerge(confirms: false, keys: newest.items.map(\.key)) { query, context in
             // Items that are known to be deleted are not inserted.
             let items = newest.items.filter { item in
                 context.stored.contains(item.key) && !item.isBehind(query)

@@ -19,8 +19,6 @@ public struct CacheUpdate: Sendable {
         case insertNewest(NewestItems)
         case touchQuery(QueryKey, validator: String?, stated: StatedFreshness?)
         case removeQuery(QueryKey)
-        /// The list has a declared condition and order over entities of a type.
-        case declareList(QueryKey, type: String)
         case invalidateQuery(QueryKey)
         case invalidateTag(InvalidationTable.Name)
         case token(String?, feed: String)

@@ -3,31 +3,28 @@ import LarderTime
 import Synchronization
 
 extension Commit {
-    /// Merges an answer or an event into a list. There is no check for later answers: the orders tell the merge which
+    /// Merges an answer or an event into a list. There is no check for later answers: the stamps of its runs tell the merge which
     /// items it must not change.
     mutating func merge(_ key: QueryKey, _ merge: QueryMerge, _ disk: DiskPart) throws {
         let known = try current(key, disk)
         // A list that was removed since the request began is not created again.
         if known == nil, try isOvertaken(.query(key), disk) { return }
         var stored = known ?? unconfirmed(key)
-        let (before, orders) = (stored.query, stored.orders)
-        // As far as this process knows: a page that another one has requested earlier may have items that no later page brings.
-        let confirmed = core.rowless[.query(key)]?.asked ?? .never
+        let before = stored.query
         let context = QueryMerge.Context(
-            order: UInt64(stamp.rawValue),
+            stamp: stamp,
             startedAt: moment.wall,
             receivedAt: core.configuration.wallClock.now,
             stored: try self.stored(merge.keys, disk),
-            confirmedOrder: UInt64(confirmed.rawValue),
             isInvalid: stored.isInvalid(in: moment.epoch)
         )
         core.owner.calls(.merge)
-        try merge.apply(&stored.query, &stored.orders, context)
+        try merge.apply(&stored.query, context)
         noteInvalidated(&stored, since: before)
         let hasChanged = stored.query != before
         // A merge without a change does not create a list: a stored empty list would say that there are no items.
-        if !hasChanged, !merge.confirms, stored.orders == orders { return }
-        if merge.confirms, stamp >= confirmed {
+        if !hasChanged, !merge.confirms { return }
+        if merge.confirms, stamp >= before.asked {
             applied.insert(.query(key))
             let new = times(known.flatMap { $0.times.stated }.updated(by: merge.stated))
             stored.times = Freshness.Times(

@@ -10,6 +10,10 @@ extension Commit {
         for key in queries.keys { keys.insert(.query(key)) }
         for (key, _) in overlays { keys.insert(.entity(key)) }
         for (key, _) in queryOverlays { keys.insert(.query(key)) }
+        // Declared lists depend on all entities of their type.
+        for type in Set(entities.keys.map(\.type) + overlays.map(\.0.type)) {
+            keys.insert(ListChanges.part(ofType: type))
+        }
         return keys
     }
 
@@ -60,7 +64,7 @@ extension Commit {
     /// The stamp of an invalidation by this commit of what was asked for at `asked`: later than a change of this commit.
     func mark(for asked: Stamp) -> Stamp { asked == stamp ? stamp.successor : stamp }
 
-    /// The stamps of what this commit has changed and what has no row, and of lists (`RowlessStamps`).
+    /// The stamps of what this commit has changed and what has no row (`RowlessStamps`).
     var rowless: [(StoredKey, DiskStore.Place)] {
         let hasRows = hasDisk && !isMemoryOnly
         let removal = DiskStore.Place(asked: stamp, isRemoval: true)
@@ -74,7 +78,7 @@ extension Commit {
                     places.append((key, removal))
                 }
             case .query(let name):
-                if case .set(let stored) = queries[name] {
+                if case .set(let stored) = queries[name], !hasRows || stored.isMemoryOnly {
                     places.append((key, stored.place))
                 } else if case .removed = queries[name] {
                     places.append((key, removal))

@@ -35,7 +35,7 @@ extension Commit {
         query.validatedAt = times.validatedAt
         query.expiresAt = times.expiresAt
         query.terms = times.terms
-        query.asked = stamp
+        (query.asked, query.answered) = (stamp, committed)
         query.edits = known?.query.edits ?? ListEdits()
         let ids = query.edits.applied(to: query.ids, askedAt: stamp)
         query.invalid = max(invalidation(of: .query(key), known?.query.invalid), query.edits.forgotten)
@@ -98,7 +98,7 @@ extension Commit {
         let new = times(stored.times.stated.updated(by: stated))
         // "Not modified" confirms the newest page and no other.
         let hasInvalidPages = stored.isInvalid(in: moment.epoch) && stored.query.members.notedCount > 0
-        if hasInvalidPages { try stored.query.editRuns(&stored.orders) { $0.invalidatePages() } }
+        if hasInvalidPages { try stored.query.editRuns { $0.invalidatePages() } }
         stored.times = Freshness.Times(
             fetchedAt: stored.times.fetchedAt,
             validatedAt: new.validatedAt,

@@ -18,6 +18,8 @@ struct Commit {
     let core: CacheCore
     /// When the request that was answered, the event or the change began.
     let stamp: Stamp
+    /// When the commit itself began.
+    let committed: Stamp
     let moment: Moment
     /// Whether nothing of it may be written to the disk.
     var isMemoryOnly = false
@@ -40,10 +42,6 @@ struct Commit {
     var invalidWithoutValue: Set<StoredKey> = []
     /// The entities whose values this commit has changed or removed.
     var changedValues: Set<EntityKey> = []
-    /// The declared lists among the answers, with their entity types.
-    private(set) var declared: [(QueryKey, type: String)] = []
-    /// The membership records after this commit; nil if they stay.
-    var memberships: MembershipTable.Records?
     /// The lists to write after all steps, so that each list is written once.
     var listsToWrite: Set<QueryKey> = []
     /// The lists in memory before this commit, looked at by the first removal.
@@ -57,12 +55,13 @@ struct Commit {
     /// Whether a value was on disk whose key is kept off the disk.
     var hasLeftDisk = false
     /// The nodes that depend on the changes.
-    var affected: [DependencyIndex.Affected] = []
+    var affected: [any AnyNode] = []
 
     init(core: CacheCore, stamp: Stamp, moment: Moment) {
         self.core = core
         self.stamp = stamp
         self.moment = moment
+        committed = core.stamps.next()
     }
 
     /// - Parameter disk: the transaction, if the disk takes part.
@@ -72,7 +71,6 @@ struct Commit {
         for key in listsToWrite { try write(key, disk) }
         listsToWrite = []
         try removeRows(disk)
-        try recordMemberships(disk)
     }
 
     /// Applies steps that change pending changes and memory only.
@@ -102,7 +100,6 @@ struct Commit {
             }
             queries[key] = .removed
             entities[EntityKey(wholeValueOf: key)] = .forgotten
-        case .declareList(let key, let type): declared.append((key, type))
         case .invalidateQuery(let key):
             try invalidate(key, disk)
             try invalidate(EntityKey(wholeValueOf: key), disk)
@@ -198,6 +195,7 @@ struct Commit {
             // An earlier stamp with a newer version has seen what the later one has.
             asked: base?.asked ?? max(stamp, place?.asked ?? .never),
             invalid: base?.invalid ?? invalidation(of: .entity(key), known?.invalid ?? place?.invalid),
+            changed: committed,
             cost: 256
         )
         // The rest of the value is as old as before, and no earlier request may replace the new part.
@@ -257,7 +255,7 @@ struct Commit {
             completeness: stored.completeness,
             source: stored.source
         )
-        (entity.asked, entity.invalid) = (stored.asked, stored.invalid)
+        (entity.asked, entity.invalid, entity.changed) = (stored.asked, stored.invalid, stored.changed)
         entity.isClockUncertain = stored.times.isUncertain(in: core.clocks.epoch)
         if let value = stored.value as? any CacheEntity, value.entityKey == key { entity.fields = value.indexedFields }
         let row = entity
@@ -302,6 +300,7 @@ struct Commit {
         // A change of the value does not end an invalidation.
         let isStale = max(stored.invalid, core.invalidations.latest([], type: key.type)) > stored.asked
         stored.asked = max(stored.asked, stamp)
+        stored.changed = committed
         if isStale { stored.invalid = stored.asked.successor }
         if !stored.isMemoryOnly { stored.seenCommits = seenCommits }
         if disk.isThere, !stored.isMemoryOnly {

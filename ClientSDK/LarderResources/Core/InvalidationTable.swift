@@ -1,3 +1,4 @@
+import LarderCoding
 import LarderStorage
 import LarderTime
 import Synchronization
@@ -11,6 +12,21 @@ final class InvalidationTable: Sendable {
     enum Name: Hashable, Sendable {
         case tag(String)
         case type(String)
+
+        var text: String {
+            switch self {
+            case .tag(let tag): "#" + tag
+            case .type(let type): "=" + type
+            }
+        }
+
+        init?(text: String) {
+            switch text.unicodeScalars.first {
+            case "#": self = .tag(String(text.unicodeScalars.dropFirst()))
+            case "=": self = .type(String(text.unicodeScalars.dropFirst()))
+            default: return nil
+            }
+        }
     }
 
     private struct KnownVersion {
@@ -30,7 +46,7 @@ final class InvalidationTable: Sendable {
         var feeds: [String: FeedCoverage] = [:]
     }
 
-    static let metadataKey = "larder.invalid"
+    static let metadataKey = "larder.marks"
     private static let marksMaximum = 1_024
     private static let versionsMaximum = 16_384
     private let state = Mutex(State())
@@ -91,72 +107,31 @@ final class InvalidationTable: Sendable {
 
     // MARK: On disk
 
-    /// The marks as bytes: the floor, and then a line for each mark: its stamp, `#` or `=`, and the tag or type with control characters
-    /// and percent signs escaped.
+    /// The marks as JSON: the floor, and then a pair of name and stamp for each mark.
     var encoded: [UInt8] {
         state.withLock { state in
-            var bytes = Array("\(state.floor.rawValue)\n".utf8)
-            for (name, stamp) in state.marks {
-                bytes += Array("\(stamp.rawValue) ".utf8)
-                switch name {
-                case .tag(let tag): bytes += Array("#".utf8) + Self.escaped(tag)
-                case .type(let type): bytes += Array("=".utf8) + Self.escaped(type)
-                }
-                bytes.append(UInt8(ascii: "\n"))
+            let marks = state.marks.map { name, stamp in
+                JSONValue.array([.string(name.text), .integer(stamp.rawValue)])
             }
-            return bytes
+            var writer = JSONWriter()
+            writer.value(.array([.integer(state.floor.rawValue)] + marks))
+            return writer.bytes
         }
     }
 
-    /// Merges stored marks. Lines that cannot be parsed are skipped.
+    /// Merges stored marks. Those of another version of the package that cannot be decoded are skipped.
     func merge(_ bytes: [UInt8]) {
-        // Split by bytes: a line feed after a carriage return, which may end a tag, is not a character of its own.
-        let lines = bytes.split(separator: UInt8(ascii: "\n"))
+        let stored: [JSONValue]
+        do { stored = try JSONParser.parse(bytes).array ?? [] } catch { return }
         state.withLock { state in
-            if let first = lines.first, let floor = Int64(String(decoding: first, as: UTF8.self)) {
-                state.floor = max(state.floor, Stamp(rawValue: floor))
-            }
-            for line in lines.dropFirst() {
-                let parts = line.split(separator: UInt8(ascii: " "), maxSplits: 1)
-                guard parts.count == 2, let stamp = Int64(String(decoding: parts[0], as: UTF8.self)),
-                    let name = Self.name(parts[1])
-                else { continue }
+            if let floor = stored.first?.integer { state.floor = max(state.floor, Stamp(rawValue: floor)) }
+            for mark in stored.dropFirst() {
+                guard let name = mark[0]?.string.flatMap({ Name(text: $0) }), let stamp = mark[1]?.integer else {
+                    continue
+                }
                 Self.mark(name, Stamp(rawValue: stamp), &state)
             }
         }
-    }
-
-    private static func name(_ bytes: ArraySlice<UInt8>) -> Name? {
-        guard let text = unescaped(bytes.dropFirst()) else { return nil }
-        switch bytes.first {
-        case UInt8(ascii: "#"): return .tag(text)
-        case UInt8(ascii: "="): return .type(text)
-        default: return nil
-        }
-    }
-
-    private static func escaped(_ text: String) -> [UInt8] {
-        let digits = Array("0123456789ABCDEF".utf8)
-        return text.utf8.flatMap { byte -> [UInt8] in
-            guard byte < 0x20 || byte == UInt8(ascii: "%") else { return [byte] }
-            return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-        }
-    }
-
-    private static func unescaped(_ bytes: ArraySlice<UInt8>) -> String? {
-        var result: [UInt8] = []
-        var rest = bytes.makeIterator()
-        while let byte = rest.next() {
-            guard byte == UInt8(ascii: "%") else {
-                result.append(byte)
-                continue
-            }
-            guard let high = rest.next(), let low = rest.next(),
-                let value = UInt8(String(decoding: [high, low], as: UTF8.self), radix: 16)
-            else { return nil }
-            result.append(value)
-        }
-        return String(decoding: result, as: UTF8.self)
     }
 
     func removeAll() { state.withLock { $0 = State() } }

@@ -3,52 +3,23 @@ import Synchronization
 
 /// The keys that a reader keeps in memory only: nothing is written under them until the cache is closed. Safe from any thread.
 ///
-/// Bounded, and never less strict than before: beyond 4,096 keys their names are recorded instead, and beyond 4,096
-/// names everything is kept in memory only.
+/// Bounded, and never less strict than before: beyond 4,096 keys everything is kept in memory only.
 final class MemoryOnlyKeys: Sendable {
-    private struct State {
-        var keys: Set<StoredKey> = []
-        var names: Set<String> = []
-        var isEverything = false
-    }
-
     private static let countMaximum = 4_096
+
     /// Whether bytes that were removed may still be in the disk's log.
     let hasRemovedBytes = Atomic<Bool>(false)
     private let hasAny = Atomic<Bool>(false)
-    private let state = Mutex(State())
+    private let keys = Mutex<Set<StoredKey>>([])
 
     func insert(_ key: StoredKey) {
-        state.withLock { state in
-            guard !Self.contains(key, state) else { return }
-            state.keys.insert(key)
-            guard state.keys.count > Self.countMaximum else { return }
-            state.names.formUnion(state.keys.map(\.name))
-            state.keys = []
-            guard state.names.count > Self.countMaximum else { return }
-            state.names = []
-            state.isEverything = true
-        }
+        keys.withLock { keys in if keys.count <= Self.countMaximum { keys.insert(key) } }
         hasAny.store(true, ordering: .releasing)
     }
 
     func contains(_ key: StoredKey) -> Bool {
         guard hasAny.load(ordering: .acquiring) else { return false }
-        return state.withLock { Self.contains(key, $0) }
-    }
-
-    private static func contains(_ key: StoredKey, _ state: State) -> Bool {
-        state.isEverything || state.keys.contains(key) || state.names.contains(key.name)
-    }
-}
-
-extension StoredKey {
-    /// The type of the entity or the name of the list.
-    fileprivate var name: String {
-        switch self {
-        case .entity(let key): key.type
-        case .query(let key): "?" + key.name
-        }
+        return keys.withLock { $0.count > Self.countMaximum || $0.contains(key) }
     }
 }
 

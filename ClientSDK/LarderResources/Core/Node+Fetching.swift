@@ -63,7 +63,7 @@ extension Node {
             let flight = Flight(info) { [weak self] in
                 self?.abandon($0)
             }
-            state.flight = flight
+            state.flights.append(flight)
             state.hasNetworkReturned = false
             state.owesRequest = false
             return (flight, true)
@@ -276,8 +276,7 @@ extension Node {
     /// Handles a flight whose last holder has left.
     private func abandon(_ flight: Flight) {
         let isObserved = state.withLock { state in
-            guard state.flight === flight else { return false }
-            state.flight = nil
+            guard state.end(flight) else { return false }
             state.revision += 1
             return !state.observers.isEmpty
         }
@@ -286,29 +285,48 @@ extension Node {
 
     /// Ends a request and shows observers the result.
     private func complete(_ flight: Flight, _ error: LarderError?) {
-        let (failures, held) = state.withLock { ($0.failures, $0.heldUntil) }
-        let times = retryTimes(after: error, failures: failures, held: held)
+        let configuration = core.configuration
+        let jitter = error.map { $0.isLocal ? 0 : configuration.random() } ?? 0
+        let now = configuration.monotonicClock.uptime
+        let wasRetry = state.withLock { $0.backOff.failures > 0 }
+        if wasRetry, error?.isHeldBack ?? true { core.readRetryBudget.withLock { $0.refund() } }
         let isRepeated = error?.isTransient ?? false && isObserved
         let isMissing = isRepeated && content().value == nil
         let hasFailed = state.withLock { state in
             state.revision += 1
-            let isPresent = state.flight === flight
-            if isPresent { state.flight = nil }
+            let isLatest = state.end(flight)
+            if error == nil {
+                state.answeredAt = flight.moment.uptime
+                state.flights.removeAll { $0.stamp < flight.stamp }
+            }
             // The error of an overtaken request is not the current one.
-            if error == nil { state.answeredAt = flight.moment.uptime }
-            if state.flight == nil || error == nil {
+            if isLatest || error == nil {
                 state.error = error
-                state.failures = error.map { $0.failures(after: state.failures) } ?? 0
-                (state.retryAt, state.heldUntil) = times
+                if let error {
+                    state.backOff.fail(error, configuration.readRetry, jitter: jitter, at: now)
+                } else {
+                    state.backOff = BackOff()
+                }
                 if isRepeated, state.observers.values.contains(where: { $0.wantsRepetition(isMissing: isMissing) }) {
                     state.owesRequest = true
                 }
             }
-            return isPresent && error != nil
+            return isLatest && error != nil
         }
         flight.finish(error.map { .failure($0) } ?? .success(()))
         showAll(after: flight, error)
         // Looked at after the observers were released: until then `networkReturned` takes them for waiting.
         if hasFailed { repeatAfterReturn() }
+    }
+}
+
+extension Node.State {
+    /// Ends a request.
+    ///
+    /// - Returns: whether it was the one that is joined.
+    fileprivate mutating func end(_ flight: Flight) -> Bool {
+        let isLatest = self.flight === flight
+        flights.removeAll { $0 === flight }
+        return isLatest
     }
 }

@@ -47,7 +47,7 @@ extension Node {
             if isPostponed || hasFailed && observer.wantsRepetition(isMissing: content.value == nil) {
                 state.owesRequest = true
             }
-            return state.retryAt == nil
+            return state.backOff.retryAt == nil
         }
         showAll(to: id, isFromDisk: content.isFromDisk)
         // Its request, or the wait for it, may have ended before it was added.
@@ -150,7 +150,7 @@ extension Node {
                     if snapshot.value != nil, let start = observer.askedAt.take() {
                         firsts.append((snapshot.source, start))
                     }
-                    let failures = keepsBound ? state.failures : nil
+                    let failures = keepsBound ? state.backOff.failures : nil
                     if let wait = nextLook(content, observer, failures, state.answeredAt, at: now) {
                         due = min(due ?? wait, wait)
                     }
@@ -206,7 +206,7 @@ extension Node {
     // MARK: What happens
 
     func contentChanged() {
-        state.withLock { state in drop(&state) }
+        forget()
         show()
     }
 
@@ -228,33 +228,9 @@ extension Node {
         showAll()
     }
 
-    func note(changed keys: [StoredKey]) {
-        state.withLock { state in
-            state.notes += 1
-            guard state.recall != nil else { return }
-            for key in keys {
-                guard case .entity(let key) = key, state.changed.count < EntityRecall.changesMaximum else {
-                    state.recall = nil
-                    state.changed = []
-                    return
-                }
-                if !state.changed.contains(key) { state.changed.append(key) }
-            }
-        }
-    }
+    func noteChange() { state.withLock { $0.notes += 1 } }
 
-    func freshnessChanged() {
-        // The freshness of its entities may have changed.
-        forget()
-        show()
-    }
-
-    func forget() {
-        state.withLock { state in
-            state.recall = nil
-            drop(&state)
-        }
-    }
+    func forget() { state.withLock { state in drop(&state) } }
 
     func forgetUnobserved() {
         if state.withLock({ $0.observers.isEmpty }) { forget() }
@@ -262,8 +238,8 @@ extension Node {
 
     func networkReturned() {
         core.checkForeignCommits(at: core.now())
-        endBackOff()
         state.withLock { state in
+            state.backOff.endNetworkDelay()
             state.hasNetworkReturned = state.flight != nil || state.observers.values.contains { $0.flight != nil }
         }
         revalidateObserved()
@@ -279,7 +255,7 @@ extension Node {
                 state.observers.values.contains { observer in
                     guard let bound = observer.options.bound else { return false }
                     // The wake-up may be slightly early, which does no harm.
-                    guard state.failures == 0 else { return true }
+                    guard state.backOff.failures == 0 else { return true }
                     return times.age(at: now).map { $0 >= bound * 0.8 } ?? true
                 }
             }
@@ -326,22 +302,23 @@ extension Node {
     }
 
     func close() {
-        let (observers, flight) = state.withLock { state in
+        let (observers, flights) = state.withLock { state in
             state.isClosed = true
             defer {
                 state.observers = [:]
-                state.flight = nil
+                state.flights = []
                 state.content = nil
-                state.recall = nil
                 assembledFreshness.withLock { $0 = nil }
             }
-            return (Array(state.observers.values), state.flight)
+            return (Array(state.observers.values), state.flights)
         }
         for observer in observers {
             observer.mailbox.end()
             observer.release().end()
         }
-        flight?.finish(.failure(LarderError(.closed, "The cache was closed or erased.")))
-        flight?.cancel()
+        for flight in flights {
+            flight.finish(.failure(LarderError(.closed, "The cache was closed or erased.")))
+            flight.cancel()
+        }
     }
 }

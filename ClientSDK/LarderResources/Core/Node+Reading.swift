@@ -54,7 +54,7 @@ extension Node {
             state.tags.formUnion(resource.tags)
             return true
         }
-        if isNew { freshnessChanged() }
+        if isNew { contentChanged() }
     }
 
     /// Uses the fetch function of this reader from now on: it may know a newer session.

@@ -25,8 +25,8 @@ extension Node {
             let due: MonotonicTime
             do { return try await read(options) } catch {
                 guard attempt < policy.attemptsMaximum, error.asksForShortPause,
-                    let time = state.withLock({ $0.flight == nil ? $0.retryAt : nil }), time - start < limit,
-                    !withdraws || core.readRetryBudget.withLock({ $0.withdraw() })
+                    let time = state.withLock({ $0.flight == nil ? $0.backOff.retryAt : nil }), time - start < limit,
+                    !withdraws || core.readRetryBudget.withLock({ $0.withdraw(at: core.now().uptime) })
                 else { throw error }
                 due = time
             }

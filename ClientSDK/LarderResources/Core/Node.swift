@@ -19,22 +19,17 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         var content: Content?
         /// The number of changes to its parts.
         var changes: UInt64 = 0
-        /// The parts that the content was assembled from, to avoid repeated lookups; nil: all parts are looked up.
-        var recall: EntityRecall?
-        /// The parts that have changed since.
-        var changed: [EntityKey] = []
         /// The number of commits that changed its parts, counted before observers are notified.
         var notes: UInt64 = 0
         var revision: UInt64 = 0
-        var flight: Flight?
+        /// The requests in flight that no answer has overtaken, in the order of their beginnings. A refresh does not join an earlier one.
+        var flights: [Flight] = []
+        /// The request that is joined; nil if there is none.
+        var flight: Flight? { flights.last }
         /// The error of the last request; nil if it succeeded.
         var error: LarderError?
-        var failures = 0
-        /// When a read may ask again after a failure; nil: at once.
-        var retryAt: MonotonicTime?
-        /// The part of `retryAt` that the server has asked for: it also holds when the network returns.
-        var heldUntil: MonotonicTime?
-        /// Whether an observer's request was postponed until `retryAt`.
+        var backOff = BackOff()
+        /// Whether an observer's request was postponed until `backOff.retryAt`.
         var owesRequest = false
         /// When the last answered request began.
         var answeredAt: MonotonicTime?
@@ -102,7 +97,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             if let known = state.withLock({ $0.content }) { return known }
             let (changes, notes, parts) = state.withLock { ($0.changes, $0.notes, $0.parts) }
             let count = core.commitCount
-            let (new, found) = assemble()
+            let new = assemble()
             let isKnown = state.withLock { state in
                 guard state.content == nil, state.changes == changes, state.notes == notes else { return false }
                 core.dependencies.replace(state.parts, by: new.facts.parts, for: self)
@@ -118,8 +113,6 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
                     return false
                 }
                 state.content = new.inMemory
-                state.recall = found
-                state.changed = []
                 let judged = new.value == nil ? nil : new.times
                 assembledFreshness.withLock { assembledFreshness in
                     assembledFreshness = judged.map { times in
@@ -135,13 +128,11 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         }
     }
 
-    private func assemble() -> (Content, EntityRecall?) {
-        let (shape, tags, recall, changed) = state.withLock { state in
-            (state.resource.shape, state.tags, state.recall, state.changed)
-        }
-        switch shape {
-        case .single(let key, let codec, _): return (single(key, codec, tags), nil)
-        case .normalized(let normalizer): return normalized(normalizer, tags, recall, changed)
+    private func assemble() -> Content {
+        let (shape, tags) = state.withLock { ($0.resource.shape, $0.tags) }
+        return switch shape {
+        case .single(let key, let codec, _): single(key, codec, tags)
+        case .normalized(let normalizer): normalized(normalizer, tags)
         }
     }
 
@@ -177,33 +168,16 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         return Content(value, facts)
     }
 
-    /// - Parameters:
-    ///   - recall: the parts of the previous assembly, if the index is unchanged.
-    ///   - changed: the entities that have changed since.
-    private func normalized(
-        _ normalizer: Normalizer<Value>,
-        _ tags: Set<String>,
-        _ recall: EntityRecall?,
-        _ changed: [EntityKey]
-    ) -> (Content, EntityRecall?) {
+    private func normalized(_ normalizer: Normalizer<Value>, _ tags: Set<String>) -> Content {
         // Counted before the first row is read: a row is not put into memory after a commit that has changed it.
         let count = core.commitCount
-        let rows: [EntityKey: DiskEntity]?
-        var basis: EntityRecall
-        if let recall {
-            rows = nil
-            basis = recall
-        } else {
-            guard let found = core.query(key) else { return (Content(nil, ContentFacts(parts: [.query(key)])), nil) }
-            rows = found.rows
-            basis = EntityRecall(found.stored, key, core.entities.visible(found.stored.query.ids, key))
-        }
-        let stored = basis.stored
-        var facts = ContentFacts(parts: basis.parts)
+        guard let (stored, rows) = core.query(key) else { return Content(nil, ContentFacts(parts: [.query(key)])) }
+        let keys = core.entities.visible(stored.query.ids, key)
+        var facts = ContentFacts(parts: Set(keys.map { .entity($0) }).union([.query(key)]))
         let core = core
         let epoch = core.now().epoch
         var isFromDisk = rows != nil
-        var costs = basis.costs
+        var costs: [EntityKey: Int] = [:]
         // Building the tag for each entity of a list would take longer than everything else.
         let hasMarks = core.invalidations.hasMarks
         func judged(_ stored: StoredEntity, _ key: EntityKey) -> StoredEntity {
@@ -212,7 +186,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             stored.invalid = max(stored.invalid, core.invalidations.latest([], type: key.type))
             return stored
         }
-        var lookup = EntityLookup(keys: basis.keys, list: stored, overlays: core.entities) {
+        var lookup = EntityLookup(keys: keys, list: stored, overlays: core.entities) {
             key,
             decode in
             if let known = core.entities[key] {
@@ -238,9 +212,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             return judged(entity, key)
         }
         lookup.invalid = core.invalidations.latest(tags)
-        lookup.earlier = basis.found
-        lookup.changed = changed
-        lookup.changes = normalizer.memberType.map { core.listChanges(key, type: $0) }
+        lookup.changes = normalizer.memberType.map { core.changes(since: stored.query, ofType: $0) }
         if let changes = lookup.changes { facts.parts.insert(changes.part) }
         let value: Value
         do {
@@ -248,10 +220,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         } catch {
             // Written by another version of the application: treated as missing.
             core.configuration.onEvent(.storageFailed(LarderError(error)))
-            return (Content(nil, facts), nil)
+            return Content(nil, facts)
         }
-        basis.found = lookup.found
-        basis.costs = costs
         facts.cost = costs.values.reduce(stored.cost, +)
         facts.times = stored.times
         facts.pending = lookup.pending
@@ -267,11 +237,10 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         let invalid = max(stored.query.invalid, lookup.invalid)
         facts.isInvalidated =
             invalid > facts.asked || !lookup.stale.isEmpty || lookup.lacksCandidates
-            || lookup.changes?.isIncomplete ?? false
+            || lookup.changes?.areLost ?? false
         facts.invalid = lookup.stale.map(\.invalid).reduce(invalid, max)
         facts.isFromDisk = isFromDisk
-        // Other entities than those of the index may move into a declared list, so it is looked up as a whole each time.
-        return (Content(value, facts), lookup.changes == nil ? basis : nil)
+        return Content(value, facts)
     }
 
     func intrinsic(_ content: Content, _ times: Freshness.Times) -> FreshnessFacts {

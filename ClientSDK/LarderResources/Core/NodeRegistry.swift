@@ -9,12 +9,10 @@ protocol AnyNode: AnyObject, Sendable {
     var number: UInt64 { get }
     /// Its cost against the memory limit, in bytes: that of its assembled value, as if nothing else had the parts in memory.
     var cost: Int { get }
-    /// Notes changed parts; `contentChanged` follows. Called while memory is locked.
-    func note(changed keys: [StoredKey])
-    /// A part has changed.
+    /// Notes that a part has changed; `contentChanged` follows. Called while memory is locked.
+    func noteChange()
+    /// A part has changed, or its freshness may have.
     func contentChanged()
-    /// It was invalidated, or its freshness may have changed.
-    func freshnessChanged()
     /// Drops its content; `show` follows.
     func forget()
     /// Drops its content if nobody observes it.
@@ -145,23 +143,12 @@ final class DependencyIndex: Sendable {
         if index[key]?.isEmpty ?? false { index[key] = nil }
     }
 
-    /// The nodes that depend on any of the keys, each with those keys.
-    func nodes(madeOf keys: Set<StoredKey>) -> [Affected] {
+    /// The nodes that depend on any of the keys.
+    func nodes(madeOf keys: Set<StoredKey>) -> [any AnyNode] {
         index.withLock { index in
-            var found: [ObjectIdentifier: Affected] = [:]
-            for key in keys {
-                for (id, weak) in index[key] ?? [:] {
-                    guard let node = weak.node else { continue }
-                    found[id, default: Affected(node: node, keys: [])].keys.append(key)
-                }
-            }
-            return found.values.sorted { $0.node.number < $1.node.number }
+            var found: [ObjectIdentifier: any AnyNode] = [:]
+            for key in keys { for (id, weak) in index[key] ?? [:] { found[id] = weak.node } }
+            return found.values.sorted { $0.number < $1.number }
         }
-    }
-
-    /// A node and its changed parts.
-    struct Affected: Sendable {
-        let node: any AnyNode
-        var keys: [StoredKey]
     }
 }

@@ -11,7 +11,7 @@ extension Resource {
     ///
     /// The source decides about everything that it has returned: condition and order apply only to entities that have changed
     /// since, and to those with pending operations. While `nextCursor` is not nil, only the beginning of the list is known, and
-    /// an entity that sorts behind it is not shown. More than 256 changed entities since the last answer make the list stale.
+    /// an entity that sorts behind it is not shown. If entities that have changed since the last answer were evicted, the list is stale.
     ///
     /// The functions must be pure and depend on nothing but their arguments and what the parameters of the key say. They are
     /// called when the list is assembled, outside of locks and transactions, from any thread.

@@ -44,8 +44,7 @@ extension Resource {
             let steps = collector.drafts.map { put($0.asPart, validator: nil) }
             let last: CacheUpdate.Step =
                 normalizer.merge.map { .mergeQuery(key, $0(query, stated)) } ?? .putQuery(query, stated: stated)
-            let declaration = normalizer.memberType.map { [CacheUpdate.Step.declareList(key, type: $0)] } ?? []
-            return steps + [last] + declaration
+            return steps + [last]
         }
     }
 }

@@ -36,22 +36,3 @@ extension CacheEntity {
         return Dictionary(object.members.map { ($0.name, $0.value) }, uniquingKeysWith: { _, last in last })
     }
 }
-
-extension Sequence where Element: CacheEntity {
-    /// The fields that differ from an earlier list, by item: see `CacheEntity.changedFields(since:)`.
-    ///
-    /// Items that are equal, or are in one of the lists only, are left out. Cost: O(n), and two encodings for each item that has changed.
-    ///
-    /// - Throws: `.encoding` if an item cannot be encoded as a JSON object.
-    public func changedFields(
-        since earlier: some Sequence<Element>
-    ) throws(LarderError) -> [Element.ID: Set<String>] {
-        let old = Dictionary(earlier.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-        var changed: [Element.ID: Set<String>] = [:]
-        for item in self {
-            guard changed[item.id] == nil, let before = old[item.id], before != item else { continue }
-            changed[item.id] = try item.changedFields(since: before)
-        }
-        return changed
-    }
-}

@@ -11,19 +11,10 @@ public struct EntityLookup {
     var stale: [(key: EntityKey, fetchedAt: WallTime, invalid: Stamp)] = []
     /// The number of pending changes that were applied.
     var pending = 0
-    // An assembly looks up every entity of an index (`list`) and keeps the results (`found`). The next assembly gets those results
-    // (`earlier`) and looks up only the entities that have changed since (`changed`). A declared list also places the entities
-    // that may have moved into or within it (`changes`).
-    /// The results of the previous assembly, call by call.
-    var earlier: [FoundEntities?] = []
-    /// The entities that have changed since the previous assembly.
-    var changed: [EntityKey] = []
     /// The entities that may have moved, if the list is a declared one.
     var changes: ListChanges?
     /// Whether one of the entities that may have moved is no longer stored.
     private(set) var lacksCandidates = false
-    /// The results of this lookup.
-    private(set) var found: [FoundEntities?] = []
     /// The index, with the marks and notes of its members; nil for a lookup without an index.
     let list: StoredQuery?
     /// The latest invalidation of a tag of the index.
@@ -47,7 +38,7 @@ public struct EntityLookup {
 
     /// An entity, if it is stored.
     public mutating func entity<E: CacheEntity>(_ type: E.Type, _ key: EntityKey) -> E? {
-        var remark = FoundEntities.Remark(place: 0, key: key)
+        var remark = EntityRemark(key)
         let entity = look(type, &remark)
         take(remark)
         return entity
@@ -57,7 +48,7 @@ public struct EntityLookup {
     ///
     /// The facts are not returned together with the value: passing a value that is generic over a user's type costs more than creating
     /// it.
-    private func look<E: CacheEntity>(_ type: E.Type, _ remark: inout FoundEntities.Remark) -> E? {
+    private func look<E: CacheEntity>(_ type: E.Type, _ remark: inout EntityRemark) -> E? {
         let stored = find(remark.key, { try E.codec.decode($0) })
         let (value, pending) = overlays.visible(stored?.value, remark.key)
         remark.pending = pending
@@ -72,7 +63,7 @@ public struct EntityLookup {
 
     /// An entity that may have moved into the list. It is counted only if it belongs to the list.
     mutating func candidate<E: CacheEntity>(_ type: E.Type, _ key: EntityKey, where isMember: (E) -> Bool) -> E? {
-        var remark = FoundEntities.Remark(place: 0, key: key)
+        var remark = EntityRemark(key)
         guard let entity = look(type, &remark) else {
             if remark.isMissing, changes?.recorded.contains(key) ?? false { lacksCandidates = true }
             return nil
@@ -82,68 +73,39 @@ public struct EntityLookup {
         return entity
     }
 
-    private mutating func take(_ remark: FoundEntities.Remark) {
+    /// - Parameter isCounted: whether the freshness of the whole value depends on it, and not only that of a page.
+    mutating func take(_ remark: EntityRemark, isCounted: Bool = true) {
         pending += remark.pending
-        guard remark.isCounted else { return }
+        guard isCounted else { return }
         if remark.isMissing { missing += 1 }
         if let since = remark.staleSince { stale.append((remark.key, since, remark.invalid)) }
     }
 
     /// All entities of a type in the index, in order; entities that are no longer stored are left out and counted.
     public mutating func entities<E: CacheEntity>(_ type: E.Type) -> [E] {
-        if let (values, remarks) = foundAgain(type) {
-            note(FoundEntities(values: values, remarks: remarks))
-            return values
-        }
-        var result: [E] = []
-        result.reserveCapacity(keys.count)
-        var remarks: [FoundEntities.Remark] = []
-        var isWhole = true
         let name = E.entityType
-        for key in keys where key.type == name {
-            var remark = FoundEntities.Remark(place: result.count, key: key)
-            guard let entity = look(type, &remark) else {
-                isWhole = false
-                take(remark)
-                continue
-            }
-            if remark.isNotable { remarks.append(remark) }
-            result.append(entity)
-        }
-        note(FoundEntities(values: result, remarks: remarks), isWhole: isWhole)
-        return result
+        return keys.compactMap { key in key.type == name ? entity(type, key) : nil }
     }
+}
 
-    /// The result of an earlier lookup, with changed entities looked up again; nil if there is no earlier lookup, or if an entity is no
-    /// longer stored.
-    private func foundAgain<E: CacheEntity>(_ type: E.Type) -> (values: [E], remarks: [FoundEntities.Remark])? {
-        guard let known, var values = known.values as? [E] else { return nil }
-        let name = E.entityType
-        var remarks = known.remarks
-        let changed = changed.filter { $0.type == name }
-        guard !changed.isEmpty else { return (values, remarks) }
-        var place = 0
-        for key in keys where key.type == name {
-            defer { place += 1 }
-            guard changed.contains(key) else { continue }
-            var remark = FoundEntities.Remark(place: place, key: key)
-            guard let entity = look(type, &remark) else { return nil }
-            values[place] = entity
-            remarks.removeAll { $0.place == place }
-            if remark.isNotable { remarks.append(remark) }
-        }
-        return (values, remarks.sorted { $0.place < $1.place })
-    }
+/// Facts about an entity besides its value.
+struct EntityRemark: Sendable {
+    let key: EntityKey
+    /// The number of pending local changes.
+    var pending = 0
+    /// When its value was fetched, if the entity is invalidated; otherwise nil.
+    var staleSince: WallTime?
+    /// When it was last invalidated.
+    var invalid = Stamp.never
+    /// Whether it is no longer stored.
+    var isMissing = false
 
-    /// The result of the earlier call that corresponds to the next one.
-    var known: FoundEntities? { found.count < earlier.count ? earlier[found.count] : nil }
+    init(_ key: EntityKey) { self.key = key }
 
-    /// Counts the remarks and keeps the result for the next lookup.
-    ///
-    /// - Parameter isWhole: whether nothing was missing. Otherwise the result is not kept.
-    mutating func note(_ entities: FoundEntities, isWhole: Bool = true) {
-        for remark in entities.remarks { take(remark) }
-        found.append(isWhole ? entities : nil)
+    /// Notes whether the stored value is invalidated.
+    mutating func note(_ stored: StoredEntity?) {
+        guard let stored, stored.isInvalidated else { return }
+        (staleSince, invalid) = (stored.times.fetchedAt, stored.invalid)
     }
 }
 

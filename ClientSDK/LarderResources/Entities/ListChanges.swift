@@ -6,8 +6,8 @@ struct ListChanges: Sendable {
     let recorded: Set<EntityKey>
     /// Entities with pending local changes.
     let pending: Set<EntityKey>
-    /// Whether there were more changes than are recorded: the list is stale.
-    let isIncomplete: Bool
+    /// Whether others have changed that are no longer stored: the list is stale.
+    let areLost: Bool
     /// The part that declared lists of the type depend on: it changes with every entity of the type.
     let part: StoredKey
 

@@ -13,6 +13,8 @@ struct StoredEntity: Sendable {
     var asked: Stamp
     /// When it was last invalidated.
     var invalid: Stamp
+    /// When the commit that has stored the value began; `never` if it was read from the disk.
+    var changed = Stamp.never
     /// Its cost against the limit of the memory tier, in bytes.
     var cost: Int
     /// The number of foreign commits that were seen when the disk had this value. If there are more, the value is not
@@ -20,6 +22,9 @@ struct StoredEntity: Sendable {
     var seenCommits = Self.memoryOnly
     /// Whether it must not be written to the disk, also by later changes.
     var isMemoryOnly = false
+
+    /// Whether it is in memory only.
+    var isOffDisk: Bool { isMemoryOnly || seenCommits == Self.memoryOnly }
 
     /// Whether it counts as outdated until it is confirmed.
     var isInvalidated: Bool { invalid > asked }

@@ -5,8 +5,6 @@ import LarderTime
 struct StoredQuery: Sendable {
     var query: DiskQuery
     var times: Freshness.Times
-    /// The requests that its runs came with, if answers are merged into it.
-    var orders = RunOrders()
     /// The number of foreign commits that were seen: see `StoredEntity.seenCommits`.
     var seenCommits = StoredEntity.memoryOnly
     /// Whether its resource must not be written to the disk, also by later changes.

@@ -7,7 +7,7 @@ struct PageTimes: Sendable, Hashable {
     var validatedAt: WallTime
     var expiresAt: WallTime
     var terms: DiskEntity.Terms = []
-    /// When the request that has confirmed it began.
+    /// When the request that has confirmed it began; of what was joined, the earliest.
     var asked = Stamp.never
 
     /// The times of items that count as never confirmed.
@@ -74,6 +74,8 @@ struct PageFacts: Sendable, Hashable {
     }
 
     var times: PageTimes
+    /// When the request that it came with began; of what was joined, the latest: earlier replies do not change it.
+    var asked: Stamp
     /// Nil if the page has no validator or is no longer what a reply contained.
     var confirmation: Confirmation?
     /// Whether the server no longer knows the cursor of the page.
@@ -81,8 +83,9 @@ struct PageFacts: Sendable, Hashable {
     /// For a page behind a gap: the cursor of the page of newer items; nil if the server has stated none.
     var newerCursor: String?
 
-    init(_ times: PageTimes, confirmation: Confirmation? = nil) {
+    init(_ times: PageTimes, asked: Stamp? = nil, confirmation: Confirmation? = nil) {
         self.times = times
+        self.asked = asked ?? times.asked
         self.confirmation = confirmation
     }
 
@@ -108,6 +111,7 @@ extension PageFacts {
             times.expiresAt.nanosecondsSinceEpoch, times.terms.rawValue, isCursorGone ? 1 : 0,
             Int64(confirmation?.limit ?? 0), Int64(bitPattern: confirmation?.digest ?? 0),
             Int64(confirmation?.validator.utf8.count ?? -1), newerCursor == nil ? 0 : 1, times.asked.rawValue,
+            asked.rawValue,
         ]
         let line = numbers.map { "\($0)" }.joined(separator: " ")
         return line + "\n" + (confirmation?.validator ?? "") + (newerCursor ?? "")
@@ -119,7 +123,7 @@ extension PageFacts {
         guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
         let numbers = String(decoding: bytes[..<end], as: UTF8.self).split(separator: " ").compactMap { Int64($0) }
         let rest = bytes[(end + 1)...]
-        guard numbers.count == 10, numbers[7] <= rest.count else { return nil }
+        guard numbers.count == 11, numbers[7] <= rest.count else { return nil }
         self.init(
             PageTimes(
                 fetchedAt: WallTime(nanosecondsSinceEpoch: numbers[0]),
@@ -127,7 +131,8 @@ extension PageFacts {
                 expiresAt: WallTime(nanosecondsSinceEpoch: numbers[2]),
                 terms: DiskEntity.Terms(rawValue: numbers[3]),
                 asked: Stamp(rawValue: numbers[9])
-            )
+            ),
+            asked: Stamp(rawValue: numbers[10])
         )
         isCursorGone = numbers[4] != 0
         let validator = rest.prefix(max(0, Int(numbers[7])))

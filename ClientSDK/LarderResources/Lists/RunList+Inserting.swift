@@ -10,13 +10,13 @@ extension RunList {
     ///   - cursor: the cursor of the next older page; nil if it is not known.
     ///   - hasGap: whether items are missing between these and those that came before.
     ///   - time: when the items arrived.
-    ///   - order: the order of the event.
+    ///   - stamp: that of the event.
     mutating func takeFeedPage(
         _ keys: [EntityKey],
         cursor: String?,
         hasGap: Bool,
         at time: WallTime,
-        _ order: UInt64
+        _ stamp: Stamp
     ) {
         let new = Set(keys)
         let insertion = Insertion(insertedAt: time.nanosecondsSinceEpoch, isPlaced: true)
@@ -37,7 +37,7 @@ extension RunList {
             } else {
                 rest.start = newGap(cursor)
                 runs.insert(rest, at: 1)
-                runs[0].asked = order
+                noteFed(stamp)
             }
             return normalize()
         }

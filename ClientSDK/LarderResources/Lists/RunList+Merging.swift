@@ -16,10 +16,6 @@ struct IncomingPage: Sendable {
     var newerCursor: String?
     /// Whether the merge confirms a list that was invalid as a whole: then it confirms no other page.
     var isOnlyConfirmed = false
-    /// The order of the latest request that confirmed the newest page, also by "not modified".
-    var confirmedOrder: UInt64 = 0
-    /// The stamp of its request.
-    var asked: UInt64
     /// When the page is stored.
     var receivedAt: WallTime
 
@@ -37,7 +33,6 @@ extension RunList {
 
     /// Merges the newest page.
     mutating func takeNewest(_ page: IncomingPage, _ policy: GapPolicy) {
-        runs[0].asked = max(runs[0].asked, page.confirmedOrder)
         var page = page
         let above = Array(runs[..<laterRuns(than: page)])
         var below = Array(runs[above.count...])
@@ -196,7 +191,7 @@ extension RunList {
         var rest = Array(below[min(cut.run, below.count)...])
         if !rest.isEmpty, cut.item > 0 {
             let items = Array(rest[0].items[cut.item...])
-            rest[0] = Run(items: items, facts: PageFacts(rest[0].facts.times), asked: rest[0].asked)
+            rest[0] = Run(items: items, facts: PageFacts(rest[0].facts.times, asked: rest[0].facts.asked))
         }
         if let first = rest.first, first.start == nil, last != page.keys.count - 1,
             last < 0 ? start == nil : page.cursor != nil
@@ -210,7 +205,7 @@ extension RunList {
             rest[0].items.removeAll(where: moved.contains)
         }
 
-        var run = Run(start: start, items: followers[-1] ?? [], facts: PageFacts(page.times), asked: page.asked)
+        var run = Run(start: start, items: followers[-1] ?? [], facts: PageFacts(page.times))
         for (place, key) in page.keys.enumerated() {
             run.items.append(Item(key))
             if new[key] == place { run.items += followers[place] ?? [] }
@@ -341,12 +336,8 @@ extension RunList {
 }
 
 extension IncomingPage {
-    /// Whether its request began before the one that a run came with. Requests of two processes, and those whose order memory has lost,
-    /// are compared by the wall clock.
-    func isBefore(_ run: RunList.Run) -> Bool {
-        guard run.asked == 0 else { return asked < run.asked }
-        return startedAt < run.facts.times.validatedAt && run.facts.times.validatedAt <= receivedAt
-    }
+    /// Whether its request began before the one that a run came with.
+    func isBefore(_ run: RunList.Run) -> Bool { times.asked < run.facts.asked }
 
     /// Whether its request began before an item was inserted.
     func isBefore(_ insertion: RunList.Insertion) -> Bool {

@@ -63,15 +63,13 @@ struct RunList: Sendable, Equatable {
         var items: [Item] = []
         /// Those of the newest run are the list's own, and are not stored with it.
         var facts = PageFacts(.never)
-        /// The stamp of the request that it came with; 0 if it is not known in this process.
-        var asked: UInt64 = 0
 
         /// Adds the items of the run behind it. Both are as old as the older one, and an answer that began before one of them changes neither.
         mutating func join(_ other: Run) {
             items += other.items
             facts.times = facts.times.mixed(with: other.facts.times)
             facts.confirmation = nil
-            asked = max(asked, other.asked)
+            facts.asked = max(facts.asked, other.facts.asked)
         }
     }
 
@@ -87,6 +85,8 @@ struct RunList: Sendable, Equatable {
     struct Details: Sendable, Hashable, Codable {
         var tail = Tail.unknown
         var lastGap = 0
+        /// The stamp of the latest page of a feed that the newest run came with; nil: none, and it came with a request.
+        fileprivate var fed: Int64?
 
         var encoded: [UInt8] {
             get throws {
@@ -122,30 +122,31 @@ struct RunList: Sendable, Equatable {
     /// - Parameters:
     ///   - keys: the members with pending changes applied; nil: all members.
     ///   - head: the times of the newest run.
+    ///   - asked: the stamp of the latest request for the newest run.
     init(
         _ members: ListMembers = ListMembers(),
         _ details: Details = Details(),
         showing keys: [EntityKey]? = nil,
         head: PageTimes = .never,
-        _ orders: RunOrders = RunOrders()
+        asked: Stamp = .never
     ) {
         self.details = details
-        runs = [Run(facts: PageFacts(head), asked: orders.head)]
+        runs = [Run(facts: PageFacts(head, asked: max(asked, Stamp(rawValue: details.fed ?? 0))))]
         if let keys {
             let (marks, notes) = (members.marks, members.notes)
-            for key in keys { append(ListMembers.Entry(key, mark: marks[key], note: notes[key]), orders) }
+            for key in keys { append(ListMembers.Entry(key, mark: marks[key], note: notes[key])) }
         } else {
-            for entry in members.entries { append(entry, orders) }
+            for entry in members.entries { append(entry) }
         }
         normalize()
     }
 
-    private mutating func append(_ entry: ListMembers.Entry, _ orders: RunOrders) {
+    private mutating func append(_ entry: ListMembers.Entry) {
         guard let start = Start(entry.key) else {
             return runs[runs.count - 1].items.append(Item(entry.key, entry.mark.map { Insertion(mark: $0) }))
         }
         let facts = entry.note.flatMap { PageFacts(decoding: $0) }
-        runs.append(Run(start: start, facts: facts ?? PageFacts(.never), asked: orders.runs[entry.key] ?? 0))
+        runs.append(Run(start: start, facts: facts ?? PageFacts(.never)))
     }
 
     /// The members of the index, with the facts about items and runs as marks and notes.
@@ -156,11 +157,10 @@ struct RunList: Sendable, Equatable {
         }
     }
 
-    /// The orders of the requests that the runs came with.
-    var orders: RunOrders {
-        var orders = RunOrders(head: runs[0].asked)
-        for run in runs where run.asked > 0 { if let start = run.start { orders.runs[start.key] = run.asked } }
-        return orders
+    /// Notes that the newest run came with a page of a feed.
+    mutating func noteFed(_ stamp: Stamp) {
+        details.fed = stamp.rawValue
+        runs[0].facts.asked = max(runs[0].facts.asked, stamp)
     }
 
     mutating func newGap(_ cursor: String) -> Start {
@@ -257,20 +257,17 @@ extension RunList.Tail {
 }
 
 extension DiskQuery {
-    func runs(_ orders: RunOrders = RunOrders()) throws -> RunList {
-        RunList(members, try RunList.Details(details), head: headTimes, orders)
-    }
+    func runs() throws -> RunList { RunList(members, try RunList.Details(details), head: headTimes, asked: asked) }
 
     /// Changes the runs of the list, and returns the new ones.
     @discardableResult
-    mutating func editRuns(_ orders: inout RunOrders, _ change: (inout RunList) -> Void) throws -> RunList {
-        var list = try runs(orders)
+    mutating func editRuns(_ change: (inout RunList) -> Void) throws -> RunList {
+        var list = try runs()
         change(&list)
         members.replace(with: list.members)
         nextCursor = list.tail.cursor
         isComplete = list.tail == .end && !list.hasGap
         details = try list.details.encoded
-        orders = list.orders
         return list
     }
 }

@@ -33,8 +33,6 @@ extension Outbox {
             }
         }
         if let doubt {
-            // It may have been adopted from another process just now: its next attempt is scheduled.
-            signal.put(())
             throw LarderError(
                 .conflict,
                 "An earlier operation of \"\(scope)\" is in doubt. Wait until it is resolved: it is retried automatically.",

@@ -27,15 +27,32 @@ extension Outbox {
     ///
     /// - Throws: `.invalidArgument` if the operation does not exist or is in flight.
     public func drop(_ id: OperationID) throws(LarderError) {
+        try remove(id, from: [.pending, .inDoubt, .rejected])
+    }
+
+    /// Removes an operation that has one of some states.
+    func remove(_ id: OperationID, from states: Set<Outbox.Entry.State>) throws(LarderError) {
         do {
             // This process holds the send lock, so no other process sends the operations that are marked as being sent.
             let hasTurn = try turn.enter()
             defer { if hasTurn { turn.leave() } }
             let commit = try lock.withLock { _ in
-                guard let entry = state.withLock({ $0.queue[id.rawValue] }), entry.state != .sending else {
-                    throw LarderError(.invalidArgument, "Operation \(id) does not exist or is being sent.")
+                guard let entry = state.withLock({ $0.queue[id.rawValue] }), states.contains(entry.state) else {
+                    throw LarderError(
+                        .invalidArgument,
+                        "Operation \(id) does not exist, is being sent, or was decided on; see `entries`."
+                    )
                 }
-                return try remove(entry) { hasTurn || $0.state != Outbox.Entry.State.sending.rawValue }.1
+                var update = CacheUpdate()
+                require(entry, in: &update) { row in
+                    let state = Outbox.Entry.State(rawValue: row.state) ?? .inDoubt
+                    // With the turn it was sent by a process that has died.
+                    return states.contains(hasTurn && state == .sending ? .inDoubt : state)
+                }
+                removal(of: entry, in: &update)
+                let commit = try core.carryOut(update)
+                forget(entry)
+                return commit
             }
             core.announce(commit)
         } catch  where Overtaken.isCause(of: error) {

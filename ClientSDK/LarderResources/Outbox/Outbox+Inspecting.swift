@@ -63,4 +63,20 @@ extension Outbox {
         let id: OperationID
         let rejectedAt: WallTime?
     }
+
+    /// The inputs of the stored operations with a name, also of those that other processes have stored. Reads the disk.
+    ///
+    /// - Throws: `.storage`; `.encoding` if another version of the application has stored one.
+    package func storedInputs<Input: Codable & Sendable>(
+        of operation: String,
+        as type: Input.Type
+    ) throws(LarderError) -> [Input] {
+        var stored = entries
+        if let disk = core.outboxDisk {
+            do { stored = try Self.entries(in: disk, after: 0) } catch { throw LarderError(error) }
+        }
+        var inputs: [Input] = []
+        for entry in stored where entry.operation == operation { inputs.append(try entry.input(as: type)) }
+        return inputs
+    }
 }

@@ -21,7 +21,7 @@ extension Outbox {
                         for batch in batches {
                             group.addTask { [weak self] in
                                 await self?.send(batch)
-                                self?.endBatch()
+                                self?.endBatch(batch)
                             }
                         }
                     } while await signal.next() != nil
@@ -173,9 +173,18 @@ extension Outbox {
             while state.hasWork(limit) {
                 let isFull = state.batchesInFlight >= limit
                 let batch = state.queue.takeBatch(seen: state.lastSeen, isAwaitedOnly: isFull, behavior)
-                guard !batch.isEmpty else { break }
-                batches.append(batch)
-                state.batchesInFlight += 1
+                guard let first = batch.first else { break }
+                guard let operation = state.queue.operation(first.operation), operation.isLong else {
+                    state.batchesInFlight += 1
+                    batches.append(batch)
+                    continue
+                }
+                if state.longInFlight == nil {
+                    state.longInFlight = first.id
+                    batches.append(batch)
+                } else {
+                    state.putBack(batch, until: now + operation.timeout)
+                }
             }
             return (batches, next)
         }
@@ -201,8 +210,8 @@ extension Outbox {
     // MARK: One batch
 
     /// Makes room for the next batch.
-    private func endBatch() {
-        state.withLock { $0.batchesInFlight -= 1 }
+    private func endBatch(_ batch: [Outbox.Entry]) {
+        state.withLock { $0.endBatch(batch) }
         signal.put(())
     }
 
@@ -301,6 +310,28 @@ extension Outbox.State {
     /// allowed for it.
     func hasWork(_ limit: Int) -> Bool {
         batchesInFlight < limit ? queue.hasReady : batchesInFlight == limit && queue.hasReadyAwaited
+    }
+
+    /// Puts long operations back that were taken from the queue: they wait for the end of the one in flight.
+    fileprivate mutating func putBack(_ batch: [Outbox.Entry], until due: MonotonicTime) {
+        for entry in batch {
+            waitingForLong.insert(entry.id.rawValue)
+            queue.update(entry.id.rawValue) { entry in
+                entry.state = entry.isInDoubt ? .inDoubt : .pending
+                entry.attempts -= 1
+                entry.due = due
+            }
+        }
+    }
+
+    fileprivate mutating func endBatch(_ batch: [Outbox.Entry]) {
+        guard let longInFlight, batch.first?.id == longInFlight else {
+            batchesInFlight -= 1
+            return
+        }
+        self.longInFlight = nil
+        for id in waitingForLong.sorted() { queue.update(id) { $0.due = MonotonicTime(nanoseconds: .min) } }
+        waitingForLong = []
     }
 
     /// Removes all delays.

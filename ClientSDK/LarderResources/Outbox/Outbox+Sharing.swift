@@ -120,7 +120,7 @@ extension Outbox {
         return update.steps.isEmpty ? nil : try core.carryOutLocally(update)
     }
 
-    /// Applies the current state of a row.
+    /// Applies the current state of a row, and wakes the sender, which schedules its next attempt.
     private func adopt(_ stored: Outbox.Entry, in update: inout CacheUpdate) {
         var entry = stored
         let (known, operation) = state.withLock { ($0.queue[entry.id.rawValue], $0.queue.operation(entry.operation)) }
@@ -144,6 +144,7 @@ extension Outbox {
         }
         let adopted = entry
         state.withLock { $0.queue.put(adopted) }
+        signal.put(())
         if let operation, entry.state != .rejected { showAgain(entry, operation, in: &update) }
     }
 

@@ -18,8 +18,11 @@ import Synchronization
 public final class Outbox: Sendable {
     struct State {
         var queue = OutboxQueue()
-        /// The number of batches that are being sent.
+        /// The number of batches that are being sent, without a long one.
         var batchesInFlight = 0
+        /// The long operation that is being sent (`WriteBehind.isLong`), and those that wait for its end.
+        var longInFlight: OperationID?
+        var waitingForLong: Set<Int64> = []
         var waiters: [Int64: CheckedContinuation<Result<any Sendable, LarderError>, Never>] = [:]
         var task: Task<Void, Never>?
         var timer: Task<Void, Never>?
@@ -185,19 +188,6 @@ public final class Outbox: Sendable {
     }
 
     // MARK: Removing
-
-    /// - Parameter isAllowed: the condition on the row, which other processes may have changed.
-    func remove(
-        _ entry: Outbox.Entry,
-        where isAllowed: @escaping @Sendable (DiskOutboxRow) -> Bool
-    ) throws -> (OperationID?, Commit) {
-        var update = CacheUpdate()
-        require(entry, in: &update, isAllowed)
-        removal(of: entry, in: &update)
-        let commit = try core.carryOut(update)
-        forget(entry)
-        return (nil, commit)
-    }
 
     func removal(of entry: Outbox.Entry, in update: inout CacheUpdate) {
         removeRow(of: entry, in: &update)

@@ -13,6 +13,8 @@ struct OutboxOperation: Sendable {
     let onRejection: Outbox.RejectionPolicy
     let retry: RetryPolicy
     let timeout: Duration
+    /// Whether it is sent beside the others (`WriteBehind.isLong`).
+    let isLong: Bool
     let changes: @Sendable (_ payload: [UInt8], _ idempotencyKey: String) throws -> Outbox.LocalChanges
     let send: @Sendable ([Outbox.Entry]) async -> [OutboxResult]
     let rename: @Sendable ([UInt8], [String: String]) throws -> [UInt8]
@@ -37,6 +39,7 @@ struct OutboxOperation: Sendable {
         onRejection = operation.onRejection
         retry = operation.retry
         timeout = operation.timeout
+        isLong = operation.isLong
         changes = { bytes, key in
             var changes = Outbox.LocalChanges(idempotencyKey: key)
             operation.changes(try operation.codec.decode(bytes), &changes)
@@ -67,6 +70,7 @@ struct OutboxOperation: Sendable {
         onRejection = .continue
         retry = operation.retry
         timeout = operation.timeout
+        isLong = false
         changes = { _, key in Outbox.LocalChanges(idempotencyKey: key) }
         send = { entries in
             await Self.send(

@@ -3,61 +3,37 @@ import LarderTime
 
 /// The operations of an outbox, their lanes, and which of them can be sent at a time. Decides without I/O and calls no user function.
 ///
-/// A lane has the operations of one scope in order; its first one is sent next. A change costs O(log n) for n lanes, however many
-/// operations wait. Rejected operations are in their lane only if they block it.
+/// A lane has the operations of one scope in order; its first one is sent next. Rejected operations are in their lane only if they block it.
+/// What can be sent is found by looking at all lanes. Cost: some 10 ns for each.
 struct OutboxQueue: Sendable {
     /// The group of operations that may share a batch: one operation name, and equally many failures.
-    struct Company: Hashable, Sendable {
+    private struct Company: Hashable, Sendable {
         let operation: String
         let failureCount: Int
     }
 
-    private struct Slot: Hashable, Sendable {
-        let scope: String
-        let key: String
+    private struct Lane: Sendable {
+        /// In order.
+        var ids: [Int64] = []
+        /// The order in which lanes take turns: it grows with each lane that is begun, and each operation that is taken.
+        var turn: UInt64
+        var state = LaneState.idle
     }
 
-    private struct Due: Comparable, Sendable {
-        let time: MonotonicTime
-        let ticket: UInt64
-
-        static func < (left: Due, right: Due) -> Bool {
-            left.time == right.time ? left.ticket < right.ticket : left.time < right.time
-        }
-    }
-
-    /// The state of a lane: why its first operation is not sent yet, or that it may be.
-    private enum Standing: Equatable, Sendable {
-        /// Its result, or the registration of its operation.
+    /// What a lane waits for.
+    private enum LaneState: Sendable {
+        /// A result, or the registration of its operation.
         case idle
         /// A decision about a rejected operation.
         case blocked
-        case delayed(Int64, MonotonicTime)
-        case ready(Int64, Company)
-    }
-
-    private struct Lane: Sendable {
-        var ids = OrderedIDs()
-        var standing = Standing.idle
+        case delayed(MonotonicTime)
+        case ready(Company)
     }
 
     private var operationsByName: [String: OutboxOperation] = [:]
     private var entriesByID: [Int64: Outbox.Entry] = [:]
     private var lanes: [String: Lane] = [:]
-    /// The lanes whose first operation can be sent, each with a ticket that says since when. No heap is empty.
-    private var ready: [Company: IndexedHeap<String, UInt64>] = [:]
-    private var delayed = IndexedHeap<String, Due>()
-    private var lastTicket: UInt64 = 0
-    /// The number of operations in flight by scope, where there are any. It is not always the first one of its lane: an older rejected
-    /// one may be sent again meanwhile.
-    private var inFlightByScope: [String: Int] = [:]
-    /// The operations in lanes by scope and coalescing key.
-    private var slots: [Slot: OrderedIDs] = [:]
-    private var unsent = IndexedHeap<Int64, Int64>()
-    private var rejectedIDs: Set<Int64> = []
-    private var idsByOperation: [String: Set<Int64>] = [:]
-    /// The number of rejected operations by name, where there are any.
-    private var rejectedByOperation: [String: Int] = [:]
+    private var lastTurn: UInt64 = 0
     private var counts = Outbox.Status()
     /// For operations with a batch delay: when the batch that new ones join is sent.
     private var joinDue: [String: MonotonicTime] = [:]
@@ -67,55 +43,71 @@ struct OutboxQueue: Sendable {
     // MARK: Reading
 
     var count: Int { entriesByID.count }
+
     var values: some Collection<Outbox.Entry> { entriesByID.values }
 
     subscript(id: Int64) -> Outbox.Entry? { entriesByID[id] }
 
-    /// All operations in the order of enqueuing. Cost: O(n log n).
+    /// All operations in the order of enqueuing.
     var sorted: [Outbox.Entry] { entriesByID.values.sorted { $0.id < $1.id } }
 
-    /// The rejected operations in the order of enqueuing. Cost: that of the result.
-    var rejected: [Outbox.Entry] { rejectedIDs.sorted().compactMap { entriesByID[$0] } }
+    /// The rejected operations in the order of enqueuing.
+    var rejected: [Outbox.Entry] { entriesByID.values.filter { $0.state == .rejected }.sorted { $0.id < $1.id } }
 
-    /// The operations of a name in the order of enqueuing. Cost: that of the result.
+    /// The operations of a name in the order of enqueuing.
     func entries(of operation: String) -> [Outbox.Entry] {
-        (idsByOperation[operation] ?? []).sorted().compactMap { entriesByID[$0] }
+        entriesByID.values.filter { $0.operation == operation }.sorted { $0.id < $1.id }
     }
 
     func operation(_ name: String) -> OutboxOperation? { operationsByName[name] }
 
     /// The operations of a lane, in order.
-    func lane(_ scope: String) -> ArraySlice<Int64> { lanes[scope]?.ids.all ?? [] }
+    func lane(_ scope: String) -> [Int64] { lanes[scope]?.ids ?? [] }
 
     func head(of scope: String) -> Outbox.Entry? { lanes[scope]?.ids.first.flatMap { entriesByID[$0] } }
 
     /// The newest operation of a lane with a coalescing key.
     func newest(in scope: String, key: String) -> Outbox.Entry? {
-        slots[Slot(scope: scope, key: key)]?.last.flatMap { entriesByID[$0] }
+        lane(scope).reversed().lazy.compactMap { entriesByID[$0] }.first { $0.coalescingKey == key }
     }
 
     var status: Outbox.Status {
         var status = counts
-        status.oldest = unsent.first.flatMap { entriesByID[$0.id]?.enqueuedAt }
+        var oldest = Int64.max
+        for lane in lanes.values {
+            var first = lane.ids.first
+            if case .blocked = lane.state {
+                status.blockedScopes += 1
+                first = lane.ids.first { entriesByID[$0]?.state != .rejected }
+            }
+            oldest = min(oldest, first ?? .max)
+        }
+        status.oldest = entriesByID[oldest]?.enqueuedAt
         return status
     }
 
     /// The number of unsent operations by unregistered name.
     var unregistered: [String: Int] {
-        idsByOperation.reduce(into: [:]) { counts, element in
-            guard operationsByName[element.key] == nil else { return }
-            let count = element.value.count - (rejectedByOperation[element.key] ?? 0)
-            if count > 0 { counts[element.key] = count }
+        entriesByID.values.reduce(into: [:]) { counts, entry in
+            guard operationsByName[entry.operation] == nil, entry.state != .rejected else { return }
+            counts[entry.operation, default: 0] += 1
         }
     }
 
     /// Whether an operation can be sent, is in flight, or becomes ready until `time`.
     func canMove(until time: MonotonicTime) -> Bool {
-        counts.inFlight > 0 || !ready.isEmpty || (delayed.first.map { $0.priority.time <= time } ?? false)
+        counts.inFlight > 0
+            || lanes.values.contains { lane in
+                switch lane.state {
+                case .ready: true
+                case .delayed(let due): due <= time
+                case .idle, .blocked: false
+                }
+            }
     }
 
     /// Whether no lane can move before the app registers or decides something.
-    var isAtStandstill: Bool { counts.inFlight == 0 && ready.isEmpty && delayed.isEmpty }
+    var isAtStandstill: Bool { !canMove(until: MonotonicTime(nanoseconds: .max)) }
 
     // MARK: Changing
 
@@ -125,11 +117,8 @@ struct OutboxQueue: Sendable {
         operationsByName[operation.name] = operation
         guard isNew else { return false }
         for entry in entries(of: operation.name) {
-            let id = entry.id.rawValue
-            if entry.state == .rejected {
-                if operation.onRejection == .block { join(entry, id) }
-            }
-            if lanes[entry.scope]?.ids.first == id { schedule(entry.scope) }
+            if entry.state == .rejected, isInLane(entry) { join(entry) }
+            look(at: entry.scope)
         }
         return true
     }
@@ -141,11 +130,10 @@ struct OutboxQueue: Sendable {
         let id = entry.id.rawValue
         guard entriesByID[id] == nil else { return update(id) { $0 = entry } }
         entriesByID[id] = entry
-        idsByOperation[entry.operation, default: []].insert(id)
         bytes += entry.bytes
         tally(entry, 1)
-        if isInLane(entry) { join(entry, id) }
-        schedule(entry.scope)
+        if isInLane(entry) { join(entry) }
+        look(at: entry.scope)
     }
 
     /// Adds a new operation, which may wait for others to be sent with it. A later one waits no longer than the first.
@@ -166,48 +154,35 @@ struct OutboxQueue: Sendable {
         change(&new)
         entriesByID[id] = new
         bytes += new.bytes - old.bytes
-        if old.state != new.state {
-            tally(old, -1)
-            tally(new, 1)
-        }
+        tally(old, -1)
+        tally(new, 1)
         if isInLane(old) != isInLane(new) {
-            if isInLane(new) { join(new, id) } else { leave(old, id) }
+            if isInLane(new) { join(new) } else { leave(old) }
         }
-        if let first = lanes[new.scope]?.ids.first, first < id, old.state != .sending { return }
-        schedule(new.scope)
+        look(at: new.scope)
     }
 
     mutating func remove(_ id: Int64) {
         guard let entry = entriesByID.removeValue(forKey: id) else { return }
-        idsByOperation[entry.operation]?.remove(id)
-        if idsByOperation[entry.operation]?.isEmpty ?? false { idsByOperation[entry.operation] = nil }
         bytes -= entry.bytes
         tally(entry, -1)
-        leave(entry, id)
-        schedule(entry.scope)
+        leave(entry)
+        look(at: entry.scope)
     }
 
     /// Removes all delays, except those that the server asked for.
     mutating func clearDelays() {
         joinDue = [:]
-        for (id, entry) in entriesByID where entry.due > Self.atOnce {
-            entriesByID[id]?.due = Self.atOnce
-        }
-        // In the order of enqueuing.
-        let waiting = Set(delayed.ids).union(ready.values.flatMap(\.ids))
-        let heads = waiting.compactMap { scope in lanes[scope]?.ids.first.map { (scope, $0) } }
-        for (scope, _) in heads.sorted(by: { $0.1 < $1.1 }) {
-            withdraw(scope)
-            schedule(scope)
-        }
+        for (id, entry) in entriesByID where entry.due > Self.atOnce { entriesByID[id]?.due = Self.atOnce }
+        for scope in lanes.keys { look(at: scope) }
     }
 
     // MARK: Sending
 
-    var hasReady: Bool { !ready.isEmpty }
+    var hasReady: Bool { lanes.values.contains { company(of: $0) != nil } }
 
     /// Whether an operation for whose result a caller waits can be sent.
-    var hasReadyAwaited: Bool { ready.keys.contains { isAwaited($0) } }
+    var hasReadyAwaited: Bool { lanes.values.contains { company(of: $0).map(isAwaited) ?? false } }
 
     private func isAwaited(_ company: Company) -> Bool { operationsByName[company.operation]?.isThrough ?? false }
 
@@ -215,22 +190,20 @@ struct OutboxQueue: Sendable {
     ///
     /// - Returns: the time of the next one.
     mutating func promote(at now: MonotonicTime) -> MonotonicTime? {
-        while let (scope, due) = delayed.first {
-            guard due.time <= now else { return due.time }
-            guard let id = lanes[scope]?.ids.first else {
-                delayed.remove(scope)
-                continue
-            }
-            update(id) { entry in
-                entry.due = Self.atOnce
-                entry.heldUntil = Self.atOnce
+        var next: MonotonicTime?
+        for lane in lanes.values {
+            guard case .delayed(let due) = lane.state, let id = lane.ids.first else { continue }
+            if due > now {
+                next = min(next ?? due, due)
+            } else {
+                update(id) { ($0.due, $0.heldUntil) = (Self.atOnce, Self.atOnce) }
             }
         }
-        return nil
+        return next
     }
 
     /// Takes a batch of ready operations, which are in flight then. Awaited operations come first, because a caller waits; among the
-    /// others those come first that have been ready for the longest time, so that no lane overtakes another one again and again.
+    /// others those come first whose lanes were not served for the longest time, so that no lane overtakes another one again and again.
     ///
     /// - Parameters:
     ///   - seen: later operations are not taken, because other processes may have enqueued some before them.
@@ -241,41 +214,28 @@ struct OutboxQueue: Sendable {
         isAwaitedOnly: Bool = false,
         _ behavior: NetworkBehavior
     ) -> [Outbox.Entry] {
-        var exhausted = isAwaitedOnly ? Set(ready.keys.filter { !isAwaited($0) }) : []
-        while let company = nextCompany(except: exhausted) {
-            exhausted.insert(company)
-            // After a failure of a whole batch its size is halved, until the operation that causes the failure is alone.
-            let largest = operationsByName[company.operation]?.batchSize(behavior) ?? 1
-            let size = max(1, largest >> min(company.failureCount, 30))
-            var taken: [Int64] = []
-            var unseen: [(id: String, priority: UInt64)] = []
-            while taken.count < size, let next = ready[company]?.popFirst() {
-                guard let id = lanes[next.id]?.ids.first else { continue }
-                if id > seen { unseen.append(next) } else { taken.append(id) }
-            }
-            for (scope, ticket) in unseen { ready[company]?.set(scope, ticket) }
-            if ready[company]?.isEmpty ?? false { ready[company] = nil }
-            guard !taken.isEmpty else { continue }
-            return taken.sorted().compactMap { id in
-                update(id) { entry in
-                    entry.state = .sending
-                    entry.attempts += 1
-                }
-                return entriesByID[id]
-            }
+        let ready = lanes.values.compactMap { lane -> (id: Int64, turn: UInt64, company: Company)? in
+            guard let id = lane.ids.first, id <= seen, let company = company(of: lane) else { return nil }
+            return (id, lane.turn, company)
         }
-        return []
-    }
-
-    private func nextCompany(except exhausted: Set<Company>) -> Company? {
-        var best: (company: Company, isThrough: Bool, ticket: UInt64)?
-        for (company, heap) in ready where !exhausted.contains(company) {
-            guard let ticket = heap.first?.priority else { continue }
-            let isThrough = isAwaited(company)
-            if let best, best.isThrough == isThrough ? best.ticket < ticket : best.isThrough { continue }
-            best = (company, isThrough, ticket)
+        let first =
+            ready.filter { isAwaited($0.company) }.min { $0.turn < $1.turn }
+            ?? (isAwaitedOnly ? nil : ready.min { $0.turn < $1.turn })
+        guard let first else { return [] }
+        // After a failure of a whole batch its size is halved, until the operation that causes the failure is alone.
+        let largest = operationsByName[first.company.operation]?.batchSize(behavior) ?? 1
+        let size = max(1, largest >> min(first.company.failureCount, 30))
+        let others = size == 1 ? [first] : ready.filter { $0.company == first.company }.sorted { $0.turn < $1.turn }
+        return others.prefix(size).map(\.id).sorted().compactMap { id in
+            update(id) { entry in
+                entry.state = .sending
+                entry.attempts += 1
+            }
+            guard let entry = entriesByID[id] else { return nil }
+            lastTurn += 1
+            lanes[entry.scope]?.turn = lastTurn
+            return entry
         }
-        return best?.company
     }
 
     // MARK: Lanes
@@ -286,90 +246,54 @@ struct OutboxQueue: Sendable {
         entry.state != .rejected || operationsByName[entry.operation]?.onRejection == .block
     }
 
-    private mutating func join(_ entry: Outbox.Entry, _ id: Int64) {
-        lanes[entry.scope, default: Lane()].ids.insert(id)
-        if let key = entry.coalescingKey { slots[Slot(scope: entry.scope, key: key), default: OrderedIDs()].insert(id) }
-    }
-
-    private mutating func leave(_ entry: Outbox.Entry, _ id: Int64) {
-        lanes[entry.scope]?.ids.remove(id)
-        guard let key = entry.coalescingKey else { return }
-        let slot = Slot(scope: entry.scope, key: key)
-        slots[slot]?.remove(id)
-        if slots[slot]?.isEmpty ?? false { slots[slot] = nil }
-    }
-
-    private mutating func tally(_ entry: Outbox.Entry, _ change: Int) {
+    private mutating func join(_ entry: Outbox.Entry) {
         let id = entry.id.rawValue
-        switch entry.state {
-        case .pending: counts.pending += change
-        case .sending:
-            counts.inFlight += change
-            let inFlight = (inFlightByScope[entry.scope] ?? 0) + change
-            inFlightByScope[entry.scope] = inFlight > 0 ? inFlight : nil
-        case .inDoubt:
-            counts.pending += change
-            counts.inDoubt += change
-        case .rejected:
-            counts.rejected += change
-            let rejected = (rejectedByOperation[entry.operation] ?? 0) + change
-            rejectedByOperation[entry.operation] = rejected > 0 ? rejected : nil
-            if change > 0 { rejectedIDs.insert(id) } else { rejectedIDs.remove(id) }
-            return
+        if lanes[entry.scope] == nil {
+            lastTurn += 1
+            lanes[entry.scope] = Lane(turn: lastTurn)
         }
-        if change > 0 { unsent.set(id, id) } else { unsent.remove(id) }
+        let place = lanes[entry.scope]?.ids.lastIndex { $0 < id }.map { $0 + 1 } ?? 0
+        lanes[entry.scope]?.ids.insert(id, at: place)
     }
 
-    /// Finds out what a lane waits for. A lane that is ready for the same operation as before keeps its place.
-    private mutating func schedule(_ scope: String) {
-        guard let lane = lanes[scope] else { return }
-        let standing = standing(of: lane)
-        guard standing != lane.standing else {
-            if lane.ids.isEmpty { lanes[scope] = nil }
-            return
-        }
-        withdraw(scope)
-        if lane.ids.isEmpty {
+    private mutating func leave(_ entry: Outbox.Entry) {
+        lanes[entry.scope]?.ids.removeAll { $0 == entry.id.rawValue }
+    }
+
+    private func company(of lane: Lane) -> Company? {
+        guard case .ready(let company) = lane.state else { return nil }
+        return company
+    }
+
+    /// Finds out what a lane waits for after a change.
+    private mutating func look(at scope: String) {
+        guard let ids = lanes[scope]?.ids else { return }
+        guard let id = ids.first, let entry = entriesByID[id] else {
             lanes[scope] = nil
             return
         }
-        lanes[scope]?.standing = standing
-        switch standing {
-        case .idle: break
-        case .blocked: counts.blockedScopes += 1
-        case .delayed(_, let due):
-            lastTicket += 1
-            delayed.set(scope, Due(time: due, ticket: lastTicket))
-        case .ready(_, let company):
-            lastTicket += 1
-            ready[company, default: IndexedHeap()].set(scope, lastTicket)
-        }
+        let state = state(of: entry, ids)
+        lanes[scope]?.state = state
     }
 
-    private func standing(of lane: Lane) -> Standing {
-        guard let id = lane.ids.first, let entry = entriesByID[id] else { return .idle }
+    private func state(of first: Outbox.Entry, _ ids: [Int64]) -> LaneState {
+        if first.state == .rejected { return .blocked }
+        // Not always the first one is in flight: an older rejected one may be sent again meanwhile.
+        guard operationsByName[first.operation] != nil, !ids.contains(where: { entriesByID[$0]?.state == .sending })
+        else { return .idle }
+        let due = max(first.due, first.heldUntil)
+        if due > Self.atOnce { return .delayed(due) }
+        return .ready(Company(operation: first.operation, failureCount: first.failureCount))
+    }
+
+    private mutating func tally(_ entry: Outbox.Entry, _ change: Int) {
         switch entry.state {
-        case .rejected: return .blocked
-        case .sending: return .idle
-        case .pending, .inDoubt:
-            guard operationsByName[entry.operation] != nil, inFlightByScope[entry.scope] == nil else { return .idle }
-            let due = max(entry.due, entry.heldUntil)
-            if due > Self.atOnce { return .delayed(id, due) }
-            return .ready(id, Company(operation: entry.operation, failureCount: entry.failureCount))
+        case .pending: counts.pending += change
+        case .sending: counts.inFlight += change
+        case .inDoubt:
+            counts.pending += change
+            counts.inDoubt += change
+        case .rejected: counts.rejected += change
         }
-    }
-
-    /// Makes a lane wait for nothing.
-    private mutating func withdraw(_ scope: String) {
-        guard let lane = lanes[scope] else { return }
-        switch lane.standing {
-        case .idle: break
-        case .blocked: counts.blockedScopes -= 1
-        case .delayed: delayed.remove(scope)
-        case .ready(_, let company):
-            ready[company]?.remove(scope)
-            if ready[company]?.isEmpty ?? false { ready[company] = nil }
-        }
-        lanes[scope]?.standing = .idle
     }
 }

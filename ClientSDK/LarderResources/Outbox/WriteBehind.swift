@@ -63,6 +63,8 @@ public struct WriteBehind<Input: Codable & Sendable, Receipt: Sendable>: CacheCo
     public var retry = RetryPolicy(base: .seconds(1), ceiling: .seconds(60))
     /// How long an attempt may take before its outcome counts as unknown.
     public var timeout: Duration = .seconds(60)
+    /// Whether an attempt may take long: one such operation is sent at a time, beside `CacheConfiguration.concurrentSendsMaximum` others.
+    package var isLong = false
     /// How inputs are encoded. `Outbox.Entry.input` reads JSON. A new codec must still decode inputs that are stored already.
     public var codec: PayloadCodec<Input> = .json
     /// The local changes that are shown at once.

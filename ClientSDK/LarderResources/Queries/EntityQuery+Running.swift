@@ -42,13 +42,14 @@ extension EntityQuery {
         _ special: Set<EntityKey>
     ) throws -> Bool {
         guard var search, disk.configuration.transform == nil else { return false }
-        var taken = 0
+        // Commits between the transactions move the places of entities.
+        var taken: Set<String> = []
         let (known, isOrdered) = (selection.count, search.order != nil || orders.isEmpty)
         if let countMaximum { search.countMinimum = countMaximum + special.count + Self.reserve }
         while true {
             let wanted = search
             guard let found = try disk.read({ transaction in try transaction.search(wanted) }) else { return false }
-            for id in found.ids.dropFirst(taken) {
+            for id in found.ids where taken.insert(id).inserted {
                 let key = EntityKey(type: Entity.entityType, id: id)
                 if special.contains(key) { continue }
                 selection.take(core.entity(key, Self.decode)?.stored.value as? Entity)
@@ -56,7 +57,6 @@ extension EntityQuery {
                 if isOrdered, let countMaximum, selection.count - known >= countMaximum { return true }
             }
             guard !found.isAll else { return true }
-            taken = found.ids.count
             search.countMinimum = search.countMinimum.map { $0 * 8 }
         }
     }

@@ -30,7 +30,11 @@ extension Resource where Value: Codable {
 }
 
 extension LarderCache {
-    /// Reads any asynchronous function through the cache: `value` of `Resource.request`.
+    /// Reads any asynchronous function through the cache.
+    ///
+    /// After a failed call an expired value is not returned, because the value alone could not say that it is expired:
+    /// `snapshot(Resource.request(…))` returns it with its freshness and the error. A policy that asks for values of any age without a call
+    /// (`cacheOnly`, `cacheAndLoad`, `staleWhileRevalidate`) returns them here too.
     ///
     /// - Parameters:
     ///   - name: the name of the request. The name and the parameters are the key; the order of the parameters does not
@@ -41,7 +45,7 @@ extension LarderCache {
     ///   - lifetime: how long an answer is fresh.
     ///   - codec: encodes the value for the disk.
     ///   - load: the function. Concurrent reads of one key share a call.
-    /// - Throws: `.notCached`, or the error of the function as a `LarderError`.
+    /// - Throws: `.notCached`, or the error of the function as a `LarderError`, unless a fresh value is stored.
     nonisolated(nonsending) public func request<Value: Codable & Sendable & Equatable>(
         _ name: String,
         _ parameters: [String: String] = [:],
@@ -52,6 +56,8 @@ extension LarderCache {
         load: @escaping @Sendable () async throws -> Value
     ) async throws(LarderError) -> Value {
         let resource = Resource.request(name, parameters, lifetime: lifetime, codec: codec, load: load)
+        var policy = policy
+        if case .any = policy.fallback { policy.fallback = .fresh }
         return try await value(resource, policy)
     }
 }

@@ -125,9 +125,9 @@ public final class LiveSync: Sendable {
     ///   - source: opens the live channels.
     ///   - cache: the cache that is kept up to date.
     ///   - retry: the delays between attempts to connect: `base` and `ceiling`.
-    ///   - afterGap: marks as stale what the messages cover. It is applied when a channel has been opened, the first one too,
-    ///     because messages may have been missed before, and when a message could not be applied. Observed values are then fetched
-    ///     again, and others at their next read.
+    ///   - afterGap: marks as stale what the messages cover. It is applied when a channel has been opened (a long poll: after its first
+    ///     reply), the first one too, because messages may have been missed before, and when a message could not be applied. Observed
+    ///     values are then fetched again, and others at their next read.
     public convenience init(
         _ source: LiveSync.Source,
         in cache: LarderCache,
@@ -263,26 +263,29 @@ public final class LiveSync: Sendable {
     private func follow(_ kind: LiveSync.Kind, _ connected: () -> Void) async throws(LarderError) {
         let channel: any LiveSync.Channel
         var isLive = false
+        // From the time at which the channel is open, its messages cover a value that is fetched.
+        func begin() async throws(LarderError) {
+            if case .invalidation(let cache, let afterGap) = repair {
+                try await cache.update(isTolerant: true, afterGap)
+            }
+            isLive = true
+            connected()
+            publish(.live(kind))
+        }
         switch repair {
         case .feed(let sync):
             // A token must be stored before the channel opens: otherwise a gap before its first change could not be
             // detected.
             if sync.token == nil { try await sync.catchUp() }
             channel = try await open(kind, sync)
-        case .invalidation(let cache, let afterGap):
+        case .invalidation:
             channel = try await source.open(kind, nil)
-            // After the channel is open: a value that is fetched from now on is covered by its messages.
-            try await cache.update(isTolerant: true, afterGap)
-            isLive = true
-            connected()
-            publish(.live(kind))
+            // A long poll has not asked for anything yet.
+            if kind != .longPoll { try await begin() }
         }
         while let message = try await next(of: channel) {
             try await receive(message)
-            guard !isLive else { continue }
-            isLive = true
-            connected()
-            publish(.live(kind))
+            if !isLive { try await begin() }
         }
     }
 

@@ -6,17 +6,8 @@ extension Timeline.List {
         /// The number of its items in the list.
         var count = 0
         var state: PageState
-        /// Whether it counts as invalidated whatever its items are.
-        let isOutdated: Bool
         /// Whether the server no longer knows its cursor.
         let isCursorGone: Bool
-
-        init(start: RunList.Start?, state: PageState, isCursorGone: Bool) {
-            self.start = start
-            self.state = state
-            self.isCursorGone = isCursorGone
-            isOutdated = state.isInvalidated
-        }
     }
 
     /// Counts the items of pages again while items are removed from a list, in its order.

@@ -64,13 +64,6 @@ extension Timeline {
             pages = counter.pages
         }
 
-        /// Replaces one item of a segment of items.
-        mutating func replace(_ segment: Int, _ offset: Int, _ item: Item) {
-            guard case .items(var items) = segments[segment] else { return }
-            items[offset] = item
-            segments[segment] = .items(items)
-        }
-
         mutating func append(_ gap: Timeline<Item>.Gap) {
             if case .gap = segments.last { return }
             segments.append(.gap(gap))
@@ -135,20 +128,19 @@ extension Timeline.List {
             }
         )
         normalizer.merge = { answer, stated in
-            QueryMerge(confirms: true, stated: stated, keys: answer.ids) { query, orders, context in
+            QueryMerge(confirms: true, stated: stated, keys: answer.ids) { query, context in
                 let page = IncomingPage(
                     keys: answer.ids.filter { context.stored.contains($0) },
                     cursor: try RunList.Details(answer.details).tail.cursor,
                     limit: max(1, resource.pageSize),
-                    times: PageTimes(stated, at: context.startedAt, asked: Stamp(rawValue: Int64(context.order))),
+                    times: PageTimes(stated, at: context.startedAt, asked: context.stamp),
                     validator: answer.entityTag,
                     isOnlyConfirmed: context.isInvalid,
-                    confirmedOrder: context.confirmedOrder,
-                    asked: context.order,
                     receivedAt: context.receivedAt
                 )
-                let isLatest = context.order >= max(orders.head, context.confirmedOrder)
-                let list = try query.editRuns(&orders) { list in
+                var isLatest = false
+                let list = try query.editRuns { list in
+                    isLatest = !page.isBefore(list.runs[0])
                     list.takeNewest(page, resource.onDiscontinuity)
                     list.keep(atMost: resource.keptMaximum)
                 }

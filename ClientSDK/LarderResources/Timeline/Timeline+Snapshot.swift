@@ -11,8 +11,6 @@ extension Timeline {
         public internal(set) var heldBackCount = 0
         /// The edits since the previous snapshot of the same iteration.
         public internal(set) var difference = ListDifference<Item.ID>(from: [Item](), to: [])
-        /// The items of the previous snapshot of the same iteration.
-        var earlierItems: [Item] = []
         /// Whether the oldest item is loaded.
         public internal(set) var hasReachedEnd = false
         /// The loaded pages that have shown items, in the order of `items`.
@@ -45,15 +43,6 @@ extension Timeline {
             let gaps = segments.lazy.filter { $0.gap != nil }.count
             if freshness == .missing { return .unknown }
             return gaps > 0 ? .gapped(gaps) : hasReachedEnd ? .complete : .partial
-        }
-
-        /// The names of the fields of the items in `difference.updates` that have changed since the previous snapshot of the same iteration:
-        /// see `CacheEntity.changedFields(since:)`. Cost: as there, when it is called and not before.
-        ///
-        /// - Throws: `.encoding` if an item cannot be encoded as a JSON object.
-        public func changedFields() throws(LarderError) -> [Item.ID: Set<String>] {
-            guard !difference.updates.isEmpty else { return [:] }
-            return try items.changedFields(since: earlierItems)
         }
 
         init(

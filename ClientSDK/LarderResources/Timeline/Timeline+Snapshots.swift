@@ -20,11 +20,8 @@ extension Timeline {
                     subscription.note(snapshot)
                     var view = timeline.view(snapshot)
                     if let last, last.hasSameContent(as: view) { continue }
-                    let earlier = last?.items ?? []
-                    view.difference = ListDifference(from: earlier, to: view.items)
+                    view.difference = ListDifference(from: last?.items ?? [], to: view.items)
                     last = view
-                    // The previous snapshot keeps no earlier one.
-                    view.earlierItems = earlier
                     return view
                 }
                 return nil

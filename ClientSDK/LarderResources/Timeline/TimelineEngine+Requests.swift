@@ -15,8 +15,8 @@ extension TimelineEngine {
         var update = CacheUpdate()
         update.answered = node.storedKey
         update.isMemoryOnly = !mayStore
-        let merge = QueryMerge(confirms: false) { query, orders, _ in
-            _ = try query.editRuns(&orders, change)
+        let merge = QueryMerge(confirms: false) { query, _ in
+            _ = try query.editRuns(change)
         }
         update.steps.append(.mergeQuery(node.key, merge))
         try core.commit(update, isTolerant: true)
@@ -226,7 +226,7 @@ extension TimelineEngine {
         update.answered = node.storedKey
         update.isMemoryOnly = !fetched.mayStore
         update.steps = drafts.map { .put($0.asPart, validator: nil, stated: fetched.stated, source: .network) }
-        let merge = QueryMerge(confirms: false, keys: keys) { query, orders, context in
+        let merge = QueryMerge(confirms: false, keys: keys) { query, context in
             // A list that was removed meanwhile is not created again by one of its older pages.
             if case .around = sent.position {} else if query.members.isEmpty && query.details.isEmpty { return }
             let incoming = IncomingPage(
@@ -236,10 +236,9 @@ extension TimelineEngine {
                 times: PageTimes(fetched.stated, at: context.startedAt, asked: sent.stamp),
                 validator: fetched.validator,
                 newerCursor: page.previousCursor,
-                asked: context.order,
                 receivedAt: context.receivedAt
             )
-            try query.editRuns(&orders) { list in
+            try query.editRuns { list in
                 switch (sent.position, sent.place) {
                 case (.older(let cursor), let place):
                     list.take(incoming, at: place, cursor: cursor)

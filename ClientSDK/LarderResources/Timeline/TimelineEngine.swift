@@ -17,7 +17,7 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
         /// The error of the last request for each place.
         var errors: [TimelinePlace: LarderError] = [:]
         /// The delays of places whose last request has failed.
-        var delays: [TimelinePlace: PageDelay] = [:]
+        var delays: [TimelinePlace: BackOff] = [:]
         var returning: EventRegistration?
         var watchers: [UInt64: @Sendable () -> Void] = [:]
         var lastWatcher: UInt64 = 0
@@ -145,7 +145,8 @@ final class TimelineEngine<Item: CacheEntity>: AnyTimelineEngine {
     private func carryOut(_ flight: PageFlight, _ place: TimelinePlace, isForced: Bool) async {
         do {
             try await fetch(place, isForced: isForced)
-            state.withLock { $0.delays[place] = nil }
+            let wasRetry = state.withLock { $0.delays.removeValue(forKey: place) != nil }
+            if wasRetry { core.readRetryBudget.withLock { $0.refund() } }
             remove(flight, place, nil)
             flight.finish(.success(()))
         } catch {

@@ -31,7 +31,7 @@ public final class HostGate: Sendable {
     private let overload: RetryPolicy
     private let random: @Sendable () -> Double
     private let scope: @Sendable (TransportRequest) -> String?
-    fileprivate let retryAfter: @Sendable (TransportResponse) -> Duration?
+    private let retryAfter: @Sendable (TransportResponse) -> Duration?
     private let state = Mutex(State())
     private static let hostsMaximum = 256
 
@@ -71,7 +71,8 @@ public final class HostGate: Sendable {
     /// as `http` and `https`.
     public func wait(for url: String) -> Duration? { wait(for: TransportRequest(url: url)) }
 
-    private func wait(for request: TransportRequest) -> Duration? {
+    /// How long this request may not be sent from now on: as `wait(for url)`, in the scope of the request.
+    package func wait(for request: TransportRequest) -> Duration? {
         guard let host = host(of: request), let due = state.withLock({ $0.hosts[host]?.due }) else { return nil }
         let wait = due - clock.uptime
         return wait > .zero ? wait : nil
@@ -97,21 +98,17 @@ public final class HostGate: Sendable {
         )
     }
 
-    /// - Parameters:
-    ///   - rejections: the result of `admit` for the request.
-    ///   - stated: the wait that the content of the reply asks for.
-    fileprivate func note(
-        _ status: Status,
-        _ fields: Fields,
-        of request: TransportRequest,
-        after rejections: Int,
-        stated: Duration? = nil
-    ) {
+    /// Whether the content of a reply may say how long to wait.
+    fileprivate static func isOverload(_ status: Status) -> Bool { status.code == 429 || status.code == 503 }
+
+    /// - Parameter rejections: the result of `admit` for the request.
+    fileprivate func note(_ response: TransportResponse, of request: TransportRequest, after rejections: Int) {
+        let status = response.status
         // A captive portal does not speak for the host.
-        guard !ForeignReply.isForeign(fields, to: request),
+        guard !ForeignReply.isForeign(response.fields, to: request),
             let host = host(of: request)
         else { return }
-        guard status.code == 429 || status.code == 503 else {
+        guard Self.isOverload(status) else {
             let isSuccess = (200..<300).contains(status.code) || [.switchingProtocols, .notModified].contains(status)
             return state.withLock { state in
                 guard let lastRejection = state.hosts[host]?.lastRejection else { return }
@@ -122,7 +119,7 @@ public final class HostGate: Sendable {
                 }
             }
         }
-        let asked = RetryAfterField.wait(fields, now: wall.now) ?? stated.map { min($0, RetryAfterField.maximum) }
+        let asked = RetryAfterField.wait(response.fields, now: wall.now, or: retryAfter(response))
         let (now, random) = (clock.uptime, random())
         state.withLock { state in
             state.rejections += 1
@@ -168,21 +165,18 @@ private struct GuardedTransport: Transport {
     private func sendOnce(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         let rejections = try gate.admit(request)
         let response = try await base.send(request)
-        gate.note(
-            response.status,
-            response.fields,
-            of: request,
-            after: rejections,
-            stated: [.tooManyRequests, .serviceUnavailable].contains(response.status) ? gate.retryAfter(response) : nil
-        )
+        gate.note(response, of: request, after: rejections)
         return response
     }
 
     private func openOnce(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         let rejections = try gate.admit(request)
         let stream = try await base.open(request)
-        gate.note(stream.status, stream.fields, of: request, after: rejections)
-        return stream
+        let isWhole = HostGate.isOverload(stream.status) && stream.fields[.retryAfter] == nil
+        let head = TransportResponse(status: stream.status, fields: stream.fields, redirectedTo: stream.redirectedTo)
+        let response = isWhole ? try await stream.whole() : head
+        gate.note(response, of: request, after: rejections)
+        return isWhole ? TransportStream(response) : stream
     }
 }
 
@@ -203,12 +197,14 @@ private struct GuardedWebSocketConnector: WebSocketConnector {
         }
         do throws(WebSocketError) {
             let connection = try await base.connect(request, configuration)
-            gate.note(.switchingProtocols, connection.fields, of: handshake, after: rejections)
+            let response = TransportResponse(status: .switchingProtocols, fields: connection.fields)
+            gate.note(response, of: handshake, after: rejections)
             return connection
         } catch {
             guard let status = error.status else { throw error }
-            gate.note(status, error.fields, of: handshake, after: rejections)
-            guard error.retryAfter == nil, let wait = gate.wait(for: request.url) else { throw error }
+            let response = TransportResponse(status: status, fields: error.fields, body: error.body)
+            gate.note(response, of: handshake, after: rejections)
+            guard error.retryAfter == nil, let wait = gate.wait(for: handshake) else { throw error }
             throw WebSocketError(
                 error.code,
                 error.description,

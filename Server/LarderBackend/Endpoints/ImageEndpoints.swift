@@ -2,7 +2,8 @@ import LarderCoding
 import LarderEngine
 import LarderHTTP
 
-/// Images by width. Bytes are sent from the file in chunks, so that a large image is never entirely in memory.
+/// Images by width. Bytes are sent from the file in chunks, so that a large image is never entirely in memory. An uploaded photo, of at most
+/// 16 MiB, is.
 enum ImageEndpoints {
     static let routes: [Route] = [
         Route(.get, "/v1/images/{id}", .ignored, read)
@@ -42,16 +43,19 @@ enum ImageEndpoints {
     /// A photo that was uploaded, as it was sent; nil if there is none.
     private static func uploaded(_ call: Call) throws(Problem) -> Reply? {
         let id = call.parameters[0]
-        let found = try call.read { store in
-            try UploadEndpoints.upload(id, in: store).map { ($0, try store.uploads.content($0.row)) }
-        }
-        guard let (upload, content) = found else { return nil }
+        guard let upload = try call.read({ try UploadEndpoints.upload(id, in: $0) }) else { return nil }
+        func content() throws(Problem) -> [UInt8] { try call.read { try $0.uploads.content(upload.row) } }
         let fields: Fields = [
             .contentType: upload.mediaType, .cacheControl: CachePolicy.image.description, .vary: "Origin",
         ]
-        let tag = EntityTag.strong(contentOf: content.span)
-        return try call.contentReply(fields, entityTag: tag, byteCount: content.count) { () throws(Problem) in
-            .bytes(content)
+        var tag = upload.tag
+        if tag == nil {
+            let bytes = try content()
+            tag = EntityTag.strong(contentOf: bytes.span)
+        }
+        guard let tag else { return nil }
+        return try call.contentReply(fields, entityTag: tag, byteCount: Int(upload.size)) { () throws(Problem) in
+            .bytes(try content())
         }
     }
 

@@ -2,6 +2,7 @@ import LarderCoding
 import LarderEngine
 import LarderHTTP
 import LarderSQLite
+import LarderTime
 
 /// Photos that are uploaded in pieces and resumed (draft-ietf-httpbis-resumable-upload). A complete photo is an image, which posts and messages
 /// can have.
@@ -16,13 +17,15 @@ enum UploadEndpoints {
     static let bytesMaximum: Int64 = 16 << 20
     static let pieceMaximum: Int64 = 1 << 20
     static let incompleteMaximum: Int64 = 16
+    /// The most bytes of all uploads of a user.
+    static let keptBytesMaximum: Int64 = 256 << 20
     private static let limits = "max-size=\(bytesMaximum), max-append-size=\(pieceMaximum)"
 
     /// The fields of a request that is a part of an upload.
     private struct Part {
         /// Whether the content ends with this request.
         let isLast: Bool
-        let offset: Int64?
+        var offset: Int64?
         let length: Int64?
 
         init(_ call: Call) throws(Problem) {
@@ -47,7 +50,9 @@ enum UploadEndpoints {
     // MARK: Requests
 
     private static func begin(_ call: Call) throws(Problem) -> Reply? {
-        let part = try Part(call)
+        var part = try Part(call)
+        // The first part has none.
+        part.offset = nil
         let mediaType = call.request.fields.combined(.contentType).flatMap { MediaType(parsing: $0) }?.essence ?? ""
         guard ["image/png", "image/jpeg"].contains(mediaType) else {
             throw ProblemType.unsupportedMediaType(
@@ -57,7 +62,14 @@ enum UploadEndpoints {
         }
         let (owner, body) = (call.viewer, call.request.body)
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
-            guard try store.uploads.incompleteCount(of: owner) < incompleteMaximum else {
+            let kept = try store.uploads.bytes(of: owner)
+            guard kept <= keptBytesMaximum else {
+                throw ProblemType.contentTooLarge(
+                    "Your photos have \(kept) bytes; at most \(keptBytesMaximum) are kept."
+                )
+            }
+            try store.uploads.removeExpired(commit.now)
+            guard try store.uploads.incompleteCount(of: owner, at: commit.now) < incompleteMaximum else {
                 throw ProblemType.rateLimited(
                     "\(incompleteMaximum) uploads are not complete. Complete one, or remove it.",
                     fields: [.retryAfter: "60"]
@@ -89,6 +101,7 @@ enum UploadEndpoints {
         }
         let part = try Part(call)
         guard let start = part.offset else { throw invalid(.uploadOffset, "is missing") }
+        guard call.request.fields.combined(.uploadComplete) != nil else { throw invalid(.uploadComplete, "is missing") }
         let body = call.request.body
         return try call.write { store, _ in
             let upload = try own(call, in: store)
@@ -101,6 +114,11 @@ enum UploadEndpoints {
                     "The upload has \(upload.size) bytes, and the piece begins at \(start).",
                     fields: fields(of: upload)
                 )
+            }
+            if let length = upload.length, upload.size + Int64(body.count) > length {
+                // What it has is of no use any more.
+                try store.uploads.delete(upload.row)
+                return tooLarge(upload.size + Int64(body.count)).reply
             }
             return try take(body, part, for: upload, in: store)
         }
@@ -143,7 +161,7 @@ enum UploadEndpoints {
             )
         }
         let image = json(picture, upload.row, content).encoded
-        try store.uploads.complete(upload.row, as: image)
+        try store.uploads.complete(upload.row, as: image, EntityTag.strong(contentOf: content.span))
         return completed(image, of: upload.row)
     }
 
@@ -155,9 +173,9 @@ enum UploadEndpoints {
 
     private static func own(_ call: Call, in store: Store) throws -> UploadRow {
         let text = call.parameters[0]
-        guard let row = Int64(text), let upload = try store.uploads.find(row), upload.owner == call.viewer else {
-            throw missing(text)
-        }
+        guard let row = Int64(text), let upload = try store.uploads.find(row), upload.owner == call.viewer,
+            upload.image != nil || upload.created > call.world.clock.now - UploadTable.lifetime
+        else { throw missing(text) }
         return upload
     }
 

@@ -14,7 +14,7 @@ package enum WorldSchema {
         ContentHash.hash64(
             Array(
                 (tables.description + tasks.description + documents.description + counters.description
-                    + taskFilters.description + uploads.description).utf8
+                    + taskFilters.description + uploads.description + uploadTags.description).utf8
             ).span
         )
     }
@@ -29,6 +29,7 @@ package enum WorldSchema {
                 Migration("document counters") { database throws(SQLiteError) in try database.execute(counters) },
                 Migration("task filters") { database throws(SQLiteError) in try database.execute(taskFilters) },
                 Migration("uploads") { database throws(SQLiteError) in try database.execute(uploads) },
+                Migration("upload tags") { database throws(SQLiteError) in try database.execute(uploadTags) },
             ]
         )
     }
@@ -173,4 +174,7 @@ package enum WorldSchema {
             PRIMARY KEY (upload, start)
         );
         """
+
+    /// Images that were completed before have none, and are hashed when they are read.
+    private static let uploadTags: StaticString = "ALTER TABLE uploads ADD COLUMN tag TEXT;"
 }

@@ -91,8 +91,12 @@ final class InspectedClients: Sendable {
     }
 
     fileprivate func received(_ text: [UInt8], from client: Int) {
-        // A message that is no answer is nobody's.
-        guard let message = try? JSONParser.parse(text), let number = message["id"]?.integer.map({ Int($0) }),
+        let message: JSONValue
+        do { message = try JSONParser.parse(text) } catch {
+            // No answer can be taken from it: the question ends at its time limit.
+            return
+        }
+        guard let number = message["id"]?.integer.map({ Int($0) }),
             state.withLock({ $0.questions[number]?.client == client })
         else { return }
         end(number, message)

@@ -153,6 +153,53 @@ struct FlightTests {
         #expect(try await refresh.value.value == "b")
     }
 
+    @Test func `a read joins an earlier request in flight after a later one has failed`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        let first = Task { try await cache.refresh(resource) }
+        await source.waitForRequests(1)
+        scene.clock.advance(by: .milliseconds(1))
+        let second = Task { try await cache.refresh(resource) }
+        await source.waitForRequests(2)
+        source.fail(1, Broken())
+        await #expect(throws: LarderError.self) { try await second.value }
+        // The end of the delay after a failure.
+        scene.clock.advance(by: .seconds(1))
+        source.prepare(.value("b"))
+        let reader = Task { try await cache.value(resource) }
+        await reached {
+            source.requests.count > 2
+                || scene.events.withLock { $0.contains { if case .merged = $0 { true } else { false } } }
+        }
+        source.answer(0, .value("a"))
+        #expect(try await first.value.value == "a")
+        #expect(try await reader.value == "a")
+        #expect(source.requests.count == 2)
+    }
+
+    @Test func `a request that a later answer has overtaken is not joined, and its error is not shown`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        let first = Task { try await cache.refresh(resource) }
+        await source.waitForRequests(1)
+        scene.clock.advance(by: .milliseconds(1))
+        let second = Task { try await cache.refresh(resource) }
+        await source.waitForRequests(2)
+        source.answer(1, .value("b"))
+        #expect(try await second.value.activity == .idle)
+        source.fail(0, Broken())
+        await #expect(throws: LarderError.self) { try await first.value }
+        let seen = SequenceRecorder(cache.snapshots(resource))
+        await seen.wait(for: 1)
+        #expect(seen.elements.map(\.value) == ["b"] && seen.elements.first?.refreshError == nil)
+        seen.cancel()
+        scene.clock.advance(by: .seconds(61))
+        source.prepare(.value("c"))
+        #expect(try await cache.value(resource) == "c")
+    }
+
     @Test func `a fetch that never ends is abandoned at its time limit`() async throws {
         let cache = try scene.cache()
         var resource = Resource<String>("endless") { _ in

@@ -23,6 +23,14 @@ struct FreshnessTests {
         try await cache.snapshot(resource, .cacheOnly).freshness
     }
 
+    @Test func `the standard table has the three classes, and an unknown one counts as interactive`() {
+        let table = Freshness.Table.standard
+        #expect(table[.critical] == Freshness.Rule(.timeToLive(.seconds(15)), level: .validated))
+        #expect(table[.interactive] == Freshness.Rule.timeToLive(.seconds(60)))
+        #expect(table[.reference] == Freshness.Rule.timeToLive(.seconds(86_400)))
+        #expect(table[Freshness.Class(rawValue: "other")] == table[.interactive])
+    }
+
     @Test func `a value is fresh for its lifetime, counted from the start of the request`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
@@ -104,6 +112,30 @@ struct FreshnessTests {
         let next = try scene.cache()
         #expect(try await next.snapshot(list, .cacheOnly).freshness != .fresh)
         #expect(try await next.snapshot(note, .cacheOnly).freshness != .fresh)
+    }
+
+    @Test(arguments: 1...8 as ClosedRange<UInt64>)
+    func `a clock that was set back is not forgotten when the power is lost`(_ seed: UInt64) async throws {
+        let settings = DiskStore.Configuration(directory: scene.path, clock: scene.clock)
+        let killable = KillableStore(settings, simulatesPowerLoss: true)
+        func open() throws -> LarderCache {
+            var configuration = scene.configuration()
+            configuration.storage = .store(try killable.store())
+            return try LarderCache(configuration)
+        }
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        source.prepare(.value("a"))
+        let cache = try open()
+        _ = try await cache.value(resource)
+        try killable.store().write(.powerLoss) { try $0.setMetadata([1], for: "synced") }
+        scene.clock.advance(by: .seconds(50))
+        scene.clock.set(wall: scene.clock.now - .seconds(45))
+        #expect(try await stored(cache, resource) == .stale(.clockUncertain))
+        try killable.losePower(seed: seed)
+        cache.close()
+        scene.clock.advance(by: .seconds(20))
+        #expect(try await stored(open(), resource) == .stale(.clockUncertain))
     }
 
     @Test func `observers notice a clock that was set back`() async throws {

@@ -1,3 +1,4 @@
+import LarderTesting
 import LarderTime
 import SDKTestSupport
 import Synchronization
@@ -39,6 +40,38 @@ struct NoticeTests {
         #expect(notice(.stale(.clockUncertain), age: .seconds(5), isUncertain: true).text == "May be outdated")
         // The server's clock is ahead.
         #expect(notice(.fresh, age: .seconds(-40)) == .updated(.zero))
+    }
+
+    @Test func `one notice goes from updated over outdated and offline back to updated`() async throws {
+        let scene = CacheScene()
+        let cache = try scene.cache()
+        let source = ScriptedSource<Note>()
+        let resource = Resource<Note>.entity("n", freshness: .timeToLive(.seconds(60)), policy: .staleWhileRevalidate) {
+            try await source.fetch($0)
+        }
+        let seen = SequenceRecorder(cache.snapshots(resource))
+        func text() -> String? { seen.elements.last?.notice(at: scene.clock.now).text }
+        await source.waitForRequests(1)
+        source.answer(0, .value(Note(id: "n", text: "1")))
+        await seen.wait { $0.last?.freshness == .fresh && $0.last?.activity == .idle }
+        #expect(text() == "Updated just now")
+        scene.clock.advance(by: .seconds(30))
+        #expect(text() == "Updated 30 s ago")
+        scene.clock.advance(by: .seconds(30))
+        await seen.wait { $0.last?.freshness == .stale(.expired) }
+        #expect(text() == "May be outdated, updated 1 min ago")
+        scene.isOnline.withLock { $0 = false }
+        scene.clock.advance(by: .seconds(60))
+        let offline = try await cache.snapshot(resource, .networkFirst(timeout: nil))
+        #expect(offline.notice(at: scene.clock.now).text == "Offline, updated 2 min ago")
+        scene.isOnline.withLock { $0 = true }
+        let count = source.requests.count
+        async let refreshed = cache.refresh(resource)
+        await source.waitForRequests(count + 1)
+        source.answer(count, .value(Note(id: "n", text: "2")))
+        _ = try await refreshed
+        await seen.wait { $0.last?.value?.text == "2" && $0.last?.activity == .idle }
+        #expect(text() == "Updated just now")
     }
 
     @Test func `a snapshot of something that was created here says so`() async throws {

@@ -162,7 +162,28 @@ struct ReadBackOffTests {
             scene.clock.advance(by: .seconds(60))
             for key in 0..<10 { await read(key) }
         }
-        #expect(source.requests.count == 13)
+        // One in each further minute.
+        #expect(source.requests.count == 17)
+    }
+
+    @Test func `when the server has recovered, all reads are sent although the budget was used up`() async throws {
+        var configuration = scene.configuration()
+        configuration.readRetryBudget = RetryPolicy.Budget(share: 0, reserve: 1)
+        let cache = try LarderCache(configuration)
+        let isBroken = Atomic<Bool>(true)
+        func read(_ key: Int) async -> String? {
+            let resource = Resource<String>("word", ["key": "\(key)"]) { _ in
+                guard !isBroken.load(ordering: .relaxed) else { throw Self.busy }
+                return .value("a")
+            }
+            return try? await cache.value(resource)
+        }
+        for _ in 0..<3 {
+            for key in 0..<10 { _ = await read(key) }
+            scene.clock.advance(by: .seconds(60))
+        }
+        isBroken.store(false, ordering: .relaxed)
+        for key in 0..<10 { #expect(await read(key) == "a") }
     }
 
     @Test func `events do not make an observed value that fails be requested in a loop`() async throws {

@@ -149,33 +149,4 @@ struct OutboxQueueTests {
             }
         }
     }
-
-    /// A priority that counts its comparisons.
-    struct Counted: Comparable, Sendable {
-        nonisolated(unsafe) static var comparisons = 0
-        let value: Int
-
-        static func < (left: Counted, right: Counted) -> Bool {
-            unsafe comparisons += 1
-            return left.value < right.value
-        }
-    }
-
-    @Test func `an indexed heap gives the smallest first, with a logarithmic number of comparisons`() {
-        var generator = SeededGenerator(seed: 5)
-        var heap = IndexedHeap<Int, Counted>()
-        let count = 4_096
-        unsafe Counted.comparisons = 0
-        for id in 0..<count { heap.set(id, Counted(value: generator.uniform(in: 0..<1_000))) }
-        for id in 0..<count where id.isMultiple(of: 3) {
-            heap.set(id, Counted(value: generator.uniform(in: 0..<1_000)))
-        }
-        for id in 0..<count where id.isMultiple(of: 5) { heap.remove(id) }
-        var found: [Int] = []
-        while let first = heap.popFirst() { found.append(first.priority.value) }
-        #expect(found == found.sorted() && found.count == count - (count + 4) / 5)
-        // Two comparisons for each level in each of about 2.5 changes an element.
-        let comparisons = unsafe Counted.comparisons
-        #expect(comparisons < count * 5 * 12)
-    }
 }

@@ -262,6 +262,28 @@ struct OutboxSharingTests {
         #expect(senders.withLock { $0 } == ["two"])
     }
 
+    @Test func `an operation of another process that a call has read is sent, also if the call fails`() async throws {
+        let one = try scene.cache()
+        var configuration = scene.configuration()
+        configuration.outboxOperationsMaximum = 1
+        let two = try LarderCache(configuration)
+        let pay = WriteThrough<Tap, Int>("pay", scope: { $0.post }) { _ in .accepted(1) }
+        two.outbox.register(pay)
+        two.outbox.register(server.operation)
+        two.outbox.resume()
+        // Until then it looks for operations of other processes by itself.
+        try two.enqueue(Tap(post: "2", isLike: true), server.operation)
+        try await two.outbox.drained()
+        try one.enqueue(Tap(post: "1", isLike: true), server.operation)
+        one.close()
+        let error = await #expect(throws: LarderError.self) {
+            try await two.commit(Tap(post: "3", isLike: true), pay)
+        }
+        #expect(error?.code == .outboxFull)
+        try await two.outbox.drained()
+        #expect(server.requests == [["2+"], ["1+"]])
+    }
+
     @Test func `rows that arrive while others are read are found by a check during it`() async throws {
         let one = try scene.cache()
         let two = try scene.cache()

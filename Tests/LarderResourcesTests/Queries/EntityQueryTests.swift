@@ -56,6 +56,24 @@ struct EntityQueryTests {
         #expect(try await cache.entities(Memo.self).where(\.rank, .equal(4)).values().map(\.id) == ["m14"])
     }
 
+    @Test func `a query that reads all entities puts them into memory with their stamps`() async throws {
+        var cache = try cache()
+        try await cache.update { update in
+            update.put(Memo("7", rank: 1))
+            update.put(Memo("8", rank: 1))
+        }
+        try await cache.update { $0.invalidate(Memo.self, "8") }
+        let keys = ["7", "8"].map { Memo.key($0) }
+        let before = keys.map { cache.core.entities[$0]?.place }
+        cache.close()
+        cache = try self.cache()
+        #expect(try await cache.entities(Memo.self).values().count == 2)
+        let after = keys.map { cache.core.entities[$0]?.place }
+        #expect(after.map { $0?.asked } == before.map { $0?.asked } && after[0]?.asked != .never)
+        #expect(keys.map { cache.core.entities[$0]?.isInvalidated } == [false, true])
+        cache.close()
+    }
+
     @Test func `a removed entity leaves no text behind`() async throws {
         let cache = try cache()
         _ = try await cache.entities(Memo.self).values()
@@ -79,6 +97,28 @@ struct EntityQueryTests {
             let content = FileManager.default.contents(atPath: scene.path + "/" + name) ?? Data()
             #expect(content.range(of: Data("quetzal".utf8)) == nil, "\(name)")
         }
+    }
+
+    @Test func `a commit while a query runs neither repeats an entity nor leaves one out`() async throws {
+        let cache = try cache()
+        try await cache.update { update in for rank in 0..<100 { update.put(Memo("m\(rank)", rank: rank)) } }
+        let other = try self.cache()
+        let hasCommitted = Mutex(false)
+        let query = cache.entities(Memo.self).where { memo in
+            let isFirst = hasCommitted.withLock { known in
+                defer { known = true }
+                return !known
+            }
+            if isFirst {
+                // Another process stores one that comes before all others, and moves their places.
+                var update = CacheUpdate()
+                update.put(Memo("m100", rank: 100))
+                #expect(throws: Never.self) { try other.core.commit(update) }
+            }
+            return ["m100", "m81", "m50", "m0"].contains(memo.id)
+        }
+        let found = try await query.sorted(by: \.rank, descending: true).limit(3).values()
+        #expect(found.map(\.id) == ["m100", "m81", "m50"])
     }
 
     @Test func `what must not touch the disk is found`() async throws {

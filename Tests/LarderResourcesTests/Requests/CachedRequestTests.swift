@@ -41,12 +41,18 @@ struct CachedRequestTests {
 
     static let policies: [String: ReadPolicy] = [
         "cacheOnly": .cacheOnly, "networkOnly": .networkOnly, "cacheFirst": .cacheFirst, "cacheAndLoad": .cacheAndLoad,
+        "cacheNoLoad": .cacheNoLoad, "noCacheDoLoad": .noCacheDoLoad, "cacheElseLoad": .cacheElseLoad,
+    ]
+    /// The names that request caches often use.
+    static let otherNames = [
+        "cacheNoLoad": "cacheOnly", "noCacheDoLoad": "networkOnly", "cacheElseLoad": "cacheFirst",
     ]
 
     @Test(arguments: [true, false], policies.keys.sorted())
     func `each policy gives exactly its answers`(_ isInMemory: Bool, _ name: String) async throws {
         let cache = try scene.cache(inMemory: isInMemory)
         let policy = try #require(Self.policies[name])
+        let name = Self.otherNames[name] ?? name
         let source = ScriptedSource<Answer>()
         let request = Resource<Answer>.request("r") {
             guard let value = try await source.fetch(FetchContext()).value else { throw Broken() }
@@ -92,6 +98,49 @@ struct CachedRequestTests {
         #expect(snapshot.refreshError?.code == .fetchFailed)
     }
 
+    @Test(arguments: [ReadPolicy.cacheFirst, .networkFirst(timeout: nil)])
+    func `a call that returns the value alone does not return an expired one after a failure`(_ policy: ReadPolicy)
+        async throws
+    {
+        let cache = try scene.cache()
+        let isBroken = Mutex(false)
+        func ask() async throws -> Int {
+            try await cache.request("r", policy: policy) {
+                if isBroken.withLock({ $0 }) { throw Broken() }
+                return 1
+            }
+        }
+        #expect(try await ask() == 1)
+        isBroken.withLock { $0 = true }
+        scene.clock.advance(by: .seconds(86_399))
+        #expect(try await ask() == 1, "It is fresh, whatever became of the call.")
+        scene.clock.advance(by: .seconds(100))
+        let error = await #expect(throws: LarderError.self) { try await ask() }
+        #expect(error?.code == .fetchFailed)
+        // A reader that wants it sees that it is expired.
+        let snapshot = try await cache.snapshot(Resource<Int>.request("r") { throw Broken() }, .cacheOnly)
+        #expect(snapshot.value == 1 && snapshot.freshness == .stale(.expired))
+        // After the back-off.
+        scene.clock.advance(by: .seconds(100))
+        scene.isOnline.withLock { $0 = false }
+        let offline = await #expect(throws: LarderError.self) { try await ask() }
+        #expect(offline?.code == .offline)
+    }
+
+    @Test func `the codec of a request encodes what is stored`() async throws {
+        let codec = PayloadCodec<Int>(
+            encode: { value in Array("number \(value)".utf8) },
+            decode: { bytes in Int(String(decoding: bytes, as: UTF8.self).dropFirst(7)) ?? 0 }
+        )
+        for _ in 0..<2 {
+            let cache = try scene.cache()
+            #expect(try await cache.request("r", codec: codec) { 7 } == 7)
+            let stored = try #require(try cache.disk?.entity(EntityKey(type: "=request r", id: "")))
+            #expect(String(decoding: stored.payload, as: UTF8.self) == "number 7")
+            cache.close()
+        }
+    }
+
     @Test func `no function is called while the network may not be used`() async throws {
         let cache = try scene.cache()
         scene.isOnline.withLock { $0 = false }
@@ -100,17 +149,18 @@ struct CachedRequestTests {
         #expect(error?.code == .offline && counter.count.withLock { $0 } == 0)
     }
 
-    @Test func `calls for a key that is in flight wait for it`() async throws {
+    @Test(arguments: [ReadPolicy.cacheFirst, .networkOnly, .cacheAndLoad])
+    func `calls for a key that is in flight wait for it`(_ policy: ReadPolicy) async throws {
         let cache = try scene.cache(inMemory: true)
         let source = ScriptedSource<Answer>()
         let load: @Sendable () async throws -> Answer = {
             guard let value = try await source.fetch(FetchContext()).value else { throw Broken() }
             return value
         }
-        async let first = cache.request("r", load: load)
+        async let first = cache.request("r", policy: policy, load: load)
         await source.waitForRequests(1)
-        let others = (0..<50).map { _ in Task { try await cache.request("r", load: load).text } }
-        let different = Task { try await cache.request("other", load: load).text }
+        let others = (0..<50).map { _ in Task { try await cache.request("r", policy: policy, load: load).text } }
+        let different = Task { try await cache.request("other", policy: policy, load: load).text }
         await source.waitForRequests(2)
         source.answer(1, .value(Answer(text: "other")))
         #expect(try await different.value == "other")

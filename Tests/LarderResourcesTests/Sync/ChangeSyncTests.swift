@@ -82,6 +82,7 @@ struct ChangeSyncTests {
     @Test func `a long poll asks from page to page, and ends a request that is not answered in time`() async throws {
         let cache = try scene.cache()
         let asked = Mutex<[String?]>([])
+        let held = Pending<ChangeFeed.Batch?>()
         let channel = LiveSync.longPoll(since: "1", in: cache, timeout: .seconds(40)) { since throws(LarderError) in
             let number = asked.withLock { asked in
                 asked.append(since)
@@ -89,11 +90,11 @@ struct ChangeSyncTests {
             }
             #expect(RequestReason.current?.isLongPoll == true)
             guard number < 3 else {
-                let clock = self.scene.clock
-                do { try await clock.sleep(until: clock.uptime + .seconds(3_600)) } catch { throw LarderError(error) }
-                return ChangeFeed.Batch(nextToken: "late")
+                guard let late = await held.value(ifCancelled: nil) else { throw LarderError(CancellationError()) }
+                return late
             }
-            return ChangeFeed.Batch(nextToken: "\(number + 1)")
+            let change = ChangeFeed.Change(EntityKey(type: Note.entityType, id: "1")) { _ in }
+            return ChangeFeed.Batch([change], nextToken: "\(number + 1)")
         }
         for token in ["1", "2"] {
             guard case .page(let batch, let since)? = try await channel.receive() else {
@@ -103,7 +104,7 @@ struct ChangeSyncTests {
             #expect(since == token && batch.nextToken == "\(Int(token).map { $0 + 1 } ?? 0)")
         }
         async let late = #expect(throws: LarderError.self) { _ = try await channel.receive() }
-        try await scene.clock.waitForSleepers(2)
+        try await scene.clock.waitForSleepers(1)
         scene.clock.advance(by: .seconds(40))
         #expect(await late?.code == .timedOut)
         #expect(asked.withLock { $0 } == ["1", "2", "3"])

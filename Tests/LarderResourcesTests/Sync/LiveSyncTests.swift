@@ -168,4 +168,54 @@ struct LiveSyncTests {
         try await sync.catchUp()
         #expect(sync.token == "2" && sync.status.isCaughtUp)
     }
+
+    @Test
+    func `a long poll without a token is live after its first reply, and what was read before that is asked for again`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let gate = TransportGate()
+        let source = LiveSync.Source([.longPoll]) { _, since throws(LarderError) in
+            LiveSync.longPoll(since: since, in: cache) { since throws(LarderError) in
+                do {
+                    try await gate.pass()
+                    if since == nil { return ChangeFeed.Batch(nextToken: "1") }
+                    try await TransportGate().pass()
+                } catch { throw LarderError(error) }
+                return ChangeFeed.Batch(nextToken: "1")
+            }
+        }
+        let live = LiveSync(source, in: cache) { $0.invalidate(all: Note.self) }
+        let running = Task { await live.run() }
+        await gate.waitForHeld()
+        #expect(live.state == .connecting(.longPoll))
+        // The server may change it before it has said from where on it tells of changes.
+        try await cache.put(Note(1, "old"), for: note)
+        gate.open()
+        await reached { live.state == .live(.longPoll) }
+        #expect(cache.stored(note)?.freshness == .stale(.invalidated))
+        running.cancel()
+        await running.value
+    }
+
+    @Test func `a long poll that is answered at once without a change is asked again after growing pauses`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let count = Mutex(0)
+        let channel = LiveSync.longPoll(since: "1", in: cache) { since throws(LarderError) in
+            count.withLock { $0 += 1 }
+            return ChangeFeed.Batch(nextToken: since ?? "")
+        }
+        let receiving = Task { while try await channel.receive() != nil {} }
+        for (number, seconds) in [1, 2, 4].enumerated() {
+            await reached { count.withLock { $0 } > number }
+            await rest()
+            #expect(count.withLock { $0 } == number + 1)
+            try await scene.clock.waitForSleepers()
+            scene.clock.advance(by: .seconds(seconds))
+        }
+        receiving.cancel()
+        _ = await receiving.result
+    }
 }

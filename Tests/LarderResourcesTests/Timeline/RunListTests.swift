@@ -52,9 +52,9 @@ private struct Model {
     private var generator: SeededGenerator
     private var now: Int64 = 1_000
     private var last = 0
-    private var order: UInt64 = 0
+    private var stamp = Stamp.never
     private var replies: [Reply] = []
-    /// The process that has the list in memory. The other one reads it from the disk, without the orders of requests.
+    /// The process that has the list in memory. The other one reads it from the disk.
     private var process = 0
     private let limit: Int
     /// Whether the feed brings the items, and not events.
@@ -83,13 +83,12 @@ private struct Model {
         guard let first else { return }
         let rest = written[first...].filter { !deleted.contains($0) }
         let ids = rest.prefix(limit)
-        order += 1
+        stamp = stamp.successor
         let page = IncomingPage(
             keys: ids.map { Note.key($0) },
             cursor: ids.count < rest.count ? ids.last : nil,
             limit: limit,
-            times: PageTimes(fetchedAt: time, validatedAt: time, expiresAt: time),
-            asked: order,
+            times: PageTimes(fetchedAt: time, validatedAt: time, expiresAt: time, asked: stamp),
             receivedAt: time
         )
         replies.append(Reply(page: page, place: place, cursor: cursor, process: generator.uniform(in: 0..<2)))
@@ -112,7 +111,12 @@ private struct Model {
 
     /// Reads the list from its stored form.
     private mutating func readAgain() {
-        list = RunList(ListMembers(entries: list.members), list.details, head: list.runs[0].facts.times)
+        read(ListMembers(entries: list.members))
+    }
+
+    private mutating func read(_ members: ListMembers) {
+        let head = list.runs[0].facts
+        list = RunList(members, list.details, head: head.times, asked: head.asked)
     }
 
     private mutating func remove(_ id: String) {
@@ -125,9 +129,8 @@ private struct Model {
     /// Inserts an item as an event does: the newest one of others, or an own one.
     private mutating func insert(_ id: String, isOwn: Bool) {
         var members = ListMembers(entries: list.members)
-        let orders = list.orders
         NewestItems.Item(key: Note.key(id), isOwn: isOwn).insert(into: &members, at: time) { false }
-        list = RunList(members, list.details, head: list.runs[0].facts.times, orders)
+        read(members)
     }
 
     /// Brings what the feed has not brought: all of it, or the newest part with a gap before it.
@@ -135,13 +138,13 @@ private struct Model {
         guard !unseen.isEmpty else { return }
         let part = generator.uniform(in: 0..<3) == 0 ? Array(unseen.prefix(limit)) : unseen
         let isLimited = part.count < unseen.count
-        order += 1
+        stamp = stamp.successor
         list.takeFeedPage(
             part.map { Note.key($0) },
             cursor: part.last == server.last ? nil : part.last,
             hasGap: isLimited,
             at: time,
-            order
+            stamp
         )
         unseen = []
     }

@@ -114,16 +114,21 @@ struct TimelineBoundsTests {
     @Test func `a late newest page counts only below the later one`() throws {
         func time(_ seconds: Int64) -> WallTime { WallTime(nanosecondsSinceEpoch: seconds * 1_000_000_000) }
         func times(_ seconds: Int64) -> PageTimes {
-            PageTimes(fetchedAt: time(seconds), validatedAt: time(seconds), expiresAt: time(seconds + 60))
+            let asked = Stamp(rawValue: seconds)
+            return PageTimes(
+                fetchedAt: time(seconds),
+                validatedAt: time(seconds),
+                expiresAt: time(seconds + 60),
+                asked: asked
+            )
         }
         let keys = (0...5).map { Note.key("\($0)") }
         var list = RunList()
-        list.runs[0] = .init(items: [5, 4, 3].map { .init(keys[$0]) }, facts: PageFacts(times(30)), asked: 3)
+        list.runs[0] = .init(items: [5, 4, 3].map { .init(keys[$0]) }, facts: PageFacts(times(30)))
         let older = RunList.Run(
             start: .joined("after 3"),
             items: [2, 1, 0].map { .init(keys[$0]) },
-            facts: PageFacts(times(10)),
-            asked: 1
+            facts: PageFacts(times(10))
         )
         list.runs.append(older)
         // Item 2 was deleted. The request began before the one whose reply is the newest page.
@@ -132,7 +137,6 @@ struct TimelineBoundsTests {
             cursor: "after 0",
             limit: 3,
             times: times(20),
-            asked: 2,
             receivedAt: time(40)
         )
         list.takeNewest(page, .keepBehindGap)

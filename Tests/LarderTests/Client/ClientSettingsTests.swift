@@ -2,6 +2,7 @@ import Larder
 import LarderDevice
 import LarderImages
 import LarderTesting
+import LarderTime
 import TestSupport
 import Testing
 
@@ -25,6 +26,39 @@ struct ClientSettingsTests {
         try await client.source.send(.post, "/x")
         #expect(budget.isSpent && network.current.cause == .metered && !network.behavior.allowsPrefetch)
         client.close()
+    }
+
+    @Test func `what a client has received in a month counts after a restart, and not in the next month`() async throws
+    {
+        let clock = ManualClock()
+        let transport = ScriptedTransport { _, _ in
+            ClientFixture.json(#"{"text":"\#(String(repeating: "x", count: 60))"}"#)
+        }
+        func start() async throws -> (APIClient, NetworkMonitor.DataBudget) {
+            let budget = NetworkMonitor.DataBudget(bytesPerMonth: 100, clock: clock)
+            let client = try await fixture.client(transport) {
+                $0.services.network = .own
+                $0.services.networkSource = NetworkMonitor.ManualSource()
+                $0.services.dataBudget = budget
+            }
+            return (client, budget)
+        }
+        let (client, budget) = try await start()
+        for _ in 0..<2 { try await client.source.send(.post, "/x") }
+        let spent = budget.use
+        #expect(spent.bytes == 142 && budget.isSpent)
+        try await reached {
+            let stored = try client.cache.outboxDisk?.metadata("larder.network.use") ?? []
+            return String(decoding: stored, as: UTF8.self).contains("142")
+        }
+        client.close()
+        let (again, restored) = try await start()
+        #expect(restored.use == spent && again.network?.current.cause == .metered)
+        again.close()
+        clock.advance(by: .seconds(31 * 86_400))
+        let (later, fresh) = try await start()
+        #expect(fresh.use.bytes == 0 && later.network?.level == .good)
+        later.close()
     }
 
     @Test func `a client that is told that its network is metered begins so`() async throws {

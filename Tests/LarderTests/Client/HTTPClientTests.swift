@@ -142,6 +142,26 @@ struct HTTPClientTests {
         for _ in 0..<2 { #expect(try await client.http.document("/help").source == .network) }
         #expect(client.http.cache == nil && transport.requests.count == 2)
         #expect(!FileManager.default.fileExists(atPath: fixture.directory + "/http"))
+        client.close()
+        // A sign-out erases what an earlier version of the app has stored.
+        let earlier = try await fixture.client(transport)
+        _ = try await earlier.http.document("/help")
+        earlier.close()
+        #expect(FileManager.default.fileExists(atPath: fixture.directory + "/http"))
+        try await fixture.client(transport) { $0.httpCacheBytesMaximum = 0 }.signOut()
+        #expect(!FileManager.default.fileExists(atPath: fixture.directory))
+    }
+
+    @Test func `a rule of the app replaces the lifetime that the server states`() async throws {
+        var rule = HTTPCache.Rule(pathPrefix: "/feed")
+        rule.lifetime = .seconds(3_600)
+        let client = try await fixture.client(server()) { [rule] in $0.httpCacheRules = [rule] }
+        for path in ["/feed", "/help"] { _ = try await client.http.document(path) }
+        clock.advance(by: .seconds(61))
+        #expect(try await client.http.document("/feed").source == .hit)
+        #expect(try await client.http.document("/help").source == .revalidated)
+        clock.advance(by: .seconds(3_540))
+        #expect(try await client.http.document("/feed").source == .revalidated)
     }
 
     @Test func `the flag bypasses the cache, and what was stored before is not used afterwards`() async throws {

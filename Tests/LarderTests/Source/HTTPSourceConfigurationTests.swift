@@ -94,6 +94,15 @@ struct HTTPSourceConfigurationTests {
         #expect(error?.status == 503 && error?.retryAfter == .seconds(30))
     }
 
+    @Test func `a wait that the content of a reply asks for is an hour at most`() async throws {
+        var configuration = HTTPSource.Configuration()
+        configuration.retryAfter = { _ in .seconds(120_000) }
+        let transport = ScriptedTransport(script: [.text("{}", status: .serviceUnavailable, fields: Self.json)])
+        let source = source(configuration, transport)
+        let error = await #expect(throws: LarderError.self) { try await source.send(.delete, "/a") }
+        #expect(error?.retryAfter == .seconds(3_600))
+    }
+
     @Test func `the fields of a reply can become a part of the value`() async throws {
         let cache = try scene.cache()
         var fields = Self.json

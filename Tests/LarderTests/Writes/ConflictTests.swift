@@ -157,4 +157,16 @@ struct ConflictTests {
         #expect(backend.state.withLock { $0.bodies.last } == #"{"title":"Both"}"#)
         #expect(client.cache.stored(article(client))?.value == Article(id: "7", title: "Both"))
     }
+
+    @Test func `theirs is not taken of a write that is to be sent again meanwhile`() async throws {
+        let backend = Backend(.withState)
+        let (client, id) = try await rejected(backend, title: "Mine")
+        let outbox = client.cache.outbox
+        outbox.pause()
+        try outbox.retry(id)
+        let error = #expect(throws: LarderError.self) { try outbox.takeTheirs(id) }
+        #expect(error?.code == .invalidArgument)
+        #expect(outbox.entries.map(\.id) == [id] && outbox.entries.first?.state == .pending)
+        #expect(client.cache.stored(article(client))?.pendingChanges == 1)
+    }
 }

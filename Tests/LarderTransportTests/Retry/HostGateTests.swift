@@ -148,7 +148,8 @@ struct HostGateTests {
         #expect(transport.requests.map { $0.url.suffix(4) } == ["send", "read", "sync"])
     }
 
-    @Test func `the content of a reply can say how long to wait`() async throws {
+    @Test(arguments: [false, true])
+    func `the content of a reply can say how long to wait`(isStream: Bool) async throws {
         let transport = ScriptedTransport { request, _ throws(TransportError) in
             let fields: Fields = request.url == "http://a/" ? Fields() : [.retryAfter: "3"]
             return .text("9", status: .tooManyRequests, fields: fields)
@@ -158,8 +159,12 @@ struct HostGateTests {
             wall: clock,
             retryAfter: { reply in Int(String(decoding: reply.body, as: UTF8.self)).map { .seconds($0) } }
         )
-        _ = try await gate.guarding(transport).send(TransportRequest(url: "http://a/"))
-        _ = try await gate.guarding(transport).send(TransportRequest(url: "http://b/"))
+        let guarded = gate.guarding(transport)
+        for url in ["http://a/", "http://b/"] {
+            let request = TransportRequest(url: url)
+            let reply = isStream ? try await guarded.open(request).whole() : try await guarded.send(request)
+            #expect(reply.body == Array("9".utf8))
+        }
         #expect(gate.wait(for: "http://a/") == .seconds(9))
         #expect(gate.wait(for: "http://b/") == .seconds(3), "The field comes first.")
     }
@@ -240,6 +245,7 @@ struct HostGateTests {
     private struct RejectingConnector: WebSocketConnector {
         let status: Status
         let fields: Fields
+        var body: [UInt8] = []
         let counted: @Sendable () -> Void
 
         func connect(
@@ -247,7 +253,7 @@ struct HostGateTests {
             _ configuration: WebSocketClient.Configuration
         ) async throws(WebSocketError) -> any WebSocketConnection {
             counted()
-            throw WebSocketError(.rejected, "no", status: status, fields: fields)
+            throw WebSocketError(.rejected, "no", status: status, fields: fields, body: body)
         }
     }
 
@@ -277,5 +283,21 @@ struct HostGateTests {
             .send(TransportRequest(url: "http://other/"))
         let third = await #expect(throws: WebSocketError.self) { try await client.connect("WS://other:80/live") }
         #expect(third?.retryAfter == .seconds(99) && count.withLock { $0 } == 2)
+    }
+
+    @Test func `the content of a rejected handshake can say how long to wait, also in a scope of its fields`() async {
+        let gate = HostGate(
+            clock: clock,
+            wall: clock,
+            random: { 0.5 },
+            scope: { $0.fields["X-Tenant"] },
+            retryAfter: { reply in Int(String(decoding: reply.body, as: UTF8.self)).map { .seconds($0) } }
+        )
+        let connector = RejectingConnector(status: .tooManyRequests, fields: Fields(), body: Array("120".utf8)) {}
+        let client = gate.guarding(WebSocketClient(connector: connector))
+        let error = await #expect(throws: WebSocketError.self) {
+            try await client.connect("ws://api/live", fields: ["X-Tenant": "blue"])
+        }
+        #expect(error?.retryAfter == .seconds(120))
     }
 }

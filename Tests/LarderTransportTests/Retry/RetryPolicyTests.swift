@@ -81,6 +81,7 @@ struct RetryPolicyTests {
     }
 
     @Test func `retries never exceed the share and the reserve`() {
+        let start = MonotonicTime(nanoseconds: 0)
         for seed in UInt64(1)...100 {
             var random = SeededGenerator(seed: seed)
             let share = random.unit()
@@ -91,7 +92,7 @@ struct RetryPolicyTests {
                 if random.uniform(in: 0..<3) > 0 {
                     budget.deposit()
                     requests += 1
-                } else if budget.withdraw() {
+                } else if budget.withdraw(at: start) {
                     repetitions += 1
                 }
                 #expect(Double(repetitions) <= share * Double(requests) + reserve + 1e-3, "seed \(seed)")
@@ -99,11 +100,21 @@ struct RetryPolicyTests {
         }
         var tenth = RetryPolicy.Budget(share: 0.1, reserve: 0)
         for _ in 0..<10 { tenth.deposit() }
-        let paid = tenth.withdraw()
+        let paid = tenth.withdraw(at: start)
         #expect(paid)
         var absurd = RetryPolicy.Budget(share: .nan, reserve: -.infinity)
         absurd.deposit()
-        let free = absurd.withdraw()
+        let free = absurd.withdraw(at: start)
         #expect(!free)
+    }
+
+    @Test func `without a token one retry is allowed in each interval, and one that succeeds gives its token back`() {
+        var budget = RetryPolicy.Budget(share: 0, reserve: 0, interval: .seconds(60))
+        let start = MonotonicTime(nanoseconds: 0)
+        let allowed = [0, 59, 60, 61, 119, 120].map { budget.withdraw(at: start + .seconds($0)) }
+        #expect(allowed == [false, false, true, false, false, true])
+        budget.refund()
+        let (second, third) = (budget.withdraw(at: start + .seconds(121)), budget.withdraw(at: start + .seconds(122)))
+        #expect(second && !third)
     }
 }

@@ -72,13 +72,13 @@ extension Outbox {
 
     /// Removes a rejected operation, and asks for the entities that it would have changed.
     ///
-    /// - Throws: as `drop`; `.storage`.
+    /// - Throws: as `retry`; `.storage`.
     public func takeTheirs(_ id: OperationID) throws(LarderError) {
-        let changes = rejected(id).flatMap { shown(by: $0.0) }
-        try drop(id)
         var update = CacheUpdate()
-        update.steps = changes?.invalidations ?? []
+        update.steps = rejected(id).flatMap { shown(by: $0.0) }?.invalidations ?? []
+        // First: whatever becomes of this process in between, the entities are asked for.
         try core.commit(update)
+        try remove(id, from: [.rejected])
     }
 
     /// Sends those fields of a rejected edit again that the server has not changed meanwhile.
@@ -139,7 +139,7 @@ extension Outbox {
         instead conflict: EditConflict<Value>
     ) throws(LarderError) {
         guard let id = conflict.operation, let (entry, operation) = rejected(id), let rule = operation.conflicts else {
-            return
+            throw LarderError(.invalidArgument, "The operation was decided on meanwhile; see `entries`.")
         }
         let payload: [UInt8]?
         do { payload = try rule.resolve(entry.payload, value, conflict.theirs, conflict.validator) } catch {

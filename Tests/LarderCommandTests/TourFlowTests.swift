@@ -1,0 +1,242 @@
+import Foundation
+import Larder
+import LarderTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LarderCommand
+
+/// What the tour draws or computes in its page, beside what the SDK does.
+@Suite("Command: the tour's flow charts and its own reads", .oneMinute)
+struct TourFlowTests {
+    private static let node = ["/usr/bin/node", "/usr/local/bin/node"].first {
+        FileManager.default.isExecutableFile(atPath: $0)
+    }
+
+    @Test(
+        .enabled(if: node != nil, "node is not installed"),
+        arguments: [("lru", EvictionPolicy.lru), ("lfu", .lfu), ("fifo", .fifo)]
+    )
+    func `the page evicts what the memory tier evicts`(_ choice: (name: String, policy: EvictionPolicy)) throws {
+        var random = SeededGenerator(seed: 5)
+        let reads = (0..<300).map { _ in
+            "abcdefgh".map(String.init)[random.uniform(in: 0..<(1 + random.uniform(in: 0..<8)))]
+        }
+        let script = """
+            let last = '';
+            const nodes = {
+              input: { value: '\(reads.joined(separator: " "))' }, select: { value: '\(choice.name)' },
+              '.state': { set textContent(text) { last = text; } }, '.back': {}, '.next': {},
+            };
+            const document = { querySelectorAll: () => [{ dataset: { room: '4' }, querySelector: name => nodes[name] }] };
+            \(TourTryout.script)
+            for (const _ of nodes.input.value.split(' ')) { nodes['.next'].onclick(); console.log(last); }
+            """
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = URL(fileURLWithPath: try #require(Self.node))
+        process.arguments = ["-e", script]
+        process.standardOutput = output
+        try process.run()
+        let lines = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self).split(
+            separator: "\n"
+        )
+        process.waitUntilExit()
+        try #require(lines.count == reads.count)
+        let tier = MemoryTier<String, String>(limits: .init(count: 4), policy: choice.policy)
+        var hits = 0
+        for (number, (read, line)) in zip(reads, lines).enumerated() {
+            let before = Set(tier.keys)
+            let isHit = tier[read] != nil
+            hits += isHit ? 1 : 0
+            if !isHit { tier.store(read, for: read) }
+            let victim = before.subtracting(tier.keys).first.map { " \($0) leaves." } ?? ""
+            let start =
+                "\(number + 1) of 300. \(read) is read: \(isHit ? "in memory." : "not in memory, stored.\(victim)") In memory: "
+            let kept = line.dropFirst(start.count).prefix { $0 != "." }.split(separator: " ").map(String.init)
+            if !line.hasPrefix(start) || Set(kept) != Set(tier.keys) || !line.hasSuffix(" \(hits) hits.") {
+                Issue.record("\(line), and the tier has \(tier.keys)")
+            }
+        }
+    }
+
+    /// Notes the events of a pipeline, and holds decodes that may wait for an idle moment.
+    private final class PictureWatch: Sendable {
+        private let seen = Mutex<[String]>([])
+        private let waiting = Mutex<[@Sendable () -> Void]>([])
+
+        /// The number of held decodes.
+        var waitingCount: Int { waiting.withLock { $0.count } }
+
+        /// The events since the last call, sorted.
+        func take() -> [String] {
+            seen.withLock { seen in
+                defer { seen = [] }
+                return seen.sorted()
+            }
+        }
+
+        func runWaiting() {
+            let runs = waiting.withLock { waiting in
+                defer { waiting = [] }
+                return waiting
+            }
+            for run in runs { run() }
+        }
+
+        func hold(_ run: @escaping @Sendable () -> Void) { waiting.withLock { $0.append(run) } }
+
+        func note(_ event: ImagePipeline.Event) {
+            let word: String? =
+                switch event {
+                case .hit(_, let tier, _): "hit \(tier.rawValue)"
+                case .mergedDownload, .mergedDecode: "merged"
+                case .downloadStarted: "download"
+                case .revalidated: "304"
+                case .decoded(_, let width, _, _): "decoded \(width)"
+                case .cancelled: "cancelled"
+                default: nil
+                }
+            if let word { seen.withLock { $0.append(word) } }
+        }
+    }
+
+    @Test func `the path of a picture is drawn as the pipeline takes it`() async throws {
+        let directory = try ScratchDirectory()
+        let (watch, clock, gate) = (PictureWatch(), ManualClock(), TransportGate())
+        let png = Array(
+            Data(
+                base64Encoded:
+                    "iVBORw0KGgoAAAANSUhEUgAAAAQAAAACCAYAAAB/qH1jAAAAD0lEQVR42mPgRAMM7GgAABIyAQHOj9f0AAAAAElFTkSuQmCC"
+            )
+                ?? Data()
+        )
+        let transport = ScriptedTransport { request, _ in
+            let fields: Fields = [.contentType: "image/png", .cacheControl: "max-age=60", .etag: "\"1\""]
+            if request.fields[.ifNoneMatch] != nil { return .text("", status: .notModified, fields: fields) }
+            let reply = ScriptedTransport.Reply(fields: fields, [.bytes(png)])
+            return request.url.hasSuffix("slow") ? reply.held(by: gate) : reply
+        }
+        var configuration = ImagePipeline.Configuration(
+            transport: transport,
+            disk: try DiskStore(DiskStore.Configuration(directory: directory.path + "/images", clock: clock))
+        )
+        (configuration.clock, configuration.uptime) = (clock, clock)
+        configuration.onEvent = { watch.note($0) }
+        configuration.submitWhenIdle = { _, run in watch.hold(run) }
+        let pictures = ImagePipeline(configuration)
+        func request(_ name: String, _ priority: ImageRequest.Priority = .high) -> ImageRequest {
+            ImageRequest(url: "http://h/\(name)", target: ImageTarget(width: 2, height: 1), priority: priority)
+        }
+        var seen: [String: [String]] = [:]
+        // Nobody has it: downloaded, decoded at once because it is in view, downsampled, kept.
+        _ = try await pictures.image(for: request("a"))
+        seen["new"] = watch.take()
+        _ = try await pictures.image(for: request("a"))
+        seen["memory"] = watch.take()
+        let first = pictures.task(for: request("slow"))
+        let second = pictures.task(for: request("slow"))
+        await gate.waitForHeld()
+        gate.open()
+        #expect(try await first.image == second.image)
+        seen["merged"] = watch.take()
+        pictures.clearMemory()
+        pictures.pausePrefetch()
+        let prefetch = pictures.prefetch([request("a")])
+        _ = try await pictures.image(for: request("slow"))
+        seen["paused"] = watch.take()
+        pictures.resumePrefetch()
+        await reached { watch.waitingCount == 1 }
+        seen["prefetch from disk"] = watch.take()
+        prefetch.cancel()
+        seen["left"] = watch.take()
+        watch.runWaiting()
+        clock.advance(by: .seconds(61))
+        let later = pictures.task(for: request("a", .normal))
+        await reached { watch.waitingCount == 1 }
+        seen["stale, scrolling"] = watch.take()
+        watch.runWaiting()
+        #expect(try await later.image.width == 2 && pictures.cachedImage(for: request("a")) != nil)
+        seen["idle"] = watch.take()
+        #expect(
+            seen == [
+                "new": ["decoded 2", "download"], "memory": ["hit memory"],
+                "merged": ["decoded 2", "download", "merged"], "paused": ["decoded 2", "hit disk"],
+                "prefetch from disk": ["hit disk"], "left": ["cancelled"], "stale, scrolling": ["304", "download"],
+                "idle": ["decoded 2"],
+            ]
+        )
+        // The questions in the order in which the pipeline asks them.
+        #expect(
+            TourScene.path.steps.map { $0.text + ($0.yes.map { " " + $0 } ?? "") } == [
+                "A row asks for a picture (ListPrefetch)", "Pixels in memory, and fresh? Shown at once",
+                "Already being loaded? Waits for the same download and decode",
+                "A prefetch while prefetching is paused? Waits; not even the disk is read",
+                "A fresh file on disk? Read; no request", "Downloaded, or confirmed with 304",
+                "Does the person scroll? Decoded when idle; a picture in view at once", "Downsampled while decoding",
+                "Stored in memory, shown to all that wait",
+                "Left the screen before that? Cancelled, if nobody else waits",
+            ]
+        )
+    }
+
+    @Test func `what is drawn of a memory warning is what the guard does, in this order`() {
+        let steps = Mutex<[String]>([])
+        let clock = ManualClock()
+        let source = MemoryGuard.ManualSource()
+        let memory = MemoryGuard(source: source, clock: clock) { event in
+            let word =
+                switch event {
+                case .level(let level, _, _): "level \(level)"
+                case .usage(_, let usage): "report \(usage.cost) \(usage.requests) \(usage.loads)"
+                case .reaction(_, let loads, _): "cancelled \(loads)"
+                }
+            steps.withLock { $0.append(word) }
+        }
+        defer { memory.close() }
+        let registration = memory.register(
+            MemoryReaction(
+                "watch",
+                measure: {
+                    steps.withLock { $0.append("measure") }
+                    return MemoryReaction.Usage(cost: 9, requests: 1, loads: 2)
+                },
+                stop: { limits in
+                    steps.withLock {
+                        $0.append("stop, prefetch \(limits.allowsPrefetch), cancels \(limits.cancelsLoads)")
+                    }
+                    return limits.cancelsLoads ? 2 : 0
+                },
+                release: { limits in
+                    steps.withLock { $0.append("release to \(limits.cacheShare)") }
+                    return 0
+                }
+            )
+        )
+        source.signal(.warning)
+        source.signal(.critical)
+        source.signal(.normal)
+        clock.advance(by: .seconds(5))
+        memory.tick()
+        #expect(memory.limits.cacheShare == 0.25 && !memory.limits.allowsPrefetch)
+        withExtendedLifetime(registration) {}
+        #expect(
+            steps.withLock { $0 } == [
+                "level warning", "measure", "report 9 1 2", "stop, prefetch false, cancels true", "release to 0.5",
+                "cancelled 2", "level critical", "measure", "report 9 1 2", "stop, prefetch false, cancels true",
+                "release to 0.0", "cancelled 2", "level normal", "stop, prefetch false, cancels false",
+                "release to 0.25",
+            ]
+        )
+        #expect(
+            TourScene.warning.steps.map { $0.text + ($0.yes.map { " " + $0 } ?? "") } == [
+                "The system reports pressure", "Bytes, requests and loads are counted",
+                "The warning is reported with these figures", "Prefetching stops, fewer loads run at once",
+                "Loads of pictures out of view are cancelled", "Critical? All decoded pictures leave memory",
+                "Half of the pictures' memory is released",
+                "Quiet for five seconds? Limits grow in steps, prefetching last",
+            ]
+        )
+    }
+}

@@ -1,0 +1,53 @@
+import LarderCoding
+import LarderTime
+import TestSupport
+import Testing
+
+@testable import LarderBackend
+@testable import LarderServer
+
+@Suite("Uploads", .oneMinute)
+struct UploadServerTests {
+    private static let beginning = ["Content-Type": "image/png", "Upload-Complete": "?0"]
+
+    private static func piece(_ offset: Int, isLast: Bool? = nil) -> [String: String] {
+        var fields = [
+            "Content-Type": "application/partial-upload", "Upload-Offset": "\(offset)", "Content-Length": "0",
+        ]
+        if let isLast { fields["Upload-Complete"] = isLast ? "?1" : "?0" }
+        return fields
+    }
+
+    @Test func `uploads that were abandoned are gone after a day, and do not count any more`() async throws {
+        let scene = try Scene()
+        for number in 1...16 {
+            let begun = try await scene.ask("POST", "/v1/photos", nil, Self.beginning)
+            #expect(begun.status == 201 && begun.field("Location") == "/v1/uploads/\(number)")
+        }
+        #expect(try await scene.ask("POST", "/v1/photos", nil, Self.beginning).status == 429)
+        scene.clock.advance(by: .seconds(86_401))
+        #expect(try await scene.ask("HEAD", "/v1/uploads/1").status == 404)
+        #expect(try await scene.ask("PATCH", "/v1/uploads/1", nil, Self.piece(0, isLast: false)).status == 404)
+        let begun = try await scene.ask("POST", "/v1/photos", nil, Self.beginning)
+        #expect(begun.status == 201 && begun.field("Location") == "/v1/uploads/17")
+        await scene.backend.stop()
+    }
+
+    @Test func `the fields of an upload are those of the draft`() async throws {
+        let scene = try Scene()
+        var beginning = Self.beginning
+        beginning["Upload-Offset"] = "0"
+        beginning["Upload-Length"] = "1"
+        let begun = try await scene.ask("POST", "/v1/photos", nil, beginning)
+        #expect(begun.status == 201 && begun.field("Location") == "/v1/uploads/1")
+        #expect(try await scene.ask("PATCH", "/v1/uploads/1", nil, Self.piece(0)).status == 400)
+        // A piece beyond the length ends the upload.
+        try scene.client.send(
+            "PATCH /v1/uploads/1 HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer dev-ana\r\nContent-Length: 2\r\n"
+                + "Content-Type: application/partial-upload\r\nUpload-Offset: 0\r\nUpload-Complete: ?0\r\n\r\nab"
+        )
+        #expect(try await scene.client.reply().status == 413)
+        #expect(try await scene.ask("HEAD", "/v1/uploads/1").status == 404)
+        await scene.backend.stop()
+    }
+}

@@ -1,0 +1,456 @@
+import Foundation
+import Larder
+import LarderHTTP
+import LarderResources
+import LarderTesting
+import LarderTransport
+import SDKTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+/// Uploads in pieces (draft-ietf-httpbis-resumable-upload) to servers that do what the draft allows, and what it does not.
+@Suite("Client: uploads", .oneMinute)
+struct UploadTests {
+    /// A server of the draft. `answer` gets each request, and what carries out a request and returns its regular reply.
+    private final class Server: Sendable {
+        typealias Reply = ScriptedTransport.Reply
+        typealias Answer = @Sendable (_ request: TransportRequest, _ regular: (TransportRequest) -> Reply) -> Reply
+
+        struct State {
+            var content: [UInt8] = []
+            var isComplete = false
+            var uploads = 0
+        }
+
+        let state = Mutex(State())
+        let transport: ScriptedTransport
+
+        init(_ answer: @escaping Answer = { $1($0) }) {
+            // Set below: the transport needs this object.
+            let reference = Mutex<Server?>(nil)
+            transport = ScriptedTransport { request, _ in
+                guard let server = reference.withLock({ $0 }) else { return .text("", status: .notFound) }
+                return answer(request) { server.regular($0) }
+            }
+            reference.withLock { [self] in $0 = self }
+        }
+
+        static func fields(_ offset: Int, isComplete: Bool) -> Fields {
+            ["Upload-Offset": "\(offset)", "Upload-Complete": isComplete ? "?1" : "?0"]
+        }
+
+        static func isLast(_ request: TransportRequest) -> Bool {
+            request.method == .patch && request.fields["Upload-Complete"] == "?1"
+        }
+
+        private func regular(_ request: TransportRequest) -> Reply {
+            state.withLock { state in
+                switch request.method {
+                case .post, .put:
+                    state = State(uploads: state.uploads + 1)
+                    var fields = Self.fields(0, isComplete: false)
+                    fields.set(.location, "/uploads/\(state.uploads)")
+                    return .text("", status: .created, fields: fields)
+                case .patch:
+                    let isNext = request.fields["Upload-Offset"] == "\(state.content.count)" && !state.isComplete
+                    guard isNext else {
+                        let fields = Self.fields(state.content.count, isComplete: state.isComplete)
+                        return .text("", status: .conflict, fields: fields)
+                    }
+                    state.content += request.body
+                    state.isComplete = Self.isLast(request)
+                    let fields = Self.fields(state.content.count, isComplete: state.isComplete)
+                    guard state.isComplete else { return .text("", status: .noContent, fields: fields) }
+                    return ClientFixture.json(#"{"id":"p1"}"#, status: .created, ["Upload-Complete": "?1"])
+                default:
+                    let fields = Self.fields(state.content.count, isComplete: state.isComplete)
+                    return .text("", status: .noContent, fields: fields)
+                }
+            }
+        }
+
+        /// The requests that have begun an upload.
+        var beginnings: [TransportRequest] { transport.requests.filter { $0.method == .post || $0.method == .put } }
+        var pieces: [TransportRequest] { transport.requests.filter { $0.method == .patch } }
+        var content: [UInt8] { state.withLock { $0.content } }
+    }
+
+    private let fixture = ClientFixture()
+    private let path: String
+    private let photo: [UInt8]
+
+    init() throws {
+        photo = (0..<600_000).map { UInt8(truncatingIfNeeded: $0 / 251 &+ $0) }
+        try FileManager.default.createDirectory(atPath: fixture.scene.path, withIntermediateDirectories: true)
+        path = fixture.scene.path + "/photo.png"
+        try Data(photo).write(to: URL(fileURLWithPath: path))
+    }
+
+    private func client(
+        _ transport: any Transport,
+        _ change: (inout APIClient.Configuration) -> Void = { _ in }
+    ) async throws -> APIClient {
+        try await fixture.client(transport) {
+            // A failed attempt is repeated when the network returns.
+            $0.cache.random = { 1 }
+            change(&$0)
+        }
+    }
+
+    @discardableResult
+    private func upload(
+        _ client: APIClient,
+        _ write: APIClient.Write = APIClient.Write(.post, "/photos")
+    ) async throws -> OperationID {
+        try await client.upload(write, file: path, contentType: "image/png")
+    }
+
+    /// Repeats failed attempts until nothing more is sent, at most eight times.
+    ///
+    /// - Returns: the operation, if the server or the client has rejected it; nil: it was accepted.
+    private func settled(_ client: APIClient) async -> Outbox.Entry? {
+        var attempts = 0
+        for _ in 0..<8 {
+            await reached {
+                guard let entry = client.cache.outbox.entries.first else { return true }
+                let hasFailed = entry.attempts > attempts && entry.error != nil && entry.state != .sending
+                return entry.state == .rejected || hasFailed
+            }
+            guard let entry = client.cache.outbox.entries.first, entry.state != .rejected else {
+                return client.cache.outbox.entries.first
+            }
+            attempts = entry.attempts
+            client.cache.networkReturned()
+        }
+        Issue.record("The upload goes on: \(client.cache.outbox.entries)")
+        return client.cache.outbox.entries.first
+    }
+
+    private static let lost = ScriptedTransport.Reply.failure(TransportError(.interrupted, "The reply was lost."))
+
+    private static func problem(_ status: Int, isComplete: Bool = false) -> ScriptedTransport.Reply {
+        var fields: Fields = [.contentType: "application/problem+json"]
+        if isComplete { fields.set("Upload-Complete", "?1") }
+        return .text(#"{"title":"No"}"#, status: Status(code: status), fields: fields)
+    }
+
+    // MARK: The end of an upload
+
+    @Test(
+        arguments: [
+            (404, .head), (410, .head), (404, .patch), (410, .patch), (409, .patch), (400, .patch),
+        ] as [(Int, LarderHTTP.Method)]
+    )
+    func `a file whose last reply was lost is not sent again if the server does not repeat the reply`(
+        status: Int,
+        method: LarderHTTP.Method
+    ) async throws {
+        let isOver = Mutex(false)
+        let server = Server { request, regular in
+            if isOver.withLock({ $0 }), request.method == method { return Self.problem(status) }
+            let reply = regular(request)
+            guard Server.isLast(request) else { return reply }
+            isOver.withLock { $0 = true }
+            return Self.lost
+        }
+        let client = try await client(server.transport)
+        try await upload(client)
+        let entry = try #require(await settled(client))
+        #expect(entry.state == .rejected)
+        #expect(entry.rejection?.title.contains("whole file") == true, "\(String(describing: entry.rejection))")
+        #expect(server.beginnings.count == 1 && server.content == photo)
+        client.close()
+    }
+
+    @Test(arguments: [422, 404, 403])
+    func `an error with a complete upload is the reply of the write, and a retry is another upload`(
+        status: Int
+    ) async throws {
+        let isFirst = Mutex(true)
+        let server = Server { request, regular in
+            let reply = regular(request)
+            guard Server.isLast(request), isFirst.withLock({ $0 }) else { return reply }
+            isFirst.withLock { $0 = false }
+            return Self.problem(status, isComplete: true)
+        }
+        let client = try await client(server.transport)
+        let id = try await upload(client)
+        let entry = try #require(await settled(client))
+        #expect(entry.state == .rejected && entry.rejection?.status == status)
+        #expect(server.beginnings.count == 1)
+        try client.cache.outbox.retry(id)
+        #expect(await settled(client) == nil)
+        let keys = server.beginnings.map { $0.fields[.idempotencyKey] }
+        #expect(keys.count == 2 && Set(keys).count == 2 && server.content == photo)
+        client.close()
+    }
+
+    @Test func `an upload that failed when it was processed is asked for again, and not taken as accepted`()
+        async throws
+    {
+        let isFirst = Mutex(true)
+        let server = Server { request, regular in
+            let reply = regular(request)
+            guard Server.isLast(request), isFirst.withLock({ $0 }) else { return reply }
+            isFirst.withLock { $0 = false }
+            return Self.problem(503, isComplete: true)
+        }
+        let client = try await client(server.transport) { $0.retryScope = { _ in nil } }
+        try await upload(client)
+        let entry = try #require(await settled(client))
+        #expect(entry.state == .rejected)
+        #expect(server.beginnings.count == 1)
+        client.close()
+    }
+
+    @Test func `a last piece that was taken without completing the upload is followed by an empty one`() async throws {
+        let isFirst = Mutex(true)
+        let server = Server { request, regular in
+            guard Server.isLast(request), isFirst.withLock({ $0 }) else { return regular(request) }
+            isFirst.withLock { $0 = false }
+            var piece = request
+            piece.fields.set("Upload-Complete", "?0")
+            return regular(piece)
+        }
+        let client = try await client(server.transport)
+        try await upload(client)
+        #expect(await settled(client) == nil)
+        #expect(server.pieces.last.map { $0.body.isEmpty && Server.isLast($0) } == true)
+        #expect(server.beginnings.count == 1 && server.content == photo)
+        client.close()
+    }
+
+    @Test func `a reply of a proxy does not end an upload`() async throws {
+        let isFirst = Mutex(true)
+        let server = Server { request, regular in
+            guard request.method == .patch, isFirst.withLock({ $0 }) else { return regular(request) }
+            isFirst.withLock { $0 = false }
+            return .text("404 page not found", status: .notFound, fields: [.contentType: "text/plain"])
+        }
+        let client = try await client(server.transport)
+        try await upload(client)
+        #expect(await settled(client) == nil)
+        #expect(server.beginnings.count == 1 && server.content == photo)
+        client.close()
+    }
+
+    // MARK: Places
+
+    @Test func `a server that leads the beginning to another origin gets neither pieces nor credentials`() async throws
+    {
+        let transport = ScriptedTransport { request, _ in
+            guard request.url.hasPrefix("http://server") else {
+                return .text("", status: .created, fields: [.location: "http://other/uploads/1", "Upload-Offset": "0"])
+            }
+            return .text("", status: Status(code: 307), fields: [.location: "http://other/photos"])
+        }
+        let client = try await client(transport)
+        try await client.session.use(token: "secret", userID: "ana")
+        try await upload(client)
+        let entry = try #require(await settled(client))
+        #expect(entry.state == .rejected)
+        let others = transport.requests.filter { !$0.url.hasPrefix("http://server") }
+        #expect(others.allSatisfy { $0.method == .post && $0.body.isEmpty && $0.fields[.authorization] == nil })
+        client.close()
+    }
+
+    @Test func `an upload that was begun at another server begins anew at the present one`() async throws {
+        let server = Server { request, regular in request.method == .patch ? Self.lost : regular(request) }
+        let first = try await client(server.transport)
+        try await upload(first)
+        await reached { server.pieces.count == 1 }
+        first.close()
+        let second = Server()
+        var configuration = APIClient.Configuration(transport: second.transport)
+        configuration.cache = fixture.scene.configuration(inMemory: true)
+        configuration.services = .none
+        let moved = try await APIClient(
+            server: "http://moved",
+            account: "ana",
+            directory: fixture.scene.path,
+            configuration
+        )
+        #expect(await settled(moved) == nil)
+        #expect(second.transport.requests.allSatisfy { $0.url.hasPrefix("http://moved/") })
+        #expect(second.content == photo)
+        moved.close()
+    }
+
+    @Test(arguments: ["-1", "600001", "9223372036854775808", "x", nil], [LarderHTTP.Method.head, .post, .patch])
+    func `an offset outside of the file ends the upload with an error`(
+        offset: String?,
+        method: LarderHTTP.Method
+    ) async throws {
+        let isFirst = Mutex(true)
+        let server = Server { request, regular in
+            // The first piece is lost, so that the offset is asked for.
+            if method == .head, request.method == .patch, isFirst.withLock({ $0 }) {
+                isFirst.withLock { $0 = false }
+                return Self.lost
+            }
+            guard request.method == method else { return regular(request) }
+            _ = regular(request)
+            var fields: Fields = ["Upload-Complete": "?0", .location: "/uploads/1"]
+            if let offset { fields.set("Upload-Offset", offset) }
+            return .text("", status: .noContent, fields: fields)
+        }
+        let client = try await client(server.transport)
+        try await upload(client)
+        let entry = await settled(client)
+        // Only the reply to HEAD must have it.
+        if offset == nil, method != .head {
+            #expect(server.content == photo)
+        } else {
+            #expect(entry?.state == .rejected)
+        }
+        client.close()
+    }
+
+    @Test(arguments: ["X-Request-Key", nil] as [FieldName?])
+    func `an upload that the server has forgotten begins under another key, wherever the key is`(
+        field: FieldName?
+    ) async throws {
+        let isFirst = Mutex(true)
+        let server = Server { request, regular in
+            guard request.method == .patch, isFirst.withLock({ $0 }) else { return regular(request) }
+            isFirst.withLock { $0 = false }
+            return Self.problem(404)
+        }
+        let client = try await client(server.transport)
+        var write = APIClient.Write(.post, field == nil ? "/photos?key=\(APIClient.Write.keyPlaceholder)" : "/photos")
+        if let field { write.keyField = field }
+        try await upload(client, write)
+        #expect(await settled(client) == nil)
+        let keys = server.beginnings.map { request in
+            field.flatMap { request.fields[$0] } ?? request.url.split(separator: "=").last.map(String.init)
+        }
+        #expect(keys.count == 2 && Set(keys).count == 2 && server.content == photo)
+        client.close()
+    }
+
+    @Test func `a server that takes no uploads in pieces is reported, and gets no piece`() async throws {
+        for location in [nil, "/photos/17"] as [String?] {
+            let transport = ScriptedTransport { request, _ in
+                var fields = Fields()
+                if let location { fields.set(.location, location) }
+                return ClientFixture.json(#"{"id":"17"}"#, status: request.method == .post ? .created : .ok, fields)
+            }
+            let client = try await client(transport)
+            let id = try await upload(client)
+            let entry = try #require(await settled(client))
+            #expect(entry.state == .rejected)
+            #expect(transport.requests.allSatisfy { $0.method != .patch })
+            try client.cache.outbox.drop(id)
+            client.close()
+        }
+    }
+
+    // MARK: Requests
+
+    @Test func `a write that has a body cannot carry a file`() async throws {
+        let server = Server()
+        let client = try await client(server.transport)
+        let write = APIClient.Write(.post, "/photos", ["title": "lake"])
+        let error = await #expect(throws: LarderError.self) { try await upload(client, write) }
+        #expect(error?.code == .invalidArgument)
+        #expect(client.cache.outbox.entries.isEmpty && server.transport.requests.isEmpty)
+        client.close()
+    }
+
+    @Test func `a pipe is refused, and nothing waits for its writer`() async throws {
+        let server = Server()
+        let client = try await client(server.transport)
+        try FileManager.default.removeItem(atPath: path)
+        let isMade = unsafe mkfifo(path, 0o600) == 0
+        #expect(isMade)
+        let error = await #expect(throws: LarderError.self) { try await upload(client) }
+        #expect(error?.code == .invalidArgument && client.cache.outbox.entries.isEmpty)
+        client.close()
+    }
+
+    @Test(arguments: [
+        ("max-size=1000000, max-append-size=200000", [200_000, 200_000, 200_000]),
+        ("min-append-size=400000;a=1", [400_000, 200_000]), ("max-append-size=x", [262_144, 262_144, 75_712]),
+    ])
+    func `pieces have the size that the server takes`(limit: String, sizes: [Int]) async throws {
+        let server = Server { request, regular in
+            guard request.method == .post else { return regular(request) }
+            _ = regular(request)
+            var fields = Server.fields(0, isComplete: false)
+            fields.set(.location, "/uploads/1")
+            fields.set("Upload-Limit", limit)
+            return .text("", status: .created, fields: fields)
+        }
+        let client = try await client(server.transport)
+        try await upload(client)
+        #expect(await settled(client) == nil)
+        #expect(server.pieces.map(\.body.count) == sizes && server.content == photo)
+        client.close()
+    }
+
+    @Test func `an upload that is refused because its entity has changed is a conflict with the server's state`()
+        async throws
+    {
+        let server = Server { request, regular in
+            let reply = regular(request)
+            if request.method == .get {
+                return ClientFixture.json(#"{"id":"7","title":"One","isStarred":false}"#, [.etag: "\"1\""])
+            }
+            guard Server.isLast(request) else { return reply }
+            return ClientFixture.json(
+                #"{"id":"7","title":"Two","isStarred":false}"#,
+                status: .preconditionFailed,
+                [.etag: "\"2\"", "Upload-Complete": "?1"]
+            )
+        }
+        let client = try await client(server.transport)
+        let article = Resource<Article>.entity("7") { try await client.source.fetch("/articles/7", context: $0) }
+        _ = try await client.cache.value(article)
+        var write = APIClient.Write(.put, "/articles/7/cover")
+        write.fields.set(.ifMatch, "\"1\"")
+        write.modify(Article.self, "7") { $0.isStarred = true }
+        let id = try await upload(client, write)
+        _ = await settled(client)
+        let conflict = try #require(try client.cache.outbox.conflict(id, of: Article.self))
+        #expect(conflict.theirs.title == "Two" && conflict.validator == "\"2\"")
+        client.close()
+    }
+
+    // MARK: Other writes
+
+    @Test func `an upload takes no place of another write, and one is sent at a time`() async throws {
+        let gate = TransportGate()
+        let isHeld = Mutex(true)
+        let server = Server { request, regular in
+            if request.url.hasSuffix("/star") { return .text("", status: .noContent) }
+            let reply = regular(request)
+            return request.method == .patch && isHeld.withLock { $0 } ? reply.held(by: gate) : reply
+        }
+        let client = try await client(server.transport) { $0.cache.concurrentSendsMaximum = 1 }
+        try await upload(client)
+        await gate.waitForHeld()
+        try await upload(client, APIClient.Write(.post, "/pictures"))
+        for number in 0..<3 { try client.write(.put, "/articles/\(number)/star") }
+        await reached { server.transport.requests.count { $0.url.hasSuffix("/star") } == 3 }
+        #expect(server.transport.requests.count { $0.method == .post } == 1)
+        isHeld.withLock { $0 = false }
+        gate.open()
+        try await client.cache.outbox.drained()
+        #expect(server.transport.requests.count { $0.method == .post } == 2)
+        client.close()
+    }
+
+    @Test func `a dropped upload is cancelled at the server`() async throws {
+        let server = Server { request, regular in
+            request.method == .patch && request.fields["Upload-Offset"] != "0" ? Self.lost : regular(request)
+        }
+        let client = try await client(server.transport)
+        let id = try await upload(client)
+        await reached { client.cache.outbox.entries.first.map { $0.error != nil && $0.state != .sending } ?? false }
+        try client.cache.outbox.drop(id)
+        await reached { server.transport.requests.contains { $0.method == .delete } }
+        #expect(server.transport.requests.last?.url == "http://server/uploads/1")
+        client.close()
+    }
+}
