@@ -296,10 +296,11 @@ struct ExchangeJudge {
     }
 
     /// A POST that is repeated after its reply was lost may be carried out twice, unless both have one key (Idempotency-Key). A transfer needs one
-    /// at once. Without a key only what is created again counts: other repeats may set what was set; a new session is no harm.
+    /// at once. Without a key only what is created again counts: other repeats may set what was set; a new session is no harm. Requests
+    /// without a body are not told apart.
     private mutating func judgeKey(_ entry: JournalEntry, _ request: String, _ judgement: inout Judgement) {
         let path = entry.request.path
-        guard !path.starts(with: "/v1/sessions".utf8) else { return }
+        guard !path.starts(with: "/v1/sessions".utf8), !entry.request.body.isEmpty else { return }
         let isTransfer = path.elementsEqual("/v1/transfers".utf8)
         let key = entry.request.fields[.idempotencyKey]
         // Bodies are kept as hashes: the journal already keeps their bytes.
