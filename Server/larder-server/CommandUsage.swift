@@ -1,5 +1,4 @@
 import LarderArguments
-import LarderServer
 
 /// The commands of `larder-server`.
 enum CommandUsage {
@@ -48,8 +47,7 @@ enum CommandUsage {
             CommandEntry(
                 "conduct",
                 "[--fail-on RULE,… | --fail-on any]",
-                "a report of client behaviour; exit code 1 after a finding of these rules: "
-                    + ConductReport.Rule.allCases.map(\.rawValue).joined(separator: ", "),
+                "a report of client behaviour; exit code 1 after a finding of these rules",
                 options: ["--fail-on"]
             ),
             CommandEntry(

@@ -47,7 +47,10 @@ enum ControlText {
         var text =
             "#\(plain(item["number"])) \(item["at"]?.string ?? "") \(status) \(item["method"]?.string ?? "") \(target)"
         text += "  \(plain(item["bytesSent"])) B  \(item["device"]?.string ?? "")"
-        if let outcome = item["outcome"]?.string, outcome != "complete" { text += "  [\(outcome)]" }
+        if let outcome = item["outcome"]?.string, outcome != "complete" {
+            // Its client does not know that.
+            text += "  [\(outcome)\(item["commit"] == nil ? "" : ", carried out")]"
+        }
         for fault in item["faults"]?.array ?? [] { text += "  ⚡\(plain(fault["fault"]))" }
         for verdict in item["verdicts"]?.array ?? [] { text += "\n    " + self.verdict(verdict) }
         return text

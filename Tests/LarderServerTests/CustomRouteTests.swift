@@ -341,6 +341,11 @@ struct CustomRouteTests {
                 "/json has the unknown expression '{{qurey.x}}'; did you mean 'query'?"
             ),
             ("{\"routes\": [{\"path\": \"/a/{id}{x}\"}]}", ":1: /routes/0/path must begin with /"),
+            (
+                "{\"routes\": [{\"path\": \"/a/{id}\", \"text\": \"{{path.di}}\"}]}",
+                "has '{{path.di}}', and the path has no such parameter; did you mean 'id'?"
+            ),
+            ("{\"routes\": [{\"path\": \"/a\", \"when\": {\"path.id\": \"1\"}}]}", "must name a parameter of the path"),
             ("{\"routes\": [{\"path\": \"/a\", \"text\": \"{{number \(Int.min) 1}}\"}]}", "as in '{{number 1 100}}'"),
             ("{\"routes\": [{\"path\": \"/a\", \"text\": \"{{now \(Int.min)}}\"}]}", "as in '{{now -3600}}'"),
             ("{\"routes\": [{\"path\": \"/_larder/x\"}]}", "/routes/0/path must not begin with /_larder"),

@@ -118,7 +118,6 @@ extension Outbox.State {
         if isPaused { return .paused }
         if isOffline { return .offline }
         if failedLockAttempts > 0 { return .elsewhere }
-        if waitingForLong.contains(first.id.rawValue) { return .waiting }
         return max(first.due, first.heldUntil) > time ? .postponed : .waiting
     }
 }

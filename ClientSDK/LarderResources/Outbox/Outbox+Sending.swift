@@ -172,18 +172,18 @@ extension Outbox {
             // The others stay where they are: their attempts, and so their timeouts, have not begun.
             while state.hasWork(limit) {
                 let isFull = state.batchesInFlight >= limit
-                let batch = state.queue.takeBatch(seen: state.lastSeen, isAwaitedOnly: isFull, behavior)
+                let batch = state.queue.takeBatch(
+                    seen: state.lastSeen,
+                    isAwaitedOnly: isFull,
+                    isLongExcluded: state.longInFlight != nil,
+                    behavior
+                )
                 guard let first = batch.first else { break }
-                guard let operation = state.queue.operation(first.operation), operation.isLong else {
-                    state.batchesInFlight += 1
-                    batches.append(batch)
-                    continue
-                }
-                if state.longInFlight == nil {
+                batches.append(batch)
+                if state.queue.operation(first.operation)?.isLong ?? false {
                     state.longInFlight = first.id
-                    batches.append(batch)
                 } else {
-                    state.putBack(batch, until: now + operation.timeout)
+                    state.batchesInFlight += 1
                 }
             }
             return (batches, next)
@@ -312,26 +312,12 @@ extension Outbox.State {
         batchesInFlight < limit ? queue.hasReady : batchesInFlight == limit && queue.hasReadyAwaited
     }
 
-    /// Puts long operations back that were taken from the queue: they wait for the end of the one in flight.
-    fileprivate mutating func putBack(_ batch: [Outbox.Entry], until due: MonotonicTime) {
-        for entry in batch {
-            waitingForLong.insert(entry.id.rawValue)
-            queue.update(entry.id.rawValue) { entry in
-                entry.state = entry.isInDoubt ? .inDoubt : .pending
-                entry.attempts -= 1
-                entry.due = due
-            }
-        }
-    }
-
     fileprivate mutating func endBatch(_ batch: [Outbox.Entry]) {
         guard let longInFlight, batch.first?.id == longInFlight else {
             batchesInFlight -= 1
             return
         }
         self.longInFlight = nil
-        for id in waitingForLong.sorted() { queue.update(id) { $0.due = MonotonicTime(nanoseconds: .min) } }
-        waitingForLong = []
     }
 
     /// Removes all delays.

@@ -20,9 +20,8 @@ public final class Outbox: Sendable {
         var queue = OutboxQueue()
         /// The number of batches that are being sent, without a long one.
         var batchesInFlight = 0
-        /// The long operation that is being sent (`WriteBehind.isLong`), and those that wait for its end.
+        /// The long operation that is being sent (`WriteBehind.isLong`).
         var longInFlight: OperationID?
-        var waitingForLong: Set<Int64> = []
         var waiters: [Int64: CheckedContinuation<Result<any Sendable, LarderError>, Never>] = [:]
         var task: Task<Void, Never>?
         var timer: Task<Void, Never>?

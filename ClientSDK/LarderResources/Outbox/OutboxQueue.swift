@@ -208,14 +208,18 @@ struct OutboxQueue: Sendable {
     /// - Parameters:
     ///   - seen: later operations are not taken, because other processes may have enqueued some before them.
     ///   - isAwaitedOnly: whether only an operation for whose result a caller waits is taken.
+    ///   - isLongExcluded: whether no long operation is taken (`WriteBehind.isLong`).
     /// - Returns: in the order of enqueuing; empty if none is ready.
     mutating func takeBatch(
         seen: Int64,
         isAwaitedOnly: Bool = false,
+        isLongExcluded: Bool = false,
         _ behavior: NetworkBehavior
     ) -> [Outbox.Entry] {
         let ready = lanes.values.compactMap { lane -> (id: Int64, turn: UInt64, company: Company)? in
-            guard let id = lane.ids.first, id <= seen, let company = company(of: lane) else { return nil }
+            guard let id = lane.ids.first, id <= seen, let company = company(of: lane),
+                !isLongExcluded || operationsByName[company.operation]?.isLong != true
+            else { return nil }
             return (id, lane.turn, company)
         }
         let first =

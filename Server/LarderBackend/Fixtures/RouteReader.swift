@@ -14,6 +14,8 @@ package struct RouteReader {
     /// The directories of all files that were read.
     package private(set) var directories: Set<String> = []
     private var byteCount = 0
+    /// That of the route that is being read.
+    private var path: PathTemplate?
     private var folder = ""
 
     /// - Throws: an error that names the file, the line and the member.
@@ -71,6 +73,8 @@ package struct RouteReader {
             reader.failMissing("path", "must be a path such as \"/users/{id}\"")
             return nil
         }
+        let template = PathTemplate(path)
+        self.path = template
         let order = reader.choice("order", CustomRoute.Order.self) ?? .first
         let conditions = conditions(&reader)
         var replies: [CustomReply] = []
@@ -89,7 +93,7 @@ package struct RouteReader {
             reader.fail("path", "must not begin with /_larder, where the control plane is")
             return nil
         }
-        guard let template = PathTemplate(path) else {
+        guard let template else {
             reader.fail(
                 "path",
                 "must begin with /, with one parameter such as {id} in a segment, and * only at the end"
@@ -111,6 +115,10 @@ package struct RouteReader {
         return child.object.members.compactMap { member -> RouteCondition? in
             guard let subject = RouteSubject(member.name) else {
                 child.fail(member.name, "must be query.NAME, field.NAME, path.NAME, state.NAME, body or body.PATH")
+                return nil
+            }
+            if case .path(let name) = subject, let known = path?.names, !known.contains(name) {
+                child.fail(member.name, "must name a parameter of the path")
                 return nil
             }
             func condition(_ test: RouteCondition.Test) -> RouteCondition {
@@ -136,7 +144,7 @@ package struct RouteReader {
         reply.weight = reader.integer("weight", in: 1...1_000_000) ?? 1
         if let target = reader.string("redirect") {
             reply.status = Status(code: 302)
-            if let template = reader.made("redirect", { try RouteTemplate(target) }) {
+            if let template = reader.made("redirect", { try RouteTemplate(target, in: path) }) {
                 reply.fields.append((.location, template))
             }
         }
@@ -159,25 +167,26 @@ package struct RouteReader {
         // `null` is a document, too.
         _ = reader.value("json")
         if let value = reader.object["json"] {
-            return reader.made("json") { .json(try JSONTemplate(value)) } ?? .none
+            return reader.made("json") { .json(try JSONTemplate(value, in: path)) } ?? .none
         }
         if let text = reader.string("text", length: 0...Self.bodyBytesMaximum) {
-            return reader.made("text") { .text(try RouteTemplate(text)) } ?? .none
+            return reader.made("text") { .text(try RouteTemplate(text, in: path)) } ?? .none
         }
         if let text = reader.string("problem") {
-            return reader.made("problem") { .problem(try RouteTemplate(text)) } ?? .none
+            return reader.made("problem") { .problem(try RouteTemplate(text, in: path)) } ?? .none
         }
         let isTemplate = reader.bool("template")
         guard let name = reader.string("file") else {
             if isTemplate { reader.fail("template", "says that a `file` is a template; other bodies always are") }
             return .none
         }
-        let path = name.hasPrefix("/") ? name : folder + "/" + name
-        directories.insert(SourceFile.folder(of: path))
+        let file = name.hasPrefix("/") ? name : folder + "/" + name
+        directories.insert(SourceFile.folder(of: file))
         if mediaType == nil { mediaType = Self.mediaType(of: name) }
-        guard let bytes = reader.made("file", { try contents(path) }) else { return .none }
+        guard let bytes = reader.made("file", { try contents(file) }) else { return .none }
         guard isTemplate else { return .bytes(bytes) }
-        return reader.made("file") { .text(try RouteTemplate(String(decoding: bytes, as: UTF8.self))) } ?? .none
+        return reader.made("file") { .text(try RouteTemplate(String(decoding: bytes, as: UTF8.self), in: path)) }
+            ?? .none
     }
 
     private func fields(_ reader: inout BodyReader) -> [(name: FieldName, value: RouteTemplate)] {
@@ -204,7 +213,7 @@ package struct RouteReader {
                     child.fail(member.name, "must be a string")
                     return nil
                 }
-                return child.made(member.name) { (member.name, try RouteTemplate(text)) }
+                return child.made(member.name) { (member.name, try RouteTemplate(text, in: path)) }
             }
         }
     }

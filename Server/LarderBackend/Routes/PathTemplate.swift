@@ -34,6 +34,9 @@ package struct PathTemplate: Sendable {
 
     package var literalCount: Int { segments.count { $0.parameter == nil } }
 
+    /// The names of its parameters; `*` is the rest.
+    var names: [String] { segments.compactMap(\.parameter) + (hasRest ? ["*"] : []) }
+
     /// The values of the parameters; nil if the path is another one.
     ///
     /// - Parameter path: the segments of a request, decoded.

@@ -22,14 +22,15 @@ struct RouteTemplate: Sendable {
 
     private var parts: [Part] = []
 
-    init(_ text: String) throws(Failure) {
+    /// - Parameter path: the path of its route; nil: it may name any parameter.
+    init(_ text: String, in path: PathTemplate? = nil) throws(Failure) {
         var rest = text[...]
         while let open = rest.firstRange(of: "{{") {
             if open.lowerBound > rest.startIndex { parts.append(.text(String(rest[..<open.lowerBound]))) }
             guard let close = rest[open.upperBound...].firstRange(of: "}}") else {
                 throw Failure(description: "has '{{' without '}}'")
             }
-            parts.append(.expression(try Self.expression(rest[open.upperBound..<close.lowerBound])))
+            parts.append(.expression(try Self.expression(rest[open.upperBound..<close.lowerBound], path)))
             rest = rest[close.upperBound...]
         }
         if !rest.isEmpty { parts.append(.text(String(rest))) }
@@ -68,11 +69,15 @@ struct RouteTemplate: Sendable {
         }
     }
 
-    private static func expression(_ text: Substring) throws(Failure) -> Value {
+    private static func expression(_ text: Substring, _ path: PathTemplate?) throws(Failure) -> Value {
         let words = try words(text)
         guard let name = words.first else { throw Failure(description: "has an empty expression '{{}}'") }
         let arguments = Array(words.dropFirst())
         if let subject = RouteSubject(name) {
+            if case .path(let parameter) = subject, let known = path?.names, !known.contains(parameter) {
+                let hint = known.isEmpty ? "the path has none" : nearest(parameter, known)
+                throw Failure(description: "has '{{\(text)}}', and the path has no such parameter; \(hint)")
+            }
             guard arguments.count <= 1 else {
                 throw Failure(description: "has '{{\(text)}}'; write '{{\(name) \"default\"}}'")
             }
@@ -146,11 +151,13 @@ indirect enum JSONTemplate: Sendable {
 
     private static let repeatMaximum = 1_000
 
-    init(_ value: JSONValue) throws(RouteTemplate.Failure) {
+    init(_ value: JSONValue, in path: PathTemplate? = nil) throws(RouteTemplate.Failure) {
         switch value {
-        case .string(let text) where text.contains("{{"): self = .text(try RouteTemplate(text))
+        case .string(let text) where text.contains("{{"): self = .text(try RouteTemplate(text, in: path))
         case .array(let elements):
-            self = .array(try elements.map { element throws(RouteTemplate.Failure) in try JSONTemplate(element) })
+            self = .array(
+                try elements.map { element throws(RouteTemplate.Failure) in try JSONTemplate(element, in: path) }
+            )
         case .object(let object):
             if object.members.count == 1, let member = object.members.first, member.name.hasPrefix("{{repeat ") {
                 guard member.name.hasSuffix("}}"), let count = Int(member.name.dropFirst(9).dropLast(2)),
@@ -159,11 +166,11 @@ indirect enum JSONTemplate: Sendable {
                     let detail = "has '\(member.name)'; repeat takes a number up to \(Self.repeatMaximum)"
                     throw RouteTemplate.Failure(description: detail)
                 }
-                self = .repeat(count, try JSONTemplate(member.value))
+                self = .repeat(count, try JSONTemplate(member.value, in: path))
             } else {
                 self = .object(
                     try object.members.map { member throws(RouteTemplate.Failure) in
-                        (member.name, try JSONTemplate(member.value))
+                        (member.name, try JSONTemplate(member.value, in: path))
                     }
                 )
             }
