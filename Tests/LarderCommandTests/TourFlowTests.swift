@@ -173,10 +173,10 @@ struct TourFlowTests {
                 "A row asks for a picture (ListPrefetch)", "Pixels in memory, and fresh? Shown at once",
                 "Already being loaded? Waits for the same download and decode",
                 "A prefetch while prefetching is paused? Waits; not even the disk is read",
-                "A fresh file on disk? Read; no request", "Downloaded, or confirmed with 304",
-                "Does the person scroll? Decoded when idle; a picture in view at once", "Downsampled while decoding",
+                "No fresh file on disk? Downloaded, or confirmed with 304", "The file is read",
+                "Left the screen meanwhile? Cancelled, if nobody else waits",
+                "Decoded when idle while a person scrolls; in view at once", "Downsampled while decoding",
                 "Stored in memory, shown to all that wait",
-                "Left the screen before that? Cancelled, if nobody else waits",
             ]
         )
     }
@@ -233,8 +233,8 @@ struct TourFlowTests {
             TourScene.warning.steps.map { $0.text + ($0.yes.map { " " + $0 } ?? "") } == [
                 "The system reports pressure", "Bytes, requests and loads are counted",
                 "The warning is reported with these figures", "Prefetching stops, fewer loads run at once",
-                "Loads of pictures out of view are cancelled", "Critical? All decoded pictures leave memory",
-                "Half of the pictures' memory is released",
+                "Loads of pictures out of view are cancelled",
+                "Half of the pictures' memory is released; if critical, all",
                 "Quiet for five seconds? Limits grow in steps, prefetching last",
             ]
         )

@@ -110,12 +110,12 @@ extension TourScene {
             .init(text: "Pixels in memory, and fresh?", yes: "Shown at once"),
             .init(text: "Already being loaded?", yes: "Waits for the same download and decode"),
             .init(text: "A prefetch while prefetching is paused?", yes: "Waits; not even the disk is read"),
-            .init(text: "A fresh file on disk?", yes: "Read; no request"),
-            .init(text: "Downloaded, or confirmed with 304"),
-            .init(text: "Does the person scroll?", yes: "Decoded when idle; a picture in view at once"),
+            .init(text: "No fresh file on disk?", yes: "Downloaded, or confirmed with 304"),
+            .init(text: "The file is read"),
+            .init(text: "Left the screen meanwhile?", yes: "Cancelled, if nobody else waits"),
+            .init(text: "Decoded when idle while a person scrolls; in view at once"),
             .init(text: "Downsampled while decoding"),
             .init(text: "Stored in memory, shown to all that wait"),
-            .init(text: "Left the screen before that?", yes: "Cancelled, if nobody else waits"),
         ]
     )
 
@@ -124,9 +124,9 @@ extension TourScene {
         title: "A cold start",
         steps: [
             .init(text: "The feed opens in a new process"),
-            .init(text: "Posts on disk?", yes: "Shown at once, with their age"),
-            .init(text: "Fresh?", yes: "No request"),
-            .init(text: "Offline?", yes: "The posts stay; a request follows the return"),
+            .init(text: "Posts on disk are shown at once, with their age"),
+            .init(text: "Are they fresh?", yes: "No request"),
+            .init(text: "Offline?", yes: "They stay; a request follows the return"),
             .init(text: "The server is asked, with the validator"),
             .init(text: "Unchanged (304)?", yes: "Only the times are stored"),
             .init(text: "New posts are stored, then shown"),
@@ -142,8 +142,7 @@ extension TourScene {
             .init(text: "The warning is reported with these figures"),
             .init(text: "Prefetching stops, fewer loads run at once"),
             .init(text: "Loads of pictures out of view are cancelled"),
-            .init(text: "Critical?", yes: "All decoded pictures leave memory"),
-            .init(text: "Half of the pictures' memory is released"),
+            .init(text: "Half of the pictures' memory is released; if critical, all"),
             .init(text: "Quiet for five seconds?", yes: "Limits grow in steps, prefetching last"),
         ]
     )

@@ -105,7 +105,8 @@ extension TourScene {
             [("shown", tap.shown), ("on disk", tap.durable), ("known", tap.known)].map { event, time in
                 TourSteps.Box(
                     label: "\(name): \(event)",
-                    text: time.map { "after \(TourValue.duration($0).text)" } ?? "never; \(tap.error)",
+                    text: time.map { "after \(TourValue.duration($0).text)" }
+                        ?? (tap.error.isEmpty ? "never" : "never; \(tap.error)"),
                     tone: time.map { $0 < .milliseconds(100) ? .good : .warning } ?? .bad,
                     share: time.map { Double($0.nanosecondsSaturating) / longest } ?? 0
                 )
@@ -192,7 +193,7 @@ extension TourScene {
         do {
             try await plain.send("PUT", "/v1/posts/\(post.id)/like")
             tap.shown = clock.uptime - begin
-            (tap.durable, tap.known) = (tap.shown, tap.shown)
+            tap.known = tap.shown
         } catch { tap.error = "error after \(TourValue.duration(clock.uptime - begin).text)" }
         tap.effect = try world.state("/v1/posts/\(post.id)", as: Post.self).likeCount - post.likeCount
         return tap
