@@ -173,9 +173,9 @@ struct TourFlowTests {
                 "A row asks for a picture (ListPrefetch)", "Pixels in memory, and fresh? Shown at once",
                 "Already being loaded? Waits for the same download and decode",
                 "A prefetch while prefetching is paused? Waits; not even the disk is read",
-                "No fresh file on disk? Downloaded, or confirmed with 304", "The file is read",
+                "No fresh file on disk? Downloaded or confirmed (304), then read", "The file is read",
                 "Left the screen meanwhile? Cancelled, if nobody else waits",
-                "Decoded when idle while a person scrolls; in view at once", "Downsampled while decoding",
+                "Decoded; when idle while a person scrolls", "Downsampled while decoding",
                 "Stored in memory, shown to all that wait",
             ]
         )
@@ -234,7 +234,7 @@ struct TourFlowTests {
                 "The system reports pressure", "Bytes, requests and loads are counted",
                 "The warning is reported with these figures", "Prefetching stops, fewer loads run at once",
                 "Loads of pictures out of view are cancelled",
-                "Half of the pictures' memory is released; if critical, all",
+                "Half leave memory; all if it is critical",
                 "Quiet for five seconds? Limits grow in steps, prefetching last",
             ]
         )

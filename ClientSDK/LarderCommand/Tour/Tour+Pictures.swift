@@ -110,10 +110,10 @@ extension TourScene {
             .init(text: "Pixels in memory, and fresh?", yes: "Shown at once"),
             .init(text: "Already being loaded?", yes: "Waits for the same download and decode"),
             .init(text: "A prefetch while prefetching is paused?", yes: "Waits; not even the disk is read"),
-            .init(text: "No fresh file on disk?", yes: "Downloaded, or confirmed with 304"),
+            .init(text: "No fresh file on disk?", yes: "Downloaded or confirmed (304), then read"),
             .init(text: "The file is read"),
             .init(text: "Left the screen meanwhile?", yes: "Cancelled, if nobody else waits"),
-            .init(text: "Decoded when idle while a person scrolls; in view at once"),
+            .init(text: "Decoded; when idle while a person scrolls"),
             .init(text: "Downsampled while decoding"),
             .init(text: "Stored in memory, shown to all that wait"),
         ]
@@ -124,7 +124,7 @@ extension TourScene {
         title: "A cold start",
         steps: [
             .init(text: "The feed opens in a new process"),
-            .init(text: "Posts on disk are shown at once, with their age"),
+            .init(text: "Posts on disk are shown, with their age"),
             .init(text: "Are they fresh?", yes: "No request"),
             .init(text: "Offline?", yes: "They stay; a request follows the return"),
             .init(text: "The server is asked, with the validator"),
@@ -142,7 +142,7 @@ extension TourScene {
             .init(text: "The warning is reported with these figures"),
             .init(text: "Prefetching stops, fewer loads run at once"),
             .init(text: "Loads of pictures out of view are cancelled"),
-            .init(text: "Half of the pictures' memory is released; if critical, all"),
+            .init(text: "Half leave memory; all if it is critical"),
             .init(text: "Quiet for five seconds?", yes: "Limits grow in steps, prefetching last"),
         ]
     )
