@@ -17,9 +17,17 @@ extension Backend {
         switch router(of: world).match(method ?? .get, path: Array(path.utf8)[...]) {
         case .route(let route, _):
             // The same path is that of a list or of one document.
-            guard route.template.description == "/{collection}", route.method == .put || route.method == .patch,
-                (try? world.read { try $0.documents.collection(String(path.dropFirst()))?.isSingular }) == false
-            else { return nil }
+            guard route.template.description == "/{collection}", route.method == .put || route.method == .patch else {
+                return nil
+            }
+            let isSingular: Bool?
+            // Of a world that cannot be read, every request is answered with that.
+            do {
+                isSingular = try world.read { try $0.documents.collection(String(path.dropFirst()))?.isSingular }
+            } catch {
+                return nil
+            }
+            guard isSingular == false else { return nil }
             return "\(path) takes GET, POST, not \(route.method.rawValue)."
         case .otherMethods(let others):
             guard let method, method != .head, method != .options else { return nil }

@@ -258,7 +258,7 @@ public final class APIClient: Sendable {
             maintained.compactMap { name, disk in disk.map { StoreMaintenance.Item(name: name, disk: $0) } },
             settings.monotonicClock
         )
-        uploading.begin(cache.outbox, source) { [onEvent = settings.onEvent] in onEvent(.storageFailed($0)) }
+        uploading.begin(cache.outbox, source, settings.onEvent)
         cache.outbox.resume()
         if let inspector = configuration.inspector, let log {
             let parts = ClientReport.Parts(
@@ -297,7 +297,7 @@ public final class APIClient: Sendable {
         settings.onEvent = { event in
             telemetry.record(event)
             onEvent(event)
-            uploading.note(event) { onEvent(.storageFailed($0)) }
+            uploading.note(event, onEvent)
         }
     }
 

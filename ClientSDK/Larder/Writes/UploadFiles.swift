@@ -112,10 +112,11 @@ final class UploadFiles: Sendable {
         }
         // Another kind, such as a FIFO, may not end, or wait for ever when it is opened.
         let file = URL(fileURLWithPath: source).resolvingSymlinksInPath().path
-        let attributes = try? FileManager.default.attributesOfItem(atPath: file)
-        guard attributes?[.type] as? FileAttributeType == .typeRegular,
-            let input = FileHandle(forReadingAtPath: file)
-        else { throw unreadable(nil) }
+        let type: FileAttributeType?
+        do { type = try FileManager.default.attributesOfItem(atPath: file)[.type] as? FileAttributeType } catch {
+            throw unreadable(error)
+        }
+        guard type == .typeRegular, let input = FileHandle(forReadingAtPath: file) else { throw unreadable(nil) }
         while true {
             let bytes: [UInt8]
             do { bytes = Array(try input.read(upToCount: Self.pieceBytes) ?? Data()) } catch { throw unreadable(error) }
@@ -168,9 +169,14 @@ final class UploadFiles: Sendable {
 
     /// Removes the copies whose writes are not in the outbox any more. Costs a look into the directory if there are none.
     ///
-    /// - Parameter used: reads the names of the copies that the outbox needs.
+    /// - Parameters:
+    ///   - used: reads the names of the copies that the outbox needs.
+    ///   - onFailure: a place that cannot be read. Its copy is removed.
     /// - Returns: where the server waits for the rest of files that are removed.
-    func sweep(keeping used: @Sendable () throws(LarderError) -> Set<String>) async throws(LarderError) -> [String] {
+    func sweep(
+        keeping used: @Sendable () throws(LarderError) -> Set<String>,
+        onFailure: @Sendable (LarderError) -> Void
+    ) async throws(LarderError) -> [String] {
         try await run(on: disk) {
             let found = copies
             guard !found.isEmpty else { return [] }
@@ -181,7 +187,13 @@ final class UploadFiles: Sendable {
             let stored = free.isEmpty ? [] : try used()
             var abandoned: [String] = []
             for (name, _) in free where !stored.contains(name) {
-                if let place = try? readPlace(name), !place.isEnding, let url = place.url { abandoned.append(url) }
+                // Of a copy whose removal was interrupted only the lock may be left.
+                if files.exists(path(name)) {
+                    do throws(LarderError) {
+                        let place = try readPlace(name)
+                        if !place.isEnding, let url = place.url { abandoned.append(url) }
+                    } catch { onFailure(error) }
+                }
                 try remove(name)
             }
             return abandoned

@@ -24,25 +24,25 @@ final class Uploading: Sendable {
     init(_ files: UploadFiles?) { self.files = files }
 
     /// Removes the copies that earlier processes have left, and from now on those of writes that are settled.
-    func begin(_ outbox: Outbox, _ source: HTTPSource, _ onFailure: @escaping @Sendable (LarderError) -> Void) {
+    func begin(_ outbox: Outbox, _ source: HTTPSource, _ onEvent: @escaping @Sendable (CacheEvent) -> Void) {
         sweeping.withLock { sweeping in
             (sweeping.outbox, sweeping.source) = (outbox, source)
             sweeping.session = source.authorizer as? BearerSession
             sweeping.source?.authorizer = nil
         }
-        sweep(onFailure)
+        sweep(onEvent)
     }
 
     /// Looks for settled writes after an event of the cache.
-    func note(_ event: CacheEvent, _ onFailure: @escaping @Sendable (LarderError) -> Void) {
+    func note(_ event: CacheEvent, _ onEvent: @escaping @Sendable (CacheEvent) -> Void) {
         switch event {
-        case .operation(WriteOperations.uploadName, _, .accepted), .outbox(.cancelled, _): sweep(onFailure)
+        case .operation(WriteOperations.uploadName, _, .accepted), .outbox(.cancelled, _): sweep(onEvent)
         default: break
         }
     }
 
     /// Removes the copies of settled writes, and then tells the server of uploads that were dropped. Once for all events until it begins.
-    private func sweep(_ onFailure: @escaping @Sendable (LarderError) -> Void) {
+    private func sweep(_ onEvent: @escaping @Sendable (CacheEvent) -> Void) {
         let isQueued = sweeping.withLock { sweeping in
             defer { sweeping.isQueued = true }
             return sweeping.isQueued
@@ -59,16 +59,19 @@ final class Uploading: Sendable {
                 let abandoned = try await files.sweep { () throws(LarderError) in
                     let writes = try outbox.storedInputs(of: WriteOperations.uploadName, as: StoredWrite.self)
                     return Set(writes.compactMap(\.file?.name))
+                } onFailure: {
+                    onEvent(.storageFailed($0))
                 }
                 for url in abandoned where source.isOwn(url) {
+                    let request = TransportRequest(method: .delete, url: url, fields: source.configuration.fields)
                     // A server that does not get it forgets the upload later.
-                    _ = try? await source.send(
-                        TransportRequest(method: .delete, url: url, fields: source.configuration.fields)
-                    )
+                    do throws(LarderError) { _ = try await source.send(request) } catch {
+                        if error.code != .closed { onEvent(.failed(resource: WriteOperations.uploadName, error)) }
+                    }
                 }
             } catch {
                 // After the end of the client, the next start sweeps.
-                if error.code != .closed { onFailure(error) }
+                if error.code != .closed { onEvent(.storageFailed(error)) }
             }
         }
     }

@@ -34,7 +34,9 @@ extension LarderClient {
         let operation = try await base.upload(upload, file: photo, contentType: type)
         do { return try chat.send(text, imageID: id, to: conversation) } catch {
             // Without its message nobody would see the photo. One that is being sent stays.
-            try? base.cache.outbox.drop(operation)
+            do { try base.cache.outbox.drop(operation) } catch let failure {
+                throw LarderError(error.code, "\(error) The photo stays in the outbox: \(failure)", cause: error)
+            }
             throw error
         }
     }

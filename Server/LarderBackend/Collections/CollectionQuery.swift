@@ -289,8 +289,11 @@ struct CollectionCursor: Sendable {
 
     /// Nil for text that was not issued for this list.
     init?(parsing text: String, digest: Int64, keyCount: Int) {
-        guard let bytes = Base64.decode(text), let parts = try? JSONParser.parse(bytes).array,
-            parts.count == keyCount + 2, parts[0].integer == digest, let place = parts[1].integer
+        guard let bytes = Base64.decode(text) else { return nil }
+        let issued: JSONValue
+        do { issued = try JSONParser.parse(bytes) } catch { return nil }
+        guard let parts = issued.array, parts.count == keyCount + 2, parts[0].integer == digest,
+            let place = parts[1].integer
         else { return nil }
         self.init(keys: Array(parts[2...]), place: place)
     }

@@ -46,7 +46,8 @@ final class LiveWebSocket: WebSocketHandler, LiveOutput {
 
     func received(text: [UInt8]) {
         channel.filter?.received(text.count)
-        let isPing = (try? JSONParser.parse(text))?["type"] == .string("ping")
+        let isPing: Bool
+        do { isPing = try JSONParser.parse(text)["type"] == .string("ping") } catch { isPing = false }
         guard let handle = handle.withLock({ $0 }) else { return }
         if isPing {
             handle.send(text: Array("{\"type\":\"pong\"}".utf8))

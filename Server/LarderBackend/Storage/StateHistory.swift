@@ -47,17 +47,16 @@ package final class StateHistory {
 
     /// Records the position of a committed transaction.
     func committed(_ number: Int64, at: WallTime) {
-        // A commit without a mark is undone together with the next one: the replica lags a little further.
-        guard let entry = try? sql.integer("SELECT ifnull(max(id), 0) FROM temp.undo"),
-            let position = try? newestPosition()
-        else {
-            return
+        do {
+            let entry = try sql.integer("SELECT ifnull(max(id), 0) FROM temp.undo") ?? 0
+            marks.append(Mark(commit: number, at: at, entry: entry, position: try newestPosition()))
+            guard marks.count > Self.commitsMaximum else { return }
+            marks.removeFirst(marks.count / 2)
+            if let first = marks.first { try sql.run("DELETE FROM temp.undo WHERE id <= ?", [first.entry]) }
+        } catch {
+            // A commit without a mark is undone together with the next one: the replica lags a little further. Entries that could not be
+            // removed only take space until the next attempt.
         }
-        marks.append(Mark(commit: number, at: at, entry: entry, position: position))
-        guard marks.count > Self.commitsMaximum else { return }
-        marks.removeFirst(marks.count / 2)
-        // Entries that could not be removed only take space until the next attempt.
-        if let first = marks.first { try? sql.run("DELETE FROM temp.undo WHERE id <= ?", [first.entry]) }
     }
 
     /// Runs `body` on an earlier state.

@@ -42,7 +42,8 @@ enum MetricsEndpoints {
 
     /// Nil where `/proc` is not mounted.
     private static var residentBytes: Double? {
-        guard let bytes = try? SourceFile.bytes("/proc/self/statm") else { return nil }
+        let bytes: [UInt8]
+        do { bytes = try SourceFile.bytes("/proc/self/statm") } catch { return nil }
         let fields = String(decoding: bytes, as: UTF8.self).split(separator: " ")
         return fields.count > 1 ? Double(fields[1]).map { $0 * Double(sysconf(Int32(_SC_PAGESIZE))) } : nil
     }

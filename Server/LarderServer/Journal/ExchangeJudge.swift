@@ -149,7 +149,7 @@ struct ExchangeJudge {
                     let early = rejection.wait.end - entry.startedInWorld
                     let text = "retried \(ExchangeVerdict.seconds(early)) too soon"
                     // A reply that came nevertheless would have been necessary later.
-                    judgement.add(entry, .tooSoon, text, rejection.wait.number, isWaste: failed, .retriedTooSoon)
+                    judgement.add(entry, .tooSoon, text, rejection.wait.number, isWaste: failed, rule: .retriedTooSoon)
                 } else {
                     let text = "retry of #\(rejection.number) after \(ExchangeVerdict.seconds(gap))"
                     judgement.add(entry, .retry, text, rejection.number)
@@ -201,13 +201,13 @@ struct ExchangeJudge {
         let known = (flights[request] ?? []).filter { $0.number > entry.number - capacity }
         // The later one of two that overlap is the duplicate. A reload may overtake what a cache may answer.
         for other in known where other.started > flight.started && (!other.isReload || flight.isReload) {
-            judgement.addDuplicate(other.number, of: flight.number, other.bytesSent, other.ended - other.started, entry)
+            judgement.addDuplicate(other.number, of: flight.number, other.bytesSent, other.ended - other.started)
         }
         let earlier = known.first {
             $0.started <= flight.started && $0.ended > flight.started && (!flight.isReload || $0.isReload)
         }
         if let earlier {
-            judgement.addDuplicate(entry.number, of: earlier.number, entry.bytesSent, entry.duration, entry)
+            judgement.addDuplicate(entry.number, of: earlier.number, entry.bytesSent, entry.duration)
         }
         flights.set((known + [flight]).suffix(Self.flightsMaximum), for: request, by: entry.number)
     }
@@ -230,7 +230,7 @@ struct ExchangeJudge {
             let rule: ConductReport.Rule? =
                 entry.status == 200 && entry.request.fields.range(of: "if-none-match") == nil ? .refetchedFresh : nil
             let text = "was fresh for \(ExchangeVerdict.seconds(left)) more"
-            judgement.add(entry, .fresh, text, earlier.number, isWaste: true, rule)
+            judgement.add(entry, .fresh, text, earlier.number, isWaste: true, rule: rule)
         }
         if entry.status == 304 {
             if judgement.verdicts.isEmpty {
@@ -239,7 +239,14 @@ struct ExchangeJudge {
             judgement.setSaved(earlier.bytes)
         } else if let tag = entry.replyField("etag"), tag == earlier.tag, !(sentTag?.contains(tag) ?? false) {
             let text = "304 possible: this client held \(tag)"
-            judgement.add(entry, .notModifiedPossible, text, earlier.number, .downloadedTwice, bytes: entry.bodyBytes)
+            judgement.add(
+                entry,
+                .notModifiedPossible,
+                text,
+                earlier.number,
+                rule: .downloadedTwice,
+                bytes: entry.bodyBytes
+            )
         } else if isReload {
             judgement.add(entry, .reload, "asked for by no-cache", earlier.number)
         } else if judgement.verdicts.isEmpty {
@@ -277,7 +284,7 @@ struct ExchangeJudge {
                 let (start, count) = run.loop ?? (first.number, Self.loopCountMinimum - 1)
                 run.loop = (start, count + 1)
                 let text = "asked \(count + 1) times since #\(start), each with the same answer"
-                judgement.add(entry, .loop, text, start, isWaste: true, .repeatedInLoop)
+                judgement.add(entry, .loop, text, start, isWaste: true, rule: .repeatedInLoop)
             } else if run.loop != nil {
                 run = Run(answer: answer, latest: [now])
             }
@@ -308,7 +315,7 @@ struct ExchangeJudge {
         let earlier = failedWrites[write]
         let name = isTransfer ? "transfer" : "write"
         if key == nil, isTransfer {
-            judgement.add(entry, .keyMissing, "a transfer without an Idempotency-Key", nil, rule: .keyMissing)
+            judgement.add(entry, .keyMissing, "a transfer without an Idempotency-Key", rule: .keyMissing)
         } else if let earlier, key == nil, earlier.isLost, entry.status == 201 {
             let text = "the same \(name) was sent again without an Idempotency-Key, and created something again"
             judgement.add(entry, .keyMissing, text, earlier.number, rule: .keyMissing)
@@ -329,7 +336,7 @@ extension ExchangeJudge.Judgement {
         _ text: String,
         _ other: Int? = nil,
         isWaste: Bool = false,
-        _ rule: ConductReport.Rule? = nil,
+        rule: ConductReport.Rule? = nil,
         bytes: Int = 0
     ) {
         var verdict = ExchangeVerdict(kind: kind, text: text, other: other, rule: rule)
@@ -338,23 +345,7 @@ extension ExchangeJudge.Judgement {
         verdicts.append((entry.number, verdict))
     }
 
-    fileprivate mutating func add(
-        _ entry: JournalEntry,
-        _ kind: ExchangeVerdict.Kind,
-        _ text: String,
-        _ other: Int?,
-        rule: ConductReport.Rule
-    ) {
-        verdicts.append((entry.number, ExchangeVerdict(kind: kind, text: text, other: other, rule: rule)))
-    }
-
-    fileprivate mutating func addDuplicate(
-        _ number: Int,
-        of other: Int,
-        _ bytes: Int,
-        _ time: Duration,
-        _ entry: JournalEntry
-    ) {
+    fileprivate mutating func addDuplicate(_ number: Int, of other: Int, _ bytes: Int, _ time: Duration) {
         let text = "duplicate of #\(other), which was in flight"
         var verdict = ExchangeVerdict(kind: .inFlight, text: text, other: other, rule: .duplicateInFlight)
         verdict.wastedBytes = bytes
@@ -372,34 +363,5 @@ extension ExchangeJudge.Judgement {
     fileprivate mutating func setSaved(_ bytes: Int) {
         guard let last = verdicts.indices.last else { return }
         verdicts[last].verdict.savedBytes = bytes
-    }
-}
-
-extension JournalEntry {
-    /// Whether the request must reach the origin, as after a pull to refresh.
-    var isReload: Bool { request.fields.combined(.cacheControl)?.contains("no-cache") ?? false }
-
-    /// The idempotency keys of the operations that a write carries: that of its field, or those of the items of a batch.
-    var idempotencyKeys: [String] {
-        guard request.method != .get, request.method != .head else { return [] }
-        if let key = request.fields[.idempotencyKey] { return [key] }
-        guard request.path.elementsEqual("/v1/likes".utf8), let body = try? JSONParser.parse(request.body) else {
-            return []
-        }
-        return body["items"]?.array?.compactMap { $0["idempotencyKey"]?.string } ?? []
-    }
-
-    /// The freshness lifetime that the reply states.
-    var freshness: Duration {
-        guard let control = replyField("cache-control"), !control.contains("no-cache") else { return .zero }
-        for directive in control.split(separator: ",") {
-            let parts = directive.split(separator: "=")
-            if parts.count == 2, parts[0].drop(while: { $0 == " " }).lowercased() == "max-age",
-                let seconds = DeltaSeconds.parse(parts[1])
-            {
-                return .seconds(seconds)
-            }
-        }
-        return .zero
     }
 }

@@ -203,3 +203,33 @@ extension JournalEntry {
         "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }
 }
+
+extension JournalEntry {
+    /// Whether the request must reach the origin, as after a pull to refresh.
+    var isReload: Bool { request.fields.combined(.cacheControl)?.contains("no-cache") ?? false }
+
+    /// The idempotency keys of the operations that a write carries: that of its field, or those of the items of a batch.
+    var idempotencyKeys: [String] {
+        guard request.method != .get, request.method != .head else { return [] }
+        if let key = request.fields[.idempotencyKey] { return [key] }
+        guard request.path.elementsEqual("/v1/likes".utf8) else { return [] }
+        let body: JSONValue
+        // Of a batch that is not JSON nothing is carried out.
+        do { body = try JSONParser.parse(request.body) } catch { return [] }
+        return body["items"]?.array?.compactMap { $0["idempotencyKey"]?.string } ?? []
+    }
+
+    /// The freshness lifetime that the reply states.
+    var freshness: Duration {
+        guard let control = replyField("cache-control"), !control.contains("no-cache") else { return .zero }
+        for directive in control.split(separator: ",") {
+            let parts = directive.split(separator: "=")
+            if parts.count == 2, parts[0].drop(while: { $0 == " " }).lowercased() == "max-age",
+                let seconds = DeltaSeconds.parse(parts[1])
+            {
+                return .seconds(seconds)
+            }
+        }
+        return .zero
+    }
+}

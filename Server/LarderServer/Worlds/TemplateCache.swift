@@ -67,8 +67,11 @@ struct TemplateCache {
     /// Several sets of fixtures may be in use alternately; the oldest caches are removed.
     private static func removeOthers(than path: String) {
         guard let folder = folder() else { return }
+        let names: [String]
+        // A directory that cannot be read keeps its files until the next set.
+        do { names = try SourceFile.names(in: folder, endingWith: ".sqlite") } catch { return }
         var found: [(path: String, time: Int)] = []
-        for name in (try? SourceFile.names(in: folder, endingWith: ".sqlite")) ?? [] {
+        for name in names {
             var status = stat()
             let file = folder + "/" + name
             guard name.hasPrefix("fixtures-"), file != path, unsafe lstat(file, &status) == 0 else { continue }

@@ -453,4 +453,23 @@ struct UploadTests {
         #expect(server.transport.requests.last?.url == "http://server/uploads/1")
         client.close()
     }
+
+    @Test func `a dropped upload that cannot be cancelled at the server is reported`() async throws {
+        let server = Server { request, regular in
+            request.method == .delete || request.method == .patch && request.fields["Upload-Offset"] != "0"
+                ? Self.lost : regular(request)
+        }
+        let failures = Mutex<[LarderError.Code]>([])
+        let client = try await client(server.transport) { configuration in
+            configuration.cache.onEvent = { event in
+                guard case .failed("larder.upload", let error) = event else { return }
+                failures.withLock { $0.append(error.code) }
+            }
+        }
+        let id = try await upload(client)
+        await reached { client.cache.outbox.entries.first.map { $0.error != nil && $0.state != .sending } ?? false }
+        try client.cache.outbox.drop(id)
+        await reached { failures.withLock { $0 } == [.offline] }
+        client.close()
+    }
 }

@@ -1,0 +1,55 @@
+import LarderMemory
+public import LarderStorage
+
+/// What the cache keeps in memory and on disk, and its end.
+extension LarderCache {
+    /// Does one bounded step of background maintenance: removes expired rows, returns free pages. Call it until it reports that it is
+    /// done.
+    nonisolated(nonsending) public func maintain() async throws(LarderError) -> DiskStore.Maintenance {
+        let core = core
+        return try await core.changing { () async throws(LarderError) in try core.maintain() }
+    }
+
+    /// Shrinks the memory tier to at most `bytes`. Observed values stay.
+    public func trimMemory(toBytes bytes: Int) {
+        core.entities.trim(toCost: max(0, bytes))
+        core.queries.trim(cost: max(0, bytes / CacheCore.listShare))
+        core.nodes.trim(toCount: bytes > 0 ? 64 : 0, cost: max(0, bytes / CacheCore.listShare))
+        // A request that is just ending still holds its node.
+        if bytes <= 0 { for node in core.nodes.all { node.forgetUnobserved() } }
+        core.reportEvictions()
+    }
+
+    /// The size of the entities, lists and assembled values in memory, in bytes (`CacheConfiguration.memoryBytesMaximum`).
+    public var memoryCost: Int { core.entities.cost + core.queries.cost + core.nodes.cost }
+
+    /// The number of hits and misses of the memory tier.
+    public var memoryHits: (hits: Int, misses: Int) {
+        let statistics = core.entities.statistics
+        return (statistics.hits, statistics.misses)
+    }
+
+    /// The disk tier; nil if the cache is in memory only.
+    public var disk: DiskStore? { core.disk }
+
+    /// The store of the outbox, of secrets and of settings, which must not be purged; nil if the cache is in memory only.
+    package var outboxDisk: DiskStore? { core.outboxDisk }
+
+    /// Whether `close` or `erase` was called.
+    package var isClosed: Bool { core.isClosed }
+
+    /// Closes the cache: requests are cancelled, observations end, later calls throw `.closed`. Stored values stay.
+    public func close() {
+        outbox.close()
+        core.close()
+        timelines.close()
+    }
+
+    /// Closes the cache and removes everything that it has stored. Requests in flight cannot restore it.
+    ///
+    /// - Throws: `.storage` if files could not be removed.
+    public func erase() throws(LarderError) {
+        close()
+        do { try core.disk?.erase() } catch { throw LarderError(error) }
+    }
+}
