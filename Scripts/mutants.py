@@ -43,8 +43,8 @@ MUTANTS = {
     "tombstones": [
         (
             RESOURCES + "Core/Commit.swift",
-            "isGone = try transaction.bury(key, version: version, at: stamp)",
-            "if MUTANT { try transaction.removeValue(key) } else { isGone = try transaction.bury(key, version: version, at: stamp) }",
+            "guard try rows.bury(key, version: version, at: stamp) else { return }",
+            "if MUTANT { try rows.removeValue(key) } else { guard try rows.bury(key, version: version, at: stamp) else { return } }",
         )
     ],
     "overlay of entities": [
@@ -69,18 +69,18 @@ MUTANTS = {
             "        var rest = MUTANT ? [] : changes[...]\n",
         )
     ],
-    "content on a disk that has failed is not read": [
+    "rows that lack a change are hidden": [
         (
-            RESOURCES + "Core/CacheCore+DiskTier.swift",
-            "        _ = diskTier.compareExchange(expected: .on,",
-            "        if MUTANT { return }\n        _ = diskTier.compareExchange(expected: .on,",
+            RESOURCES + "Core/HiddenRows.swift",
+            "hasAny.load(ordering: .acquiring) && state.withLock { $0.keys[key] != nil }",
+            "hasAny.load(ordering: .acquiring) && !MUTANT && state.withLock { $0.keys[key] != nil }",
         )
     ],
-    "content on a disk that has failed is removed before it is used again": [
+    "rows that lack a change are removed before the disk is used again": [
         (
             RESOURCES + "Core/CacheCore+Committing.swift",
-            "if isRecovering { try removeContent(in: transaction) }",
-            "if isRecovering, !MUTANT { try removeContent(in: transaction) }",
+            "if isCatchingUp { try rows.catchUp() }",
+            "if isCatchingUp, !MUTANT { try rows.catchUp() }",
         )
     ],
     "one key for all attempts of a transfer": [(DEMO + "Bank.swift", KEY, OTHER_KEY)],

@@ -221,7 +221,7 @@ extension DiskConnection {
             completeness: DiskEntity.Completeness(rawValue: Int(row.completeness)),
             source: DiskEntity.Source(rawValue: Int(row.source))
         )
-        (entity.asked, entity.invalid) = (row.asked, row.invalid)
+        (entity.asked, entity.invalid, entity.changed) = (row.asked, row.invalid, row.changed)
         entity.isClockUncertain = row.flags & DiskFlags.clockUncertain != 0
         return entity
     }
@@ -292,6 +292,28 @@ extension DiskConnection {
         var texts: [String] = []
         while try statement.step() { texts.append(statement.text(0)) }
         return texts
+    }
+
+    /// The keys of entities and lists, and of deletions; nil: of all types.
+    func keys(ofType type: String?) throws(SQLiteError) -> [DiskStore.Key] {
+        let statement = try prepared(.keys)
+        defer { statement.reset() }
+        try statement.bind(type, at: 1)
+        var keys: [DiskStore.Key] = []
+        while try statement.step() {
+            let (space, key) = (statement.text(1), statement.text(2))
+            if statement.int64(0) == DiskKind.query.rawValue {
+                if let key = QueryKey(name: space, canonicalParameters: key) { keys.append(.query(key)) }
+                continue
+            }
+            let deletion = DiskStore.Place(
+                asked: Stamp(rawValue: statement.int64(5)),
+                version: statement.isNull(4) ? nil : statement.int64(4),
+                isRemoval: true
+            )
+            keys.append(.entity(EntityKey(type: space, id: key), deletion: statement.int64(3) == 0 ? nil : deletion))
+        }
+        return keys
     }
 
     func queryKeys(named name: String) throws(SQLiteError) -> [QueryKey] {

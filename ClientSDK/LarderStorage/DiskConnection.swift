@@ -44,6 +44,7 @@ package final class DiskConnection: @unchecked Sendable {
 
     /// The problem with the open files that SQLite itself would not notice; nil if there is none.
     var problem: SQLiteError? {
+        guard !context.configuration.isInMemory else { return nil }
         if hasLostLog {
             return SQLiteError(code: .corrupt, message: "the log \(context.path)-wal was removed while it was in use")
         }

@@ -63,6 +63,8 @@ extension DiskStore {
         /// Whether calls may wait for the disk, so that asynchronous functions of the layers above make them on threads for the disk.
         /// False for a simulation on one thread.
         package var mayBlock = true
+        /// Whether the database is in memory: nothing of it is on a disk, and it ends with the store.
+        package fileprivate(set) var isInMemory = false
 
         /// Creates a configuration.
         public init(directory: String, clock: any WallClock = SystemWallClock()) {
@@ -74,6 +76,21 @@ extension DiskStore {
     /// The directory for an account, named by a digest: the account's name is not readable and cannot lead out of `parent`.
     public static func directory(forAccount account: String, in parent: String) -> String {
         "\(parent)/\(hexEncode(SHA256.hash(Array(account.utf8))).prefix(32))"
+    }
+}
+
+extension DiskStore.Configuration {
+    /// The settings of a store in memory. It has one connection, so that a read waits for a write in progress.
+    package static func inMemory(bytesMaximum: Int64, clock: any WallClock) -> Self {
+        var settings = Self(directory: "", clock: clock)
+        settings.isInMemory = true
+        settings.opensLate = true
+        settings.bytesMaximum = bytesMaximum
+        settings.freeBytesMinimum = 0
+        settings.accessGranularity = .seconds(1)
+        settings.blobThreshold = .max
+        settings.outboxReserveBytes = 0
+        return settings
     }
 }
 

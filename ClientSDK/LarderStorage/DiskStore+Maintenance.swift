@@ -61,9 +61,12 @@ extension DiskStore {
         let limit = max(1, min(Int64(limit), Self.stepMaximum))
         var report = Maintenance()
         do {
-            try checkIfSuspect()
+            let hasFiles = !context.configuration.isInMemory
+            if hasFiles { try checkIfSuspect() }
             report.expired = try writer.withLock { state in try removeOutdated(&state, limit) }
             if report.expired > 0 { context.post(.expired(count: report.expired)) }
+            report.isDone = report.expired < limit
+            guard hasFiles else { return report }
             report.blobsRemoved = try writer.withLock { state in
                 let connection = try connectedWriter(&state)
                 return try connection.perform { try connection.removeUnusedBlobs(limit) }
@@ -182,6 +185,23 @@ extension DiskStore {
         return Statistics(items: Int(totals.items), bytes: totals.bytes, databaseBytes: sizes.reduce(0, +))
     }
 
+    /// Removes the least recently read items until at most `bytes` are stored.
+    package func evict(toBytes bytes: Int64) throws(DiskError) {
+        defer { context.deliver() }
+        do {
+            try writer.withLock { state in
+                _ = try commit(&state, .processDeath) { transaction throws in
+                    let connection = transaction.connection
+                    return try connection.perform {
+                        while try connection.totals().bytes > bytes, try connection.evictOne() {}
+                    }
+                }
+            }
+        } catch {
+            throw DiskError(error)
+        }
+    }
+
     // MARK: Erasing
 
     /// Removes everything that the store has created, and its directory unless it has other files.
@@ -190,6 +210,12 @@ extension DiskStore {
     /// gets `.cannotOpen` on its next write.
     /// - Throws: the disk's error. Call again to remove the rest.
     public func erase() throws(DiskError) {
+        guard !context.configuration.isInMemory else {
+            return writer.withLock { state in
+                state.isErased = true
+                state.connection = nil
+            }
+        }
         // The outbox first: while its lock is there, other processes begin purged content anew.
         let failure = eraseOutbox()
         do {

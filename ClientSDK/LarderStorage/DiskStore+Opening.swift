@@ -14,6 +14,7 @@ extension DiskStore {
     ) throws -> DiskConnection {
         if state.isErased { throw Self.erased }
         if let connection = state.connection { return connection }
+        if context.configuration.isInMemory { return try openInMemory(&state) }
         let wasOpen = state.wasOpen && !startsAnew(&state)
         if wasOpen {
             guard context.files.exists(context.pathOfLock) else { throw hasVanished }
@@ -139,6 +140,15 @@ extension DiskStore {
             }
         }
         _ = try connectedWriter(&state, isRecovering: isReplaced, lost: known)
+    }
+
+    private func openInMemory(_ state: inout WriterState) throws -> DiskConnection {
+        let database = try Database(.memory, context.options())
+        try DiskSchema.migrations.run(on: database)
+        let connection = DiskConnection(database, context, generation: state.generation)
+        state.connection = connection
+        isPrepared.store(true, ordering: .releasing)
+        return connection
     }
 
     private func open(generation: Int) throws -> DiskConnection {

@@ -1,3 +1,4 @@
+import Glibc
 import LarderSQLite
 import Synchronization
 
@@ -10,6 +11,8 @@ extension DiskStore {
     public func read<Result>(_ body: (borrowing ReadTransaction) throws -> Result) throws -> Result {
         defer { context.deliver() }
         return try withReader { connection in
+            // Only in the writer of a store in memory.
+            if connection.isWriting { return try body(ReadTransaction(connection: connection)) }
             try connection.perform { try connection.run(.begin) }
             do {
                 let transaction = ReadTransaction(connection: connection)
@@ -39,6 +42,7 @@ extension DiskStore {
     }
 
     private func withReader<Result>(_ body: (DiskConnection) throws -> Result) throws -> Result {
+        if context.configuration.isInMemory { return try withOnlyConnection(body) }
         try prepare()
         switch try attempt(body) {
         case .success(let result): return result
@@ -52,6 +56,19 @@ extension DiskStore {
         case .success(let result): return result
         case .failure(let failure): throw DiskError(failure.cause)
         }
+    }
+
+    /// Reads a store in memory, also from within a transaction of the calling thread.
+    private func withOnlyConnection<Result>(_ body: (DiskConnection) throws -> Result) throws -> Result {
+        let own = writing.withLock { writing in
+            writing.flatMap { pthread_equal($0.thread, pthread_self()) != 0 ? $0.connection : nil }
+        }
+        if let own { return try body(own) }
+        // Assigned in the closure, because the lock returns sendable values only.
+        var result: Result?
+        try writer.withLock { state in result = try body(connectedWriter(&state)) }
+        guard let result else { throw Self.erased }
+        return result
     }
 
     /// The reason why a read must be repeated with another file.

@@ -1,3 +1,4 @@
+import Glibc
 import LarderSQLite
 import Synchronization
 
@@ -106,6 +107,8 @@ extension DiskStore {
         _ body: (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
         let deferred = try begin(connection, durability)
+        if context.configuration.isInMemory { writing.withLock { $0 = (pthread_self(), connection) } }
+        defer { if context.configuration.isInMemory { writing.withLock { $0 = nil } } }
         do {
             try prepare(connection, deferred)
             // Named: Swift 6.3.1 crashes when it specialises a call with a noncopyable temporary (release builds).

@@ -1,3 +1,4 @@
+import Glibc
 import LarderSQLite
 import Synchronization
 
@@ -38,6 +39,8 @@ public final class DiskStore: Sendable {
     let readers = Mutex(ReaderState())
     /// Whether the file's schema has been migrated.
     let isPrepared = Atomic<Bool>(false)
+    /// The connection of a store in memory, with the thread whose transaction uses it.
+    let writing = Mutex<(thread: pthread_t, connection: DiskConnection)?>(nil)
     /// The store of the outbox (`outboxStore()`), once it was opened.
     let outboxStoreOpened = Mutex<DiskStore?>(nil)
     static let idleReadersMaximum = 4
@@ -109,6 +112,7 @@ public final class DiskStore: Sendable {
     ///
     /// A running read keeps its own until it ends.
     public func suspend() {
+        guard !context.configuration.isInMemory else { return }
         openedOutboxStore?.suspend()
         writer.withLock { state in giveUpConnections(&state) }
     }

@@ -59,6 +59,21 @@ extension DiskStore {
             try connection.perform { try connection.texts(.recordKeys, prefix) }
         }
 
+        /// The keys of all entities, deletions and lists, or of the entities and deletions of a type.
+        package func keys(ofType type: String? = nil) throws(DiskError) -> [DiskStore.Key] {
+            try connection.perform { try connection.keys(ofType: type) }
+        }
+
+        /// The place of an entity or its deletion in the order of changes; nil if there is no row. Cost: less than reading it.
+        package func place(of key: EntityKey) throws(DiskError) -> DiskStore.Place? {
+            try connection.perform { try connection.place(.entity, key.type, key.id) }
+        }
+
+        /// The place of a list in the order of changes; nil if there is none.
+        package func place(of key: QueryKey) throws(DiskError) -> DiskStore.Place? {
+            try connection.perform { try connection.place(.query, key.name, key.canonicalParameters) }
+        }
+
         /// A generic record, however outdated.
         public func record(_ key: String) throws(DiskError) -> DiskRecord? {
             try connection.perform { try connection.record(key) }
@@ -84,6 +99,13 @@ extension DiskStore {
 }
 
 extension DiskStore {
+    /// The key of a row.
+    package enum Key: Sendable {
+        /// With the place of its deletion; nil: it has a value.
+        case entity(EntityKey, deletion: DiskStore.Place?)
+        case query(QueryKey)
+    }
+
     /// The entities of a type that have changed since a time.
     package struct Changes: Sendable {
         /// Their identifiers, sorted.

@@ -101,16 +101,6 @@ extension DiskStore {
             try connection.perform { try connection.invalidate(.entity, key.type, key.id, at: stamp) }
         }
 
-        /// The place of an entity or its deletion in the order of changes; nil if there is no row. Cost: less than reading it.
-        package func place(of key: EntityKey) throws(DiskError) -> DiskStore.Place? {
-            try connection.perform { try connection.place(.entity, key.type, key.id) }
-        }
-
-        /// The place of a list in the order of changes; nil if there is none.
-        package func place(of key: QueryKey) throws(DiskError) -> DiskStore.Place? {
-            try connection.perform { try connection.place(.query, key.name, key.canonicalParameters) }
-        }
-
         /// The largest stamp of an item; nil without items. Cost: reads all items.
         package func latestStamp() throws(DiskError) -> Stamp? {
             try connection.perform { try connection.latestStamp() }

@@ -1,6 +1,6 @@
 extension LarderCache {
     /// Whether content is stored on disk. False without a store, and while the disk fails.
-    public var isDiskTierOn: Bool { core.contentDisk != nil }
+    public var isDiskTierOn: Bool { core.contentDisk != nil && core.takesChanges }
 
     /// Turns the disk tier for content off or on, as by a feature flag: for a store that is damaged or too slow on some devices.
     ///

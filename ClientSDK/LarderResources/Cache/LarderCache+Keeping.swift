@@ -12,6 +12,7 @@ extension LarderCache {
 
     /// Shrinks the memory tier to at most `bytes`. Observed values stay.
     public func trimMemory(toBytes bytes: Int) {
+        core.trimRows(toBytes: max(0, bytes))
         core.entities.trim(toCost: max(0, bytes))
         core.queries.trim(cost: max(0, bytes / CacheCore.listShare))
         core.nodes.trim(toCount: bytes > 0 ? 64 : 0, cost: max(0, bytes / CacheCore.listShare))

@@ -40,7 +40,7 @@ extension CacheCore {
             if content.steps.isEmpty, settle == nil { return try carryOutLocally(local, start) }
             // A commit of content may wait for the outbox lock.
             outboxLockOwner.requireOutside("A change to the cache")
-            let encoded = disk == nil || update.isMemoryOnly ? content : content.encoded(unlessEqualTo: entities)
+            let encoded = content.encoded(unlessEqualTo: entities)
             return try commits.withLock { savedHighWater in
                 owner.begin()
                 defer { owner.end() }
@@ -75,58 +75,66 @@ extension CacheCore {
         _ savedHighWater: inout WallTime,
         isTolerant: Bool
     ) throws -> Commit {
+        var start = start
         // Decided here, where no reader can intervene that keeps the key off the disk.
-        let isOffDisk = update.isMemoryOnly || update.answered.map { memoryOnly.contains($0) } ?? false
-        func inMemory() throws -> Commit {
-            var commit = start
-            commit.isMemoryOnly = isOffDisk || diskTier.load(ordering: .acquiring) == .off
-            if disk != nil, !commit.isMemoryOnly { commit.seenCommits = seenCommits }
-            try commit.perform(update.steps, DiskPart(connection: nil))
-            return commit
-        }
-        guard let disk else { return try inMemory() }
-        if isOffDisk {
-            var commit = try inMemory()
-            do { if let contentDisk { try removeRows(of: commit, contentDisk) } } catch {
-                // The rows are older values, and must not be read.
-                noteDiskFailure()
-                commit.note(LarderError(error))
-            }
-            return commit
-        }
+        start.isMemoryOnly = update.isMemoryOnly || update.answered.map { memoryOnly.contains($0) } ?? false
+        start.isTolerant = isTolerant
+        guard let disk else { return try performInMemory(update, start) }
         let seen = clocks.highWater
         let isTimeToSave = seen - savedHighWater > .seconds(60)
+        // Foreign commits up to here are known.
+        start.seenCommits = seenCommits
+        let hiddenBefore = hidden.saved
         do {
-            let isRecovering = try probeFailedDisk(disk)
-            let commit = try writeContent(disk, update) { transaction in
-                if isRecovering { try removeContent(in: transaction) }
-                var commit = start
-                commit.isTolerant = isTolerant
-                // Foreign commits up to here are known.
-                commit.seenCommits = seenCommits
-                try commit.perform(update.steps, in: transaction)
-                if commit.hasNewMarks { try storeMarks(in: transaction) }
-                if isTimeToSave { try transaction.setMetadata(Self.encode(seen), for: Self.clockKey) }
-                if update.precedesRows { commit.settled = try nextSettled(in: transaction) }
-                return commit
+            let isCatchingUp = lacksChanges.load(ordering: .relaxed)
+            let commit = try withMemory(for: update, start) { memory in
+                try writeContent(disk, update) { transaction in
+                    let rows = Rows(core: self, disk: transaction.connection, memory: memory)
+                    if isCatchingUp { try rows.catchUp() }
+                    var commit = start
+                    try commit.perform(update.steps, rows)
+                    if commit.hasNewMarks || isCatchingUp && invalidations.hasMarks { try storeMarks(in: transaction) }
+                    if isTimeToSave { try transaction.setMetadata(Self.encode(seen), for: Self.clockKey) }
+                    if update.precedesRows { commit.settled = try nextSettled(in: transaction) }
+                    return commit
+                }
             }
             if isTimeToSave { savedHighWater = seen }
-            if isRecovering { noteDiskRecovery() }
+            if isCatchingUp {
+                hidden.caughtUp()
+                lacksChanges.store(false, ordering: .relaxed)
+            }
             return commit
-        } catch let error as DiskError where isTolerant && !error.isOfValue {
-            noteDiskFailure()
-            var commit = try inMemory()
-            commit.note(LarderError(error))
+        } catch {
+            hidden.restore(hiddenBefore)
+            guard isTolerant, let failure = error as? DiskError, !failure.isOfValue else { throw error }
+            lacksChanges.store(true, ordering: .relaxed)
+            var commit = try performInMemory(update, start)
+            commit.note(LarderError(failure))
             return commit
         }
     }
 
-    /// Removes the rows of what a commit has put into memory alone.
-    private func removeRows(of commit: Commit, _ disk: DiskStore) throws {
-        guard !commit.changedValues.isEmpty else { return }
-        try disk.write { transaction in
-            try commit.removeRows(DiskPart(connection: transaction.connection))
+    /// Carries out an update while there is no disk, or while it takes no changes.
+    private func performInMemory(_ update: CacheUpdate, _ start: Commit) throws -> Commit {
+        try memoryStore.write { transaction in
+            var commit = start
+            try commit.perform(update.steps, Rows(core: self, disk: nil, memory: transaction.connection))
+            return commit
         }
+    }
+
+    /// Opens a transaction of the store in memory, if it has rows or may get some.
+    private func withMemory(
+        for update: CacheUpdate,
+        _ start: Commit,
+        _ body: (DiskConnection?) throws -> Commit
+    ) throws -> Commit {
+        let isNeeded =
+            hasMemoryRows.load(ordering: .acquiring) || start.isMemoryOnly || memoryOnly.isUsed || contentDisk == nil
+            || lacksChanges.load(ordering: .relaxed) || update.steps.contains(where: \.mayNeedMemory)
+        guard isNeeded else { return try body(nil) }
+        return try memoryStore.write { transaction in try body(transaction.connection) }
     }
 
     /// - Returns: the nodes to notify.
@@ -173,4 +181,15 @@ extension CacheCore {
 
     /// Judges the freshness of the observed values again. Their content stays assembled.
     func showAll() { for node in nodes.all { node.show() } }
+}
+
+extension CacheUpdate.Step {
+    /// Whether its row may not be on the disk.
+    fileprivate var mayNeedMemory: Bool {
+        switch self {
+        case .put(let draft, _, _, _): draft.isMemoryOnly
+        case .keepOffDisk: true
+        default: false
+        }
+    }
 }

@@ -35,20 +35,21 @@ extension CacheCore {
         func isMeant(_ name: String) -> Bool { name.utf8.starts(with: prefix.utf8) }
         var keys = Set(queries.keys).union(nodes.all.map(\.key)).filter { isMeant($0.name) }
         var entities = Set(self.entities.keys.filter { isMeant($0.type) })
-        guard let disk = contentDisk else { return Set(keys.map { .query($0) }).union(entities.map { .entity($0) }) }
         do {
-            try disk.read { transaction in
-                for name in try transaction.queryNames() where isMeant(name) {
-                    keys.formUnion(try transaction.queryKeys(named: name))
-                }
-                for type in try transaction.entityTypes() {
-                    let name = type.utf8.first == EntityKey.wholeValuePrefix ? String(type.dropFirst()) : type
-                    guard isMeant(name) else { continue }
-                    let ids = try transaction.entityIDs(ofType: type)
-                    if name == type {
-                        entities.formUnion(ids.map { EntityKey(type: type, id: $0) })
-                    } else {
-                        keys.formUnion(ids.compactMap { QueryKey(name: name, canonicalParameters: $0) })
+            for store in [keptRows, contentDisk].compactMap(\.self) {
+                try store.read { transaction in
+                    for name in try transaction.queryNames() where isMeant(name) {
+                        keys.formUnion(try transaction.queryKeys(named: name))
+                    }
+                    for type in try transaction.entityTypes() {
+                        let name = type.utf8.first == EntityKey.wholeValuePrefix ? String(type.dropFirst()) : type
+                        guard isMeant(name) else { continue }
+                        let ids = try transaction.entityIDs(ofType: type)
+                        if name == type {
+                            entities.formUnion(ids.map { EntityKey(type: type, id: $0) })
+                        } else {
+                            keys.formUnion(ids.compactMap { QueryKey(name: name, canonicalParameters: $0) })
+                        }
                     }
                 }
             }
@@ -63,8 +64,7 @@ extension CacheCore {
         var report = DiskStore.Maintenance()
         do {
             // The store of the values also while the disk tier is off: what is in it still expires.
-            for disk in [outboxDisk, disk] {
-                guard let disk else { continue }
+            for disk in [outboxDisk, disk, keptRows].compactMap(\.self) {
                 let step = try disk.maintain()
                 let isDone = report.isDone && step.isDone
                 report.add(step)
@@ -73,6 +73,15 @@ extension CacheCore {
             return report
         } catch {
             throw LarderError(error)
+        }
+    }
+}
+
+extension CacheCore {
+    /// Removes the least recently read rows in memory beyond a size.
+    func trimRows(toBytes bytes: Int) {
+        do { try keptRows?.evict(toBytes: Int64(bytes)) } catch {
+            configuration.onEvent(.storageFailed(LarderError(error)))
         }
     }
 }

@@ -1,3 +1,4 @@
+import LarderMemory
 import LarderStorage
 import LarderTime
 import Synchronization
@@ -54,6 +55,7 @@ extension CacheCore {
         let seen = seenCommits
         guard let disk, foreign.appliedCount.load(ordering: .acquiring) < seen else { return }
         mergeForeignMarks(disk)
+        giveWayToForeignRows()
         let nodes: [any AnyNode]? = foreign.gate.withLock { _ in
             guard foreign.appliedCount.load(ordering: .acquiring) < seen else { return nil }
             let nodes = self.nodes.all
@@ -65,6 +67,30 @@ extension CacheCore {
         entityObservers.tell { _ in true }
         // The caller reads one value and does not wait for the other observers.
         Task { for node in nodes { node.show() } }
+    }
+
+    /// Removes the rows in memory that belong on the disk: since it takes changes again, another process may have stored later ones there.
+    private func giveWayToForeignRows() {
+        guard takesChanges, let keptRows, let keys = hidden.keys, !keys.isEmpty else { return }
+        do {
+            try keptRows.write { transaction in
+                for key in keys where hidden.isDisplaced(key) {
+                    switch key {
+                    case .entity(let key): try transaction.remove(key)
+                    case .query(let key): try transaction.remove(key)
+                    }
+                }
+            }
+            for key in keys where hidden.isDisplaced(key) {
+                switch key {
+                case .entity(let key): entities.remove(key)
+                case .query(let key): queries.remove(key)
+                }
+            }
+            hidden.removeAll()
+        } catch {
+            configuration.onEvent(.storageFailed(LarderError(error)))
+        }
     }
 
     /// Merges the tag invalidations of other processes.

@@ -4,11 +4,11 @@ import Synchronization
 extension CacheCore {
     /// The entities of a type that may be in another place of a declared list than its index says.
     func changes(since list: DiskQuery, ofType type: String) -> ListChanges {
-        var (keys, areLost) = entities.changes(ofType: type, since: list, isEach: mayLackRows.load(ordering: .relaxed))
+        var keys: Set<EntityKey> = []
+        var areLost = false
         do {
-            if let found = try contentDisk?.read({
-                try $0.changes(ofType: type, since: list.asked, except: list.answered)
-            }) {
+            for store in [keptRows, contentDisk].compactMap(\.self) {
+                let found = try store.read { try $0.changes(ofType: type, since: list.asked, except: list.answered) }
                 keys.formUnion(found.ids.map { EntityKey(type: type, id: $0) })
                 areLost = areLost || found.areLost
             }

@@ -7,18 +7,27 @@ extension CacheCore {
     /// The server value of an entity, and whether it was read from the disk.
     func entity(_ key: EntityKey, _ decode: StoredEntityDecoder) -> (stored: StoredEntity, isFromDisk: Bool)? {
         if let stored = entities[key] { return (stored, false) }
-        guard let disk = contentDisk else { return nil }
         let seenCommits = seenCommits
         let count = memory.withLock { $0 }
         do {
-            guard let row = try disk.entity(key) else { return nil }
-            let stored = try adopt(row, decode, seenCommits: seenCommits, ifNothingSince: count)
+            guard let (row, isInMemory) = try row(of: key) else { return nil }
+            let seen = isInMemory ? StoredEntity.memoryOnly : seenCommits
+            let stored = try adopt(row, decode, seenCommits: seen, ifNothingSince: count)
             reportEvictions()
-            return (stored, true)
+            return (stored, !isInMemory)
         } catch {
             configuration.onEvent(.storageFailed(LarderError(error)))
             return nil
         }
+    }
+
+    /// The row of an entity, and whether it is in memory. What is in memory, or was removed there, counts (`Rows`).
+    private func row(of key: EntityKey) throws -> (row: DiskEntity, isInMemory: Bool)? {
+        if let keptRows {
+            let (isThere, row) = try keptRows.read { (try $0.place(of: key) != nil, try $0.entity(key)) }
+            if isThere { return row.map { ($0, true) } }
+        }
+        return hidden.contains(.entity(key)) ? nil : try contentDisk?.entity(key).map { ($0, false) }
     }
 
     /// Decodes a row, and stores it in memory, unless there was a commit meanwhile.
@@ -52,23 +61,26 @@ extension CacheCore {
     /// A query index, with its entities if it was read from the disk.
     func query(_ key: QueryKey) -> (stored: StoredQuery, rows: [EntityKey: DiskEntity]?)? {
         if let stored = knownQuery(key) { return (stored, nil) }
-        guard let disk = contentDisk else { return nil }
         let seenCommits = seenCommits
         let count = memory.withLock { $0 }
         do {
-            guard let list = try disk.list(key) else { return nil }
+            let kept = try keptRows?.query(key)
+            let onDisk = kept != nil || hidden.contains(.query(key)) ? nil : try contentDisk?.list(key)
+            guard let query = kept ?? onDisk?.query else { return nil }
             let stored = StoredQuery(
-                list.query,
+                query,
                 epoch: now().epoch,
                 areTimesUncertain: areTimesUncertain,
-                seenCommits: seenCommits
+                seenCommits: kept == nil ? seenCommits : StoredEntity.memoryOnly
             )
             memory.withLock { present in
                 if present == count { queries.store(stored, for: key, cost: stored.cost) }
             }
-            var rows: [EntityKey: DiskEntity] = [:]
-            for case let row? in list.entities { rows[row.key] = row }
             reportEvictions()
+            guard let onDisk else { return (stored, nil) }
+            var rows: [EntityKey: DiskEntity] = [:]
+            // Some may be in memory: then each is looked up.
+            if keptRows == nil { for case let row? in onDisk.entities { rows[row.key] = row } }
             return (stored, rows)
         } catch {
             configuration.onEvent(.storageFailed(LarderError(error)))

@@ -23,6 +23,12 @@ package final class CacheCore: Sendable {
 
     let configuration: CacheConfiguration
     let disk: DiskStore?
+    /// The rows of what may not be on the disk, of what the disk did not take, and of all content without a disk.
+    let memoryStore: DiskStore
+    let hasMemoryRows = Atomic<Bool>(false)
+    let hidden = HiddenRows()
+    /// Whether the disk did not take a change, so that its rows may be older than those in memory.
+    let lacksChanges = Atomic<Bool>(false)
     /// The store of the outbox: a database of its own, so that a change of the user never waits for a commit of content.
     let outboxDisk: DiskStore?
     let entities: EntityTable
@@ -51,9 +57,7 @@ package final class CacheCore: Sendable {
     let stretches = Mutex<[String: Double]>([:])
     let hasStretches = Atomic<Bool>(false)
     let foreign = ForeignCommitMonitor()
-    let diskTier = Atomic<DiskTier>(.on)
-    /// Whether there may be values in memory whose rows are missing, because the disk did not take them.
-    let mayLackRows = Atomic<Bool>(false)
+    let isDiskTierOff = Atomic<Bool>(false)
     /// The keys that readers keep off the disk.
     let memoryOnly = MemoryOnlyKeys()
     /// The thread that holds `commits`.
@@ -95,6 +99,16 @@ package final class CacheCore: Sendable {
                 }
             }
             do { disk = try DiskStore(settings) } catch { throw LarderError(error) }
+        }
+        do {
+            memoryStore = try DiskStore(
+                .inMemory(
+                    bytesMaximum: Int64(max(64 << 10, configuration.memoryBytesMaximum)),
+                    clock: configuration.wallClock
+                )
+            )
+        } catch {
+            throw LarderError(error)
         }
         do { outboxDisk = try disk?.outboxStore() } catch { throw LarderError(error) }
         stamps = StampClock(configuration.stamps, disk) { onEvent(.storageFailed($0)) }
@@ -157,6 +171,12 @@ package final class CacheCore: Sendable {
         forget()
     }
 
+    /// The store in memory, if it has rows.
+    var keptRows: DiskStore? { hasMemoryRows.load(ordering: .acquiring) ? memoryStore : nil }
+
+    /// Whether the disk has taken the last change.
+    var takesChanges: Bool { !lacksChanges.load(ordering: .relaxed) }
+
     /// Whether the core is closed. Does not wait for a commit.
     var isClosed: Bool { closed.load(ordering: .acquiring) }
 
@@ -167,7 +187,10 @@ package final class CacheCore: Sendable {
             entities.removeAllOverlays()
             queries.removeAll()
         }
+        hasMemoryRows.store(false, ordering: .releasing)
+        do { try memoryStore.erase() } catch { configuration.onEvent(.storageFailed(LarderError(error))) }
         invalidations.removeAll()
         rowless.removeAll()
+        hidden.removeAll()
     }
 }

@@ -125,7 +125,7 @@ extension CacheUpdate {
 }
 
 extension Commit {
-    mutating func insertNewest(_ newest: NewestItems, _ disk: DiskPart) throws {
+    mutating func insertNewest(_ newest: NewestItems, _ rows: Rows) throws {
         let merge = QueryMerge(confirms: false, keys: newest.items.map(\.key)) { query, context in
             // Items that are known to be deleted are not inserted.
             let items = newest.items.filter { item in
@@ -150,6 +150,6 @@ extension Commit {
             let newest = query.members.entries.lazy.prefix { RunList.Start($0.key) == nil }
             if isFull || newest.contains(where: { $0.mark != nil }) { query.entityTag = nil }
         }
-        try self.merge(newest.timeline, merge, disk)
+        try self.merge(newest.timeline, merge, rows)
     }
 }

@@ -163,9 +163,9 @@ extension CacheUpdate {
     func encoded(unlessEqualTo known: EntityTable) -> CacheUpdate {
         var update = self
         for (index, step) in steps.enumerated() {
-            guard case .put(var draft, let validator, let stated, let source) = step, draft.merge == nil,
-                !draft.isMemoryOnly
-            else { continue }
+            guard case .put(var draft, let validator, let stated, let source) = step, draft.merge == nil else {
+                continue
+            }
             if let stored = known[draft.key], stored.version == draft.version,
                 draft.isEqual(stored.value)
             {
@@ -184,11 +184,6 @@ struct StoredEntityModifier: Sendable {
     let encode: @Sendable (any Sendable) throws -> [UInt8]
     let change: @Sendable (any Sendable) -> any Sendable
     let version: @Sendable (any Sendable) -> Int64?
-
-    /// The size of the encoded value in bytes; 0 if it cannot be encoded, as a value in memory need not be.
-    func encodedSize(_ value: any Sendable) -> Int {
-        do { return try encode(value).count } catch { return 0 }
-    }
 
     init<E: CacheEntity>(_ type: E.Type, _ change: @escaping @Sendable (inout E) -> Void) {
         decode = { try E.codec.decode($0) }

@@ -5,17 +5,18 @@ import Synchronization
 extension Commit {
     /// Merges an answer or an event into a list. There is no check for later answers: the stamps of its runs tell the merge which
     /// items it must not change.
-    mutating func merge(_ key: QueryKey, _ merge: QueryMerge, _ disk: DiskPart) throws {
-        let known = try current(key, disk)
+    mutating func merge(_ key: QueryKey, _ merge: QueryMerge, _ rows: Rows) throws {
+        let known = try current(key, rows)
         // A list that was removed since the request began is not created again.
-        if known == nil, try isOvertaken(.query(key), disk) { return }
+        let row = try rows.place(of: .query(key))
+        if known == nil, isOvertaken(.query(key), row?.place) { return }
         var stored = known ?? unconfirmed(key)
         let before = stored.query
         let context = QueryMerge.Context(
             stamp: stamp,
             startedAt: moment.wall,
             receivedAt: core.configuration.wallClock.now,
-            stored: try self.stored(merge.keys, disk),
+            stored: try self.stored(merge.keys, rows),
             isInvalid: stored.isInvalid(in: moment.epoch)
         )
         core.owner.calls(.merge)
@@ -45,10 +46,8 @@ extension Commit {
             stored.query.invalid = invalidation(of: .query(key), stored.query.invalid)
             stored.query.isClockUncertain = stored.times.isUncertain(in: core.clocks.epoch)
         }
-        if hasChanged || known == nil || core.mayLackRows.load(ordering: .relaxed) { return set(stored, key) }
-        if stored.query != before {
-            try disk.write { transaction in try transaction.touch(&stored.query) }
-        }
+        if hasChanged || known == nil || isMisplaced(key, row, rows) { return set(stored, key, row) }
+        if stored.query != before { try rows.touch(&stored.query) }
         queries[key] = .set(stored)
     }
 
@@ -68,7 +67,7 @@ extension Commit {
         return StoredQuery(query, times: times)
     }
 
-    private func stored(_ keys: [EntityKey], _ disk: DiskPart) throws -> Set<EntityKey> {
+    private func stored(_ keys: [EntityKey], _ rows: Rows) throws -> Set<EntityKey> {
         var found = Set<EntityKey>()
         for key in keys {
             switch entities[key] {
@@ -76,7 +75,8 @@ extension Commit {
             case .removed, .forgotten: break
             case nil:
                 // Also a later value that memory has evicted.
-                if let place = try place(of: .entity(key), disk), !place.isRemoval { found.insert(key) }
+                let row = try rows.place(of: .entity(key))?.place
+                if let place = place(of: .entity(key), row), !place.isRemoval { found.insert(key) }
             }
         }
         return found

@@ -25,33 +25,24 @@ extension Commit {
     }
 
     /// Whether what is stored under a key is newer than this commit.
-    func isOvertaken(_ key: StoredKey, _ disk: DiskPart) throws -> Bool {
-        try place(of: key, disk).map { isOvertaken(by: $0, version: nil) } ?? false
+    func isOvertaken(_ key: StoredKey, _ row: DiskStore.Place?) -> Bool {
+        place(of: key, row).map { isOvertaken(by: $0, version: nil) } ?? false
     }
 
     /// The place of what is stored under a key, or was removed; nil if nothing is known.
-    func place(of key: StoredKey, _ disk: DiskPart) throws -> DiskStore.Place? {
+    ///
+    /// - Parameter row: that of its row. A value that the store could not take has none.
+    func place(of key: StoredKey, _ row: DiskStore.Place?) -> DiskStore.Place? {
         let known: DiskStore.Place? =
             switch key {
             case .entity(let key): current(key)?.place
             case .query(let key): self.known(key)?.place
             }
-        var found = try known ?? row(of: key, disk)
+        var found = known ?? row
         if let rowless = core.rowless[key], rowless.asked > found?.asked ?? .never { found = rowless }
         // A stamp of the future is damaged.
         if let asked = found?.asked, asked > stamp, asked > core.stamps.next() { found?.asked = .never }
         return found
-    }
-
-    private func row(of key: StoredKey, _ disk: DiskPart) throws -> DiskStore.Place? {
-        var place: DiskStore.Place?
-        try disk.write { transaction in
-            switch key {
-            case .entity(let key): place = try transaction.place(of: key)
-            case .query(let key): place = try transaction.place(of: key)
-            }
-        }
-        return place
     }
 
     /// The latest invalidation of a key.
@@ -64,21 +55,20 @@ extension Commit {
     /// The stamp of an invalidation by this commit of what was asked for at `asked`: later than a change of this commit.
     func mark(for asked: Stamp) -> Stamp { asked == stamp ? stamp.successor : stamp }
 
-    /// The stamps of what this commit has changed and what has no row (`RowlessStamps`).
+    /// The stamps of what this commit has changed and what has no row on the disk (`RowlessStamps`).
     var rowless: [(StoredKey, DiskStore.Place)] {
-        let hasRows = hasDisk && !isMemoryOnly
         let removal = DiskStore.Place(asked: stamp, isRemoval: true)
         var places = partlyReplaced.map { (StoredKey.entity($0), DiskStore.Place(asked: stamp, version: $1)) }
         for key in applied {
             switch key {
             case .entity(let name):
-                if case .set(let stored) = entities[name], !hasRows || stored.isMemoryOnly {
+                if case .set(let stored) = entities[name], stored.isOffDisk {
                     places.append((key, stored.place))
-                } else if case .removed = entities[name], !hasRows {
+                } else if case .removed = entities[name], core.disk == nil {
                     places.append((key, removal))
                 }
             case .query(let name):
-                if case .set(let stored) = queries[name], !hasRows || stored.isMemoryOnly {
+                if case .set(let stored) = queries[name], stored.seenCommits == StoredEntity.memoryOnly {
                     places.append((key, stored.place))
                 } else if case .removed = queries[name] {
                     places.append((key, removal))

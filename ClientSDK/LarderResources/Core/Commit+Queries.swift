@@ -12,24 +12,27 @@ extension Commit {
         }
     }
 
-    func current(_ key: QueryKey, _ disk: DiskPart) throws -> StoredQuery? {
+    func current(_ key: QueryKey, _ rows: Rows) throws -> StoredQuery? {
         if let stored = known(key) { return stored }
         switch queries[key] {
         case .removed, .forgotten: return nil
         case .set, .elsewhere, nil: break
         }
-        var query: DiskQuery?
-        try disk.write { transaction in query = try transaction.read { reading in try reading.query(key) } }
-        return query.map {
-            StoredQuery($0, epoch: moment.epoch, areTimesUncertain: core.areTimesUncertain, seenCommits: seenCommits)
+        return try rows.query(key).map {
+            StoredQuery(
+                $0.row,
+                epoch: moment.epoch,
+                areTimesUncertain: core.areTimesUncertain,
+                seenCommits: $0.isInMemory ? StoredEntity.memoryOnly : seenCommits
+            )
         }
     }
 
-    mutating func put(_ query: DiskQuery, _ stated: StatedFreshness?, _ disk: DiskPart) throws {
+    mutating func put(_ query: DiskQuery, _ stated: StatedFreshness?, _ rows: Rows) throws {
         let key = query.key
-        if try isOvertaken(.query(key), disk) { return }
+        if isOvertaken(.query(key), try rows.place(of: .query(key))?.place) { return }
         let times = times(stated)
-        let known = try current(key, disk)
+        let known = try current(key, rows)
         var query = query
         query.fetchedAt = times.fetchedAt
         query.validatedAt = times.validatedAt
@@ -51,27 +54,33 @@ extension Commit {
             query.members.replace(with: entries)
             query.stored = known.query.stored
         }
-        set(StoredQuery(query, times: times), key)
+        set(StoredQuery(query, times: times), key, nil)
         applied.insert(.query(key))
     }
 
-    /// Sets a list. It is written to the disk after all steps, unless it is kept off the disk.
-    mutating func set(_ stored: StoredQuery, _ key: QueryKey) {
+    /// Whether the row of a list is in memory and belongs on the disk.
+    func isMisplaced(_ key: QueryKey, _ row: Rows.Place?, _ rows: Rows) -> Bool {
+        guard let row else { return true }
+        return row.isInMemory && core.hidden.isDisplaced(.query(key)) && !rows.goesToMemory(isOffDisk: false)
+    }
+
+    /// Sets a list. It is written after all steps.
+    ///
+    /// - Parameter row: where its row is, if it stays there; nil: the reply decides alone.
+    mutating func set(_ stored: StoredQuery, _ key: QueryKey, _ row: Rows.Place?) {
         var stored = stored
-        if isMemoryOnly || core.memoryOnly.contains(.query(key)) { stored.isMemoryOnly = true }
-        if !stored.isMemoryOnly {
-            stored.seenCommits = seenCommits
-            listsToWrite.insert(key)
-        }
+        let stays = row?.isInMemory ?? false && !core.hidden.isDisplaced(.query(key))
+        stored.isOffDisk = isMemoryOnly || stays || core.memoryOnly.contains(.query(key))
+        listsToWrite.insert(key)
         queries[key] = .set(stored)
     }
 
     mutating func edit(
         _ key: QueryKey,
         _ change: @escaping @Sendable (inout DiskQuery) -> Void,
-        _ disk: DiskPart
+        _ rows: Rows
     ) throws {
-        guard var stored = try current(key, disk) else {
+        guard var stored = try current(key, rows) else {
             // A reply in flight does not contain the edit.
             invalidWithoutValue.insert(.query(key))
             return
@@ -82,17 +91,18 @@ extension Commit {
         guard stored.query != before else { return }
         stored.query.edits.note(before.members, stored.query.members, at: stamp)
         noteInvalidated(&stored, since: before)
-        set(stored, key)
+        set(stored, key, try rows.place(of: .query(key)))
     }
 
     mutating func touch(
         _ key: QueryKey,
         _ validator: String?,
         _ stated: StatedFreshness?,
-        _ disk: DiskPart
+        _ rows: Rows
     ) throws {
-        if try isOvertaken(.query(key), disk) { return }
-        guard var stored = try current(key, disk), validator == nil || stored.query.entityTag == validator else {
+        let row = try rows.place(of: .query(key))
+        if isOvertaken(.query(key), row?.place) { return }
+        guard var stored = try current(key, rows), validator == nil || stored.query.entityTag == validator else {
             return
         }
         let new = times(stored.times.stated.updated(by: stated))
@@ -112,25 +122,20 @@ extension Commit {
         stored.query.terms = new.terms
         stored.query.isClockUncertain = stored.times.isUncertain(in: core.clocks.epoch)
         stored.query.asked = stamp
-        if isMemoryOnly {
-            stored.isMemoryOnly = true
-            stored.seenCommits = StoredEntity.memoryOnly
-        }
-        if hasInvalidPages || core.mayLackRows.load(ordering: .relaxed) {
-            set(stored, key)
+        if hasInvalidPages || isMisplaced(key, row, rows) {
+            set(stored, key, row)
         } else {
-            // If the list is kept off the disk, a row under its key is another list.
-            let part = stored.isMemoryOnly ? DiskPart(connection: nil) : disk
-            try part.write { transaction in try transaction.touch(&stored.query) }
+            try rows.touch(&stored.query)
             queries[key] = .set(stored)
         }
         applied.insert(.query(key))
     }
 
-    mutating func invalidate(_ key: QueryKey, _ disk: DiskPart) throws {
-        try disk.write { transaction in try transaction.invalidate(key, at: stamp) }
+    mutating func invalidate(_ key: QueryKey, _ rows: Rows) throws {
+        try rows.invalidate(.query(key), at: stamp)
         guard var stored = known(key) else {
-            if try place(of: .query(key), disk)?.isRemoval ?? true { invalidWithoutValue.insert(.query(key)) }
+            let row = try rows.place(of: .query(key))
+            if place(of: .query(key), row?.place)?.isRemoval ?? true { invalidWithoutValue.insert(.query(key)) }
             if queries[key] == nil { queries[key] = .elsewhere }
             return
         }

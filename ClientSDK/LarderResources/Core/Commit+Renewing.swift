@@ -14,29 +14,22 @@ extension Commit {
         _ stated: StatedFreshness?,
         isPart: Bool = false,
         ifEntityTag validator: String? = nil,
-        _ disk: DiskPart
+        _ rows: Rows
     ) throws {
         applied.insert(.entity(key))
-        // If the key is kept off the disk, a row under it is another value.
-        let disk = known?.isMemoryOnly ?? false ? DiskPart(connection: nil) : disk
-        let old = try known?.times ?? storedTimes(key, disk)
+        let old = try known?.times ?? storedTimes(key, rows)
         var new = times((old?.stated).updated(by: stated))
         if isPart, let old, !old.isUncertain, old.statedLifetime != nil, old.expiresAt > new.expiresAt {
             new.expiresAt = old.expiresAt
             new.terms = old.terms
         }
-        let renewed = new
-        try disk.write { transaction in
-            try transaction.touch(
-                key,
-                validatedAt: renewed.validatedAt,
-                expiresAt: renewed.expiresAt,
-                terms: renewed.terms,
-                isClockUncertain: renewed.isUncertain(in: core.clocks.epoch),
-                asked: stamp,
-                ifEntityTag: validator
-            )
-        }
+        try rows.touch(
+            key,
+            new,
+            isUncertain: new.isUncertain(in: core.clocks.epoch),
+            asked: stamp,
+            ifEntityTag: validator
+        )
         guard var stored = known else {
             entities[key] = .elsewhere
             return
@@ -55,19 +48,17 @@ extension Commit {
         _ key: EntityKey,
         _ validator: String?,
         _ stated: StatedFreshness?,
-        _ disk: DiskPart
+        _ rows: Rows
     ) throws {
-        if try isOvertaken(.entity(key), disk) { return }
+        if isOvertaken(.entity(key), try rows.place(of: .entity(key))?.place) { return }
         let known = current(key)
         // A value with another validator is not the confirmed one.
         if let known, let validator, known.validator != validator { return }
-        try renew(key, known, stated, ifEntityTag: known == nil ? validator : nil, disk)
+        try renew(key, known, stated, ifEntityTag: known == nil ? validator : nil, rows)
     }
 
-    private func storedTimes(_ key: EntityKey, _ disk: DiskPart) throws -> Freshness.Times? {
-        var row: DiskEntity?
-        try disk.write { transaction in row = try transaction.read { reading in try reading.entity(key) } }
-        return row.map {
+    private func storedTimes(_ key: EntityKey, _ rows: Rows) throws -> Freshness.Times? {
+        try rows.entity(key).map(\.row).map {
             Freshness.Times(
                 fetchedAt: $0.fetchedAt,
                 validatedAt: $0.validatedAt,

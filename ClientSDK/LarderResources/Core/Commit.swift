@@ -34,8 +34,6 @@ struct Commit {
     private(set) var queryOverlays: [(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)] = []
     /// Keys with new content, which earlier requests must not replace.
     var applied: Set<StoredKey> = []
-    /// Whether the disk takes part.
-    private(set) var hasDisk = false
     /// The entities of which a part was replaced: their rows keep the stamp of the rest.
     private(set) var partlyReplaced: [(EntityKey, version: Int64?)] = []
     /// Keys that were invalidated while nothing was stored under them.
@@ -44,10 +42,6 @@ struct Commit {
     var changedValues: Set<EntityKey> = []
     /// The lists to write after all steps, so that each list is written once.
     var listsToWrite: Set<QueryKey> = []
-    /// The lists in memory before this commit, looked at by the first removal.
-    private lazy var listsInMemory = core.queries.keys.compactMap { name in
-        core.queries.peek(name).map { (name, $0.query.members) }
-    }
     private(set) var problems: [LarderError] = []
     /// The number of the commit among those whose content precedes rows of the outbox; nil if it is none of them.
     var settled: Int64?
@@ -65,56 +59,50 @@ struct Commit {
     }
 
     /// - Parameter disk: the transaction, if the disk takes part.
-    mutating func perform(_ steps: [CacheUpdate.Step], _ disk: DiskPart) throws {
-        hasDisk = disk.isThere
-        for step in steps { try perform(step, disk) }
-        for key in listsToWrite { try write(key, disk) }
+    mutating func perform(_ steps: [CacheUpdate.Step], _ rows: Rows) throws {
+        for step in steps { try perform(step, rows) }
+        for key in listsToWrite { try write(key, rows) }
         listsToWrite = []
-        try removeRows(disk)
     }
 
     /// Applies steps that change pending changes and memory only.
     mutating func performLocally(_ steps: [CacheUpdate.Step]) throws {
-        for step in steps { try perform(step, DiskPart(connection: nil)) }
+        for step in steps { try perform(step, Rows(core: core, disk: nil, memory: nil)) }
     }
 
-    private mutating func perform(_ step: CacheUpdate.Step, _ disk: DiskPart) throws {
+    private mutating func perform(_ step: CacheUpdate.Step, _ rows: Rows) throws {
         switch step {
         case .put(let draft, let validator, let stated, let source):
-            try put(draft, validator, stated, source, disk)
-        case .modify(let key, let modifier): try modify(key, modifier, disk)
-        case .remove(let key, let version): try remove(key, version, disk)
-        case .touch(let key, let validator, let stated): try touch(key, validator, stated, disk)
-        case .invalidate(let key): try invalidate(key, disk)
-        case .putQuery(let query, let stated): try put(query, stated, disk)
-        case .editQuery(let key, let change): try edit(key, change, disk)
-        case .mergeQuery(let key, let merge): try self.merge(key, merge, disk)
-        case .insertNewest(let items): try insertNewest(items, disk)
-        case .touchQuery(let key, let validator, let stated): try touch(key, validator, stated, disk)
+            try put(draft, validator, stated, source, rows)
+        case .modify(let key, let modifier): try modify(key, modifier, rows)
+        case .remove(let key, let version): try remove(key, version, rows)
+        case .touch(let key, let validator, let stated): try touch(key, validator, stated, rows)
+        case .invalidate(let key): try invalidate(key, rows)
+        case .putQuery(let query, let stated): try put(query, stated, rows)
+        case .editQuery(let key, let change): try edit(key, change, rows)
+        case .mergeQuery(let key, let merge): try self.merge(key, merge, rows)
+        case .insertNewest(let items): try insertNewest(items, rows)
+        case .touchQuery(let key, let validator, let stated): try touch(key, validator, stated, rows)
         case .removeQuery(let key):
-            if try isOvertaken(.query(key), disk) { return }
+            if isOvertaken(.query(key), try rows.place(of: .query(key))?.place) { return }
             applied.insert(.query(key))
-            try disk.write { transaction in
-                try transaction.remove(key)
-                try transaction.remove(EntityKey(wholeValueOf: key))
-            }
+            try rows.remove(key)
             queries[key] = .removed
             entities[EntityKey(wholeValueOf: key)] = .forgotten
         case .invalidateQuery(let key):
-            try invalidate(key, disk)
-            try invalidate(EntityKey(wholeValueOf: key), disk)
+            try invalidate(key, rows)
+            try invalidate(EntityKey(wholeValueOf: key), rows)
         case .invalidateTag(let name):
             core.invalidations.mark(name, at: stamp)
             hasNewMarks = true
-        case .token(let token, let feed): try disk.write { transaction in try transaction.setToken(token, for: feed) }
-        case .metadata(let value, let key):
-            try disk.write { transaction in try transaction.setMetadata(value, for: key) }
+        case .token(let token, let feed): try rows.setToken(token, for: feed)
+        case .metadata(let value, let key): try rows.setMetadata(value, for: key)
         case .overlay(let key, let change): overlays.append((key, change))
         case .queryOverlay(let key, let change): queryOverlays.append((key, change))
         case .reread(let key): entities[key] = .elsewhere
         case .rereadQuery(let key): queries[key] = .elsewhere
-        case .keepOffDisk(.entity(let key)): try keepOffDisk(key, disk)
-        case .keepOffDisk(.query(let key)): try keepOffDisk(key, disk)
+        case .keepOffDisk(.entity(let key)): try keepOffDisk(key, rows)
+        case .keepOffDisk(.query(let key)): try keepOffDisk(key, rows)
         }
     }
 
@@ -147,41 +135,39 @@ struct Commit {
         _ validator: String?,
         _ stated: StatedFreshness?,
         _ source: DiskEntity.Source,
-        _ disk: DiskPart
+        _ rows: Rows
     ) throws {
         var draft = draft
         let key = draft.key
-        func isOffDisk(_ draft: EntityDraft) -> Bool {
-            isMemoryOnly || draft.isMemoryOnly || core.memoryOnly.contains(.entity(key))
-        }
-        func part(for draft: EntityDraft) -> DiskPart { isOffDisk(draft) ? DiskPart(connection: nil) : disk }
         let known = current(key)
-        let place = try place(of: .entity(key), part(for: draft))
+        let row = try rows.place(of: .entity(key))
+        let place = place(of: .entity(key), row?.place)
         if let place, isOvertaken(by: place, version: draft.version) { return }
         if let known, let old = known.version, let new = draft.version {
             if new < old { return }
             if new == old && draft.merge == nil && draft.completeness < known.completeness {
-                return try renew(key, known, stated, isPart: draft.isPart, part(for: draft))
+                return try renew(key, known, stated, isPart: draft.isPart, rows)
             }
         }
         /// The stored value of which only a part was replaced. The rest is not newer than before.
         var base: StoredEntity?
         if let merge = draft.merge {
             let new = draft
-            let (merged, old) = try merged(new, merge, known, disk)
+            let (merged, old) = try merged(new, merge, known, rows)
             draft = merged
             if let old, new.completeness < old.completeness { base = old }
         }
         // A merged draft is off the disk if one of its parts is.
-        let disk = part(for: draft)
+        let isOffDisk = isMemoryOnly || draft.isMemoryOnly || core.memoryOnly.contains(.entity(key))
         core.owner.calls(.comparison)
         var validator = validator
         if let known, known.version == draft.version, known.completeness == draft.completeness,
             known.validator == validator || validator == nil, draft.isEqual(known.value)
         {
-            guard disk.isThere, !known.isMemoryOnly, core.mayLackRows.load(ordering: .relaxed) else {
+            // Otherwise it gets a row where it belongs.
+            if let row, !row.isInMemory || rows.goesToMemory(isOffDisk: isOffDisk) {
                 if base != nil { return }
-                return try renew(key, known, stated, isPart: draft.isPart, disk)
+                return try renew(key, known, stated, isPart: draft.isPart, rows)
             }
             validator = known.validator
         }
@@ -196,37 +182,26 @@ struct Commit {
             asked: base?.asked ?? max(stamp, place?.asked ?? .never),
             invalid: base?.invalid ?? invalidation(of: .entity(key), known?.invalid ?? place?.invalid),
             changed: committed,
-            cost: 256
+            cost: StoredEntity.overhead
         )
         // The rest of the value is as old as before, and no earlier request may replace the new part.
         if base != nil { partlyReplaced.append((key, draft.version)) }
-        stored.isMemoryOnly = isOffDisk(draft)
-        if !stored.isMemoryOnly { stored.seenCommits = seenCommits }
-        if disk.isThere {
-            let payload: [UInt8]
-            core.owner.calls(.codec)
-            do {
-                payload = try draft.encoded()
-            } catch {
-                // It is shown as long as it stays in memory.
-                problems.append(
-                    LarderError(.encoding, "\(key) could not be encoded and is not stored: \(error)", cause: error)
-                )
-                entities[key] = .set(stored)
-                applied.insert(.entity(key))
-                changedValues.insert(key)
-                // The row is an older value.
-                return try disk.write { transaction in try transaction.removeValue(key) }
-            }
+        core.owner.calls(.codec)
+        let payload: [UInt8]?
+        do { payload = try draft.encoded() } catch {
+            note(LarderError(.encoding, "\(key) could not be encoded and is not stored: \(error)", cause: error))
+            payload = nil
+        }
+        if let payload {
             stored.cost += payload.count
-            switch try write(stored, payload, key, disk) {
+            switch try write(&stored, payload, key, isOffDisk: isOffDisk, row, rows) {
             case .stored, nil: break
             case .keptNewer: return
-            case .keptMoreComplete: return try renew(key, known, stated, isPart: draft.isPart, disk)
+            case .keptMoreComplete: return try renew(key, known, stated, isPart: draft.isPart, rows)
             }
         } else {
-            core.owner.calls(.codec)
-            stored.cost += draft.encodedSize
+            // It is shown as long as it stays in memory. The row is an older value.
+            try rows.removeValue(key)
         }
         entities[key] = .set(stored)
         applied.insert(.entity(key))
@@ -238,10 +213,12 @@ struct Commit {
     /// - Returns: nil if the store cannot take the value. It stays in memory, because otherwise it would make every later commit fail too,
     ///   and its row is removed, because it is an older value.
     private mutating func write(
-        _ stored: StoredEntity,
+        _ stored: inout StoredEntity,
         _ payload: [UInt8],
         _ key: EntityKey,
-        _ disk: DiskPart
+        isOffDisk: Bool,
+        _ known: Rows.Place?,
+        _ rows: Rows
     ) throws -> DiskStore.PutOutcome? {
         var entity = DiskEntity(
             key,
@@ -258,27 +235,28 @@ struct Commit {
         (entity.asked, entity.invalid, entity.changed) = (stored.asked, stored.invalid, stored.changed)
         entity.isClockUncertain = stored.times.isUncertain(in: core.clocks.epoch)
         if let value = stored.value as? any CacheEntity, value.entityKey == key { entity.fields = value.indexedFields }
-        let row = entity
-        var outcome = DiskStore.PutOutcome.stored
+        let isInMemory = rows.goesToMemory(isOffDisk: isOffDisk)
+        stored.seenCommits = isInMemory ? StoredEntity.memoryOnly : seenCommits
         do {
-            try disk.write { transaction in outcome = try transaction.put(row) }
-            return outcome
-        } catch let error as DiskError where isTolerant && error.isOfValue {
-            note(LarderError(error))
-            try disk.write { transaction in try transaction.removeValue(key) }
+            return try rows.put(entity, isOffDisk: isOffDisk, known)
+        } catch let error as DiskError where error.isOfValue && (isTolerant || isInMemory) {
+            if !isInMemory { note(LarderError(error)) }
+            try rows.removeValue(key)
             return nil
         }
     }
 
     /// Writes a list that a step has changed. One that the store cannot take stays in memory, and its row is removed.
-    private mutating func write(_ key: QueryKey, _ disk: DiskPart) throws {
+    private mutating func write(_ key: QueryKey, _ rows: Rows) throws {
         guard case .set(var stored) = queries[key] else { return }
+        let isInMemory = rows.goesToMemory(isOffDisk: stored.isOffDisk)
         do {
             stored.query.isClockUncertain = stored.times.isUncertain(in: core.clocks.epoch)
-            try disk.write { transaction in stored.query = try transaction.store(stored.query) }
-        } catch let error as DiskError where isTolerant && error.isOfValue {
-            note(LarderError(error))
-            try disk.write { transaction in try transaction.remove(key) }
+            stored.query = try rows.put(stored.query, isOffDisk: stored.isOffDisk)
+            stored.seenCommits = isInMemory ? StoredEntity.memoryOnly : seenCommits
+        } catch let error as DiskError where error.isOfValue && (isTolerant || isInMemory) {
+            if !isInMemory { note(LarderError(error)) }
+            try rows.remove(key)
         }
         queries[key] = .set(stored)
     }
@@ -286,11 +264,11 @@ struct Commit {
     private mutating func modify(
         _ key: EntityKey,
         _ modifier: StoredEntityModifier,
-        _ disk: DiskPart
+        _ rows: Rows
     ) throws {
         var known = current(key)
         if known == nil, case .removed = entities[key] { return }
-        if known == nil { known = try stored(key, modifier.decode, disk) }
+        if known == nil { known = try stored(key, modifier.decode, rows) }
         guard var stored = known else { return }
         core.owner.calls(.modify)
         stored.value = modifier.change(stored.value)
@@ -302,24 +280,20 @@ struct Commit {
         stored.asked = max(stored.asked, stamp)
         stored.changed = committed
         if isStale { stored.invalid = stored.asked.successor }
-        if !stored.isMemoryOnly { stored.seenCommits = seenCommits }
-        if disk.isThere, !stored.isMemoryOnly {
-            core.owner.calls(.codec)
-            let payload = try modifier.encode(stored.value)
-            stored.cost = StoredEntity.overhead + payload.count
-            let outcome = try write(stored, payload, key, disk)
-            guard outcome == .stored || outcome == nil else { return }
-        } else {
-            core.owner.calls(.codec)
-            stored.cost = StoredEntity.overhead + modifier.encodedSize(stored.value)
-        }
+        core.owner.calls(.codec)
+        let payload = try modifier.encode(stored.value)
+        stored.cost = StoredEntity.overhead + payload.count
+        let row = try rows.place(of: .entity(key))
+        let isOffDisk = row?.isInMemory ?? false && !core.hidden.isDisplaced(.entity(key))
+        let outcome = try write(&stored, payload, key, isOffDisk: isOffDisk, row, rows)
+        guard outcome == .stored || outcome == nil else { return }
         entities[key] = .set(stored)
         applied.insert(.entity(key))
         changedValues.insert(key)
     }
 
-    private mutating func remove(_ key: EntityKey, _ version: Int64?, _ disk: DiskPart) throws {
-        if let place = try place(of: .entity(key), disk) {
+    private mutating func remove(_ key: EntityKey, _ version: Int64?, _ rows: Rows) throws {
+        if let place = place(of: .entity(key), try rows.place(of: .entity(key))?.place) {
             if let version, let known = place.version {
                 if known > version { return }
             } else if isOvertaken(by: place, version: nil) {
@@ -327,27 +301,21 @@ struct Commit {
                 return
             }
         }
-        var isGone = true
-        var names = Set<QueryKey>()
-        try disk.write { transaction in
-            isGone = try transaction.bury(key, version: version, at: stamp)
-            guard isGone else { return }
-            names = Set(try transaction.read { reading in try reading.queries(with: key) })
-        }
-        guard isGone else { return }
+        guard try rows.bury(key, version: version, at: stamp) else { return }
+        var names = try rows.queries(with: key)
         entities[key] = .removed
         applied.insert(.entity(key))
         changedValues.insert(key)
-        // Lists that are not on disk, and lists that this commit has changed: each finds the key by its index.
-        for (name, members) in listsInMemory where members.contains(key) { names.insert(name) }
+        // Lists that this commit has changed and not written yet.
         for case (let name, .set(let stored)) in queries where stored.query.members.contains(key) { names.insert(name) }
-        for name in names { try edit(name, { $0.members.remove(key) }, disk) }
+        for name in names { try edit(name, { $0.members.remove(key) }, rows) }
     }
 
-    private mutating func invalidate(_ key: EntityKey, _ disk: DiskPart) throws {
-        try disk.write { transaction in try transaction.invalidate(key, at: stamp) }
+    private mutating func invalidate(_ key: EntityKey, _ rows: Rows) throws {
+        try rows.invalidate(.entity(key), at: stamp)
         guard var stored = current(key) else {
-            if try place(of: .entity(key), disk)?.isRemoval ?? true { invalidWithoutValue.insert(.entity(key)) }
+            let row = try rows.place(of: .entity(key))
+            if place(of: .entity(key), row?.place)?.isRemoval ?? true { invalidWithoutValue.insert(.entity(key)) }
             if entities[key] == nil { entities[key] = .elsewhere }
             return
         }

@@ -17,9 +17,29 @@ final class MemoryOnlyKeys: Sendable {
         hasAny.store(true, ordering: .releasing)
     }
 
+    /// Whether there are any.
+    var isUsed: Bool { hasAny.load(ordering: .acquiring) }
+
     func contains(_ key: StoredKey) -> Bool {
         guard hasAny.load(ordering: .acquiring) else { return false }
         return keys.withLock { $0.count > Self.countMaximum || $0.contains(key) }
+    }
+}
+
+extension Commit {
+    /// Moves a value to memory, if it is on the disk.
+    mutating func keepOffDisk(_ key: EntityKey, _ rows: Rows) throws {
+        guard try rows.moveToMemory(key) else { return }
+        hasLeftDisk = true
+        entities[key] = .elsewhere
+    }
+
+    /// Moves a list to memory, with those of its entities that no other list on the disk contains.
+    mutating func keepOffDisk(_ key: QueryKey, _ rows: Rows) throws {
+        guard let leaving = try rows.moveToMemory(key) else { return }
+        hasLeftDisk = true
+        for entity in leaving { try keepOffDisk(entity, rows) }
+        queries[key] = .elsewhere
     }
 }
 

@@ -59,11 +59,6 @@ struct EntityDraft: Sendable {
     /// The encoded value.
     func encoded() throws -> [UInt8] { try payload?.get() ?? encode() }
 
-    /// The size of the encoded value in bytes; 0 if it cannot be encoded, as a value in memory need not be.
-    var encodedSize: Int {
-        do { return try encoded().count } catch { return 0 }
-    }
-
     /// Encodes the value, so that the commit need not do it.
     mutating func prepare() { payload = Result { try encode() } }
 

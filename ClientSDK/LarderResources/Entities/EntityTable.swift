@@ -12,10 +12,6 @@ final class EntityTable: Sendable {
     private let overlays = Mutex<[EntityKey: [Overlay]]>([:])
     private let queryOverlays = Mutex<[QueryKey: [QueryOverlay]]>([:])
     private let overlayCount = Atomic<Int>(0)
-    /// Whether an entity was stored that is not on the disk.
-    private let hasOffDisk = Atomic<Bool>(false)
-    /// The latest change among the evicted entities that were not on the disk, by type.
-    private let lost = LostChanges()
 
     private let costMaximum: Int
     /// Counts the commits of other processes; nil without a disk.
@@ -28,16 +24,12 @@ final class EntityTable: Sendable {
         others: ForeignCommits?
     ) {
         self.others = others
-        let lost = lost
         memory = MemoryTier(
             limits: limits,
             clock: clock,
             // Both parts are hashed as text, which takes a quarter of the time of `Hasher`.
             hash: { key, seed in KeyHash.text(key.id, KeyHash.text(key.type, seed)) },
-            onDeparture: { departure in
-                departures.note(departure)
-                lost.note(departure)
-            }
+            onDeparture: { departures.note($0) }
         )
         costMaximum = limits.cost
     }
@@ -51,9 +43,6 @@ final class EntityTable: Sendable {
     /// Stores an entity. One that exceeds the memory limit evicts all others and stays, so that the read that fetched
     /// it gets it.
     func store(_ entity: StoredEntity, for key: EntityKey) {
-        if entity.isOffDisk {
-            hasOffDisk.store(true, ordering: .relaxed)
-        }
         memory.store(entity, for: key, cost: min(entity.cost, costMaximum))
     }
 
@@ -116,28 +105,6 @@ final class EntityTable: Sendable {
         return overlays.withLock { $0.filter { $0.key.type == type } }
     }
 
-    /// The entities of a type that are in memory, and perhaps not on the disk. Cost: O(n) in all entities in memory, if there may be one.
-    ///
-    /// - Parameter isEach: whether all in memory are meant.
-    func offDisk(ofType type: String, isEach: Bool) -> [EntityKey] {
-        guard isEach || hasOffDisk.load(ordering: .relaxed) else { return [] }
-        return memory.keys.filter { key in
-            guard key.type == type, let stored = memory.peek(key) else { return false }
-            return isEach || stored.isOffDisk
-        }
-    }
-
-    /// The entities of a type whose values have changed since a list was asked for, as far as they are not on the disk, and whether some of
-    /// those are lost. Cost: O(n) in all entities in memory, if there may be one.
-    ///
-    /// - Parameter isEach: whether all in memory are meant.
-    func changes(ofType type: String, since list: DiskQuery, isEach: Bool) -> (keys: Set<EntityKey>, areLost: Bool) {
-        let keys = offDisk(ofType: type, isEach: isEach).filter { key in
-            memory.peek(key).map { $0.changed > list.asked && $0.changed != list.answered } ?? false
-        }
-        return (Set(keys), lost[type] > list.asked)
-    }
-
     /// Edits the pending changes of an entity.
     func edit(_ key: EntityKey, _ change: (inout [Overlay]) -> Void) {
         overlays.withLock { overlays in
@@ -154,18 +121,5 @@ final class EntityTable: Sendable {
             overlayCount.store(0, ordering: .relaxed)
         }
         queryOverlays.withLock { $0 = [:] }
-    }
-}
-
-/// The latest change among evicted entities, by type. Safe from any thread.
-private final class LostChanges: Sendable {
-    private let stamps = Mutex<[String: Stamp]>([:])
-
-    subscript(type: String) -> Stamp { stamps.withLock { $0[type] ?? .never } }
-
-    func note(_ departure: MemoryTier<EntityKey, StoredEntity>.Departure) {
-        guard departure.value.isOffDisk, departure.reason != .replaced, departure.reason != .removed else { return }
-        let (type, changed) = (departure.key.type, departure.value.changed)
-        stamps.withLock { $0[type] = max($0[type] ?? .never, changed) }
     }
 }

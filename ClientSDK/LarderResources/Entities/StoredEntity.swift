@@ -20,11 +20,8 @@ struct StoredEntity: Sendable {
     /// The number of foreign commits that were seen when the disk had this value. If there are more, the value is not
     /// used.
     var seenCommits = Self.memoryOnly
-    /// Whether it must not be written to the disk, also by later changes.
-    var isMemoryOnly = false
-
     /// Whether it is in memory only.
-    var isOffDisk: Bool { isMemoryOnly || seenCommits == Self.memoryOnly }
+    var isOffDisk: Bool { seenCommits == Self.memoryOnly }
 
     /// Whether it counts as outdated until it is confirmed.
     var isInvalidated: Bool { invalid > asked }

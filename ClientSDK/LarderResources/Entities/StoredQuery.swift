@@ -7,8 +7,8 @@ struct StoredQuery: Sendable {
     var times: Freshness.Times
     /// The number of foreign commits that were seen: see `StoredEntity.seenCommits`.
     var seenCommits = StoredEntity.memoryOnly
-    /// Whether its resource must not be written to the disk, also by later changes.
-    var isMemoryOnly = false
+    /// Whether it may not be on the disk. Set for a list that is to be written.
+    var isOffDisk = false
 
     init(_ query: DiskQuery, times: Freshness.Times) {
         self.query = query

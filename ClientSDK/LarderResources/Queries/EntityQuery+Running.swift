@@ -12,9 +12,16 @@ extension EntityQuery {
         let pending = core.entities.pending(ofType: Entity.entityType)
         var selection = Selection(self)
         let disk = core.contentDisk
-        // These may differ from their rows, or have none.
-        let isEach = disk == nil || core.mayLackRows.load(ordering: .relaxed)
-        let special = Set(pending.keys).union(core.entities.offDisk(ofType: Entity.entityType, isEach: isEach))
+        // Those with rows in memory, or removed there, and those without one.
+        var special = Set(pending.keys)
+        do {
+            for case .entity(let key, _) in try core.keptRows?.read({ try $0.keys(ofType: Entity.entityType) }) ?? [] {
+                special.insert(key)
+            }
+        } catch {
+            throw LarderError(error)
+        }
+        if disk == nil { special.formUnion(core.entities.keys.filter { $0.type == Entity.entityType }) }
         for key in special {
             let stored = core.entity(key, Self.decode)?.stored.value
             let visible = pending[key].map { $0.reduce(stored) { $1.apply($0) } } ?? stored

@@ -116,20 +116,47 @@ struct DiskFailureTests {
         let cache = try open()
         let source = ScriptedSource<EntityList<Note>>()
         let notes = Resource<EntityList<Note>>.list("notes", of: Note.self) { try await source.fetch($0) }
-        let value = EntityList([Note(id: "1", text: "a", revision: 1)])
-        source.prepare(.value(value, validator: "v"))
+        source.prepare(.value(EntityList([Note(id: "1", text: "old", revision: 1)]), validator: "v1"))
         _ = try await cache.value(notes)
-        await whileFailing(cache) { $0.put(Note(id: "2", text: "2", revision: 1)) }
+        killable.fail(.full, untilHealed: true)
+        let value = EntityList([Note(id: "1", text: "a", revision: 2)])
+        source.prepare(.value(value, validator: "v2"))
+        #expect(try await cache.refresh(notes).value == value)
         killable.heal()
         try await cache.update { $0.setToken("t2", for: "feed") }
         #expect(try cache.disk?.statistics().items == 0)
-        // The confirmed list has no row: it is fetched as a whole.
-        source.prepare(.notModified(), .value(value, validator: "v"))
+        // The confirmed list has no row on the disk: it is fetched as a whole.
+        source.prepare(.notModified(), .value(value, validator: "v2"))
         _ = try await cache.refresh(notes)
-        #expect(source.requests.count == 3)
+        #expect(source.requests.count == 4)
         cache.close()
         killable.abandon()
         #expect(try await open().value(notes, .cacheOnly) == value)
+    }
+
+    @Test func `what the disk has is read while it takes no changes, and stays`() async throws {
+        let cache = try await filled()
+        cache.trimMemory(toBytes: 0)
+        await whileFailing(cache) { $0.put(Note(id: "2", text: "2", revision: 1)) }
+        #expect(shown(cache) == ["1"])
+        await whileFailing(cache) { $0.modify(Note.self, "1") { $0.text = "one" } }
+        #expect(shown(cache) == ["one"])
+        let next = try await restart(cache)
+        // The note has missed a change. The list has not.
+        #expect(next.stored(note) == nil)
+        #expect(try next.disk?.query(notes.key)?.ids.map(\.id) == ["1"])
+    }
+
+    @Test func `a commit that fails leaves hidden what the disk has missed`() async throws {
+        let cache = try await filled()
+        await whileFailing(cache) { $0.put(Note(id: "1", text: "new", revision: 2)) }
+        cache.trimMemory(toBytes: 0)
+        killable.fail(.full, untilHealed: true)
+        await #expect(throws: LarderError.self) {
+            try await cache.update { $0.put(Note(id: "1", text: "newer", revision: 3)) }
+        }
+        #expect(cache.stored(note) == nil)
+        #expect(shown(cache) != ["1"])
     }
 
     @Test func `a change that is not tolerant changes nothing while the disk fails`() async throws {

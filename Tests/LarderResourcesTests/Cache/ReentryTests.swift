@@ -126,9 +126,11 @@ struct ReentryTests {
     @Test func `an update within the comparison of an entity that is stored stops with a message`() async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let cache = try ReentryTests.cache()
-            Watched.onComparison.withLock { body in
-                body = { do { try cache.updateBlocking { $0.invalidate(tag: "x") } } catch { Issue.record(error) } }
+            let update: @Sendable () -> Void = {
+                do { try cache.updateBlocking { $0.invalidate(tag: "x") } } catch { Issue.record(error) }
             }
+            // The first comparison, before the commit, finds out whether to encode the value.
+            Watched.onComparison.withLock { $0 = { Watched.onComparison.withLock { $0 = update } } }
             try await cache.update { $0.put(Watched(id: "1", text: "b")) }
         }
         expectMessage(["==", "when LarderCache.update has returned"], in: result?.standardErrorContent)

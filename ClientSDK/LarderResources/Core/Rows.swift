@@ -1,0 +1,270 @@
+import LarderStorage
+import Synchronization
+
+/// The rows that a commit reads and changes.
+///
+/// The row of a key is in the cache's store, or in the store in memory: if it may not be on the disk, while the disk takes no changes,
+/// and in a cache without a directory. What is in memory counts. A row on the disk that lacks a change is hidden (`HiddenRows`), and the
+/// next transaction that the disk takes removes it (`catchUp`).
+struct Rows {
+    /// Where a key is in the order of changes, and whether its row is in memory.
+    typealias Place = (place: DiskStore.Place, isInMemory: Bool)
+
+    let core: CacheCore
+    /// The transaction of the cache's store; nil without one, and while the disk takes no changes.
+    let disk: DiskConnection?
+    /// The transaction of the store in memory; nil if it has no rows and gets none.
+    let memory: DiskConnection?
+
+    /// The transaction for content; nil while it is in memory alone.
+    private var content: DiskConnection? { core.contentDisk == nil ? nil : disk }
+
+    private func read<Result>(
+        _ connection: DiskConnection,
+        _ body: (borrowing DiskStore.ReadTransaction) throws -> Result
+    ) rethrows -> Result {
+        let transaction = DiskStore.WriteTransaction(connection: connection)
+        return try transaction.read(body)
+    }
+
+    private func write<Result>(
+        _ connection: DiskConnection,
+        _ body: (borrowing DiskStore.WriteTransaction) throws -> Result
+    ) rethrows -> Result {
+        let transaction = DiskStore.WriteTransaction(connection: connection)
+        return try body(transaction)
+    }
+
+    /// Reads the content on the disk, also while the disk takes no changes.
+    private func readContent<Found>(_ body: (borrowing DiskStore.ReadTransaction) throws -> Found?) throws -> Found? {
+        if let content { return try read(content, body) }
+        guard disk == nil, let store = core.contentDisk else { return nil }
+        do { return try store.read(body) } catch {
+            let problem = LarderError(error)
+            core.delayed.add { [core] in core.configuration.onEvent(.storageFailed(problem)) }
+            return nil
+        }
+    }
+
+    // MARK: Reading
+
+    /// Where a key is in the order of changes, and whether its row is in memory; nil without a row.
+    func place(of key: StoredKey) throws -> Place? {
+        func find(_ transaction: borrowing DiskStore.ReadTransaction) throws -> DiskStore.Place? {
+            switch key {
+            case .entity(let key): try transaction.place(of: key)
+            case .query(let key): try transaction.place(of: key)
+            }
+        }
+        if let memory, let place = try read(memory, find) { return (place, true) }
+        return core.hidden.contains(key) ? nil : try readContent(find).map { ($0, false) }
+    }
+
+    func isInMemory(_ key: StoredKey) throws -> Bool { try place(of: key)?.isInMemory ?? false }
+
+    func entity(_ key: EntityKey) throws -> (row: DiskEntity, isInMemory: Bool)? {
+        if let memory, try read(memory, { try $0.place(of: key) }) != nil {
+            return try read(memory) { try $0.entity(key) }.map { ($0, true) }
+        }
+        return core.hidden.contains(.entity(key)) ? nil : try readContent { try $0.entity(key) }.map { ($0, false) }
+    }
+
+    func query(_ key: QueryKey) throws -> (row: DiskQuery, isInMemory: Bool)? {
+        if let memory, let row = try read(memory, { try $0.query(key) }) { return (row, true) }
+        return core.hidden.contains(.query(key)) ? nil : try readContent { try $0.query(key) }.map { ($0, false) }
+    }
+
+    /// The lists with an entity.
+    func queries(with key: EntityKey) throws -> Set<QueryKey> {
+        let kept = try memory.map { try read($0) { try $0.queries(with: key) } } ?? []
+        let stored = try readContent { try $0.queries(with: key) } ?? []
+        return Set(kept).union(stored.filter { !core.hidden.contains(.query($0)) })
+    }
+
+    // MARK: Changing
+
+    /// Whether a row is stored in memory.
+    ///
+    /// - Parameter isOffDisk: whether it may not be on the disk.
+    func goesToMemory(isOffDisk: Bool) -> Bool { isOffDisk || content == nil }
+
+    /// Stores an entity. Its row is then at one place.
+    ///
+    /// - Parameter known: where its row is now; nil: there is none.
+    func put(
+        _ row: DiskEntity,
+        isOffDisk: Bool,
+        _ known: Rows.Place?
+    ) throws -> DiskStore.PutOutcome {
+        guard let target = target(.entity(row.key), isOffDisk: isOffDisk) else { return .stored }
+        if let known, known.isInMemory != (target === memory), let new = row.version, let old = known.place.version,
+            new < old || known.place.isRemoval && new == old
+        {
+            return .keptNewer
+        }
+        let outcome = try write(target) { try $0.put(row) }
+        guard outcome == .stored else { return outcome }
+        if let known, known.isInMemory != (target === memory), let other = known.isInMemory ? memory : content {
+            try write(other) { try $0.remove(row.key) }
+        }
+        return outcome
+    }
+
+    func put(_ list: DiskQuery, isOffDisk: Bool) throws -> DiskQuery {
+        guard let target = target(.query(list.key), isOffDisk: isOffDisk) else { return list }
+        let stored = try write(target) { try $0.store(list) }
+        if let other = target === memory ? content : memory { try write(other) { try $0.remove(list.key) } }
+        return stored
+    }
+
+    /// The transaction that a row goes to. What the disk has under the key counts no longer.
+    private func target(_ key: StoredKey, isOffDisk: Bool) -> DiskConnection? {
+        guard goesToMemory(isOffDisk: isOffDisk) else {
+            core.hidden.remove(key)
+            return content
+        }
+        core.hasMemoryRows.store(true, ordering: .releasing)
+        hide(key, belongsOnDisk: !isOffDisk)
+        return memory
+    }
+
+    /// Hides what the disk has under a key, if it takes no changes.
+    private func hide(_ key: StoredKey, belongsOnDisk: Bool) {
+        if disk == nil, core.contentDisk != nil {
+            core.hidden.insert(key, belongsOnDisk: belongsOnDisk)
+        } else {
+            core.hidden.remove(key)
+        }
+    }
+
+    /// Changes a row where it is. One on a disk that takes no changes gets a copy in memory first.
+    private func edit<Result>(
+        _ key: StoredKey,
+        _ body: (borrowing DiskStore.WriteTransaction) throws -> Result
+    ) throws -> Result? {
+        if let memory, try isInMemory(key) { return try write(memory, body) }
+        if let content { return try write(content, body) }
+        switch key {
+        case .entity(let name):
+            guard let row = try readContent({ try $0.entity(name) }), let memory = target(key, isOffDisk: false) else {
+                return nil
+            }
+            _ = try write(memory) { try $0.put(row) }
+            return try write(memory, body)
+        case .query(let name):
+            guard let row = try query(name)?.row, let memory = target(key, isOffDisk: false) else { return nil }
+            _ = try write(memory) { try $0.store(row) }
+            return try write(memory, body)
+        }
+    }
+
+    func touch(_ key: EntityKey, _ times: Freshness.Times, isUncertain: Bool, asked: Stamp, ifEntityTag tag: String?)
+        throws
+    {
+        _ = try edit(.entity(key)) { transaction in
+            try transaction.touch(
+                key,
+                validatedAt: times.validatedAt,
+                expiresAt: times.expiresAt,
+                terms: times.terms,
+                isClockUncertain: isUncertain,
+                asked: asked,
+                ifEntityTag: tag
+            )
+        }
+    }
+
+    func touch(_ list: inout DiskQuery) throws {
+        var touched = list
+        _ = try edit(.query(list.key)) { try $0.touch(&touched) }
+        list = touched
+    }
+
+    func invalidate(_ key: StoredKey, at stamp: Stamp) throws {
+        _ = try edit(key) { transaction in
+            switch key {
+            case .entity(let key): try transaction.invalidate(key, at: stamp)
+            case .query(let key): try transaction.invalidate(key, at: stamp)
+            }
+        }
+    }
+
+    /// Removes an entity, and leaves a tombstone; false if the stored one is newer.
+    func bury(_ key: EntityKey, version: Int64?, at stamp: Stamp) throws -> Bool {
+        guard let target = target(.entity(key), isOffDisk: false) else { return true }
+        guard try write(target, { try $0.bury(key, version: version, at: stamp) }) else { return false }
+        // Also while the app has turned the disk tier off: it leaves the disk at once.
+        if let other = target === memory ? disk : memory { try write(other) { try $0.remove(key) } }
+        return true
+    }
+
+    /// Removes a value that is older than what is shown.
+    func removeValue(_ key: EntityKey) throws {
+        if let memory { try write(memory) { try $0.removeValue(key) } }
+        if let disk { try write(disk) { try $0.removeValue(key) } }
+        hide(.entity(key), belongsOnDisk: true)
+    }
+
+    /// Removes a list, and the value that is stored whole under its key.
+    func remove(_ key: QueryKey) throws {
+        for connection in [memory, disk].compactMap(\.self) { try write(connection) { try $0.remove(key) } }
+        hide(.query(key), belongsOnDisk: true)
+        try removeValue(EntityKey(wholeValueOf: key))
+    }
+
+    func setToken(_ token: String?, for feed: String) throws {
+        if let disk { try write(disk) { try $0.setToken(token, for: feed) } }
+    }
+
+    func setMetadata(_ value: [UInt8]?, for key: String) throws {
+        if let disk { try write(disk) { try $0.setMetadata(value, for: key) } }
+    }
+
+    // MARK: Moving
+
+    /// Moves the row of an entity to memory; whether it was on the disk. A tombstone stays, because it has no value.
+    func moveToMemory(_ key: EntityKey) throws -> Bool {
+        core.hidden.remove(.entity(key))
+        guard let disk, let memory, let row = try read(disk, { try $0.entity(key) }) else { return false }
+        try write(disk) { try $0.remove(key) }
+        guard content != nil, try read(memory, { try $0.place(of: key) }) == nil else { return true }
+        core.hasMemoryRows.store(true, ordering: .releasing)
+        do { _ = try write(memory) { try $0.put(row) } } catch let error as DiskError where error.isOfValue {
+            // It is in memory as long as its decoded value is.
+        }
+        return true
+    }
+
+    /// Moves a list to memory, and those of its entities that no other list on the disk contains; the entities, or nil if it was not there.
+    func moveToMemory(_ key: QueryKey) throws -> [EntityKey]? {
+        core.hidden.remove(.query(key))
+        guard let disk, let memory, let row = try read(disk, { try $0.query(key) }) else { return nil }
+        try write(disk) { try $0.remove(key) }
+        let leaving = try read(disk) { transaction in
+            try row.members.keys.filter { try transaction.queries(with: $0).isEmpty }
+        }
+        guard content != nil, try read(memory, { try $0.place(of: key) }) == nil else { return leaving }
+        core.hasMemoryRows.store(true, ordering: .releasing)
+        _ = try write(memory) { try $0.store(row) }
+        return leaving
+    }
+
+    /// Removes the hidden rows from a disk that takes changes again.
+    func catchUp() throws {
+        guard let disk else { return }
+        guard let keys = core.hidden.keys else { return try write(disk) { try $0.removeAllItems() } }
+        for key in keys {
+            let place = try memory == nil ? nil : self.place(of: key)?.place
+            try write(disk) { transaction in
+                switch key {
+                case .entity(let key):
+                    try transaction.remove(key)
+                    if let place, place.isRemoval {
+                        _ = try transaction.bury(key, version: place.version, at: place.asked)
+                    }
+                case .query(let key): try transaction.remove(key)
+                }
+            }
+        }
+    }
+}
