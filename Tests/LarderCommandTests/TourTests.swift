@@ -218,7 +218,9 @@ struct TourTests {
     }
 
     @Test func `a version asked at each look is always right, and an event costs less`() async throws {
-        let rows = try #require(tables(try await TourScene(pause: .zero).invalidation()).first).rows
+        let chapter = try await TourScene(pause: .zero).invalidation()
+        let rows = try #require(tables(chapter).first).rows
+        #expect(try steps(chapter).count == 8, "The lifetime that drains is shown too.")
         #expect(rows.map { $0[0].text }.last == "event, then the change feed" && rows.count == 5)
         #expect(rows[2][3] == .count(0) && number(rows[0][3]) <= number(rows[1][3]), "\(rows)")
         #expect(number(rows[4][1]) < number(rows[2][1]) && number(rows[1][1]) < number(rows[0][1]), "\(rows)")
