@@ -22,7 +22,8 @@ struct FoundEntities {
         let names = await nameCache.names(posts.map(\.authorID))
         let columns = context.terminal.isTerminal ? context.terminal.size.columns : 100
         let people = people.map { person in
-            TextWidth.fit(TextWidth.clean("\(person.displayName) @\(person.handle) · \(person.location)"), columns)
+            let place = person.location.isEmpty ? "" : " · \(person.location)"
+            return TextWidth.fit(TextWidth.clean("\(person.displayName) @\(person.handle)\(place)"), columns)
         }
         let unsent = PostLine.unsent(context)
         return people

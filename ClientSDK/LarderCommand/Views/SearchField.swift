@@ -56,7 +56,7 @@ import Observation
             case .input(.text(let text)):
                 search.text = text
                 (first, isAwaited) = (0, !text.allSatisfy(\.isWhitespace))
-            case .input(.scroll(let lines)): first = max(0, min(search.foundPosts.count - 1, first + lines))
+            case .input(.scroll(let lines)): first = max(0, min(count - 1, first + lines))
             case .input(.end): hasEnded = true
             case .changed: break
             case .interrupted: return
@@ -73,13 +73,16 @@ import Observation
         }
     }
 
-    /// The screen: the field, what was found, and the posts from one on. There is room for one page more than is shown.
+    private var count: Int { search.foundPeople.count + search.foundPosts.count }
+
+    /// The screen: the field, and the found people and posts from one on. There is room for more than is shown, so that the next page is
+    /// there before it is needed.
     private func frame(from first: Int) async -> [String] {
         let (columns, rows) = terminal.size
-        let people = Array(search.foundPeople.prefix(3))
-        let room = max(1, (rows - 5 - people.count) / 2)
-        search.room = max(limit, first + 2 * room)
-        let found = FoundEntities(people: people, posts: Array(search.foundPosts.dropFirst(first).prefix(room)))
+        search.room = max(limit, first + rows)
+        let people = search.foundPeople.dropFirst(first).prefix(rows)
+        let posts = search.foundPosts.dropFirst(max(0, first - search.foundPeople.count)).prefix(rows)
+        let found = FoundEntities(people: Array(people), posts: Array(posts))
         var state = search.isSearching ? "searching…" : search.summary
         if let notice = search.notice(at: context.now) { state += " · \(notice.text)" }
         return [

@@ -24,7 +24,7 @@ public import Observation
         }
     }
     /// The words of the search that is shown. Those of `text` follow after the pause.
-    public private(set) var words = ""
+    private var words = ""
     private var posts: FoundList<Post>?
     private var people: FoundList<Profile>?
     @ObservationIgnored private let client: LarderClient
