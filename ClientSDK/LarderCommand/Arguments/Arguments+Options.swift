@@ -103,7 +103,7 @@ extension Arguments {
                         CommandEntry(
                             "search",
                             "[TEXT] [--limit N]",
-                            "people and posts with all words of the text; without it, while you type, or for each line of a pipe",
+                            "people and posts with all words of a text, or of what you type, or of each line of a pipe",
                             options: reading.union(["--limit"])
                         ),
                         CommandEntry(
@@ -115,7 +115,7 @@ extension Arguments {
                         CommandEntry(
                             "accounts",
                             "[ACCOUNT] [--limit N]",
-                            "account balances, with their age, or one that the server has confirmed within 15 s, and its transactions",
+                            "balances with their age, or one that was confirmed within 15 s, with its transactions",
                             options: reading.union(["--limit"])
                         ),
                         CommandEntry(
