@@ -307,8 +307,8 @@ let package = Package(
             "LarderCommandTests",
             [
                 "LarderArguments", "LarderTime", "LarderCoding", "LarderModels", "LarderEvents", "LarderTransport",
-                "LarderResources", "LarderImages", "LarderTelemetry", "Larder", "LarderCommand", "LarderTesting",
-                "TestSupport",
+                "LarderResources", "LarderImages", "LarderTelemetry", "Larder", "LarderDemo", "LarderCommand",
+                "LarderTesting", "TestSupport",
             ]
         ),
         // The simulator replaces functions of the C library and the executor of Swift concurrency: it is a process of its own.

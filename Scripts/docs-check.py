@@ -7,7 +7,7 @@
 - sizes: README, ARCHITECTURE and others are at most as long as `SIZES` says.
 - links: each relative link, anchor, picture and `<doc:…>` leads somewhere.
 - facts: the numbers of README are in what it links to, and the counts of faults and scenarios are those of the server.
-- names: each path, command-line script, type and test suite in backticks exists.
+- names: each path, command-line script, type, member of a type and test suite in backticks exists.
 - swift: each ```swift block of a document and of a doc comment is type-checked against the modules of the debug build. The blocks of a
   document are one program; `<!-- swift … -->` before a block is code that the reader does not see, and `<!-- swift new -->` begins another
   program. The blocks of a tutorial (`EXTRACTS`) are lines of its sources instead. The main types have an example in their doc comment.
@@ -166,8 +166,20 @@ def known_words():
     return words
 
 
+def known_members():
+    """The names of declared properties, functions and cases."""
+    members = set()
+    for name in git("ls-files", "--cached", "--others", "--exclude-standard", "*.swift").split("\n"):
+        if name and (ROOT / name).exists():
+            text = read(name)
+            members.update(re.findall(r"\b(?:let|var|func) (\w+)", text))
+            for cases in re.findall(r"^ *(?:indirect )?case (\w[^:\n]*)", text, re.MULTILINE):
+                members.update(re.findall(r"\w+", cases))
+    return members
+
+
 def check_names():
-    words = known_words()
+    words, members = known_words(), known_members()
     chapters = set(re.findall(r"\w+", re.search(r"case ([\w, ]+)", read("ClientSDK/LarderCommand/Arguments/TourOrder.swift")).group(1)))
     commands = set(re.findall(r'case "([\w", ]+)":', read("ClientSDK/LarderCommand/Arguments/Arguments.swift")))
     commands = {"tour", "help"} | {word for group in commands for word in re.findall(r"\w+", group)}
@@ -189,6 +201,9 @@ def check_names():
                     yield f"{name}:{number}: `{span}` is no command or chapter"
                 if not re.fullmatch(r"/?[\w.+/]+(\([\w:]*\))?(?:, .*)?", span):
                     continue
+                for word in re.findall(r"(?<=\w\.)[a-z]\w*", span) if re.match(r"[A-Z]\w*\.", span) else ():
+                    if word not in members and f".{word}" not in (*SOURCES, ".md"):
+                        yield f"{name}:{number}: nothing in the sources declares {word}"
                 for word in re.findall(r"\w+", span):
                     if TYPE.match(word) and word not in words and word not in FOREIGN:
                         yield f"{name}:{number}: nothing is named {word}"

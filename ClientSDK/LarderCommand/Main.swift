@@ -39,11 +39,11 @@ enum Main {
             let context = try await open(arguments, terminal, environment)
             do { try await execute(context) } catch {
                 await context.explain()
-                context.close(error)
+                await context.close(error)
                 throw error
             }
             await context.explain()
-            context.close()
+            await context.close()
         } catch let error as LarderError {
             throw Failure(error, server: arguments.server)
         } catch let error as DiskError {
@@ -74,19 +74,20 @@ enum Main {
     private static func execute(_ context: CommandContext) async throws {
         switch context.arguments.command {
         case .help, .version, .tour, .tourChild, .inspect: break
-        case .feed:
+        case .feed(let post):
             var command = FeedCommand(context)
-            try await command.run()
+            if let post { try await command.show(post) } else { try await command.run() }
             await context.finish()
         case .search(let text):
-            try await SearchCommand(context).run(text)
+            if let text { try await SearchCommand(context).run(text) } else { try await SearchField(context).run() }
             await context.finish()
         case .profile(let who, let edits):
             try await ProfileCommand(context).run(who, edits)
             await context.finish()
         case .like(let post, let isLike): try await LikeCommand(context).run(post, isLike)
-        case .accounts:
-            try await BankCommand(context).accounts()
+        case .accounts(let name):
+            let command = BankCommand(context)
+            if let name { try await command.account(name) } else { try await command.accounts() }
             await context.finish()
         case .transfer(let from, let to, let amount, let note):
             try await BankCommand(context).transfer(from, to, amount, note)

@@ -44,40 +44,42 @@ extension TelemetryEvent.Kind {
 
     /// Writes the members of the object.
     ///
-    /// - Parameter textMaximum: the maximum length of texts in bytes; longer ones are truncated.
-    func write(to writer: inout JSONWriter, textMaximum: Int) {
-        var members = TelemetryMembers(writer: writer, textMaximum: textMaximum)
-        members.text("kind", name)
+    /// - Parameters:
+    ///   - textMaximum: the maximum length of texts in bytes; longer ones are truncated.
+    ///   - hidesPrivate: whether `<private>` stands for texts that an app or a server may have filled.
+    func write(to writer: inout JSONWriter, textMaximum: Int, hidesPrivate: Bool = false) {
+        var members = TelemetryMembers(writer: writer, textMaximum: textMaximum, hidesPrivate: hidesPrivate)
+        members.word("kind", name)
         switch self {
         case .tierHit(let tier, let feature, let bytes):
-            members.text("tier", tier.rawValue)
-            members.text("feature", feature)
+            members.word("tier", tier.rawValue)
+            members.word("feature", feature)
             if bytes != 0 { members.number("bytes", bytes) }
         case .tierMiss(let tier, let feature):
-            members.text("tier", tier.rawValue)
-            members.text("feature", feature)
+            members.word("tier", tier.rawValue)
+            members.word("feature", feature)
         case .eviction(let tier, let reason, let count, let bytes):
-            members.text("tier", tier.rawValue)
-            members.text("reason", reason)
+            members.word("tier", tier.rawValue)
+            members.word("reason", reason)
             members.number("count", count)
             members.number("bytes", bytes)
-        case .merged(let feature): members.text("feature", feature)
+        case .merged(let feature): members.word("feature", feature)
         case .revalidated(let feature, let bytes):
-            members.text("feature", feature)
+            members.word("feature", feature)
             members.number("bytesSaved", bytes)
         case .retry(let feature, let attempt, let delay):
-            members.text("feature", feature)
+            members.word("feature", feature)
             members.number("attempt", attempt)
             members.nanoseconds("delay", delay)
         case .outbox(let change, let depth):
-            members.text("change", change.rawValue)
+            members.word("change", change.rawValue)
             members.number("depth", depth)
         case .sync(let feature, let applied, let remaining):
-            members.text("feature", feature)
+            members.word("feature", feature)
             members.number("applied", applied)
             if let remaining { members.number("remaining", remaining) }
         case .image(let stage, let duration, let bytes, let isPrefetch):
-            members.text("stage", stage.rawValue)
+            members.word("stage", stage.rawValue)
             members.nanoseconds("duration", duration)
             if bytes != 0 { members.number("bytes", bytes) }
             if isPrefetch {
@@ -85,36 +87,36 @@ extension TelemetryEvent.Kind {
                 members.writer.bool(true)
             }
         case .memoryLevel(let level, let old, let cause):
-            members.text("level", level.description)
-            members.text("from", old.description)
-            members.text("cause", cause)
+            members.word("level", level.description)
+            members.word("from", old.description)
+            members.word("cause", cause)
         case .memoryWarning(let level, let cost, let requests, let loads):
-            members.text("level", level.description)
+            members.word("level", level.description)
             members.number("cost", cost)
             members.number("requests", requests)
             members.number("loads", loads)
         case .memoryReaction(let level, let loads, let bytes):
-            members.text("level", level.description)
+            members.word("level", level.description)
             members.number("loadsCancelled", loads)
             members.number("bytesFreed", bytes)
         case .networkLevel(let level, let old, let cause):
-            members.text("level", level.description)
-            members.text("from", old.description)
-            members.text("cause", cause)
+            members.word("level", level.description)
+            members.word("from", old.description)
+            members.word("cause", cause)
         case .gateRejected(let feature, let reason):
-            members.text("feature", feature)
-            members.text("reason", reason)
+            members.word("feature", feature)
+            members.word("reason", reason)
         case .request(let feature, let status, let failure, let duration, let received, let sent, let decoded):
-            members.text("feature", feature)
+            members.word("feature", feature)
             if let status { members.number("status", status) }
-            if let failure { members.text("failure", failure) }
+            if let failure { members.word("failure", failure) }
             members.nanoseconds("duration", duration)
             members.number("bytesReceived", received)
             members.number("bytesSent", sent)
             if let decoded { members.number("bytesDecoded", decoded) }
         case .firstContent(let feature, let tier, let duration):
-            members.text("feature", feature)
-            members.text("tier", tier.rawValue)
+            members.word("feature", feature)
+            members.word("tier", tier.rawValue)
             members.nanoseconds("duration", duration)
         case .storeRecovered(let store, let kept, let isWhole):
             members.text("store", store)
@@ -123,7 +125,7 @@ extension TelemetryEvent.Kind {
             members.writer.bool(isWhole)
         case .flagChanged(let key): members.text("key", key)
         case .note(let name, let detail):
-            members.text("name", name)
+            members.word("name", name)
             if !detail.isEmpty { members.text("detail", detail) }
         }
         writer = members.writer
@@ -134,8 +136,13 @@ extension TelemetryEvent.Kind {
 private struct TelemetryMembers {
     var writer: JSONWriter
     let textMaximum: Int
+    let hidesPrivate: Bool
 
-    mutating func text(_ name: StaticString, _ value: String) {
+    /// A private text: it may hold names, URLs or keys.
+    mutating func text(_ name: StaticString, _ value: String) { word(name, hidesPrivate ? "<private>" : value) }
+
+    /// A text that is the same for all people: one of the SDK, or a short name in the code of an app.
+    mutating func word(_ name: StaticString, _ value: String) {
         writer.key(name)
         writer.string(value.utf8.count > textMaximum ? value.prefix(utf8Maximum: textMaximum) : value)
     }

@@ -18,23 +18,15 @@ extension TelemetryEvent {
         }
     }
 
-    /// One line for a log: the kind, and its members as `name=value`. Members that an app or a server may have filled with names, URLs or
-    /// keys are replaced by `<private>`.
-    ///
-    /// ```swift
-    /// for await event in client.telemetry.events() { print(event.severity, event.logLine()) }
-    /// ```
-    ///
-    /// - Parameter showsPrivate: whether private values are written, for a developer's own machine.
-    public func logLine(showsPrivate: Bool = false) -> String {
+    /// One line: the kind, and its members as `name=value`.
+    func logLine(showsPrivate: Bool) -> String {
         var writer = JSONWriter()
         writer.beginObject()
-        kind.write(to: &writer, textMaximum: 256)
+        kind.write(to: &writer, textMaximum: 256, hidesPrivate: !showsPrivate)
         writer.endObject()
         guard case .object(let members)? = try? JSONParser.parse(writer.bytes) else { return kind.name }
         let words = members.members.compactMap { member -> String? in
             if member.name == "kind" { return nil }
-            if !showsPrivate, Self.privateMembers.contains(member.name) { return "\(member.name)=<private>" }
             // A line stays a line.
             var value = JSONWriter()
             value.value(member.value)
@@ -43,7 +35,31 @@ extension TelemetryEvent {
         }
         return ([kind.name] + words).joined(separator: " ")
     }
+}
 
-    /// Texts that do not come from the SDK alone.
-    private static let privateMembers: Set<String> = ["reason", "detail", "key", "name", "store"]
+extension Telemetry {
+    /// Writes the events from now on to the log of an app, one line each: `tierHit tier=memory feature=feed bytes=7`.
+    ///
+    /// Texts that an app or a server may have filled with names, URLs or keys are written as `<private>`: the details of notes, the keys of
+    /// flags and the paths of stores. Names of features and notes are written, so they must not contain them.
+    ///
+    /// ```swift
+    /// client.telemetry.log { severity, line in print("larder", severity.rawValue, line) }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - showsPrivate: whether private texts are written too, for a developer's own machine.
+    ///   - write: called for one event after the other, in their order. An event is left out if a thousand others wait for it.
+    /// - Returns: the task that writes. It ends with the telemetry. When it is cancelled, it writes the events so far and ends.
+    @discardableResult
+    public func log(
+        showsPrivate: Bool = false,
+        to write: @escaping @Sendable (TelemetryEvent.Severity, String) -> Void
+    ) -> Task<Void, Never> {
+        let events = events()
+        return Task {
+            for await event in events { write(event.severity, event.logLine(showsPrivate: showsPrivate)) }
+            for event in events.takeAvailable() { write(event.severity, event.logLine(showsPrivate: showsPrivate)) }
+        }
+    }
 }

@@ -103,7 +103,8 @@ public struct TelemetryEvent: Sendable, Hashable {
 
     /// The kind of an event. Cases may be added: handle unknown ones with `default`.
     ///
-    /// `feature` names the part of the app (`feed`, `profile`, `images`): one of few short names.
+    /// `feature` names the part of the app (`feed`, `profile`, `images`), and `name` a note: each is one of few short names in the code. A log
+    /// shows them, and hides the details of notes (`Telemetry.log`).
     public enum Kind: Sendable, Hashable {
         /// A hit; `bytes` is the size of the value, or 0 if unknown.
         case tierHit(Tier, feature: String, bytes: Int = 0)

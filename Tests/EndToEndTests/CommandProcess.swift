@@ -11,14 +11,21 @@ import Synchronization
 /// Safe from any thread.
 final class CommandProcess: Sendable {
     private let follower: ProcessFollower
+    /// Standard input; nil if that is `/dev/null` or was closed. This process keeps the end for reading open too, so that it can write to a
+    /// process that has ended.
+    private let keyboard: Mutex<(read: Int32, write: Int32)?>
 
+    /// - Parameter isTyping: whether standard input is what `type` writes.
     init(
         _ executable: String,
         _ arguments: [String],
         environment: [String: String],
+        typing isTyping: Bool = false,
         watch: ProcessWatch? = nil
     ) throws {
         let watch = try watch ?? ProcessWatch.shared.get()
+        let input = isTyping ? try Spawn.makePipe() : nil
+        keyboard = Mutex(input)
         let output = try Spawn.makePipe()
         let errors = try Spawn.makePipe()
         defer {
@@ -30,6 +37,7 @@ final class CommandProcess: Sendable {
                 executable,
                 arguments,
                 environment: environment,
+                input: input?.read,
                 output: output.write,
                 errors: errors.write
             )
@@ -37,6 +45,7 @@ final class CommandProcess: Sendable {
         } catch {
             close(output.read)
             close(errors.read)
+            for end in [input?.read, input?.write].compactMap(\.self) { close(end) }
             throw error
         }
         watch.add(follower.identifier)
@@ -45,7 +54,27 @@ final class CommandProcess: Sendable {
         thread.start()
     }
 
-    deinit { follower.send(SIGKILL) }
+    deinit {
+        follower.send(SIGKILL)
+        endTyping()
+    }
+
+    /// Writes to standard input.
+    func type(_ text: String) {
+        let bytes = Array(text.utf8)
+        keyboard.withLock { keyboard in
+            guard let keyboard else { return }
+            // A text is shorter than PIPE_BUF, so the write is atomic.
+            while unsafe write(keyboard.write, bytes, bytes.count) < 0, errno == EINTR {}
+        }
+    }
+
+    /// Closes standard input.
+    func endTyping() {
+        guard let keyboard = keyboard.withLock({ $0.take() }) else { return }
+        close(keyboard.read)
+        close(keyboard.write)
+    }
 
     /// Waits for the end of the process.
     func ended() async { await follower.wait(nil) }

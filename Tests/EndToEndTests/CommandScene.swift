@@ -63,7 +63,12 @@ final class CommandScene: Sendable {
     }
 
     /// Starts the command.
-    func start(_ words: [String], on server: String, user: String = "ana") throws -> CommandProcess {
+    func start(
+        _ words: [String],
+        on server: String,
+        user: String = "ana",
+        typing isTyping: Bool = false
+    ) throws -> CommandProcess {
         // Long timeouts for loaded machines. A run that cannot succeed ends at once anyway.
         var environment = [
             "HOME": directory, "XDG_STATE_HOME": directory + "/state", "LARDER_SERVER": server, "LARDER_USER": user,
@@ -75,7 +80,8 @@ final class CommandScene: Sendable {
         let process = try CommandProcess(
             Self.executable,
             ["--wait", "3600", "--timeout", "3600"] + words,
-            environment: environment
+            environment: environment,
+            typing: isTyping
         )
         processes.withLock { $0.append(process) }
         return process

@@ -79,11 +79,40 @@ struct CommandTests {
         #expect(person.code == 0 && person.lines.first?.contains("@person2") == true, "\(person)")
         let nothing = try await scene.run("search", "nosuchword", on: backend.url)
         #expect(nothing.code == 0 && nothing.lines.first == "Nothing has all words of 'nosuchword'.", "\(nothing)")
-        #expect(try await scene.run("search", on: backend.url).code == 2)
         #expect(await backend.activity() == [])
         await backend.stop()
         let offline = try await scene.run("search", words, "--offline", "--json", on: backend.url)
         #expect(try offline.json["posts"] == found.json["posts"], "\(offline)")
+    }
+
+    @Test func `one post is shown with its likes, which are fresh for a shorter time than its text`() async throws {
+        let backend = try MockBackend.startSmall()
+        let feed = try await scene.run("feed", "--limit", "1", "--json", on: backend.url)
+        let id = try #require(try feed.json["items"]?[0]?["id"]?.string, "\(feed)")
+        let post = try await scene.run("feed", id, "--json", on: backend.url)
+        #expect(try post.json["item"] == feed.json["items"]?[0], "\(post)")
+        let lifetimes = try [feed, post].map { run in
+            let badge = try run.json["badge"]
+            let times = ["validatedAt", "expiresAt"].compactMap { badge?[$0]?.string.flatMap { WallTime(rfc3339: $0) } }
+            return try #require(times.count == 2 ? times[1] - times[0] : nil, "\(run)")
+        }
+        #expect(lifetimes == [.seconds(60), .seconds(10)])
+        let text = try await scene.run("feed", id, "--offline", on: backend.url)
+        #expect(text.code == 0 && text.lines.first?.hasPrefix(id) == true, "\(text)")
+        #expect(try await scene.run("feed", "post_9999", on: backend.url).code == 1)
+        await backend.stop()
+    }
+
+    @Test func `a trace has the events of the SDK without private texts`() async throws {
+        let backend = try MockBackend.startSmall()
+        try backend.main.set(Fault(.respond(CannedReply(status: 403)), when: FaultMatch("GET", "/v1/feed")))
+        let run = try await scene.run("feed", "--trace", on: backend.url)
+        #expect(run.code == 1 && run.errors.contains("larder: debug tierMiss tier=disk feature=feed\n"), "\(run)")
+        #expect(run.errors.contains("larder: info request feature=feed status=403 "), "\(run)")
+        #expect(run.errors.contains("larder: notice note name=failed feed detail=<private>\n"), "\(run)")
+        // The end of the run is recorded last.
+        #expect(run.errorLines.dropLast().last == "larder: notice note name=ended detail=<private>", "\(run)")
+        await backend.stop()
     }
 
     // MARK: Likes
@@ -199,6 +228,26 @@ struct CommandTests {
         #expect(try backend.main.ledgerFaults().isEmpty)
         #expect(await backend.activity() == [])
         await backend.stop()
+    }
+
+    @Test func `the balance of one account is confirmed by the server or not shown, and the list shows the last known`()
+        async throws
+    {
+        let backend = try MockBackend.startSmall()
+        let (from, to, _) = try scene.pair(in: backend.main)
+        let (source, target) = (try #require(from["id"]?.string), try #require(to["id"]?.string))
+        let known = try await scene.run("accounts", source, "--limit", "3", "--json", on: backend.url)
+        #expect(try known.json["item"]?["id"] == from["id"], "\(known)")
+        #expect(try known.json["badge"]?["freshness"]?.string == "fresh", "\(known)")
+        #expect(try known.json["transactions"]?["items"]?.array?.count == 3, "\(known)")
+        // The transfer makes the stored balance invalid.
+        #expect(try await scene.run("transfer", source, target, "0.01", "--json", on: backend.url).code == 0)
+        await backend.stop()
+        let list = try await scene.run("accounts", on: backend.url)
+        #expect(list.code == 0 && list.output.contains("stale") && list.output.contains(source), "\(list)")
+        let one = try await scene.run("accounts", source, on: backend.url)
+        #expect(one.code == 1 && one.output.isEmpty, "\(one)")
+        #expect(one.errors.contains("The balance of \(source) cannot be confirmed: "), "\(one)")
     }
 
     @Test func `a transfer with a lost reply is resolved once by the next command`() async throws {

@@ -40,8 +40,10 @@ struct ArgumentsTests {
     }
 
     @Test(arguments: [
-        ("fed", "unknown command 'fed'"), ("feed extra", "usage: larder feed"), ("like", "usage: larder like POST"),
-        ("feed --limit x", "integer"), ("feed --limit 0", "from 1 to 50"), ("feed --nonsense", "unknown option"),
+        ("fed", "unknown command 'fed'"), ("feed extra", "not a post ID"),
+        ("feed post_5 --live", "does not accept --live"),
+        ("accounts --limit 3", "does not accept --limit"), ("like", "usage: larder like POST"),
+        ("feed --limit x", "integer"), ("feed --limit 0", "from 1 to 500"), ("feed --nonsense", "unknown option"),
         ("like post_5 --live", "does not accept --live"), ("feed --live --offline", "remove --offline"),
         ("chat --send hi", "--send requires a conversation"), ("cache", "usage: larder cache"),
         ("cache trim", "cache stats | clear"), ("feed --json=1", "takes no value"),

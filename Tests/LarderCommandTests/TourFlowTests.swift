@@ -1,5 +1,7 @@
 import Foundation
 import Larder
+import LarderDemo
+import LarderModels
 import LarderTesting
 import Synchronization
 import TestSupport
@@ -177,6 +179,89 @@ struct TourFlowTests {
                 "Left the screen meanwhile? Cancelled, if nobody else waits",
                 "Decoded; when idle while a person scrolls", "Downsampled while decoding",
                 "Stored in memory, shown to all that wait",
+            ]
+        )
+    }
+
+    @Test func `what is drawn of a cold start is what the feed does`() async throws {
+        let directory = try ScratchDirectory()
+        let clock = ManualClock()
+        let isOnline = Mutex(true)
+        @Sendable func page(_ posts: [Int]) -> String {
+            let items = posts.map { number in
+                """
+                {"id":"post_\(number)","authorId":"user_1","text":"a","image":null,"createdAt":"2026-01-01T00:00:00Z",\
+                "editedAt":null,"likeCount":0,"likedByMe":false,"version":1,"updatedAt":"2026-01-01T00:00:00Z"}
+                """
+            }
+            return "{\"items\":[\(items.joined(separator: ","))],\"nextCursor\":null,\"previousCursor\":null}"
+        }
+        let transport = ScriptedTransport { request, number in
+            let isNew = number > 2
+            let fields: Fields = [.contentType: "application/json", .etag: isNew ? "\"2\"" : "\"1\""]
+            if !isNew, request.fields[.ifNoneMatch] == "\"1\"" {
+                return .text("", status: .notModified, fields: fields)
+            }
+            return .text(page(isNew ? [3, 2, 1] : [2, 1]), fields: fields)
+        }
+        func open() async throws -> LarderClient {
+            var configuration = LarderClient.Configuration(transport: transport)
+            configuration.services = .none
+            configuration.followsLive = false
+            (configuration.cache.wallClock, configuration.cache.monotonicClock) = (clock, clock)
+            configuration.cache.mayUseNetwork = { isOnline.withLock { $0 } }
+            return try await LarderClient(
+                server: "http://test",
+                account: "ana",
+                directory: directory.path,
+                configuration
+            )
+        }
+        func text(_ snapshot: Snapshot<Timeline<Post>.List>) -> String {
+            let age = snapshot.validatedAt.map { "\((clock.now - $0).components.seconds) s old" } ?? "no age"
+            let state = snapshot.activity == .fetching ? "asking" : "idle"
+            return "\(snapshot.value?.items.count ?? 0) posts, \(age), \(state), \(transport.requests.count) requests"
+        }
+        let first = try await open()
+        _ = try await first.cache.value(first.feed.newest)
+        first.close()
+        clock.advance(by: .seconds(30))
+        // A new process, with fresh posts on disk.
+        let second = try await open()
+        let cold = try await second.cache.snapshot(second.feed.newest)
+        #expect(cold.source == .disk && text(cold) == "2 posts, 30 s old, idle, 1 requests")
+        second.close()
+        clock.advance(by: .seconds(60))
+        // Without a network they stay, and a request follows its return. It has the validator, and nothing has changed.
+        isOnline.withLock { $0 = false }
+        let third = try await open()
+        let seen = SequenceRecorder(third.feed.snapshots())
+        await seen.wait { $0.last?.refreshError?.code == .offline }
+        #expect(seen.elements.last.map(text) == "2 posts, 90 s old, idle, 1 requests")
+        isOnline.withLock { $0 = true }
+        third.cache.networkReturned()
+        await seen.wait { $0.last?.freshness == .fresh }
+        #expect(seen.elements.last.map(text) == "2 posts, 0 s old, idle, 2 requests")
+        #expect(transport.requests.last?.fields[.ifNoneMatch] == "\"1\"")
+        seen.cancel()
+        third.close()
+        clock.advance(by: .seconds(61))
+        // Stale posts are shown while the server is asked; new ones are stored, then shown.
+        let fourth = try await open()
+        let later = SequenceRecorder(fourth.feed.snapshots())
+        await later.wait { $0.last?.value?.items.count == 3 }
+        #expect(later.elements.first?.source == .disk && later.elements.first?.value?.items.count == 2)
+        later.cancel()
+        fourth.close()
+        let fifth = try await open()
+        #expect(text(try await fifth.cache.snapshot(fifth.feed.newest)) == "3 posts, 0 s old, idle, 3 requests")
+        fifth.close()
+        #expect(
+            TourScene.coldStart.steps.map { $0.text + ($0.yes.map { " " + $0 } ?? "") } == [
+                "The feed opens in a new process", "Posts on disk are shown, with their age",
+                "Are they fresh? No request", "Offline? They stay; a request follows the return",
+                "The server is asked, with the validator", "Unchanged (304)? Only the times are stored",
+                "New posts are stored, then shown",
             ]
         )
     }

@@ -147,7 +147,7 @@ struct FreshnessTableTests {
         await #expect(throws: LarderError.self) { try await client.cache.value(account) }
     }
 
-    @Test func `a profile of which a newer version is known is stale`() async throws {
+    @Test func `a profile is stale once a push has told a newer version, and only then`() async throws {
         let (client, path) = try await client(
             ScriptedTransport { _, number in
                 .text(
@@ -161,9 +161,12 @@ struct FreshnessTableTests {
         )
         defer { try? FileManager.default.removeItem(atPath: path) }
         #expect(try await client.profiles.profile("user_1").value?.displayName == "Ana 1")
-        client.profiles.noteVersion(2, of: "user_1")
+        guard case .noData = await client.received(push: ["profile": "user_1", "version": 2]) else {
+            Issue.record("A push that tells a version requests nothing.")
+            return
+        }
         #expect(try await client.profiles.profile("user_1", .cacheOnly).freshness == .fresh)
-        client.profiles.noteVersion(3, of: "user_1")
+        _ = await client.received(push: ["profile": "user_1", "version": 3])
         #expect(try await client.profiles.profile("user_1", .cacheOnly).freshness == .stale(.olderVersion))
         #expect(try await client.profiles.profile("user_1", .cacheFirst).value?.displayName == "Ana 2")
         client.close()

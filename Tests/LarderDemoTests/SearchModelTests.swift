@@ -32,9 +32,29 @@ struct SearchModelTests {
         """
     }
 
-    private func client(_ transport: ScriptedTransport) async throws -> (client: LarderClient, path: String) {
+    /// A page of posts, newest first, or of no people.
+    private nonisolated static func page(_ request: TransportRequest, _ posts: [Int], next: String? = nil)
+        -> ScriptedTransport.Reply
+    {
+        let items = request.url.contains("kind=people") ? "" : posts.map(post).joined(separator: ",")
+        let cursor = request.url.contains("kind=people") ? "null" : next.map { "\"\($0)\"" } ?? "null"
+        return .text(
+            "{\"items\":[\(items)],\"nextCursor\":\(cursor),\"previousCursor\":null}",
+            fields: [.contentType: "application/json"]
+        )
+    }
+
+    private func client(
+        _ transport: ScriptedTransport,
+        _ clock: ManualClock? = nil
+    ) async throws -> (client: LarderClient, path: String) {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)").path
         var configuration = LarderClient.Configuration(transport: transport)
+        if let clock {
+            configuration.cache.wallClock = clock
+            configuration.cache.monotonicClock = clock
+            configuration.cache.random = { 0 }
+        }
         configuration.services = .none
         configuration.followsLive = false
         return (try await LarderClient(server: "http://test", account: "ana", directory: path, configuration), path)
@@ -51,11 +71,7 @@ struct SearchModelTests {
                 cancelling.yield()
                 return .failure(TransportError(.cancelled, "cancelled"))
             }
-            let items = request.url.contains("kind=people") ? [] : [3, 2, 1].map(Self.post)
-            return .text(
-                "{\"items\":[\(items.joined(separator: ","))],\"nextCursor\":null,\"previousCursor\":null}",
-                fields: [.contentType: "application/json"]
-            )
+            return Self.page(request, [3, 2, 1])
         }
         let (client, path) = try await client(transport)
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -90,5 +106,58 @@ struct SearchModelTests {
         await wait(for: { search.foundPosts.count }, until: { $0 == 3 })
         #expect(transport.requests.filter { $0.url.contains("/search") }.count == 4)
         client.close()
+    }
+
+    @Test func `pages are loaded until there are as many posts as there is room, and no more`() async throws {
+        let transport = ScriptedTransport { request, _ in
+            guard let after = request.url.firstRange(of: "after=p").map({ request.url[$0.upperBound...] }) else {
+                return Self.page(request, Array((81...100).reversed()), next: "p80")
+            }
+            let end = Int(after.prefix { $0.isNumber }) ?? 0
+            if end == 40 { return .failure(TransportError(.unreachable, "a tunnel")) }
+            return Self.page(request, Array((end - 19...end).reversed()), next: "p\(end - 20)")
+        }
+        let (client, path) = try await client(transport)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        defer { client.close() }
+        let clock = ManualClock()
+        let search = SearchModel(client, clock: clock)
+        search.room = 10
+        search.text = "train"
+        try await clock.waitForSleepers()
+        clock.advance(by: .milliseconds(250))
+        await wait(for: { search.isSearching }, until: { !$0 })
+        #expect(search.summary == "0 people, 20+ posts, 0 liked" && transport.requests.count == 2)
+        search.room = 25
+        #expect(search.foundPosts.count == 20 && search.isSearching, "What was found stays while a page is loaded.")
+        await wait(for: { search.isSearching }, until: { !$0 })
+        #expect(search.foundPosts.count == 40 && search.foundPosts.last?.id == "post_61")
+        // A page that fails is not asked for again and again.
+        search.room = 100
+        await wait(for: { search.summary }, until: { $0.contains("not up to date") })
+        await wait(for: { search.isSearching }, until: { !$0 })
+        #expect(search.foundPosts.count == 60 && transport.requests.count == 5, "\(transport.requests.map(\.url))")
+    }
+
+    @Test func `results on a screen are asked for again before they are five minutes old`() async throws {
+        let clock = ManualClock()
+        let transport = ScriptedTransport { request, _ in Self.page(request, [1]) }
+        let (client, path) = try await client(transport, clock)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        defer { client.close() }
+        let pause = ManualClock()
+        let shown = SearchModel(client, clock: pause)
+        shown.text = "train"
+        try await pause.waitForSleepers()
+        pause.advance(by: .milliseconds(250))
+        await wait(for: { shown.isSearching }, until: { !$0 })
+        #expect(shown.notice(at: clock.now) == .updated(.zero) && transport.requests.count == 2)
+        clock.advance(by: .seconds(61))
+        await wait(for: { shown.notice(at: clock.now) }, until: { $0 == .outdated(.seconds(61)) })
+        #expect(transport.requests.count == 2)
+        // Four fifths of the bound, so that those of many people are not all asked for at once.
+        clock.advance(by: .seconds(179))
+        await transport.waitForRequests(4)
+        await wait(for: { shown.notice(at: clock.now) }, until: { $0 == .updated(.zero) })
     }
 }

@@ -71,6 +71,35 @@ struct SizedTierTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `with concurrent threads the budgets hold, and every entry is kept or reported once`(lends: Bool) async {
+        let gone = Mutex<[Int: Int]>([:])
+        let tier = SizedTier<Int, Int>(
+            SizeBudgets(threshold: 20, small: 2_000, large: 8_000, lends: lends),
+            policy: .lru
+        ) { departure in
+            gone.withLock { $0[departure.value, default: 0] += 1 }
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for task in 0..<4 {
+                group.addTask {
+                    var generator = SeededGenerator(seed: UInt64(task))
+                    // Each thread has its keys and values, and all share the budgets.
+                    for step in 0..<5_000 {
+                        let value = task * 1_000_000 + step
+                        let cost = generator.uniform(in: 1..<(step % 2 == 0 ? 20 : 200))
+                        tier.store(value, for: task * 1_000 + generator.uniform(in: 0..<300), cost: cost)
+                        if tier.cost > 10_000 { Issue.record("\(tier.cost)") }
+                    }
+                }
+            }
+        }
+        let kept = Set(tier.keys.compactMap { tier.peek($0) })
+        #expect(kept.count == tier.keys.count && tier.cost <= 10_000 && !kept.isEmpty)
+        #expect(gone.withLock { $0.values.allSatisfy { $0 == 1 } && kept.isDisjoint(with: $0.keys) })
+        #expect(gone.withLock { $0.count } + kept.count == 20_000)
+    }
+
     @Test func `one budget is one order for all sizes`() {
         let tier = SizedTier<Int, Int>(.one(100), policy: .lru)
         tier.store(1, for: 1, cost: 60)

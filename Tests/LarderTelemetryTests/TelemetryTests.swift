@@ -143,17 +143,65 @@ struct TelemetryTests {
         #expect(events.takeAvailable().map(\.sequence) == [301])
     }
 
-    @Test func `a log line hides what an app or a server has named, unless it is asked for`() {
-        func event(_ kind: TelemetryEvent.Kind) -> TelemetryEvent {
-            TelemetryEvent(sequence: 1, uptime: .init(nanoseconds: 0), wall: .init(milliseconds: 0), kind: kind)
+    /// One event of each kind, in which each text that an app or a server can fill has the secret.
+    private static func everyKind(_ secret: String) -> [TelemetryEvent.Kind] {
+        let kinds: [TelemetryEvent.Kind] = [
+            .tierHit(.memory, feature: "feed", bytes: 7), .tierMiss(.disk, feature: "feed"),
+            .eviction(.memory, reason: "cost"), .merged(feature: "feed"),
+            .revalidated(feature: "feed", bytesSaved: 1), .retry(feature: "feed", attempt: 2, delay: .zero),
+            .outbox(.rejected, depth: 1), .sync(feature: "changes", applied: 1, remaining: nil),
+            .image(.decode, duration: .zero), .memoryLevel(.warning, from: .normal, cause: "no pressure"),
+            .memoryWarning(.critical, cost: 1, requests: 2, loads: 3),
+            .memoryReaction(.critical, loadsCancelled: 1, bytesFreed: 2),
+            .networkLevel(.offline, from: .good, cause: "metered"),
+            .gateRejected(feature: "accounts", reason: "notValidated"),
+            .request(feature: "feed", status: 200, duration: .zero, bytesReceived: 1),
+            .firstContent(feature: "feed", from: .disk, after: .zero),
+            .storeRecovered(store: secret, kept: 1, isOutboxWhole: true), .flagChanged(key: secret),
+            .note(name: "failed feed", detail: secret),
+        ]
+        for kind in kinds {
+            // A new kind belongs into the list above.
+            switch kind {
+            case .tierHit, .tierMiss, .eviction, .merged, .revalidated, .retry, .outbox, .sync, .image, .memoryLevel,
+                .memoryWarning, .memoryReaction, .networkLevel, .gateRejected, .request, .firstContent,
+                .storeRecovered, .flagChanged, .note:
+                break
+            }
         }
-        let note = event(.note(name: "opened", detail: "ana@example.org\nsecond line"))
-        #expect(note.logLine() == "note name=<private> detail=<private>" && note.severity == .notice)
-        #expect(note.logLine(showsPrivate: true) == "note name=opened detail=ana@example.org second line")
-        let hit = event(.tierHit(.memory, feature: "feed", bytes: 7))
-        #expect(hit.logLine() == "tierHit tier=memory feature=feed bytes=7" && hit.severity == .debug)
-        let flag = event(.flagChanged(key: "secret-plan"))
-        #expect(!flag.logLine().contains("secret") && flag.severity == .info)
-        #expect(event(.memoryWarning(.critical, cost: 1, requests: 2, loads: 3)).severity == .warning)
+        return kinds
+    }
+
+    /// Records an event of each kind, and returns what a log gets.
+    private func logged(_ secret: String, showsPrivate: Bool = false) async -> [String] {
+        let telemetry = telemetry()
+        let lines = Mutex<[String]>([])
+        let log = telemetry.log(showsPrivate: showsPrivate) { severity, line in
+            lines.withLock { $0.append("\(severity.rawValue) \(line)") }
+        }
+        for kind in Self.everyKind(secret) { telemetry.record(kind) }
+        // A log that is ended has all events that were recorded before.
+        log.cancel()
+        await log.value
+        return lines.withLock { $0 }
+    }
+
+    @Test func `a log gets a line for each event in order, with private texts hidden unless it asks for them`() async {
+        let secret = "ana@example.org\n/v1/accounts/acct_1"
+        let kinds = Self.everyKind(secret)
+        let lines = await logged(secret)
+        #expect(lines.map { $0.split(separator: " ")[1] } == kinds.map { $0.name[...] })
+        for line in lines { #expect(!line.contains("ana@example") && !line.contains("acct_1"), "\(line)") }
+        #expect(lines[0] == "debug tierHit tier=memory feature=feed bytes=7")
+        #expect(lines[10] == "warning memoryWarning level=critical cost=1 requests=2 loads=3")
+        #expect(
+            lines.suffix(3) == [
+                "warning storeRecovered store=<private> kept=1 isOutboxWhole=true", "info flagChanged key=<private>",
+                "notice note name=failed feed detail=<private>",
+            ]
+        )
+        let open = await logged(secret, showsPrivate: true)
+        #expect(open.last == "notice note name=failed feed detail=ana@example.org /v1/accounts/acct_1")
+        #expect(open.prefix(16) == lines.prefix(16))
     }
 }

@@ -13,6 +13,28 @@ import Testing
 
 @Suite("Client: telemetry", .oneMinute)
 struct ClientTelemetryTests {
+    @Test func `with the flag off, events are delivered and not counted`() async throws {
+        let directory = try ScratchDirectory()
+        let flags = FeatureFlags()
+        try flags.setOverride(false, for: .telemetryTotals)
+        var configuration = APIClient.Configuration(transport: ScriptedTransport(script: []))
+        configuration.services = .none
+        configuration.services.telemetry = .own
+        configuration.services.flags = .given(flags)
+        let client = try await APIClient(
+            server: "http://h",
+            account: "a",
+            directory: directory.path,
+            configuration
+        )
+        let before = client.telemetry.totals.events
+        let events = client.telemetry.events()
+        client.telemetry.record(.merged(feature: "feed"))
+        #expect(events.takeAvailable().map(\.kind) == [.merged(feature: "feed")])
+        #expect(client.telemetry.totals.events == before && client.telemetry.totals.all.merged == 0)
+        client.close()
+    }
+
     @Test func `events have a session and the app's version, and a memory warning has the figures before the reaction`()
         async throws
     {

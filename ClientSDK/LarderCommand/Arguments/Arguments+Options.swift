@@ -21,7 +21,9 @@ extension Arguments {
                     .init("--json", short: "-j", "print JSON") { $0.isJSON = true },
                     .init("--timeout", "SECONDS", 1...3_600, "timeout of a request (10)") { $0.timeout = $1 },
                     .init("--wait", "SECONDS", 0...3_600, "wait for unsent changes (3)") { $0.drainTimeout = $1 },
-                    .init("--trace", "print cache events on standard error") { $0.isTracing = true },
+                    .init("--trace", "print the events of the SDK on standard error, without\nprivate texts") {
+                        $0.isTracing = true
+                    },
                     .init("--explain", "say why each request was sent, and what the server's journal\nmakes of it") {
                         $0.isExplaining = true
                     },
@@ -42,7 +44,7 @@ extension Arguments {
             .init(
                 "OPTIONS OF READING COMMANDS",
                 [
-                    .init("--limit", short: "-n", "N", 1...50, "maximum number of items, up to 50") { $0.limit = $1 },
+                    .init("--limit", short: "-n", "N", 1...500, "maximum number of items, up to 500") { $0.limit = $1 },
                     .init("--live", "follow changes until Ctrl-C, or for --seconds") { $0.isLive = true },
                     .init("--seconds", "N", 1...86_400, "end --live after so many seconds") { $0.seconds = $1 },
                     .init("--refresh", "always ask the server") { $0.isRefresh = true },
@@ -92,11 +94,16 @@ extension Arguments {
                 .init(
                     "READ",
                     [
-                        CommandEntry("feed", "[--live] [--limit N]", "the newest posts", options: reading.union(live)),
+                        CommandEntry(
+                            "feed",
+                            "[POST | [--live] [--limit N]]",
+                            "the newest posts, or one with its likes, which are fresh for 10 s and its text for 60 s",
+                            options: reading.union(live)
+                        ),
                         CommandEntry(
                             "search",
-                            "TEXT [--limit N]",
-                            "people and posts with all words of the text",
+                            "[TEXT] [--limit N]",
+                            "people and posts with all words of a text, or of what you type, or of each line of a pipe",
                             options: reading.union(["--limit"])
                         ),
                         CommandEntry(
@@ -105,7 +112,12 @@ extension Arguments {
                             "a profile; without an argument, your own; an edit requires the server",
                             options: reading.union(["--edit"])
                         ),
-                        CommandEntry("accounts", "", "account balances, with their age", options: reading),
+                        CommandEntry(
+                            "accounts",
+                            "[ACCOUNT] [--limit N]",
+                            "balances with their age, or one that was confirmed within 15 s, with its transactions",
+                            options: reading.union(["--limit"])
+                        ),
                         CommandEntry(
                             "images",
                             "[--limit N] [--width N] [--draw POST|IMAGE]",

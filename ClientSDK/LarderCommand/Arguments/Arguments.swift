@@ -6,11 +6,14 @@ import LarderHTTP
 /// The parsed command line.
 struct Arguments {
     enum Command: Sendable {
-        case feed
-        case search(String)
+        /// The post is nil for the feed.
+        case feed(post: String?)
+        /// The text is nil for one that is typed.
+        case search(String?)
         case profile(who: String?, edits: [ProfileEdit])
         case like(post: String, isLike: Bool)
-        case accounts
+        /// The account is nil for all.
+        case accounts(String?)
         case transfer(from: String, to: String, amount: String, note: String)
         case chat(conversation: String?, send: String?, photo: String?)
         case tasks(TaskAction)
@@ -177,11 +180,15 @@ struct Arguments {
         }
         switch name {
         case "feed":
-            try check(0...0)
-            return .feed
+            try check(0...1)
+            if let post = words.first {
+                try check(1...1, entry.options.subtracting(["--live", "--seconds", "--limit"]))
+                try checkPost(post)
+            }
+            return .feed(post: words.first)
         case "search":
-            try check(1...100)
-            return .search(words.joined(separator: " "))
+            try check(0...100)
+            return .search(words.isEmpty ? nil : words.joined(separator: " "))
         case "profile":
             try check(0...1)
             if let who = words.first, !flags.edits.isEmpty {
@@ -191,13 +198,11 @@ struct Arguments {
         case "like", "unlike":
             try check(1...1)
             // The server would reject an invalid ID, and the operation would stay in the outbox.
-            guard words[0].hasPrefix("post_"), Int64(words[0].dropFirst(5)) != nil else {
-                throw UsageError(message: "'\(words[0])' is not a post ID such as post_5; 'larder feed' shows the IDs")
-            }
+            try checkPost(words[0])
             return .like(post: words[0], isLike: name == "like")
         case "accounts":
-            try check(0...0)
-            return .accounts
+            try check(0...1, words.isEmpty ? entry.options.subtracting(["--limit"]) : nil)
+            return .accounts(words.first)
         case "transfer":
             try check(3...3)
             return .transfer(from: words[0], to: words[1], amount: words[2], note: flags.note ?? "")
@@ -252,6 +257,12 @@ struct Arguments {
         default:
             try check(0...0)
             return .logout(isForced: flags.isForced)
+        }
+    }
+
+    private static func checkPost(_ word: String) throws(UsageError) {
+        guard word.hasPrefix("post_"), Int64(word.dropFirst(5)) != nil else {
+            throw UsageError(message: "'\(word)' is not a post ID such as post_5; 'larder feed' shows the IDs")
         }
     }
 

@@ -36,6 +36,41 @@ struct BankCommand {
         terminal.line(context.footer(reading))
     }
 
+    /// The balance of one account, which the server has confirmed within 15 seconds, and its newest transactions, which may be older.
+    func account(_ name: String) async throws {
+        let list = try await context.read(bank.accounts, called: "accounts").snapshot.value?.items ?? []
+        let id = try Self.account(name, list).id
+        let balance: Snapshot<Account>
+        do { balance = try await context.cache.snapshot(bank.account(id), context.askedPolicy) } catch {
+            throw Failure(
+                "The balance of \(id) cannot be confirmed: \(Failure.sentence(error.description)) 'larder accounts' shows the last "
+                    + "known balances."
+            )
+        }
+        guard let account = balance.value else { return }
+        let reading = try await context.read(bank.transactions(id), called: "transactions of \(id)")
+        let transactions = (reading.snapshot.value?.items ?? []).prefix(context.arguments.limit ?? 10)
+        if terminal.isJSON {
+            return terminal.json(
+                .members([
+                    ("badge", Badge(balance).json), ("item", try JSONValue(encoding: account)),
+                    ("transactions", try Badge(reading.snapshot).json(with: transactions)),
+                ])
+            )
+        }
+        show([account])
+        terminal.line(terminal.paint(Badge(balance), Badge(balance).text(at: context.now)))
+        let amounts = transactions.map { TextWidth.clean(MoneyText.text($0.amount)) }
+        let room = amounts.map(\.count).max() ?? 0
+        for (transaction, amount) in zip(transactions, amounts) {
+            let padding = String(repeating: " ", count: room - amount.count)
+            let date = TextWidth.clean(String(transaction.postedAt.prefix(10)))
+            let words = [transaction.counterparty, transaction.note].filter { !$0.isEmpty }.map(TextWidth.clean)
+            terminal.line("  \(terminal.paint(date, .dim))  \(padding)\(amount)  \(words.joined(separator: ": "))")
+        }
+        terminal.line(context.footer(reading))
+    }
+
     private func show(_ accounts: [Account]) {
         let width = accounts.map { TextWidth.columns(TextWidth.clean($0.name)) }.max() ?? 0
         let amounts = accounts.map { TextWidth.clean(MoneyText.text($0.balance)) }

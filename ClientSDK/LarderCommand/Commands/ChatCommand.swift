@@ -97,13 +97,18 @@ struct ChatCommand {
     // MARK: Messages
 
     private func messages(_ id: String) async throws {
-        let reading = try await context.read(client.chat.messages(id), called: id)
-        let messages = reading.snapshot.value?.items ?? []
+        let chat = client.chat
+        let (messages, reading) = try await context.read(
+            chat.messages(id),
+            chat.timeline(id),
+            atMost: limit,
+            called: id
+        )
         if terminal.isJSON {
-            return terminal.json(try Badge(reading.snapshot).json(with: messages.prefix(limit)))
+            return terminal.json(try Badge(reading.snapshot).json(with: messages))
         }
-        let names = await nameCache.names(messages.prefix(limit).map(\.authorID))
-        for message in messages.prefix(limit).reversed() { terminal.line(line(message, names, context.now)) }
+        let names = await nameCache.names(messages.map(\.authorID))
+        for message in messages.reversed() { terminal.line(line(message, names, context.now)) }
         if messages.isEmpty { terminal.line("No messages yet.") }
         terminal.line(context.footer(reading))
     }

@@ -3,7 +3,7 @@ import LarderCoding
 import LarderDemo
 import LarderModels
 
-/// `larder feed`: the newest posts.
+/// `larder feed`: the newest posts, or one.
 struct FeedCommand {
     let context: CommandContext
     private var names = NameTable()
@@ -14,14 +14,30 @@ struct FeedCommand {
 
     mutating func run() async throws {
         guard !context.arguments.isLive else { return try await follow() }
-        let reading = try await context.read(context.client.feed.newest, called: "the feed")
-        let posts = reading.snapshot.value?.items ?? []
+        let feed = context.client.feed
+        let (posts, reading) = try await context.read(feed.newest, feed.timeline, atMost: limit, called: "the feed")
         if context.terminal.isJSON {
-            return context.terminal.json(try Badge(reading.snapshot).json(with: posts.prefix(limit)))
+            return context.terminal.json(try Badge(reading.snapshot).json(with: posts))
         }
-        await names.load(posts.prefix(limit).map(\.authorID), in: context)
-        for line in lines(Array(posts.prefix(limit)), context.now) { context.terminal.line(line) }
+        await names.load(posts.map(\.authorID), in: context)
+        for line in lines(posts, context.now) { context.terminal.line(line) }
         if posts.isEmpty { context.terminal.line("No posts yet.") }
+        context.terminal.line(context.footer(reading))
+    }
+
+    /// One post with its likes, which are fresh for a shorter time than its text.
+    mutating func show(_ id: String) async throws {
+        let reading = try await context.read(
+            context.client.feed.post(id),
+            fields: ["likeCount"],
+            called: "post '\(id)'"
+        )
+        guard let post = reading.snapshot.value else { return }
+        if context.terminal.isJSON {
+            return context.terminal.json(try Badge(reading.snapshot).json(withItem: post))
+        }
+        await names.load([post.authorID], in: context)
+        for line in lines([post], context.now) { context.terminal.line(line) }
         context.terminal.line(context.footer(reading))
     }
 
@@ -83,21 +99,5 @@ struct FeedCommand {
         var writer = JSONWriter()
         writer.value(try badge.json(with: items))
         return [String(decoding: writer.bytes, as: UTF8.self)]
-    }
-}
-
-/// Keeps the names of a live view.
-actor NameCache {
-    private let context: CommandContext
-    private var known = NameTable()
-
-    init(_ context: CommandContext) { self.context = context }
-
-    /// The names of these users and of all earlier ones.
-    func names(_ ids: [String]) async -> NameTable {
-        var names = known
-        await names.load(ids, in: context)
-        known = names
-        return names
     }
 }

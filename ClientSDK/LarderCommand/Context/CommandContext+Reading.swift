@@ -21,11 +21,19 @@ struct Reading<Value: Sendable & Equatable>: Sendable {
 }
 
 extension CommandContext {
+    /// The policy of the arguments; nil: that of the resource.
+    var askedPolicy: ReadPolicy? { arguments.isRefresh ? .networkFirst(timeout: nil) : arguments.policy?.value }
+
     /// Reads a resource with the policy of the arguments until no request is in flight.
     ///
+    /// - Parameter fields: the fields that are shown, if their lifetimes differ from that of the value.
     /// - Throws: `Failure` if there is no value.
-    func read<Value>(_ resource: Resource<Value>, called name: String) async throws -> Reading<Value> {
-        let reading = try await readIfAvailable(resource)
+    func read<Value>(
+        _ resource: Resource<Value>,
+        fields: Set<String> = [],
+        called name: String
+    ) async throws -> Reading<Value> {
+        let reading = try await readIfAvailable(resource, fields: fields)
         guard reading.snapshot.value == nil else { return reading }
         if let error = reading.snapshot.refreshError { throw Failure(error, server: arguments.server) }
         if case .unreachable(let error) = connection { throw Failure(error, server: arguments.server) }
@@ -35,14 +43,40 @@ extension CommandContext {
         throw Failure("There is no \(name) on \(arguments.server).")
     }
 
+    /// Reads a paged list: the first items, and the pages after the first one until there are `count`.
+    ///
+    /// - Throws: `Failure` if there is no list. A page that cannot be loaded is a note.
+    func read<Item>(
+        _ list: Resource<Timeline<Item>.List>,
+        _ timeline: Timeline<Item>,
+        atMost count: Int,
+        called name: String
+    ) async throws -> (items: [Item], reading: Reading<Timeline<Item>.List>) {
+        let reading = try await read(list, called: name)
+        var items = reading.snapshot.value?.items ?? []
+        var hasMore = connection.isOpen && reading.snapshot.refreshError == nil && arguments.policy?.name != "cacheOnly"
+        while hasMore, items.count < count {
+            do {
+                hasMore = try await timeline.loadOlder(isUserInitiated: true) == .more
+                items = try await cache.value(list, .cacheOnly).items
+            } catch {
+                terminal.note("not all of \(name) could be loaded: \(error.description)")
+                hasMore = false
+            }
+        }
+        return (Array(items.prefix(count)), reading)
+    }
+
     /// The same; the snapshot may have no value.
-    func readIfAvailable<Value>(_ resource: Resource<Value>) async throws -> Reading<Value> {
-        let asked: ReadPolicy? = arguments.isRefresh ? .networkFirst(timeout: nil) : arguments.policy?.value
-        let policy = connection.isOpen ? asked : .cacheOnly
+    func readIfAvailable<Value>(
+        _ resource: Resource<Value>,
+        fields: Set<String> = []
+    ) async throws -> Reading<Value> {
+        let policy = connection.isOpen ? askedPolicy : .cacheOnly
         let start = uptime.uptime
         var steps: [Reading<Value>.Step] = []
         var last: Snapshot<Value>?
-        for await snapshot in cache.snapshots(resource, policy) {
+        for await snapshot in cache.snapshots(resource, policy, fields: fields) {
             steps.append(.init(time: uptime.uptime - start, badge: Badge(snapshot)))
             last = snapshot
             if snapshot.activity == .idle { break }

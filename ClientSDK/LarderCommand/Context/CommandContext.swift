@@ -17,6 +17,8 @@ final class CommandContext: Sendable {
     let monitor: NetworkMonitor
     let networkExplanation: String
     let transport: any Transport
+    /// Prints the events of the command on standard error; nil without `--trace`.
+    private let trace: Task<Void, Never>?
     /// The requests of the command, for `--explain`; nil without it.
     let requests: RequestLog?
     /// The server's journal and its newest entry before the command; nil without `--explain`.
@@ -55,7 +57,7 @@ final class CommandContext: Sendable {
         state = try StateDirectory(arguments.directory, environment: environment)
         if let problem = state.problem { terminal.note(problem) }
         user = arguments.user ?? state.user(on: arguments.server) ?? "ana"
-        let events = CacheEventLog(tracingTo: arguments.isTracing ? terminal : nil)
+        let events = CacheEventLog()
         self.events = events
         let recorder = RunRecorder(
             Self.record(arguments),
@@ -70,6 +72,9 @@ final class CommandContext: Sendable {
         // A server on this machine is reachable without a network interface.
         monitoring.requiresInterface = !Self.isLocal(arguments.server)
         let telemetry = recorder.telemetry
+        trace =
+            arguments.isTracing
+            ? telemetry.log { severity, line in terminal.note("\(severity.rawValue) \(line)") } : nil
         monitor = NetworkMonitor(source: source, configuration: monitoring) { telemetry.record($0) }
         networkExplanation = explanation
         let requests = arguments.isExplaining ? RequestLog() : nil
@@ -178,9 +183,11 @@ final class CommandContext: Sendable {
         terminal.note("\(arguments.server) cannot be reached; showing stored data")
     }
 
-    /// Closes the client and ends the record of the run.
-    func close(_ error: (any Error)? = nil) {
+    /// Closes the client, ends the record of the run, and prints the rest of the trace.
+    func close(_ error: (any Error)? = nil) async {
         client.close()
         recorder.end(error)
+        trace?.cancel()
+        await trace?.value
     }
 }

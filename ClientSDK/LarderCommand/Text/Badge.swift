@@ -76,6 +76,11 @@ extension Badge {
         .members([("badge", json), ("items", .array(try items.map { try JSONValue(encoding: $0) }))])
     }
 
+    /// The output of `--json` for one value.
+    func json(withItem item: some Encodable) throws -> JSONValue {
+        .members([("badge", json), ("item", try JSONValue(encoding: item))])
+    }
+
     /// The badge of a snapshot.
     init<Value>(_ snapshot: Snapshot<Value>) {
         freshness = snapshot.freshness

@@ -48,7 +48,7 @@ extension TourScene {
                         tone: doubled > 0 ? .bad : .good,
                         share: Double(page.count - doubled) / Double(max(1, page.count))
                     ),
-                    TourSteps.Box(label: "seen so far", text: "\(seen[index].count) different posts"),
+                    TourSteps.Box(label: "\(client.name): so far", text: "\(seen[index].count) different posts"),
                 ]
             }
             return TourSteps.Step(caption: "page \(number + 1); the bar is its new part", boxes: boxes.flatMap { $0 })

@@ -39,7 +39,7 @@ extension TourScene {
         chapter.answer =
             "Both traces together: the least time took \(name(order[0])), the most \(name(order[order.count - 1])), and what Larder ships "
             + "\(name(ways.count - 1)). A picture is taken to cost 1 ms and 10 ns for each byte of pixels; the score is this effort divided by the "
-            + "size. Real effort differs between pictures: Benchmarks/README.md has the comparison with measured times. Each way can be selected "
+            + "size. Real effort differs between pictures: Benchmarks/images/README.md has the comparison with measured times. Each way can be selected "
             + "(ImagePipeline.Memory)."
         return chapter
     }

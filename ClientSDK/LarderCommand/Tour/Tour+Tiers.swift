@@ -62,10 +62,14 @@ extension TourScene {
                 )
             ),
         ]
-        let factor = mobile.median / max(memory.median, .nanoseconds(1))
-        let diskFactor = mobile.median / max(disk.median, .nanoseconds(1))
+        /// With two figures: more are different at each run.
+        func factor(_ times: TourTimes) -> Int {
+            let exact = mobile.median / max(times.median, .nanoseconds(1))
+            let unit = pow(10, max(0, log10(max(1, exact)).rounded(.down) - 1))
+            return Int((exact / unit).rounded() * unit)
+        }
         chapter.answer =
-            "A memory hit is \(Int(factor)) times as fast as the server over 3g, a disk hit \(Int(diskFactor)) times. After SIGKILL of "
+            "A memory hit is some \(factor(memory)) times as fast as the server over 3g, a disk hit \(factor(disk)) times. After SIGKILL of "
             + "another process, what it had in memory only was \(rows[0].2 == "yes" ? "left" : "gone"), and what it had on disk was "
             + "\(rows[1].2 == "yes" ? "left" : "gone")."
         return chapter

@@ -18,26 +18,16 @@ struct TourFlow: Sendable {
         return .members([("kind", .string("flow")), ("title", .string(title)), ("steps", .array(values))])
     }
 
-    /// The drawing: steps as boxes below each other, what follows "yes" to their right.
-    var svg: String {
-        let height = steps.count * 62 - 14
-        var text = "<svg viewBox=\"0 0 760 \(height)\" role=\"img\">"
-        for (index, step) in steps.enumerated() {
-            let y = index * 62
-            let tone = step.yes == nil ? "neutral" : "warning"
-            text += "<rect x=\"1\" y=\"\(y + 1)\" width=\"330\" height=\"46\" rx=\"6\" class=\"box \(tone)\"/>"
-            text += "<text x=\"14\" y=\"\(y + 29)\">\(TourPage.escaped(step.text))</text>"
-            if index + 1 < steps.count {
-                text += "<path class=\"axis\" d=\"M166 \(y + 48)V\(y + 61)\"/>"
-                if step.yes != nil { text += "<text x=\"174\" y=\"\(y + 60)\" class=\"answer-word\">no</text>" }
-            }
-            guard let yes = step.yes else { continue }
-            text += "<path class=\"axis\" d=\"M332 \(y + 24)H418\"/>"
-            text += "<text x=\"364\" y=\"\(y + 18)\" class=\"answer-word\">yes</text>"
-            text += "<rect x=\"419\" y=\"\(y + 1)\" width=\"340\" height=\"46\" rx=\"6\" class=\"box good\"/>"
-            text += "<text x=\"432\" y=\"\(y + 29)\">\(TourPage.escaped(yes))</text>"
+    /// The drawing: steps as boxes below each other, what follows "yes" to their right, or below where there is no room.
+    var html: String {
+        let rows = steps.map { step in
+            let box =
+                "<div class=\"box \(step.yes == nil ? "neutral" : "warning")\">\(TourPage.escaped(step.text))</div>"
+            guard let yes = step.yes else { return "<li>\(box)</li>" }
+            return "<li class=\"asks\">\(box)<span class=\"answer-word\">yes</span>"
+                + "<div class=\"box good\">\(TourPage.escaped(yes))</div></li>"
         }
-        return text + "</svg>"
+        return "<ol class=\"flow\">\(rows.joined())</ol>"
     }
 }
 
@@ -60,7 +50,7 @@ struct TourTryout: Sendable {
         let policies = [("lru", "read longest ago"), ("lfu", "read least often"), ("fifo", "stored first")]
         let options = policies.map { "<option value=\"\($0.0)\">\($0.1)</option>" }.joined()
         return """
-            <div class="tryout" data-room="\(room)"><p><label>Reads, in order: <input value="\(reads.joined(separator: " "))" \
+            <div class="tryout" data-room="\(room)"><p class="fields"><label>Reads, in order: <input value="\(reads.joined(separator: " "))" \
             size="40"></label> <label>What leaves first: <select>\(options)</select></label> \
             <button class="back">Back</button> <button class="next">Next</button></p>
             <p class="state" aria-live="polite">This needs scripts.</p></div>

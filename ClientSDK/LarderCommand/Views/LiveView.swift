@@ -35,15 +35,7 @@ struct LiveView<Value: Sendable & Equatable> {
             withExtendedLifetime(interrupt) {}
         }
         let terminal = context.terminal
-        if terminal.isTerminal { terminal.write("\u{1b}[?1049h\u{1b}[?25l") }
-        // The last frame is printed again when the view ends.
-        var last: [String] = []
-        defer {
-            if terminal.isTerminal {
-                terminal.write("\u{1b}[?1049l\u{1b}[?25h")
-                for line in last { terminal.line(line) }
-            }
-        }
+        let screen = Screen(terminal)
         var shown: Snapshot<Value>?
         var printedBadge: Badge?
         var state = context.client.live.state
@@ -69,9 +61,7 @@ struct LiveView<Value: Sendable & Equatable> {
                 shown = new
             }
             guard terminal.isTerminal, let shown else { continue }
-            last = await draw(Frame(snapshot: shown, state: state, now: context.now))
-            let frame = last.prefix(terminal.size.rows - 1).map { $0 + "\u{1b}[K" }.joined(separator: "\r\n")
-            terminal.write("\u{1b}[H" + frame + "\u{1b}[J")
+            screen.show(await draw(Frame(snapshot: shown, state: state, now: context.now)))
         }
     }
 

@@ -48,3 +48,19 @@ struct NameTable: Sendable {
         }
     }
 }
+
+/// Keeps the names of a live view.
+actor NameCache {
+    private let context: CommandContext
+    private var known = NameTable()
+
+    init(_ context: CommandContext) { self.context = context }
+
+    /// The names of these users and of all earlier ones.
+    func names(_ ids: [String]) async -> NameTable {
+        var names = known
+        await names.load(ids, in: context)
+        known = names
+        return names
+    }
+}

@@ -191,15 +191,22 @@ public final class LarderClient: Sendable {
     /// Stops live updates until `start`, which then applies the missed changes.
     public func pause() { live.stop() }
 
-    /// Processes a push notification of the backend: applies the changes that this device has missed.
+    /// Processes a push notification of the backend. One that names a profile and its version costs no request: an older stored profile is
+    /// stale from now on, which its observers are shown, and its next reader asks for it. After any other notification the changes that
+    /// this device has missed are applied.
     ///
     /// - Parameters:
-    ///   - payload: the notification. If its member `token` names a change token that is stored already, nothing is requested.
+    ///   - payload: the notification. `profile` is the ID of a profile whose `version` it tells. If `token` is a change token that is stored
+    ///     already, nothing is requested.
     ///   - limit: the time for everything.
     public func received(
         push payload: [String: any Sendable],
         within limit: Duration = .seconds(25)
     ) async -> APIClient.PushOutcome {
+        if let profile = payload["profile"] as? String, let version = payload["version"] as? Int {
+            profiles.noteVersion(Int64(version), of: profile)
+            return .noData
+        }
         if let token = payload["token"] as? String, sync.hasApplied(token) { return .noData }
         return await base.received(push: payload, within: limit) { [sync] _ in try await sync.catchUp() > 0 }
     }

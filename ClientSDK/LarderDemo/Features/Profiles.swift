@@ -17,8 +17,8 @@ public struct Profiles: Sendable {
         Freshness.Rule(.all([.timeToLive(.seconds(300)), .version]), stretchClass: .interactive)
     )
 
-    /// Notes that the server has a version of a profile, of which a list or a message told: an older stored one is stale from now on.
-    public func noteVersion(_ version: Int64, of id: String) { cache.noteVersion(version, of: Profile.self, id) }
+    /// Notes that the server has a version of a profile, of which a push notification told: an older stored one is stale from now on.
+    func noteVersion(_ version: Int64, of id: String) { cache.noteVersion(version, of: Profile.self, id) }
 
     /// The resource of a profile, to be read and observed through `LarderClient.cache`.
     public func resource(_ id: String) -> Resource<Profile> {

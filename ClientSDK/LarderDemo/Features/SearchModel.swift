@@ -17,8 +17,16 @@ public import Observation
             if Search.words(text) != Search.words(oldValue) { change() }
         }
     }
-    private var posts: Observed<Timeline<Post>.Snapshot>?
-    private var people: Observed<Timeline<Profile>.Snapshot>?
+    /// How many posts and how many people a view has room for. Pages are loaded until so many were found, or all.
+    public var room = 20 {
+        didSet {
+            if room > oldValue, !words.isEmpty { show(words) }
+        }
+    }
+    /// The words of the search that is shown. Those of `text` follow after the pause.
+    private var words = ""
+    private var posts: FoundList<Post>?
+    private var people: FoundList<Profile>?
     @ObservationIgnored private let client: LarderClient
     @ObservationIgnored private let pause: Duration
     @ObservationIgnored private let clock: any MonotonicClock & Sleeper
@@ -41,25 +49,27 @@ public import Observation
     deinit { typing?.cancel() }
 
     /// The found posts, newest first; those of the last search until the next has begun.
-    public var foundPosts: [Post] { posts?.current?.items ?? [] }
+    public var foundPosts: [Post] { posts?.snapshot?.items ?? [] }
 
     /// The people with all words in their name, handle, place or description, in the order of the server.
-    public var foundPeople: [Profile] { people?.current?.items ?? [] }
+    public var foundPeople: [Profile] { people?.snapshot?.items ?? [] }
 
-    /// Whether an answer is awaited: of the posts, of the people, or of both. Also before the first of them was looked up.
+    /// Whether the results are not yet those of `text`: a person is typing, or an answer or a page is awaited.
     public var isSearching: Bool {
-        guard let posts, let people else { return false }
-        return posts.current?.isRefreshing ?? true || people.current?.isRefreshing ?? true
+        Search.words(text) != words || (posts?.isLoading ?? false) || (people?.isLoading ?? false)
     }
 
-    /// The found people, posts and likes in one line, with the reason if the server could not be asked.
+    /// The found people, posts and likes in one line, with `+` if there are more, and with the reason if the server could not be asked.
     public var summary: String {
-        guard posts != nil else { return "" }
+        guard let posts, let people else { return "" }
         let liked = foundPosts.count { $0.likedByMe }
-        let text = "\(foundPeople.count) people, \(foundPosts.count) posts, \(liked) liked"
-        guard let error = posts?.current?.refreshError ?? people?.current?.refreshError else { return text }
+        let text = "\(people.count) people, \(posts.count) posts, \(liked) liked"
+        guard let error = posts.error ?? people.error else { return text }
         return "\(text); not up to date: \(error.description)"
     }
+
+    /// What to tell a person about the age of the found posts; nil without a search.
+    public func notice(at now: WallTime) -> Freshness.Notice? { posts?.snapshot?.notice(at: now) }
 
     private func change() {
         typing?.cancel()
@@ -74,7 +84,53 @@ public import Observation
 
     /// Observes a search; the one before is not observed any more.
     private func show(_ words: String) {
-        posts = words.isEmpty ? nil : client.search.posts(words).observed()
-        people = words.isEmpty ? nil : client.search.people(words).observed()
+        let isSame = words == self.words
+        self.words = words
+        posts = words.isEmpty ? nil : FoundList(client.search.posts(words), room, isSame ? posts : nil)
+        people = words.isEmpty ? nil : FoundList(client.search.people(words), room, isSame ? people : nil)
+    }
+}
+
+/// The results of one kind: as many pages as a view has room for. Observed until it is released.
+@MainActor @Observable private final class FoundList<Item: CacheEntity> {
+    private(set) var snapshot: Timeline<Item>.Snapshot?
+    private(set) var isLoading = true
+    @ObservationIgnored private var task: Task<Void, Never>?
+
+    /// - Parameter old: the results of the same search with less room, shown until a page has arrived.
+    init(_ timeline: Timeline<Item>, _ room: Int, _ old: FoundList?) {
+        snapshot = old?.snapshot
+        task = Task { [weak self] in
+            for await var snapshot in timeline.snapshots {
+                var hasMore =
+                    !snapshot.isRefreshing && !snapshot.hasReachedEnd && snapshot.refreshError == nil
+                    && snapshot.loadOlderError == nil
+                while hasMore, snapshot.items.count < room {
+                    self?.show(snapshot, isLoading: true)
+                    do {
+                        hasMore = try await timeline.loadOlder() == .more
+                        snapshot = try await timeline.snapshot()
+                    } catch {
+                        // The next snapshot has the error.
+                        hasMore = false
+                    }
+                }
+                self?.show(snapshot, isLoading: snapshot.isRefreshing)
+            }
+        }
+    }
+
+    deinit { task?.cancel() }
+
+    /// `40+` if there are more.
+    var count: String {
+        guard let snapshot, snapshot.freshness != .missing else { return "0" }
+        return "\(snapshot.items.count)\(snapshot.hasReachedEnd ? "" : "+")"
+    }
+    var error: LarderError? { snapshot?.refreshError ?? snapshot?.loadOlderError }
+
+    private func show(_ snapshot: Timeline<Item>.Snapshot, isLoading: Bool) {
+        self.snapshot = snapshot
+        self.isLoading = isLoading
     }
 }
