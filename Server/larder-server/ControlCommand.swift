@@ -23,7 +23,9 @@ struct ControlCommand {
             .init(
                 commonOptions,
                 [
-                    .init("--server", short: "-s", "URL", "the server (http://127.0.0.1:8080)") { $0.server = $1 },
+                    .init("--server", short: "-s", "URL", "the server (http://127.0.0.1:8080, or $LARDER_SERVER)") {
+                        $0.server = $1
+                    },
                     .init("--world", short: "-w", "ID", "the world (main)", \.world),
                     .init("--control-token", "TOKEN", "the token of the server's --control-token", \.token),
                     .init("--json", short: "-j", "print the reply as it is") { $0.isJSON = true },

@@ -26,11 +26,11 @@ private final class Receiver: ExchangeHandler {
         Reply(status: rejection.status, body: .bytes(Array(rejection.detail.utf8)))
     }
 
-    var wantsHeads: Bool { false }
+    var needsHeads: Bool { false }
 
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
 
-    var wantsRecords: Bool { false }
+    var needsRecords: Bool { false }
 
     func finished(_ record: ExchangeRecord) {}
 }

@@ -13,9 +13,9 @@ struct DescriptorTests {
         }
 
         func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
-        var wantsRecords: Bool { false }
+        var needsRecords: Bool { false }
         func finished(_ record: ExchangeRecord) {}
-        var wantsHeads: Bool { false }
+        var needsHeads: Bool { false }
         func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
     }
 

@@ -28,9 +28,9 @@ private final class PaddedReplies: ExchangeHandler {
     }
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
-    var wantsHeads: Bool { false }
+    var needsHeads: Bool { false }
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-    var wantsRecords: Bool { true }
+    var needsRecords: Bool { true }
     func finished(_ record: ExchangeRecord) {}
 }
 

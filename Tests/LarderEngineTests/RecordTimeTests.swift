@@ -31,9 +31,9 @@ struct RecordTimeTests {
         }
 
         func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
-        var wantsHeads: Bool { false }
+        var needsHeads: Bool { false }
         func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-        var wantsRecords: Bool { true }
+        var needsRecords: Bool { true }
         func finished(_ record: ExchangeRecord) { records.withLock { $0.append(record) } }
     }
 

@@ -21,9 +21,9 @@ private final class Keeper: ExchangeHandler {
     }
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
-    var wantsHeads: Bool { false }
+    var needsHeads: Bool { false }
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-    var wantsRecords: Bool { false }
+    var needsRecords: Bool { false }
     func finished(_ record: ExchangeRecord) {}
 }
 

@@ -51,7 +51,7 @@ extension Connection {
             return
         }
         self.pendingReply = nil
-        if loop.handler.wantsRecords {
+        if loop.handler.needsRecords {
             records.append(
                 ExchangeRecord(
                     request: pendingReply.request,
