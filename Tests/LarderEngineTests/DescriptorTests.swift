@@ -13,9 +13,9 @@ struct DescriptorTests {
         }
 
         func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
-        var needsRecords: Bool { false }
+        var wantsRecords: Bool { false }
         func finished(_ record: ExchangeRecord) {}
-        var needsHeads: Bool { false }
+        var wantsHeads: Bool { false }
         func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
     }
 

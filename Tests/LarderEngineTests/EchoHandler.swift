@@ -23,11 +23,11 @@ final class EchoHandler: ExchangeHandler {
         Reply(status: rejection.status, body: .bytes(Array(rejection.detail.utf8)))
     }
 
-    var needsHeads: Bool { false }
+    var wantsHeads: Bool { false }
 
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
 
-    var needsRecords: Bool { false }
+    var wantsRecords: Bool { false }
 
     func finished(_ record: ExchangeRecord) {}
 

@@ -27,11 +27,11 @@ private final class Mirror: ExchangeHandler {
         Reply(status: rejection.status, body: .bytes(Array(rejection.detail.utf8)))
     }
 
-    var needsHeads: Bool { false }
+    var wantsHeads: Bool { false }
 
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
 
-    var needsRecords: Bool { true }
+    var wantsRecords: Bool { true }
 
     func finished(_ record: ExchangeRecord) { records.withLock { $0.append(record) } }
 }

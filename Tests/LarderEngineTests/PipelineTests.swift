@@ -28,9 +28,9 @@ private final class PaddedReplies: ExchangeHandler {
     }
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
-    var needsHeads: Bool { false }
+    var wantsHeads: Bool { false }
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-    var needsRecords: Bool { true }
+    var wantsRecords: Bool { true }
     func finished(_ record: ExchangeRecord) {}
 }
 

@@ -31,9 +31,9 @@ struct RecordTimeTests {
         }
 
         func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
-        var needsHeads: Bool { false }
+        var wantsHeads: Bool { false }
         func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-        var needsRecords: Bool { true }
+        var wantsRecords: Bool { true }
         func finished(_ record: ExchangeRecord) { records.withLock { $0.append(record) } }
     }
 

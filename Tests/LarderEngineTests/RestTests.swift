@@ -21,9 +21,9 @@ private final class Keeper: ExchangeHandler {
     }
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
-    var needsHeads: Bool { false }
+    var wantsHeads: Bool { false }
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-    var needsRecords: Bool { false }
+    var wantsRecords: Bool { false }
     func finished(_ record: ExchangeRecord) {}
 }
 

@@ -17,8 +17,8 @@ private final class Keeper: ExchangeHandler {
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
 
-    var needsRecords: Bool { false }
-    var needsHeads: Bool { false }
+    var wantsRecords: Bool { false }
+    var wantsHeads: Bool { false }
 
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
 
@@ -39,8 +39,8 @@ private final class Notebook: ExchangeHandler {
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: .badRequest, body: .bytes(Array("no".utf8))) }
 
-    var needsRecords: Bool { true }
-    var needsHeads: Bool { false }
+    var wantsRecords: Bool { true }
+    var wantsHeads: Bool { false }
 
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
 

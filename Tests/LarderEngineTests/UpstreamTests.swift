@@ -35,11 +35,11 @@ private final class Forwarder: ExchangeHandler {
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
 
-    var needsHeads: Bool { false }
+    var wantsHeads: Bool { false }
 
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
 
-    var needsRecords: Bool { false }
+    var wantsRecords: Bool { false }
 
     func finished(_ record: ExchangeRecord) {}
 }

@@ -42,8 +42,8 @@ public final class WorldClock: WallClock, MonotonicClock {
     private let wall: any WallClock
     private let monotonic: any MonotonicClock
     private let state: Mutex<State>
-    /// Whether nobody has changed the clock, so that it follows the system: the fast path of every read.
-    private let isUnchanged = Atomic<Bool>(true)
+    /// Whether the clock has always followed the system: the fast path of every read.
+    private let isSystem = Atomic<Bool>(true)
 
     /// A clock that follows the given ones until it is changed.
     package init(wall: any WallClock, monotonic: any MonotonicClock) {
@@ -57,13 +57,13 @@ public final class WorldClock: WallClock, MonotonicClock {
 
     /// The current time of the world.
     public var now: WallTime {
-        guard !isUnchanged.load(ordering: .relaxed) else { return wall.now }
+        guard !isSystem.load(ordering: .relaxed) else { return wall.now }
         return state.withLock { now($0) }
     }
 
     /// The elapsed time of the world; setting the clock back does not change it.
     public var uptime: MonotonicTime {
-        guard !isUnchanged.load(ordering: .relaxed) else { return monotonic.uptime }
+        guard !isSystem.load(ordering: .relaxed) else { return monotonic.uptime }
         return state.withLock { uptime($0) }
     }
 
@@ -71,7 +71,7 @@ public final class WorldClock: WallClock, MonotonicClock {
     public var mode: Mode { state.withLock { $0.mode } }
 
     /// Whether dates of replies are those of the server's own clock.
-    package var followsSystem: Bool { isUnchanged.load(ordering: .relaxed) }
+    package var followsSystem: Bool { isSystem.load(ordering: .relaxed) }
 
     /// The time until the next timer; nil if none is set.
     public var untilNextTimer: Duration? {
@@ -150,7 +150,7 @@ public final class WorldClock: WallClock, MonotonicClock {
             if state.mode == .real { anchor(&state, mode: .running(factor: 1)) }
             return uptime(state) + duration
         }
-        isUnchanged.store(false, ordering: .relaxed)
+        isSystem.store(false, ordering: .relaxed)
         while let job = state.withLock({ state -> (@Sendable () -> Void)? in
             guard let due = takeDue(target, &state) else { return nil }
             move(&state, to: due.deadline)
@@ -361,7 +361,7 @@ public final class WorldClock: WallClock, MonotonicClock {
             disarm(&state)
             arm(&state)
         }
-        isUnchanged.store(false, ordering: .relaxed)
+        isSystem.store(false, ordering: .relaxed)
         tellObservers()
     }
 

@@ -42,8 +42,8 @@ struct RequestReader {
     /// Continues reading. `consumed` counts the bytes that must not be passed again: a head is passed again until it is
     /// complete.
     ///
-    /// - Parameter reportsHeads: whether the head of a request with a body is returned before the body is read.
-    mutating func next(_ bytes: Span<UInt8>, _ consumed: inout Int, reportsHeads: Bool = false) -> Outcome {
+    /// - Parameter tellsHeads: whether the head of a request with a body is returned before the body is read.
+    mutating func next(_ bytes: Span<UInt8>, _ consumed: inout Int, tellsHeads: Bool = false) -> Outcome {
         switch stage {
         case .head(var scanner):
             let unread = bytes.extracting(consumed..<bytes.count)
@@ -61,7 +61,7 @@ struct RequestReader {
                 do {
                     let request = try RequestHead(head)
                     if let outcome = try begin(request, hasMore: consumed < bytes.count) { return outcome }
-                    return reportsHeads ? .head(Request(request)) : next(bytes, &consumed)
+                    return tellsHeads ? .head(Request(request)) : next(bytes, &consumed)
                 } catch { return .rejected(Rejection(error)) }
             }
         case .body(let request, let left):

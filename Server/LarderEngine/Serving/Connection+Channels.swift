@@ -52,7 +52,7 @@ extension Connection {
     private func begin(_ pendingReply: PendingReply, _ head: ReplyHead, _ reply: Reply) {
         let start = loop.scratch.count
         loop.scratch.append(head: head, date: reply.date ?? loop.date.line, connection: "")
-        guard loop.handler.needsRecords else { return }
+        guard loop.handler.wantsRecords else { return }
         records.append(
             ExchangeRecord(
                 request: pendingReply.request,

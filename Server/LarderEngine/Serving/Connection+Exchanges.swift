@@ -51,7 +51,7 @@ extension Connection {
             return
         }
         self.pendingReply = nil
-        if loop.handler.needsRecords {
+        if loop.handler.wantsRecords {
             records.append(
                 ExchangeRecord(
                     request: pendingReply.request,

@@ -122,7 +122,7 @@ extension Connection {
         loop.forget(self)
         if !resets { endTLS() }
         if resets { SystemCall.closeWithReset(descriptor) } else { systemClose(descriptor) }
-        if let pendingReply, loop.handler.needsRecords {
+        if let pendingReply, loop.handler.wantsRecords {
             records.append(
                 ExchangeRecord(
                     request: pendingReply.request,

@@ -166,7 +166,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
                 mustResume = true
                 return
             }
-            switch reader.next(bytes, &consumed, reportsHeads: loop.handler.needsHeads) {
+            switch reader.next(bytes, &consumed, tellsHeads: loop.handler.wantsHeads) {
             case .incomplete:
                 if hasPeerEnded || (isStopping && !reader.isInside) { closesAfterOutput = true }
                 return
@@ -219,7 +219,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         request.peer = peer
         request.isSecure = output.tls != nil
         // The loop's own time is updated once per turn: sufficient for deadlines, too coarse for records.
-        let started = loop.handler.needsRecords ? loop.configuration.monotonic.uptime : loop.now
+        let started = loop.handler.wantsRecords ? loop.configuration.monotonic.uptime : loop.now
         pendingReply = PendingReply(request: request, started: started, context: context)
         let exchange = Exchange(loop: loop, connection: self, index: exchangeCount, context: context)
         guard let reply = loop.handler.handle(request, exchange) else { return }
@@ -272,7 +272,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
             case .file(let region): output.appendLarge(region)
             }
         }
-        guard loop.handler.needsRecords else { return }
+        guard loop.handler.wantsRecords else { return }
         let record = ExchangeRecord(
             request: pendingReply.request,
             head: reply.head,

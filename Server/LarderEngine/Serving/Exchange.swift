@@ -15,13 +15,13 @@ package protocol ExchangeHandler: Sendable {
     func rejected(_ rejection: Rejection) -> Reply
 
     /// Whether `finished` must be called.
-    var needsRecords: Bool { get }
+    var wantsRecords: Bool { get }
 
     /// The exchange is over: its last byte was written, or is about to be in one write, or its connection is gone.
     func finished(_ record: ExchangeRecord)
 
     /// Whether `began` must be called.
-    var needsHeads: Bool { get }
+    var wantsHeads: Bool { get }
 
     /// The head of a request has arrived, and its body is not read yet. A handler that returns `.hold` keeps `exchange` and
     /// either lets the body be read with `Exchange.proceed()` or ends the exchange.

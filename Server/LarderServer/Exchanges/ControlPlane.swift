@@ -182,7 +182,7 @@ final class ControlPlane: ExchangeHandler {
     func rejected(_ rejection: Rejection) -> Reply { backend.rejected(rejection) }
 
     /// Heads are needed if some world has a fault that applies before the body is read.
-    var needsHeads: Bool { worlds.hasHeadFaults }
+    var wantsHeads: Bool { worlds.hasHeadFaults }
 
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict {
         guard let owner = exchange.context as? WorldExchange, owner.world.control.faults.hasHeadFaults else {
@@ -197,7 +197,7 @@ final class ControlPlane: ExchangeHandler {
 
     // MARK: The journal
 
-    var needsRecords: Bool { journals || log != nil }
+    var wantsRecords: Bool { journals || log != nil }
 
     func finished(_ record: ExchangeRecord) {
         log?.write(record, at: main.clock.now)

@@ -116,7 +116,7 @@ struct MemorySignalTests {
         try kernel.write("cgroup/app.slice/memory.current", "100\n")
         var level = MemoryLevel.critical
         while level == .critical { level = await iterator.next()?.level ?? .warning }
-        #expect(level == .normal, "The end is reported too.")
+        #expect(level == .normal, "The end is told of too.")
         _ = registration
     }
 
