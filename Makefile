@@ -31,7 +31,7 @@ shuffle: prepare ## run the tests of the SDK in many orders of their jobs (ORDER
 build: prepare ## build everything for release
 	@swift build -c release
 
-static: prepare
+static: prepare ## build both commands for release, to run without a Swift installation
 	@swift build -c release --static-swift-stdlib --scratch-path .build/static --product larder-server
 	@swift build -c release --static-swift-stdlib --scratch-path .build/static --product larder
 

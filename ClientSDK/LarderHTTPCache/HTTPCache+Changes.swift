@@ -40,7 +40,7 @@ extension HTTPCache {
                 policy: configuration.policy
             )
             let plan = Plan(changing: request, url, explanation)
-            await storing { [reply] in self.keep(decision.entry, reply, plan, ticket) }
+            await onDiskThread { [reply] in self.keep(decision.entry, reply, plan, ticket) }
             response.explanation += " \(decision.explanation)"
             response.times = decision.entry.map {
                 HTTPCache.Response.Times($0, now: receivedAt, policy: configuration.policy)
@@ -112,13 +112,13 @@ extension HTTPCache {
             targets.insert(target)
         }
         let changed = targets
-        await storing { for target in changed { self.invalidate(target, except: ticket) } }
+        await onDiskThread { for target in changed { self.invalidate(target, except: ticket) } }
     }
 
     /// Invalidates a URL after a change with an unknown outcome.
     private func noteFailedChange(_ method: Method, _ url: HTTPURL?, _ error: TransportError) async {
         guard let url, !method.isSafe, error.code != .unreachable, error.code != .invalidURL else { return }
-        await storing { self.invalidate(url) }
+        await onDiskThread { self.invalidate(url) }
     }
 }
 

@@ -14,24 +14,24 @@ extension HTTPCache {
         let requestedAt = configuration.clock.now
         do throws(TransportError) {
             let reply = try await transport.send(request)
-            return try await storing { () async throws(TransportError) in
+            return try await onDiskThread { () async throws(TransportError) in
                 try await self.settle(plan, reply, requestedAt, ticket)
             }
         } catch {
-            return try await standIn(plan, for: error, ticket)
+            return try await staleFallback(plan, for: error, ticket)
         }
     }
 
     /// Returns a stored response for a transport failure, or throws the failure if none may be used.
-    func standIn(
+    func staleFallback(
         _ plan: Plan,
         for error: TransportError,
         _ ticket: HTTPCacheTicket
     ) async throws(TransportError) -> HTTPCache.Response {
         let codes: [TransportError.Code] = [.unreachable, .interrupted, .timedOut]
         guard codes.contains(error.code) else { throw error }
-        let response = await storing {
-            self.standIn(
+        let response = await onDiskThread {
+            self.staleFallback(
                 plan,
                 .transportFailed(error.code),
                 "\(error.code.rawValue): \(error.description)",
@@ -44,7 +44,7 @@ extension HTTPCache {
     }
 
     /// Returns a stored response for an unusable response; nil if it may not be used.
-    func standIn(
+    func staleFallback(
         _ plan: Plan,
         _ reason: HTTPCache.StaleReason,
         _ failure: String,
@@ -53,7 +53,7 @@ extension HTTPCache {
     ) -> HTTPCache.Response? {
         // Without a valid ticket a change has invalidated the stored response since the request began.
         guard ticket.isValid, let entry = plan.entry,
-            let explanation = HTTPCacheDecision.standIn(
+            let explanation = HTTPCacheDecision.staleFallback(
                 entry,
                 for: plan.request.fields,
                 now: configuration.clock.now,
@@ -89,12 +89,12 @@ extension HTTPCache {
         }
         if let rejection, !isTaken {
             // A page of the network, such as a captive portal, does not affect the storage.
-            if let response = standIn(plan, .unexpectedContent, rejection, ticket) { return response }
+            if let response = staleFallback(plan, .unexpectedContent, rejection, ticket) { return response }
             return response(reply, "\(plan.explanation) \(rejection)")
         }
         if reply.status.isServerFailure {
             let failure = "The server answered \(reply.status.code)."
-            if let response = standIn(plan, .serverFailed(reply.status), failure, ticket) { return response }
+            if let response = staleFallback(plan, .serverFailed(reply.status), failure, ticket) { return response }
         }
         let decision = HTTPCacheStorageDecision.decide(
             request: plan.request,
@@ -128,7 +128,7 @@ extension HTTPCache {
         }
         if reply.status.isServerFailure {
             let failure = "The server answered \(reply.status.code)."
-            if let response = standIn(plan, .serverFailed(reply.status), failure, ticket) { return response }
+            if let response = staleFallback(plan, .serverFailed(reply.status), failure, ticket) { return response }
         }
         keep(nil, reply, plan, ticket)
         return response(

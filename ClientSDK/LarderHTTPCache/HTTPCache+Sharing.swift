@@ -14,14 +14,15 @@ extension HTTPCache {
         _ plan: Plan,
         unlessEndedSince ended: UInt64?
     ) async throws(TransportError) -> HTTPCache.Response? {
-        let wishes = CacheControl(request: plan.request.fields)
-        let isOwn = HTTPCacheValidation.own.contains { plan.request.fields.contains($0) }
-        guard !wishes.noStore, !isOwn else {
+        let requestDirectives = CacheControl(request: plan.request.fields)
+        let isOwn = HTTPCacheValidation.conditionFields.contains { plan.request.fields.contains($0) }
+        guard !requestDirectives.noStore, !isOwn else {
             configuration.onEvent(plan.request, .miss)
             return try await exchange(plan)
         }
         // A request with stricter conditions than the exchange in flight gets its own, which later requests join.
-        let isDemanding = wishes.noCache != .none || wishes.maxAge != nil || wishes.minFresh != nil
+        let isDemanding =
+            requestDirectives.noCache != .none || requestDirectives.maxAge != nil || requestDirectives.minFresh != nil
         let key = FlightKey(plan.request, plan.url)
         let isUserInitiated = plan.request.isUserInitiated
         let held = hold(

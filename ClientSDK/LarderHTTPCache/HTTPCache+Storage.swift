@@ -10,20 +10,20 @@ extension HTTPCache {
     /// Removes all responses. Responses in flight are not stored.
     nonisolated(nonsending) public func removeAll() async {
         revokeTickets { _ in true }
-        await storing { _ = self.attempt { try self.configuration.storage.removeAll() } }
+        await onDiskThread { _ = self.attempt { try self.configuration.storage.removeAll() } }
     }
 
     /// Removes the responses of a URL.
     nonisolated(nonsending) public func remove(url: String) async {
         guard let url = HTTPURL(url) else { return }
         revokeTickets { $0 == url.text }
-        await storing { _ = self.change(url.text) { $0 = [] } }
+        await onDiskThread { _ = self.change(url.text) { $0 = [] } }
     }
 
     /// Invalidates the responses of a URL: they are validated before their next use (RFC 9111 §4.4).
     nonisolated(nonsending) public func invalidate(url: String) async {
         guard let url = HTTPURL(url) else { return }
-        await storing { self.invalidate(url) }
+        await onDiskThread { self.invalidate(url) }
     }
 
     func invalidate(_ url: HTTPURL, except ticket: HTTPCacheTicket? = nil) {

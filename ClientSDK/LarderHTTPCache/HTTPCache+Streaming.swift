@@ -16,7 +16,7 @@ extension HTTPCache {
         guard request.method == .get, !request.hasContent, let url = HTTPURL(request.url) else {
             return try await openPast(request)
         }
-        switch await storing({ self.look(request, url) }) {
+        switch await onDiskThread({ self.look(request, url) }) {
         case .answer(let response, let plan):
             count { $0.requests += 1 }
             if let plan { revalidate(plan) }
@@ -44,7 +44,7 @@ extension HTTPCache {
         do throws(TransportError) {
             stream = try await transport.open(request)
         } catch {
-            return TransportStream(try await standIn(plan, for: error, ticket).transportResponse)
+            return TransportStream(try await staleFallback(plan, for: error, ticket).transportResponse)
         }
         var fields = stream.fields
         let rules = rules(plan.request.method, plan.url)
@@ -55,18 +55,18 @@ extension HTTPCache {
             // These responses are short: they are processed without streaming. The content of a redirect may never be read.
             do throws(TransportError) {
                 let reply = try await stream.whole()
-                let response = try await storing { () async throws(TransportError) in
+                let response = try await onDiskThread { () async throws(TransportError) in
                     try await self.settle(plan, reply, requestedAt, ticket)
                 }
                 return TransportStream(response.transportResponse)
             } catch {
-                return TransportStream(try await standIn(plan, for: error, ticket).transportResponse)
+                return TransportStream(try await staleFallback(plan, for: error, ticket).transportResponse)
             }
         }
         // A response after a redirect belongs to another URL.
         if stream.redirectedTo != nil {
             let head = TransportResponse(status: stream.status, fields: fields)
-            await storing { self.keep(nil, head, plan, ticket) }
+            await onDiskThread { self.keep(nil, head, plan, ticket) }
             return Self.rewritten(stream, fields)
         }
         let isForbidden = rules.contains { $0.forbidsStorage }
@@ -74,7 +74,7 @@ extension HTTPCache {
             || HTTPCacheStorageDecision.rejection(plan.request, stream.status, fields, configuration.policy) != nil
         {
             let head = TransportResponse(status: stream.status, fields: fields)
-            await storing { self.keep(nil, head, plan, ticket) }
+            await onDiskThread { self.keep(nil, head, plan, ticket) }
             return Self.rewritten(stream, fields)
         }
         isTicketGiven = true
@@ -139,7 +139,7 @@ final class HTTPCacheTee: Sendable {
         }
         let maximum = max(0, cache.configuration.policy.bodyBytesMaximum)
         guard let piece else {
-            await cache.storing { self.store() }
+            await cache.onDiskThread { self.store() }
             return nil
         }
         copy.withLock { copy in

@@ -73,7 +73,7 @@ public final class HTTPCache: Transport {
     }
 
     /// Runs a part that uses the storage, on threads for the disk if it may block.
-    nonisolated(nonsending) func storing<Result: Sendable, Failure: Error>(
+    nonisolated(nonsending) func onDiskThread<Result: Sendable, Failure: Error>(
         _ body: @Sendable () async throws(Failure) -> Result
     ) async throws(Failure) -> Result {
         guard let diskWork else { return try await body() }
@@ -120,7 +120,7 @@ public final class HTTPCache: Transport {
         }
         var ended: UInt64? = state.withLock { $0.endedFlights }
         while true {
-            switch await storing({ self.look(request, url) }) {
+            switch await onDiskThread({ self.look(request, url) }) {
             case .answer(let response, let plan):
                 if let plan { revalidate(plan) }
                 try Self.checkSize(response.body, request)
@@ -209,7 +209,7 @@ public final class HTTPCache: Transport {
             // The validation has no conditions of the original request.
             var asking = request
             asking.method = .get
-            asking.fields.removeAll { HTTPCacheValidation.own.contains($0) }
+            asking.fields.removeAll { HTTPCacheValidation.conditionFields.contains($0) }
             let asked = HTTPCacheValidation.conditions(entry, entries, asking.fields, configuration.policy)
             return .answer(response, plan(asking, url, entries, entry, asked, decision.explanation))
         }

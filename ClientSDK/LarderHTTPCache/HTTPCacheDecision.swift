@@ -52,12 +52,12 @@ package struct HTTPCacheDecision: Sendable, Hashable {
         guard method == .get || method == .head else {
             return HTTPCacheDecision(.forward, nil, "\(method) is not answered from the cache (RFC 9111 §3).")
         }
-        let wishes = CacheControl(request: fields)
+        let requestDirectives = CacheControl(request: fields)
         let isForOrigin = fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince)
-        if isForOrigin, !isOffline, !wishes.onlyIfCached {
+        if isForOrigin, !isOffline, !requestDirectives.onlyIfCached {
             return HTTPCacheDecision(.forward, nil, "Its conditions are for the server alone (RFC 9111 §4.3.2).")
         }
-        if wishes.noStore, !isOffline, !wishes.onlyIfCached {
+        if requestDirectives.noStore, !isOffline, !requestDirectives.onlyIfCached {
             return HTTPCacheDecision(.forward, nil, "The request says no-store (RFC 9111 §5.2.1.5).")
         }
         let selecting = policy.selecting(fields)
@@ -69,7 +69,7 @@ package struct HTTPCacheDecision: Sendable, Hashable {
             ? "Nothing is stored for this URL" : "None of \(entries.count) stored variants suits the request's fields"
         guard let entry = chosen else {
             let section = entries.isEmpty ? "RFC 9111 §4" : "RFC 9111 §4.1"
-            if wishes.onlyIfCached {
+            if requestDirectives.onlyIfCached {
                 return HTTPCacheDecision(
                     .gatewayTimeout,
                     nil,
@@ -81,10 +81,10 @@ package struct HTTPCacheDecision: Sendable, Hashable {
             }
             return HTTPCacheDecision(.forward, nil, "\(miss) (\(section)).")
         }
-        let use = HTTPCacheUse(entry, wishes, now, policy)
+        let use = HTTPCacheUse(entry, requestDirectives, now, policy)
         if let explanation = use.freshness { return HTTPCacheDecision(.serve, entry, explanation) }
         if let explanation = use.maxStale { return HTTPCacheDecision(.serveStale(.requested), entry, explanation) }
-        if wishes.onlyIfCached {
+        if requestDirectives.onlyIfCached {
             return HTTPCacheDecision(
                 .gatewayTimeout,
                 nil,
@@ -115,18 +115,19 @@ package struct HTTPCacheDecision: Sendable, Hashable {
     /// §4.2.4); nil if not.
     ///
     /// - Parameter isDisconnected: whether there is no reply at all.
-    package static func standIn(
+    package static func staleFallback(
         _ entry: HTTPCacheEntry,
         for fields: Fields,
         now: WallTime,
         policy: HTTPCache.Policy = HTTPCache.Policy(),
         isDisconnected: Bool = false
     ) -> String? {
-        let wishes = CacheControl(request: fields)
-        guard !wishes.noStore, wishes.noCache == .none, entry.matches(policy.selecting(fields)) else {
+        let requestDirectives = CacheControl(request: fields)
+        guard !requestDirectives.noStore, requestDirectives.noCache == .none, entry.matches(policy.selecting(fields))
+        else {
             return nil
         }
-        let use = HTTPCacheUse(entry, wishes, now, policy)
+        let use = HTTPCacheUse(entry, requestDirectives, now, policy)
         return use.staleIfError ?? (isDisconnected ? use.staleWithoutReply : nil)
     }
 }

@@ -4,14 +4,14 @@ import LarderTime
 /// How a stored response may be used for a request. Pure.
 struct HTTPCacheUse {
     let entry: HTTPCacheEntry
-    let wishes: CacheControl
+    let requestDirectives: CacheControl
     let terms: CacheControl
     let times: HTTPCacheFreshness
     let policy: HTTPCache.Policy
 
-    init(_ entry: HTTPCacheEntry, _ wishes: CacheControl, _ now: WallTime, _ policy: HTTPCache.Policy) {
+    init(_ entry: HTTPCacheEntry, _ requestDirectives: CacheControl, _ now: WallTime, _ policy: HTTPCache.Policy) {
         self.entry = entry
-        self.wishes = wishes
+        self.requestDirectives = requestDirectives
         self.policy = policy
         terms = CacheControl(response: entry.fields)
         times = HTTPCacheFreshness(entry, now: now, policy: policy)
@@ -26,7 +26,7 @@ struct HTTPCacheUse {
     var freshness: String? {
         guard times.isFresh, let age = times.age, rejection == nil else { return nil }
         var text = "Fresh: \(seconds(age)) old of \(seconds(times.lifetime)) by \(times.source.rawValue)"
-        if wishes.maxAge == 0, terms.isImmutable { text += ", and immutable (RFC 8246 §2)" }
+        if requestDirectives.maxAge == 0, terms.isImmutable { text += ", and immutable (RFC 8246 §2)" }
         return text + " (RFC 9111 §4.2)."
     }
 
@@ -34,12 +34,14 @@ struct HTTPCacheUse {
     private var rejection: String? {
         if entry.isInvalidated { return "A change at its URL made it invalid (RFC 9111 §4.4)" }
         if terms.noCache == .all { return "The response says no-cache (RFC 9111 §5.2.2.4)" }
-        if wishes.noCache != .none { return "The request says no-cache (RFC 9111 §5.2.1.4)" }
+        if requestDirectives.noCache != .none { return "The request says no-cache (RFC 9111 §5.2.1.4)" }
         guard let age = times.age else { return nil }
-        if let limit = wishes.maxAge, age > .seconds(limit) || limit == 0, !(terms.isImmutable && times.isFresh) {
+        if let limit = requestDirectives.maxAge, age > .seconds(limit) || limit == 0,
+            !(terms.isImmutable && times.isFresh)
+        {
             return "It is \(seconds(age)) old and the request takes \(limit) s (RFC 9111 §5.2.1.1)"
         }
-        if let rest = wishes.minFresh, times.lifetime - age < .seconds(rest) {
+        if let rest = requestDirectives.minFresh, times.lifetime - age < .seconds(rest) {
             return "It stays fresh for \(seconds(max(.zero, times.lifetime - age))) and the request wants \(rest) s "
                 + "(RFC 9111 §5.2.1.3)"
         }
@@ -58,7 +60,8 @@ struct HTTPCacheUse {
 
     /// Why the request accepts it although it is stale; nil if it does not.
     var maxStale: String? {
-        guard let allowed = wishes.maxStale, !mustValidate, rejection == nil, let staleness = times.staleness else {
+        guard let allowed = requestDirectives.maxStale, !mustValidate, rejection == nil, let staleness = times.staleness
+        else {
             return nil
         }
         if case .seconds(let limit) = allowed, staleness > .seconds(limit) { return nil }
@@ -77,7 +80,8 @@ struct HTTPCacheUse {
     var staleIfError: String? {
         guard !mustValidate, let staleness = times.staleness else { return nil }
         let allowed = [
-            terms.staleIfError.map { Duration.seconds($0) }, wishes.staleIfError.map { Duration.seconds($0) },
+            terms.staleIfError.map { Duration.seconds($0) },
+            requestDirectives.staleIfError.map { Duration.seconds($0) },
             policy.staleIfError,
         ].compactMap { $0 }.max()
         guard let allowed, allowed > .zero, staleness <= allowed else { return nil }
@@ -87,11 +91,12 @@ struct HTTPCacheUse {
     /// Why it may be served because there is no reply; nil if it may not.
     var staleWithoutReply: String? {
         // A request that limits the age, such as a refresh, gets the failure unless it allows staleness.
-        let isLimited = (wishes.maxAge != nil || wishes.minFresh != nil) && wishes.maxStale == nil
+        let isLimited =
+            (requestDirectives.maxAge != nil || requestDirectives.minFresh != nil) && requestDirectives.maxStale == nil
         guard policy.servesStaleWithoutReply, !mustValidate, !isLimited, let staleness = times.staleness else {
             return nil
         }
-        if case .seconds(let limit)? = wishes.maxStale, staleness > .seconds(limit) { return nil }
+        if case .seconds(let limit)? = requestDirectives.maxStale, staleness > .seconds(limit) { return nil }
         return "Stale for \(seconds(staleness)), but there is no reply (RFC 9111 §4.2.4)."
     }
 

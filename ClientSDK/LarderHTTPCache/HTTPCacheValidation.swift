@@ -19,7 +19,7 @@ package enum HTTPCacheValidation {
         _ request: Fields,
         _ policy: HTTPCache.Policy
     ) -> Fields {
-        guard !own.contains(where: { $0 != .range && request.contains($0) }) else { return Fields() }
+        guard !conditionFields.contains(where: { $0 != .range && request.contains($0) }) else { return Fields() }
         var conditions = Fields()
         let selecting = policy.selecting(request)
         let candidates = entries.filter { $0.matches(selecting) }
@@ -36,7 +36,7 @@ package enum HTTPCacheValidation {
     }
 
     /// The fields of a request's own conditions.
-    static let own: [FieldName] = [
+    static let conditionFields: [FieldName] = [
         .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange, .range,
     ]
 

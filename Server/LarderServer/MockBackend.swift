@@ -46,7 +46,7 @@ public final class MockBackend: Sendable {
         public var watchesFiles = false
         /// Whether each change of collections in `main` is written into their files.
         public var writesBack = false
-        /// Told what was loaded again, and what is wrong with a file.
+        /// Told what was loaded again, what is wrong with a file, and why the server behind the proxy does not answer.
         package var announce: (@Sendable (String) -> Void)?
         /// Origins of other pages that may use the control plane, such as `http://localhost:3000`.
         public var controlOrigins: Set<String> = []
@@ -148,7 +148,7 @@ public final class MockBackend: Sendable {
             worlds: worlds,
             controlGuard: controlGuard,
             log: configuration.log,
-            origin: try configuration.origin.make(configuration.proxy),
+            origin: try configuration.origin.make(configuration.proxy, announce: configuration.announce),
             readsWorldPaths: configuration.proxy.readsWorldPaths,
             certificates: certificates
         ) {

@@ -80,7 +80,14 @@ extension Arguments {
                 """,
                 \.configuration.contract
             ),
-            .init("--seed", "N", "generated data instead; sizes:") { (arguments, text) throws(UsageError) in
+            .init(
+                "--seed",
+                "N",
+                """
+                generated data instead of fixtures, of the sizes --people N, --posts N,
+                --conversations N, --messages N, --tasks N and --transfers N
+                """
+            ) { (arguments, text) throws(UsageError) in
                 let seed = try integer("--seed", text)
                 arguments.change { $0.seed = seed }
             },

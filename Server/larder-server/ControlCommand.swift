@@ -23,7 +23,9 @@ struct ControlCommand {
             .init(
                 commonOptions,
                 [
-                    .init("--server", short: "-s", "URL", "the server (http://127.0.0.1:8080)") { $0.server = $1 },
+                    .init("--server", short: "-s", "URL", "the server (http://127.0.0.1:8080, or $LARDER_SERVER)") {
+                        $0.server = $1
+                    },
                     .init("--world", short: "-w", "ID", "the world (main)", \.world),
                     .init("--control-token", "TOKEN", "the token of the server's --control-token", \.token),
                     .init("--json", short: "-j", "print the reply as it is") { $0.isJSON = true },
@@ -32,7 +34,16 @@ struct ControlCommand {
             .init(
                 "OPTIONS OF SINGLE COMMANDS",
                 [
-                    .init("--fail-on", "RULES", "conduct: exit code 1 after a finding of these rules, or of any") {
+                    .init(
+                        "--fail-on",
+                        "RULES",
+                        """
+                        conduct: exit code 1 after a finding of these rules, or of any:
+                        \(ruleNames[..<3].joined(separator: ", ")),
+                        \(ruleNames[3..<7].joined(separator: ", ")),
+                        \(ruleNames[7...].joined(separator: ", "))
+                        """
+                    ) {
                         (command, text) throws(UsageError) in command.failOn = try rules(text)
                     }
                 ]
@@ -94,15 +105,16 @@ struct ControlCommand {
         if !broken.isEmpty { Terminal.fail("\(broken.count) \(noun) of \(names)", code: 1) }
     }
 
+    private static let ruleNames = ConductReport.Rule.allCases.map(\.rawValue)
+
     /// The rules in `downloadedTwice,keyMissing` or `any`.
     private static func rules(_ text: String) throws(UsageError) -> Set<String> {
-        let known = ConductReport.Rule.allCases.map(\.rawValue)
-        if text == "any" { return Set(known) }
+        if text == "any" { return Set(ruleNames) }
         let names = text.split(separator: ",").map { String($0) }
-        if names.isEmpty || names.contains(where: { !known.contains($0) }) {
-            let name = names.first { !known.contains($0) } ?? text
+        if names.isEmpty || names.contains(where: { !ruleNames.contains($0) }) {
+            let name = names.first { !ruleNames.contains($0) } ?? text
             throw UsageError(
-                message: "--fail-on requires any, or rules of \(known.joined(separator: ", ")), not '\(name)'"
+                message: "--fail-on requires any, or rules of \(ruleNames.joined(separator: ", ")), not '\(name)'"
             )
         }
         return Set(names)

@@ -52,8 +52,16 @@ enum ControlText {
             text += "  [\(outcome)\(item["commit"] == nil ? "" : ", carried out")]"
         }
         for fault in item["faults"]?.array ?? [] { text += "  ⚡\(plain(fault["fault"]))" }
+        if let reason = proxyFailure(item) { text += "\n    \(reason)" }
         for verdict in item["verdicts"]?.array ?? [] { text += "\n    " + self.verdict(verdict) }
         return text
+    }
+
+    /// Why the proxy has answered instead of its server (RFC 9209); nil if it has not.
+    private static func proxyFailure(_ item: JSONValue) -> Substring? {
+        let field = item["replyFields"]?.array?.first { $0["name"]?.string?.lowercased() == "proxy-status" }
+        let parts = field?["value"]?.string?.split(separator: "\"") ?? []
+        return parts.count == 2 && parts[0] == "larder; details=" ? parts[1] : nil
     }
 
     /// What a perfect cache would have done, with what it would have spared.

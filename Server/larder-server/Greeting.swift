@@ -1,3 +1,4 @@
+import Glibc
 import LarderHTTP
 import LarderServer
 
@@ -5,54 +6,45 @@ import LarderServer
 enum Greeting {
     static func text(_ backend: MockBackend, _ arguments: Arguments) -> String {
         let url = backend.url
-        let secure = backend.secureURL.map { "\nEncrypted: \($0)   trust: larder-server certificate" } ?? ""
-        let dashboard = arguments.configuration.hasControl ? "Dashboard: \(url)/_larder/" : ""
-        let stop = "\(dashboard.isEmpty ? "" : dashboard + "   ")Stop: Ctrl-C"
+        let front = arguments.upstream?.origin ?? arguments.recording.map { "the recording \($0)" }
         let (routes, collections) = (backend.routes, backend.collections)
-        var parts = ["Larder serves \(url)\(secure)"]
-        if let target = arguments.upstream?.origin ?? arguments.recording.map({ "the recording \($0)" }) {
-            parts = [
-                "Larder serves \(url), in front of \(target)\(secure)",
-                """
-                Try:
-                  curl -i '\(url)/'
-                  larder-server faults add '{"action":{"type":"loseReply"}}' --server \(url)
-                  larder-server journal --server \(url)
-                """, stop,
-            ]
-        } else if !routes.isEmpty, collections.isEmpty, arguments.fixtures == nil, arguments.worldSize == nil {
-            let first = routes.first { $0.hasPrefix("GET ") && !$0.contains("{") && !$0.contains("*") }
-            parts += [
-                "Routes: \(routes.prefix(20).joined(separator: ", "))\(routes.count > 20 ? ", …" : "")",
-                """
-                Try:
-                  curl -i '\(url)\(first?.dropFirst(4) ?? "/")'
-                  larder-server journal --server \(url)
-                """, stop,
-            ]
-        } else if let first = collections.first {
-            parts += [
-                "Collections: \(collections.map { "/" + $0 }.joined(separator: " "))",
-                """
-                Try:
-                  curl -i '\(url)/\(first)?_limit=2'
-                  curl -N '\(url)/live'
-                """, stop,
-            ]
-        } else {
-            let people = (try? backend.developerTokens(2)) ?? []
-            let tokens = people.map { "  \($0.name.padded(to: 18))\($0.token)" }.joined(separator: "\n")
-            parts += [
-                """
-                Try:
-                  curl '\(url)/v1/feed?limit=2'
-                  curl -i '\(url)/v1/profiles/user_1'
-                  curl -H 'Authorization: Bearer \(people.first?.token ?? "…")' '\(url)/v1/accounts'
-                """,
-                "Tokens (every user has one: dev-HANDLE):\n\(tokens)",
-                "API: \(url)/openapi.json   Stop: Ctrl-C\(dashboard.isEmpty ? "" : "\n" + dashboard)",
-            ]
+        let isDemo =
+            front == nil && collections.isEmpty
+            && (routes.isEmpty || arguments.fixtures != nil || arguments.worldSize != nil)
+        // Without tokens the text is still useful.
+        let people = isDemo ? (try? backend.developerTokens(2)) ?? [] : []
+
+        var parts = ["Larder serves \(url)\(front.map { ", in front of \($0)" } ?? "")"]
+        if let secure = backend.secureURL { parts[0] += "\nEncrypted: \(secure)   trust: larder-server certificate" }
+        if !routes.isEmpty {
+            parts.append("Routes: \(routes.prefix(20).joined(separator: ", "))\(routes.count > 20 ? ", …" : "")")
         }
+        if !collections.isEmpty { parts.append("Collections: \(collections.map { "/" + $0 }.joined(separator: " "))") }
+
+        var tries: [String] = []
+        if let read = routes.first(where: { $0.hasPrefix("GET ") && !$0.contains("{") && !$0.contains("*") }) {
+            tries.append("curl -i '\(url)\(read.dropFirst(4))'")
+        }
+        if let first = collections.first { tries += ["curl -i '\(url)/\(first)?_limit=2'", "curl -N '\(url)/live'"] }
+        if arguments.upstream != nil { tries.append("curl -i '\(url)/'") }
+        if isDemo {
+            tries += ["curl '\(url)/v1/feed?limit=2'", "curl -i '\(url)/v1/profiles/user_1'"]
+            tries += people.prefix(1).map { "curl -H 'Authorization: Bearer \($0.token)' '\(url)/v1/accounts'" }
+        } else if arguments.configuration.hasControl {
+            tries.append("larder-server faults add '{\"action\":{\"type\":\"loseReply\"}}' --server \(url)")
+            tries.append("larder-server journal --server \(url)")
+        }
+        if !tries.isEmpty { parts.append("Try:\n" + tries.map { "  " + $0 }.joined(separator: "\n")) }
+
+        if !people.isEmpty {
+            let tokens = people.map { "\n  \($0.name.padded(to: 18))\($0.token)" }.joined()
+            parts.append("Tokens (every user has one: dev-HANDLE):" + tokens)
+        }
+        var end: [String] = []
+        if isDemo { end.append("API: \(url)/openapi.json") }
+        if arguments.configuration.hasControl { end.append("Dashboard: \(url)/_larder/") }
+        end.append("Stop: Ctrl-C, or kill \(getpid())")
+        parts.append(end.joined(separator: "\n"))
         return parts.joined(separator: "\n\n")
     }
 }

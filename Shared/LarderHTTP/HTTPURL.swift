@@ -59,7 +59,7 @@ package struct HTTPURL: Sendable, Hashable {
         let end = rest.firstIndex { [UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#")].contains($0) }
         let whole = rest[..<(end ?? rest.endIndex)]
         let at = whole.lastIndex(of: UInt8(ascii: "@"))
-        guard let (host, port) = Self.place(at.map { whole[($0 + 1)...] } ?? whole, scheme.defaultPort) else {
+        guard let (host, port) = Self.hostAndPort(at.map { whole[($0 + 1)...] } ?? whole, scheme.defaultPort) else {
             return nil
         }
         self.scheme = scheme
@@ -82,7 +82,7 @@ package struct HTTPURL: Sendable, Hashable {
         self.query = query
     }
 
-    private static func place(_ bytes: ArraySlice<UInt8>, _ defaultPort: Int) -> (host: String, port: Int)? {
+    private static func hostAndPort(_ bytes: ArraySlice<UInt8>, _ defaultPort: Int) -> (host: String, port: Int)? {
         // The colons of an IPv6 address come before its closing bracket.
         let bracket = bytes.lastIndex(of: UInt8(ascii: "]")) ?? bytes.startIndex
         let colon = bytes[bracket...].lastIndex(of: UInt8(ascii: ":")) ?? bytes.endIndex

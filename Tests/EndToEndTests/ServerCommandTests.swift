@@ -109,7 +109,10 @@ struct ServerCommandTests {
         let closed = try ClosedPort()
         let missing = directory + "/missing"
         let table: [([String], String)] = [
-            (["--seed", "1", "--port", "\(backend.port)"], "\(backend.port): listening failed"),
+            (
+                ["--seed", "1", "--port", "\(backend.port)"],
+                "another server listens at 127.0.0.1:\(backend.port); stop it, or use another port"
+            ),
             (["--seed", "1", "--host", "larder.invalid", "--no-control"], "larder.invalid"),
             (["recording", "save", missing, "--server", backend.url], "larder-server recording start"),
             (["--check-health", "http://127.0.0.1:\(closed.port)"], "no server listens"),

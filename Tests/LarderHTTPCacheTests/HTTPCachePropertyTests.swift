@@ -96,12 +96,12 @@ struct HTTPCachePropertyTests {
         var seen: Set<String> = []
         for round in 0..<20_000 {
             guard let (entry, _, _) = entry(&maker) else { continue }
-            let wishes = maker.request()
+            let requestDirectives = maker.request()
             let now = entry.receivedAt + .seconds(maker.pick([-100, -1, 0, 1, 9, 59, 60, 61, 3_600, 99_999_999]))
             let isOffline = maker.random.uniform(in: 0..<8) == 0
             let decision = HTTPCacheDecision.decide(
                 method: maker.pick([.get, .head]),
-                fields: wishes,
+                fields: requestDirectives,
                 entries: [entry],
                 now: now,
                 isOffline: isOffline
@@ -109,7 +109,7 @@ struct HTTPCachePropertyTests {
             let context = Comment(rawValue: "seed \(seed), round \(round): \(decision.explanation)")
             #expect(decision.explanation.hasSuffix("."), context)
             let terms = CacheControl(response: entry.fields)
-            let asks = CacheControl(request: wishes)
+            let asks = CacheControl(request: requestDirectives)
             let (age, lifetime) = Self.opinion(entry, now)
             switch decision.action {
             case .serve:
@@ -138,7 +138,7 @@ struct HTTPCachePropertyTests {
             }
             // Another account's response is never given out.
             if [.serve, .serveWhileRevalidating].contains(decision.action) {
-                #expect(entry.selectors.allSatisfy { $0.matches(wishes) }, context)
+                #expect(entry.selectors.allSatisfy { $0.matches(requestDirectives) }, context)
             }
         }
         #expect(served > 100 && seen.count >= 6, "seed \(seed): \(served) served, \(seen)")

@@ -48,7 +48,7 @@ struct ImageSetting {
 
     /// The number of stored responses for a picture's URL.
     func storedCount(_ request: ImageRequest) throws -> Int {
-        try DiskHTTPCacheStorage(disk, name: "image").entries(for: ImageSourceKey(request).place).count
+        try DiskHTTPCacheStorage(disk, name: "image").entries(for: ImageSourceKey(request).storageKey).count
     }
 
     /// The records of parts of files on disk.

@@ -174,6 +174,18 @@ struct ControlClientTests {
         }
     }
 
+    @Test func `the journal says why the proxy has answered instead of its server`() {
+        let status = #"{"name":"Proxy-Status","value":"larder; details=\"127.0.0.1:1 cannot be reached\""}"#
+        let item =
+            #"{"kind":"exchange","number":5,"method":"GET","path":"/a","status":502,"bytesSent":1,"replyFields":["#
+        let text = ControlText.readable(Array((#"{"items":["# + item + status + "]}]}").utf8))
+        #expect(text.hasSuffix("\n    127.0.0.1:1 cannot be reached"), "\(text)")
+        let other = ControlText.readable(
+            Array((#"{"items":["# + item + #"{"name":"Proxy-Status","value":"cdn"}]}]}"#).utf8)
+        )
+        #expect(!other.contains("\n"), "\(other)")
+    }
+
     @Test func `the names of similar worlds are shown if there are any`() {
         let problem = #"{"title":"t","detail":"There is no world 'x'.","nearest":"#
         #expect(!ControlText.problem(Array((problem + "[]}").utf8)).contains("Nearest"))

@@ -113,6 +113,22 @@ struct CustomRouteTests {
         await site.backend.stop()
     }
 
+    @Test func `a reply has one number from a counter, and each item of a repeated part its own`() async throws {
+        let site = try RouteSite(
+            routes: """
+                {"method": "POST", "path": "/orders", "fields": {"Location": "/orders/{{counter orders}}"},
+                 "json": {"id": "{{counter orders}}", "at": "/orders/{{counter orders}}", \
+                 "lines": {"{{repeat 2}}": ["{{counter lines}}", "{{counter lines}}"]}}}
+                """
+        )
+        for (order, lines) in [(1, "[[1,1],[2,2]]"), (2, "[[3,3],[4,4]]")] {
+            let reply = try await site.ask("POST", "/orders", "")
+            #expect(reply.text == #"{"id":\#(order),"at":"/orders/\#(order)","lines":\#(lines)}"#)
+            #expect(reply.field("Location") == "/orders/\(order)")
+        }
+        await site.backend.stop()
+    }
+
     @Test func `invented values follow from the world's seed and the request`() async throws {
         let routes = """
             {"path": "/people/{id}", "json": {"name": "{{fake name}}", "email": "{{fake email}}", "n": "{{number 1 1000000}}"}},

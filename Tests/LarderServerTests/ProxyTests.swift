@@ -3,6 +3,7 @@ import LarderEngine
 import LarderHTTP
 import LarderHTTPWire
 import LarderTime
+import Synchronization
 import TestSupport
 import Testing
 
@@ -159,11 +160,20 @@ struct ProxyTests {
 
     @Test func `a server that cannot be reached is a 502 that says so`() async throws {
         let port = try ClosedPort()
-        let proxy = try Self.proxy(to: "http://127.0.0.1:\(port.port)")
+        let url = try #require(HTTPURL("http://127.0.0.1:\(port.port)"))
+        let announced = Mutex<[String]>([])
+        let proxy = try Stage {
+            $0.origin = .server(url)
+            $0.announce = { text in announced.withLock { $0.append(text) } }
+        }
         let reply = try await proxy.ask("GET", "/v1/feed")
         #expect(reply.status == 502 && reply.problem == "bad-gateway")
-        #expect(try reply.json["detail"]?.string?.contains("127.0.0.1:\(port.port)") ?? false)
-        #expect(await proxy.world.journal().map(\.status) == [502])
+        let reason = try #require(try reply.json["detail"]?.string)
+        #expect(reason.contains("127.0.0.1:\(port.port)"))
+        #expect(try await proxy.ask("GET", "/v1/feed").field("Proxy-Status") == "larder; details=\"\(reason)\"")
+        #expect(await proxy.world.journal().map(\.status) == [502, 502])
+        // The second request has failed for the same reason.
+        #expect(announced.withLock { $0 } == [reason])
     }
 
     @Test(arguments: [

@@ -27,6 +27,8 @@ struct ReloadTests {
             for wait in found { wait.finish(announcement) }
         }
 
+        func forget() { state.withLock { $0.all = [] } }
+
         /// Waits for an announcement with that text, the first one. Empty if the suite's time limit ends the wait.
         func next(containing text: String) async -> String {
             let found = Pending<String>()
@@ -106,6 +108,9 @@ struct ReloadTests {
         RouteSite.write("todos.json", "[", in: data.path)
         #expect(await announcements.next(containing: "last good version").contains("todos.json"))
         #expect(try await site.text("GET", "/todos") == #"[{"id":1},{"id":2}]"#)
+        announcements.forget()
+        RouteSite.write("todos.json", #"[{"id": 1}, {"id": 2}]"#, in: data.path)
+        #expect(await announcements.next(containing: "loaded").contains("/todos (2)"))
         _ = blue
         await site.backend.stop()
     }

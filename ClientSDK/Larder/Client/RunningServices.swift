@@ -328,7 +328,7 @@ final class RunningServices: Sendable {
     func maintain(_ stores: [StoreMaintenance.Item], _ clock: any MonotonicClock & Sleeper) {
         guard let chosen = settings.maintenance, !stores.isEmpty else { return }
         let work = StoreMaintenance(stores, chosen, clock: clock, telemetry: telemetry) { [idle, memory] in
-            idle?.isIdle ?? true && memory?.current.told ?? .normal == .normal
+            idle?.isIdle ?? true && memory?.current.reported ?? .normal == .normal
         }
         maintenance.withLock { $0 = work }
         run { await work.run() }

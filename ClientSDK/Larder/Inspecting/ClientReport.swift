@@ -141,7 +141,7 @@ extension ClientReport {
         memory = Memory(
             bytes: parts.cache.memoryCost,
             bytesMaximum: parts.cache.configuration.memoryBytesMaximum,
-            level: parts.memory.map { "\($0.current.told)" }
+            level: parts.memory.map { "\($0.current.reported)" }
         )
         values = await parts.cache.heldValues(showing: shown).map { Value($0) }
         let entries = parts.cache.outbox.entries

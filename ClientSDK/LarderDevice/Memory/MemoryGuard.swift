@@ -114,7 +114,7 @@ public final class MemoryGuard: Sendable {
     public func note(_ signal: Signal) {
         decide { state, now in
             state.machine.signal(signal.level, at: now)
-            state.known.told = signal.level
+            state.known.reported = signal.level
             state.known.cause = signal.cause
             return signal.level > .normal
         }

@@ -15,7 +15,7 @@ struct MemoryMachine: Sendable, Hashable {
     let policy: MemoryPolicy
     private var stage = Stage.normal(since: nil)
     /// The last reported level.
-    private(set) var told = MemoryLevel.normal
+    private(set) var reported = MemoryLevel.normal
     /// Since when the reported level is lower than the one acted upon.
     private var lessSince: MonotonicTime?
     /// Since when the reported level is normal.
@@ -45,8 +45,8 @@ struct MemoryMachine: Sendable, Hashable {
     /// Notes a reported level.
     mutating func signal(_ level: MemoryLevel, at now: MonotonicTime) {
         look(at: now)
-        if level > .normal { normalSince = nil } else if told > .normal { normalSince = now }
-        told = level
+        if level > .normal { normalSince = nil } else if reported > .normal { normalSince = now }
+        reported = level
         switch stage {
         case .normal, .recovering:
             guard level > .normal else { return }
@@ -88,8 +88,8 @@ struct MemoryMachine: Sendable, Hashable {
         case .pressed:
             let since = lessSince
             lessSince = nil
-            if told > .normal {
-                stage = .pressed(told)
+            if reported > .normal {
+                stage = .pressed(reported)
             } else if let since, let normal = normalSince, normal > since {
                 // A lower pressure came in between: its quiet time is not over yet.
                 stage = .pressed(.warning)

@@ -51,10 +51,10 @@ public final class NetworkMonitor: Sendable {
         var override: NetworkLevel?
         /// The setting of the app; nil: as the system reports.
         var isMetered: Bool?
-        var told: State?
+        var published: State?
 
         /// The last behavior that was posted.
-        var toldBehavior: NetworkBehavior?
+        var publishedBehavior: NetworkBehavior?
 
         /// When time alone may change something. While offline, only a request can find out.
         var nextChange: MonotonicTime? {
@@ -132,17 +132,17 @@ public final class NetworkMonitor: Sendable {
     /// The last decision if time alone cannot have changed it; all other changes decide anew.
     private func settled(_ state: Core) -> (level: NetworkLevel, behavior: NetworkBehavior)? {
         // The month of a spent budget ends by the wall clock.
-        if configuration.dataBudget != nil, state.told?.cause == .metered { return nil }
-        guard let told = state.told, let behavior = state.toldBehavior else { return nil }
+        if configuration.dataBudget != nil, state.published?.cause == .metered { return nil }
+        guard let published = state.published, let behavior = state.publishedBehavior else { return nil }
         if let due = state.nextChange, due <= clock.uptime { return nil }
-        return (told.level, behavior)
+        return (published.level, behavior)
     }
 
     /// The behavior as it changes, beginning with the current one. A slow reader gets only the newest.
     public var behaviors: EventSequence<NetworkBehavior> {
         let present = behavior
         // Under the lock under which changes are posted, so that none is missed between the first value and the subscription.
-        return state.withLock { behaviorChanges.subscribe(limit: 1, first: $0.toldBehavior ?? present) }
+        return state.withLock { behaviorChanges.subscribe(limit: 1, first: $0.publishedBehavior ?? present) }
     }
 
     private func behavior(_ state: Core, _ level: NetworkLevel) -> NetworkBehavior {
@@ -201,7 +201,7 @@ public final class NetworkMonitor: Sendable {
     public var states: EventSequence<State> {
         let present = current
         // Under the lock under which changes are posted, so that none is missed between the first value and the subscription.
-        return state.withLock { changes.subscribe(limit: 1, first: $0.told ?? present) }
+        return state.withLock { changes.subscribe(limit: 1, first: $0.published ?? present) }
     }
 
     // MARK: Telling
@@ -290,18 +290,20 @@ public final class NetworkMonitor: Sendable {
                 quality: state.estimator.quality
             )
             var outcome = Outcome(state: new)
-            if let old = state.told, old.level != level {
+            if let old = state.published, old.level != level {
                 records.enqueue(Event(level: level, previous: old.level, cause: cause))
             }
             state.resume.note(level, at: now)
-            if level != state.told?.level || cause != state.told?.cause || new.status != state.told?.status {
-                state.told = new
+            if level != state.published?.level || cause != state.published?.cause
+                || new.status != state.published?.status
+            {
+                state.published = new
                 outcome.wakeups = changes.post(new)
             }
             _ = state.resume.take(at: now)
             let behavior = self.behavior(state, level)
-            if behavior != state.toldBehavior {
-                state.toldBehavior = behavior
+            if behavior != state.publishedBehavior {
+                state.publishedBehavior = behavior
                 outcome.changed = behaviorChanges.post(behavior)
             }
             if isStirring, before != (state.nextChange, state.estimator.nextProbe) {

@@ -28,7 +28,7 @@ struct ImageSourceKey: Hashable, Sendable {
     }
 
     /// The key of the stored responses: a digest, so that URLs are not readable on disk. Variants differ in their selectors.
-    var place: String { hexEncode(SHA256.hash(Array(identity.utf8))) }
+    var storageKey: String { hexEncode(SHA256.hash(Array(identity.utf8))) }
 
     /// The name of a part on disk: a digest of identity and fields, so that parts of different files are never combined.
     var digest: String {

@@ -212,7 +212,7 @@ extension ImagePipeline {
             case .success(let picture):
                 state.jobs[key] = nil
                 if key.epoch == state.epoch, let kept {
-                    memory.store(kept, for: key.result, cost: kept.byteCount, score: kept.worth.effortForSize)
+                    memory.store(kept, for: key.result, cost: kept.byteCount, score: kept.loadCost.effortForSize)
                 }
                 show(picture.image, from: loaded.origin, job, &effects)
             case .failure(let error): end(key, with: error, &state, &effects)
@@ -228,15 +228,15 @@ extension ImagePipeline {
     /// The pixels in memory or spilled to disk that were made of this very file, with the freshness of the new response.
     private func reused(_ key: ImageJobKey, _ loaded: LoadedImage) async -> MemoryPicture? {
         guard let id = loaded.contentID, !key.options.contains(.skipMemoryRead) else { return nil }
-        var found: (image: DecodedImage, worth: ImageCost)?
+        var found: (image: DecodedImage, loadCost: ImageCost)?
         if let known = memory.peek(key.result), known.contentID == id {
-            found = (known.image, known.worth)
+            found = (known.image, known.loadCost)
         } else if let spill {
             found = await spilled(spill, key, id)
         }
         guard let found else { return nil }
         report { .reused(url: key.result.source.url) }
-        return MemoryPicture(image: found.image, contentID: id, freshness: loaded.freshness, worth: found.worth)
+        return MemoryPicture(image: found.image, contentID: id, freshness: loaded.freshness, loadCost: found.loadCost)
     }
 
     /// Pixels on disk. Reading them is the effort to get them again.
@@ -263,7 +263,7 @@ extension ImagePipeline {
         }
         let duration = configuration.uptime.uptime - begun
         report { .decoded(url: request.url, width: image.width, height: image.height, duration: duration) }
-        let worth = ImageCost(
+        let loadCost = ImageCost(
             byteCount: image.cost,
             isOnDisk: loaded.isOnDisk,
             loadTime: loaded.duration,
@@ -273,7 +273,7 @@ extension ImagePipeline {
             image: image,
             contentID: loaded.contentID ?? "",
             freshness: loaded.freshness,
-            worth: worth
+            loadCost: loadCost
         )
     }
 

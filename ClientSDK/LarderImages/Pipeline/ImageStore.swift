@@ -35,7 +35,7 @@ final class ImageStore: Sendable {
     /// The stored responses of a URL.
     func entries(_ key: ImageSourceKey) -> [HTTPCacheEntry] {
         do {
-            return try responses?.entries(for: key.place) ?? []
+            return try responses?.entries(for: key.storageKey) ?? []
         } catch {
             report(error)
             return []
@@ -47,7 +47,7 @@ final class ImageStore: Sendable {
     /// - Throws: if it could not be read now.
     func body(_ entry: HTTPCacheEntry, _ key: ImageSourceKey) throws(DiskError) -> [UInt8]? {
         do {
-            let body = try responses?.body(of: entry, for: key.place)
+            let body = try responses?.body(of: entry, for: key.storageKey)
             return body?.count == entry.bodyCount ? body : nil
         } catch {
             report(error)
@@ -66,7 +66,7 @@ final class ImageStore: Sendable {
     ) {
         guard let responses else { return }
         do {
-            try responses.update(key.place, body: body) { entries in
+            try responses.update(key.storageKey, body: body) { entries in
                 if isCurrent(begun) { change(&entries) }
             }
         } catch {

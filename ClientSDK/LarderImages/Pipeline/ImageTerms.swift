@@ -106,7 +106,7 @@ struct ImageTerms: Sendable {
             )
             return decision.entry != nil && decision.action != .unreachable
         case .status where [500, 502, 503, 504].contains(error.status):
-            return HTTPCacheDecision.standIn(entry, for: fields, now: now, policy: policy) != nil
+            return HTTPCacheDecision.staleFallback(entry, for: fields, now: now, policy: policy) != nil
         default: return false
         }
     }

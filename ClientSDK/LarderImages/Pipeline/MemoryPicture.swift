@@ -12,15 +12,15 @@ struct MemoryPicture: Sendable {
     let contentID: String
     /// When the picture may be shown without a request to the server; nil for never.
     let freshness: ImageFreshness?
-    private(set) var worth: ImageCost
+    private(set) var loadCost: ImageCost
     /// Whether the pixels may be written to disk.
     var maySpill = true
 
-    init(image: DecodedImage, contentID: String, freshness: ImageFreshness?, worth: ImageCost) {
+    init(image: DecodedImage, contentID: String, freshness: ImageFreshness?, loadCost: ImageCost) {
         pixels = .plain(image)
         self.contentID = contentID
         self.freshness = freshness
-        self.worth = worth
+        self.loadCost = loadCost
     }
 
     /// The picture. Restored with each call if it is compressed, in about a millisecond for each megabyte of pixels.
@@ -49,7 +49,7 @@ struct MemoryPicture: Sendable {
         else { return self }
         var picture = self
         picture.pixels = .compressed(bytes)
-        picture.worth.byteCount = bytes.count
+        picture.loadCost.byteCount = bytes.count
         return picture
     }
 }

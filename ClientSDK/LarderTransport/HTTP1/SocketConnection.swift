@@ -295,12 +295,12 @@ final class SocketConnection: SocketHandler {
 
     /// Resumes reading for an exchange whose reader has made room.
     func resumeReading(_ exchange: SocketExchange) {
-        let isOurs = state.withLock { state in
+        let isCurrent = state.withLock { state in
             guard state.exchange === exchange else { return false }
             state.isPaused = false
             return true
         }
-        if isOurs { loop.wake() }
+        if isCurrent { loop.wake() }
     }
 
     /// Cancels an exchange. The connection is closed, because the rest of the response cannot be skipped.

@@ -24,7 +24,7 @@ enum SocketRequest {
         }
         var head = "\(method) \(proxy == nil ? url.target : url.text) HTTP/1.1\r\nHost: \(url.authority)\r\n"
         if let proxy { head += proxy.authorizationLine }
-        for field in request.fieldsWithContentType where !isOurs(field.name) {
+        for field in request.fieldsWithContentType where !isReserved(field.name) {
             head += "\(field.name): \(field.value)\r\n"
         }
         if !request.fields.contains(.acceptEncoding) {
@@ -51,7 +51,7 @@ enum SocketRequest {
     }
 
     /// Fields that the transport sets itself: target, framing and connection.
-    private static func isOurs(_ name: FieldName) -> Bool {
+    private static func isReserved(_ name: FieldName) -> Bool {
         switch name.canonical {
         case "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection",
             "proxy-authorization", "te", "trailer", "upgrade", "expect":

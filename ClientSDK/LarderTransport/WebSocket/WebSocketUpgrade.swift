@@ -73,11 +73,11 @@ struct WebSocketUpgrade: Sendable {
         var head = "GET \(target) HTTP/1.1\r\nHost: \(authority)\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         head += "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\n"
         if !subprotocols.isEmpty { head += "Sec-WebSocket-Protocol: \(subprotocols.joined(separator: ", "))\r\n" }
-        for field in fields where !Self.isOurs(field.name) { head += "\(field.name): \(field.value)\r\n" }
+        for field in fields where !Self.isReserved(field.name) { head += "\(field.name): \(field.value)\r\n" }
         return Array((head + "\r\n").utf8)
     }
 
-    private static func isOurs(_ name: FieldName) -> Bool {
+    private static func isReserved(_ name: FieldName) -> Bool {
         switch name.canonical {
         case "host", "upgrade", "connection", "content-length", "transfer-encoding": true
         default: name.canonical.hasPrefix("sec-websocket-")

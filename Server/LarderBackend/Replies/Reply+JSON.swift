@@ -26,12 +26,15 @@ extension Reply {
     /// A resource that already existed.
     static func existing(_ json: [UInt8]) -> Reply { result(.ok, json, Fields()) }
 
-    /// The reply to a write, with the resource in its present state.
+    /// The reply to a write, with the resource in its present state. A client may keep it and validate it. It may be older than it seems,
+    /// because it is sent again for the same idempotency key: it is never fresh.
     private static func result(_ status: Status, _ json: [UInt8], _ fields: Fields) -> Reply {
         var fields = fields
+        fields.set(.contentType, "application/json")
+        fields.set(.cacheControl, CachePolicy.revalidate.description)
         fields.set(.etag, EntityTag.strong(contentOf: json.span).description)
         fields.set(.vary, "Authorization, Origin")
-        return .json(status, json, fields: fields)
+        return Reply(status: status, fields: fields, body: .bytes(json))
     }
 }
 

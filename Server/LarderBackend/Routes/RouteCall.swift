@@ -13,6 +13,8 @@ final class RouteCall {
     var index: Int64 = 0
     /// The source of invented values: the same request gets the same ones, so that its validators hold.
     var random: SeededGenerator
+    /// The numbers that this reply, or this item of a repeated part, has taken from counters.
+    var numbers: [String: Int64] = [:]
     private let seed: UInt64
     private let meta: MetaTable
     private let writes: Bool
@@ -50,6 +52,14 @@ final class RouteCall {
     func setState(_ name: String, _ value: String) throws {
         guard writes else { throw Changes() }
         try meta.set(.route("state " + name), value)
+    }
+
+    /// The number that the reply has from a counter: the same one wherever the reply, or the item of a repeated part, names it.
+    func number(of counter: String) throws -> Int64 {
+        if let number = numbers[counter] { return number }
+        let number = try count(counter)
+        numbers[counter] = number
+        return number
     }
 
     /// The next number of a counter, from 1.

@@ -55,7 +55,7 @@ struct RouteTemplate: Sendable {
                 return nil
             }
             return { .string(($0.now + .seconds(seconds)).rfc3339()) }
-        case ("counter", 1): return { .integer(try $0.count(words[0])) }
+        case ("counter", 1): return { .integer(try $0.number(of: words[0])) }
         case ("fake", 1):
             guard let draw = FakeValue.kinds[words[0]] else { return nil }
             return { draw(&$0.random) }
@@ -188,11 +188,11 @@ indirect enum JSONTemplate: Sendable {
                 JSONObject(try members.map { JSONObject.Member(name: $0.name, value: try $0.value.value(call)) })
             )
         case .repeat(let count, let element):
-            let outer = call.index
-            defer { call.index = outer }
+            let (index, numbers) = (call.index, call.numbers)
+            defer { (call.index, call.numbers) = (index, numbers) }
             return .array(
                 try (0..<count).map { index in
-                    call.index = Int64(index)
+                    (call.index, call.numbers) = (Int64(index), [:])
                     return try element.value(call)
                 }
             )

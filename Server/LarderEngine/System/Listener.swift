@@ -52,9 +52,11 @@ final class Listener: Sendable {
         guard result == 0, listen(descriptor, 1_024) == 0 else {
             let code = result == -2 ? EINVAL : errno
             close(descriptor)
-            throw result == -2
-                ? EngineError("'\(host)' is not an IP address or localhost")
-                : EngineError("\(SocketAddress(host: literal, port: port)): listening failed", code)
+            if result == -2 { throw EngineError("'\(host)' is not an IP address or localhost") }
+            let place = SocketAddress(host: literal, port: port)
+            throw code == EADDRINUSE
+                ? EngineError("another server listens at \(place); stop it, or use another port (--port N)")
+                : EngineError("\(place): listening failed", code)
         }
         address = Self.localAddress(descriptor) ?? SocketAddress(host: literal, port: port)
     }

@@ -113,13 +113,14 @@ final class SourceFiles: Sendable {
             do {
                 let loaded = try source.load()
                 for directory in loaded.directories { try watch?.add(directory) }
+                let isRepaired = reports[index].error != nil
                 state.withLock { state in
                     state.reports[index].loadedAt = wall.now
                     state.reports[index].summary = loaded.summary
                     state.reports[index].directories = loaded.directories
                     state.reports[index].error = nil
                 }
-                if loaded.isNew { announce?("\(source.path): loaded \(loaded.summary)") }
+                if loaded.isNew || isRepaired { announce?("\(source.path): loaded \(loaded.summary)") }
                 for warning in loaded.warnings { announce?("\(source.path): \(warning)") }
             } catch {
                 let text = "\(error)"

@@ -79,9 +79,8 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
         let replies = full == 1 ? "1 full reply" : "\(full) full replies"
         var lines = [
             "\(count(exchanges, "exchange")): \(replies), \(notModified) not modified, \(count(writes, "write")), "
-                + count(others, "other"),
-            "\(count(clientErrors, "client error")), \(count(serverErrors, "server error")), "
-                + "\(unanswered) not answered in full",
+                + "\(count(clientErrors, "client error")), \(count(serverErrors, "server error")), "
+                + "\(unanswered) not answered in full, \(count(others, "other"))",
             "\(bytesSent) bytes sent, \(bytesSaved) bytes saved by validators and \(bytesSavedByCoding) by compression",
             "\(bytesWasted) bytes and \(ExchangeVerdict.seconds(timeWasted)) were avoidable",
             "",

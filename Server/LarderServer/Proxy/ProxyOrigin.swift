@@ -2,6 +2,7 @@ import LarderBackend
 import LarderEngine
 import LarderHTTP
 import LarderTLS
+import Synchronization
 
 /// Answers requests with the replies of another server.
 ///
@@ -25,9 +26,14 @@ final class ProxyOrigin: Sendable {
 
     /// Whether the server is asked over https.
     let isSecure: Bool
+    /// Why the server has not answered the last request; nil if it has.
+    private let failure = Mutex<String?>(nil)
+    /// Told of each new `failure`.
+    private let announce: (@Sendable (String) -> Void)?
 
     /// - Throws: if the host has no address; for https `TLSError` without OpenSSL, or for settings that cannot be used.
-    init(_ url: HTTPURL, _ settings: ProxySettings) throws {
+    init(_ url: HTTPURL, _ settings: ProxySettings, announce: (@Sendable (String) -> Void)?) throws {
+        self.announce = announce
         isSecure = url.scheme.isSecure
         allowedHosts = Set((settings.allowedHosts + LocalHosts.names).map { $0.lowercased() })
         memory = BodyMemory(bytesMaximum: settings.bodyBytesMaximum)
@@ -52,6 +58,23 @@ final class ProxyOrigin: Sendable {
         let outgoing = UpstreamRequest(method: request.method, bytes: bytes, isUpgrade: isUpgrade)
         relay.begin(exchange.loop.send(outgoing, to: address, relay))
     }
+
+    /// The reply to a request that the server has not answered. The reason is in its `Proxy-Status` too (RFC 9209), so that the journal
+    /// has it, and is announced unless the request before failed for the same one.
+    func reply(_ problem: Problem) -> Reply {
+        let reason = problem.detail ?? problem.title
+        let isNew = failure.withLock { failure in
+            defer { failure = reason }
+            return failure != reason
+        }
+        if isNew { announce?(reason) }
+        let text = reason.filter { $0.isASCII && !$0.isNewline && $0 != "\"" && $0 != "\\" }
+        var problem = problem
+        problem.fields.set("Proxy-Status", "larder; details=\"\(text)\"")
+        return problem.reply
+    }
+
+    func hasAnswered() { failure.withLock { $0 = nil } }
 
     private func check(_ request: Request) throws(Problem) {
         let sent = FieldList.members(of: request.fields.combined("Via") ?? "")

@@ -133,7 +133,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
         task?.cancel()
         phase = .done
         body = []
-        exchange.complete(problem.reply)
+        exchange.complete(origin.reply(problem))
     }
 
     private func ended() {
@@ -147,6 +147,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
             )
             var reply = Self.reply(head, Swift.exchange(&body, with: []), to: request, location)
             reply.lease = lease
+            origin.hasAnswered()
             exchange.complete(reply)
         case .streaming: stream?.ended()
         case .waiting, .done: break
@@ -156,7 +157,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
     private func failed(_ failure: UpstreamFailure) {
         switch Swift.exchange(&phase, with: .done) {
         // A reply that ended early is not passed on as if it were complete: its head is not sent yet.
-        case .waiting, .collecting: exchange.complete(problem(failure).reply)
+        case .waiting, .collecting: exchange.complete(origin.reply(problem(failure)))
         case .streaming: stream?.failed()
         case .done: break
         }

@@ -20,10 +20,10 @@ package enum RequestOriginChoice: Sendable {
     case recording([UInt8])
 
     /// - Throws: if the server has no address, or the recording cannot be read.
-    func make(_ settings: ProxySettings) throws -> RequestOrigin {
+    func make(_ settings: ProxySettings, announce: (@Sendable (String) -> Void)?) throws -> RequestOrigin {
         switch self {
         case .domain: .domain
-        case .server(let url): .proxy(try ProxyOrigin(url, settings))
+        case .server(let url): .proxy(try ProxyOrigin(url, settings, announce: announce))
         case .recording(let json):
             .recording(RecordedReplies(try RecordingFile(json), readsWorldPaths: settings.readsWorldPaths))
         }

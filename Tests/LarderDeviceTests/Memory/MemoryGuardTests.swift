@@ -175,7 +175,7 @@ struct MemoryGuardTests {
             note()
         }
         #expect(costs == [1_000, 500, 250, 500, 750, 1_000])
-        #expect(memory.limits == .normal && memory.current.told == .normal)
+        #expect(memory.limits == .normal && memory.current.reported == .normal)
         _ = registration
     }
 
@@ -252,7 +252,7 @@ struct MemoryGuardTests {
             )
         )
         source.signal(.warning)
-        #expect(seen.withLock { $0 } == [.warning, .critical], "What it told comes after it has returned.")
+        #expect(seen.withLock { $0 } == [.warning, .critical], "What it reports comes after it has returned.")
         _ = registration
     }
 
@@ -262,7 +262,7 @@ struct MemoryGuardTests {
         memory.setEnabled(false)
         #expect(memory.limits == .normal)
         source.signal(.critical)
-        #expect(memory.limits == .normal && memory.current.told == .critical)
+        #expect(memory.limits == .normal && memory.current.reported == .critical)
         memory.setEnabled(true)
         #expect(memory.limits.level == .critical, "What lasts is acted upon.")
     }
@@ -276,7 +276,7 @@ struct MemoryGuardTests {
         source.signal(.critical, cause: "test")
         #expect(await iterator.next()?.limits.level == .critical)
         source.signal(.normal, cause: "over")
-        #expect(await iterator.next()?.told == .normal)
+        #expect(await iterator.next()?.reported == .normal)
         var steps: [Int?] = []
         while steps.last != .some(nil) {
             try await clock.waitForSleepers()

@@ -62,7 +62,7 @@ struct MemoryMachineTests {
         machine.signal(.warning, at: time(1))
         #expect(look(&machine, 5) == (.critical, nil))
         #expect(look(&machine, 6) == (.warning, nil))
-        #expect(look(&machine, 600) == (.warning, nil), "It lasts for as long as it is told.")
+        #expect(look(&machine, 600) == (.warning, nil), "It lasts for as long as it is reported.")
     }
 
     @Test func `from critical over warning to normal, each quiet time is waited for`() {

@@ -53,12 +53,12 @@ struct NetworkUpkeepTests {
             network.network.set(isConnected: false)
             network.memory.signal(.warning)
         }
-        #expect(monitor.isOffline && memory.current.told == .warning)
+        #expect(monitor.isOffline && memory.current.reported == .warning)
         monitor.close()
         #expect(source != nil)
         memory.close()
         #expect(source == nil, "What a system's source holds open is closed.")
-        #expect(monitor.isOffline && memory.current.told == .warning, "What was known stays.")
+        #expect(monitor.isOffline && memory.current.reported == .warning, "What was known stays.")
         monitor.note(NetworkStatus(isConnected: true))
         #expect(!monitor.isOffline)
     }
