@@ -147,7 +147,9 @@ package struct Backend: Sendable {
         let isCached =
             (request.method == .get || request.method == .head) && owner.deviations.past == nil && world.cache.isEnabled
             && Negotiation.acceptsJSON(request)
-        let version = isCached ? version(of: request, in: world, viewer: session?.user ?? 0) : nil
+        let version =
+            isCached
+            ? ResponseCache.Version(viewer: session?.user ?? 0, target: request.targetText, stamp: world.stamp) : nil
         if let version, let known = world.cache.find(version) { return known.reply(to: request, now: world.clock.now) }
         guard let query = QueryString(parsing: Array(request.query ?? [])) else { throw Self.invalidQuery }
         let call = Call(
@@ -177,11 +179,6 @@ package struct Backend: Sendable {
     }
 
     private static let noRoutes = Router([])
-
-    private func version(of request: Request, in world: World, viewer: Int64) -> ResponseCache.Version {
-        let key = request.withTarget { ResponseCache.Key(viewer: viewer, target: $0) }
-        return ResponseCache.Version(key: key, stamp: world.stamp)
-    }
 
     // MARK: Rejections and records
 

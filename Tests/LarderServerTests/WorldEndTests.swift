@@ -189,7 +189,8 @@ struct WorldEndTests {
         let plan = FaultPlan()
         let world = try failing(by: plan)
         try world.write { store, commit in
-            try store.profiles.add(1, handle: "ana", members: JSONObject(), at: commit.now)
+            let profile = ProfileRow(row: 1, members: JSONObject(), version: 1, updated: commit.now)
+            try store.profiles.add(profile, handle: "ana")
         }
         for isLost in [false, true, false] {
             if isLost { plan.arm(.fail(.full), atStep: 1) }

@@ -47,7 +47,7 @@ enum BatchReply {
     ) throws -> Representation {
         var body: [UInt8] = []
         body.reserveCapacity(rows.count * 400 + 64)
-        body.append(ListPage.opening)
+        body.append("{\"items\":[")
         var missing: [Int64] = []
         for (index, row) in rows.enumerated() {
             let length = body.count

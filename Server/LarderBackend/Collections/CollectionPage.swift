@@ -3,7 +3,7 @@ import LarderHTTP
 
 /// One page of a list: its documents, and the field lines that lead to the other pages.
 struct CollectionPage {
-    private(set) var lines: [UInt8] = []
+    private(set) var lines = Fields()
     private(set) var body: [UInt8] = []
 
     init(_ query: CollectionQuery, in store: Store) throws {
@@ -14,9 +14,7 @@ struct CollectionPage {
         switch query.page {
         case .offset(let start, let limit):
             items = list.items.dropFirst(start).prefix(limit)
-            lines.append("X-Total-Count: ")
-            lines.append(decimal: Int64(total))
-            lines.append("\r\n")
+            lines.add("X-Total-Count", String(total))
             if query.hasEnvelope {
                 envelope = (start / limit + 1, limit)
             } else if query.isPaged || total > limit {
@@ -67,10 +65,7 @@ struct CollectionPage {
 
     /// Appends a `Link` (RFC 8288) with references relative to the list, which are right under every prefix of a world.
     private mutating func appendLinks(_ links: [(relation: String, target: String)]) {
-        lines.append("Link: ")
-        let text = links.map { "<\($0.target)>; rel=\"\($0.relation)\"" }.joined(separator: ", ")
-        lines.append(contentsOf: text.utf8)
-        lines.append("\r\n")
+        lines.add("Link", links.map { "<\($0.target)>; rel=\"\($0.relation)\"" }.joined(separator: ", "))
     }
 
     private static func target(_ query: CollectionQuery, _ page: [(String, String)]) -> String {

@@ -196,9 +196,7 @@ final class LongPoll: LiveSink {
                 let token = try reader.start(since: token, filter: nil, viewer: viewer, style: style)
                 return try reader.page(after: token, scope: work.scope, limit: work.limit)
             }
-            var fields: Fields = [.contentType: "application/json", .vary: "Authorization, Origin"]
-            fields.set(.cacheControl, CachePolicy.noStore.description)
-            reply = Reply(status: .ok, fields: fields, body: .bytes(ChangeEndpoints.body(page)))
+            reply = .json(.ok, ChangeEndpoints.body(page), fields: [.vary: "Authorization, Origin"])
         } catch {
             reply = error.reply
         }

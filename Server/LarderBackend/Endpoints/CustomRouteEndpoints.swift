@@ -43,13 +43,12 @@ extension Call {
             return Reply(status: rendered.status, fields: rendered.fields, body: body)
         }
         let type = rendered.fields[.contentType] ?? ""
-        return try contentReply(
+        return Representation(
+            .bytes(rendered.body),
             rendered.fields,
-            entityTag: .strong(contentOf: rendered.body.span),
-            byteCount: rendered.body.count,
-            isText: type.hasPrefix("text/") || type.contains("json") || type.contains("xml")
-                || type.contains("javascript")
-        ) { .bytes(rendered.body) }
+            .strong(contentOf: rendered.body.span),
+            isText: ["text/", "json", "xml", "javascript"].contains { type.contains($0) }
+        ).reply(to: request, now: world.clock.now)
     }
 
     /// Renders the reply at most once for the request's idempotency key; nil if no route fits.

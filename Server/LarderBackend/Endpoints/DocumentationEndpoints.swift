@@ -47,10 +47,10 @@ enum DocumentationEndpoints {
         return representation.reply(to: request, now: now)
     }
 
-    private static let html: StaticString = "text/html; charset=utf-8"
+    private static let html = "text/html; charset=utf-8"
     private static let description = document(OpenAPI.document)
 
-    private static func document(_ body: [UInt8], _ mediaType: StaticString = "application/json") -> Representation {
+    private static func document(_ body: [UInt8], _ mediaType: String = "application/json") -> Representation {
         Representation(
             body: body,
             mediaType: mediaType,

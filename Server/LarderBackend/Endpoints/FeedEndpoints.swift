@@ -41,32 +41,20 @@ enum FeedEndpoints {
             throw call.invalid("fields", "cannot be given together with `include`")
         }
         return try call.reply { store in
-            var body: [UInt8] = []
-            // Larger than most pages: growing the buffer costs as much as reading the rows.
-            body.reserveCapacity(limit * (form == .whole ? 640 : 40) + 256)
-            body.append(ListPage.opening)
-            let page = try store.posts.appendPage(
+            let page = try store.posts.page(
                 start,
                 author: author,
                 viewer: call.viewer,
                 limit: limit,
-                form: form,
-                to: &body
+                form: form
             )
-            let cursors = ListPage.cursors(
-                start,
-                newest: page.newest,
-                oldest: page.oldest,
-                extent: try store.posts.extent(author: author),
-                list: list,
-                owner: owner
+            let extent = try store.posts.extent(author: author)
+            var body = ListPage.body(
+                page.map(\.json),
+                ListPage.cursors(start, page.map(\.row), extent: extent, list: list, owner: owner)
             )
-            ListPage.close(&body, next: cursors.next, previous: cursors.previous)
-            if includesProfiles { try appendProfiles(page.authors, from: store, to: &body) }
-            return Representation(
-                body: body,
-                cacheControl: CachePolicy.feed
-            )
+            if includesProfiles { try appendProfiles(page.map(\.author), from: store, to: &body) }
+            return Representation(body: body, cacheControl: CachePolicy.feed)
         }
     }
 
@@ -85,15 +73,11 @@ enum FeedEndpoints {
         let number = try call.integer("page", in: 1...1_000_000) ?? 1
         let limit = try call.limit()
         return try call.reply { store in
-            var body: [UInt8] = []
-            body.append(ListPage.opening)
-            let count = try store.posts.appendOffset(
-                (number - 1) * limit,
-                viewer: call.viewer,
-                limit: limit,
-                to: &body
-            )
+            let posts = try store.posts.page(offset: (number - 1) * limit, viewer: call.viewer, limit: limit)
             let total = try store.posts.total()
+            var body: [UInt8] = []
+            body.append("{\"items\":[")
+            body.append(items: posts)
             body.append("],\"page\":")
             body.append(decimal: Int64(number))
             body.append(",\"pageCount\":")
@@ -101,7 +85,7 @@ enum FeedEndpoints {
             body.append(",\"itemCount\":")
             body.append(decimal: total)
             body.append(",\"nextPage\":")
-            if (number - 1) * limit + count < Int(total) {
+            if (number - 1) * limit + posts.count < Int(total) {
                 body.append(decimal: Int64(number + 1))
             } else {
                 body.append("null")
@@ -176,8 +160,7 @@ enum FeedEndpoints {
         _ commit: inout Commit
     ) throws -> Int64 {
         let row = try store.posts.nextRow()
-        let members = PostTable.members(row: row, author: author, text: text, image: image, created: commit.now)
-        try store.posts.add(row, author: author, head: EntityHead.encode(members), at: commit.now)
+        try store.posts.add(PostRow(row, author: author, text: text, image: image, created: commit.now))
         try commit.record(.post, row, audience: .everyone, version: 1, in: store)
         return row
     }

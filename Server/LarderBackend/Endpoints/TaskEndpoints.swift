@@ -128,19 +128,11 @@ enum TaskEndpoints {
             }
             let row = try store.tasks.nextRow()
             var task = TaskRow(
-                row: row,
+                row,
                 creator: creator,
-                members: TaskTable.members(
-                    row: row,
-                    creator: creator,
-                    clientID: clientID,
-                    title: "",
-                    created: commit.now
-                ),
-                status: .open,
-                assignee: nil,
-                due: nil,
-                version: 1,
+                clientID: clientID,
+                title: "",
+                created: commit.now,
                 updated: commit.now
             )
             try changes.apply(to: &task, in: store)

@@ -33,7 +33,9 @@ package final class CustomRoutes: Sendable {
         let routes = routes.withLock { $0 }
         guard !routes.isEmpty, let segments = PathTemplate.segments(path) else { return [] }
         return routes.compactMap { route in
-            route.path.values(segments).map { Candidate(route: route, parameters: $0) }
+            route.path.values(segments).map { values in
+                Candidate(route: route, parameters: Dictionary(uniqueKeysWithValues: zip(route.path.names, values)))
+            }
         }
     }
 

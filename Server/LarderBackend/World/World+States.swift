@@ -76,7 +76,6 @@ extension World {
                 names.withLock { $0 = collections }
                 isCollections.store(!collections.isEmpty, ordering: .releasing)
                 invalidateReplies()
-                cache.removeAll()
             }
             live.endAll()
         } catch { throw Self.problem(error) }
