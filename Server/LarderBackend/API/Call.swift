@@ -222,18 +222,6 @@ struct Call {
     }
 }
 
-extension Preconditions {
-    /// The conditions in the header fields of a request.
-    init(_ request: borrowing Request) {
-        self.init(
-            ifMatch: request.fields.combined(.ifMatch),
-            ifNoneMatch: request.fields.combined(.ifNoneMatch),
-            ifModifiedSince: request.fields[.ifModifiedSince],
-            ifUnmodifiedSince: request.fields[.ifUnmodifiedSince]
-        )
-    }
-}
-
 extension Call {
     /// The modification time of a resource that changed at `updated`, seen from now.
     func modification(_ updated: WallTime) -> Modification { Modification(at: updated, now: world.clock.now) }

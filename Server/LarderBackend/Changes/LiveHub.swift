@@ -20,23 +20,17 @@ package protocol LiveSink: AnyObject, Sendable {
 
     /// Sends or requests a heartbeat.
     func heartbeat()
-
-    /// The channel as a target of shared sends; nil if it needs its own call for each event.
-    var listener: LiveListener? { get }
 }
 
 extension LiveSink {
-    var listener: LiveListener? { nil }
-
     /// The engine closes WebSockets and event streams itself.
     func serverStops() {}
 }
 
 /// The readers of a world's changes.
 ///
-/// Readers with the same view (same person, filter and last token) share one encoded event, one acquisition of the journal's
-/// lock and one job for each loop: a thousand sockets cost one encoding and a thousand system calls. Safe from any thread; lock
-/// order: the store first.
+/// Readers with the same view (same person, filter and last token) share one encoded event. Safe from any thread; lock order: the store
+/// first.
 package final class LiveHub: Sendable {
     private struct Reader {
         let id: UInt64
@@ -162,7 +156,9 @@ package final class LiveHub: Sendable {
             readers[index].token = groups[current].token
             groups[current].sinks.append(readers[index].sink)
         }
-        for group in groups { LiveListener.tell(group.event, to: group.sinks) }
+        for group in groups {
+            for sink in group.sinks { sink.send(group.event) }
+        }
     }
 
     /// The change as a viewer sees it; nil if it cannot be read. The commit is not affected: the reader detects the gap by the

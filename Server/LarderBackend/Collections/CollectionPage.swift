@@ -7,13 +7,13 @@ struct CollectionPage {
     private(set) var body: [UInt8] = []
 
     init(_ query: CollectionQuery, in store: Store) throws {
-        let list = try CollectionList(query, in: store)
-        let total = list.items.count
-        let items: ArraySlice<CollectionList.Item>
+        let all = try query.items(in: store)
+        let total = all.count
+        let items: ArraySlice<CollectionQuery.Item>
         var envelope: (page: Int, size: Int)?
         switch query.page {
         case .offset(let start, let limit):
-            items = list.items.dropFirst(start).prefix(limit)
+            items = all.dropFirst(start).prefix(limit)
             lines.add("X-Total-Count", String(total))
             if query.hasEnvelope {
                 envelope = (start / limit + 1, limit)
@@ -21,17 +21,17 @@ struct CollectionPage {
                 appendLinks(query, start: start, limit: limit, total: total)
             }
         case .cursor(let cursor, let limit):
-            let rest = list.items.dropFirst(cursor.map { list.index(after: $0) } ?? 0)
+            let rest = all.drop { item in cursor.map { !query.precedes($0, item.position) } ?? false }
             items = rest.prefix(limit)
             if rest.count > limit, let last = items.last {
-                let next = CollectionCursor(keys: last.keys, place: last.row.place).text(digest: query.digest)
+                let next = last.position.text(digest: query.digest)
                 appendLinks([("next", Self.target(query, [("cursor", next), ("limit", String(limit))]))])
             }
         }
         body.append("[")
         body.append(
             items: try items.map {
-                try CollectionRelations.embedding(query.embedded, in: $0.row.json, of: query.collection, store)
+                try CollectionRelations.embedding(query.embedded, in: $0.json, of: query.collection, store)
             }
         )
         body.append("]")

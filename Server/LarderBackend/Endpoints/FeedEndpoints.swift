@@ -10,7 +10,7 @@ enum FeedEndpoints {
         Route(.get, "/v1/feed/pages", .optional, offsetPage),
         Route(.get, "/v1/posts", .optional) { call throws(Problem) in
             let pageParameters: [StaticString] = ["author", "after", "before", "limit", "include", "fields"]
-            if let rows = try call.batch(.post, insteadOf: pageParameters) { return try batch(rows, call) }
+            if let rows = try call.batch(.post, insteadOf: pageParameters) { return try call.reply(to: rows, .post) }
             var author: Int64?
             if let text = call.query.first("author") {
                 guard let id = EntityID(.profile, parsing: text) else {
@@ -58,15 +58,6 @@ enum FeedEndpoints {
         }
     }
 
-    /// Posts by their identifiers.
-    private static func batch(_ rows: [Int64], _ call: Call) throws(Problem) -> Reply? {
-        try call.reply { store in
-            try BatchReply.representation(rows, .post) { row, body in
-                try store.posts.append(row, viewer: call.viewer, to: &body) != nil
-            }
-        }
-    }
-
     /// The same feed by offset, to demonstrate the flaw of offsets: a post that is created between two requests shifts every
     /// later page by one, so that its first item repeats.
     private static func offsetPage(_ call: Call) throws(Problem) -> Reply? {
@@ -75,22 +66,12 @@ enum FeedEndpoints {
         return try call.reply { store in
             let posts = try store.posts.page(offset: (number - 1) * limit, viewer: call.viewer, limit: limit)
             let total = try store.posts.total()
-            var body: [UInt8] = []
-            body.append("{\"items\":[")
+            let pages = (total + Int64(limit) - 1) / Int64(limit)
+            let next = (number - 1) * limit + posts.count < Int(total) ? "\(number + 1)" : "null"
+            var body = Array("{\"items\":[".utf8)
             body.append(items: posts)
-            body.append("],\"page\":")
-            body.append(decimal: Int64(number))
-            body.append(",\"pageCount\":")
-            body.append(decimal: (total + Int64(limit) - 1) / Int64(limit))
-            body.append(",\"itemCount\":")
-            body.append(decimal: total)
-            body.append(",\"nextPage\":")
-            if (number - 1) * limit + posts.count < Int(total) {
-                body.append(decimal: Int64(number + 1))
-            } else {
-                body.append("null")
-            }
-            body.append(UInt8(ascii: "}"))
+            let members = #"],"page":\#(number),"pageCount":\#(pages),"itemCount":\#(total),"nextPage":\#(next)}"#
+            body += Array(members.utf8)
             return Representation(body: body, cacheControl: CachePolicy.feed)
         }
     }

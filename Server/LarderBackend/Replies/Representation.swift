@@ -195,3 +195,15 @@ extension Reply.Body {
         }
     }
 }
+
+extension Preconditions {
+    /// The conditions in the header fields of a request.
+    init(_ request: borrowing Request) {
+        self.init(
+            ifMatch: request.fields.combined(.ifMatch),
+            ifNoneMatch: request.fields.combined(.ifNoneMatch),
+            ifModifiedSince: request.fields[.ifModifiedSince],
+            ifUnmodifiedSince: request.fields[.ifUnmodifiedSince]
+        )
+    }
+}

@@ -63,7 +63,7 @@ extension World {
                 var next = confined
                 next.origins = current.origins
                 // The lagging replica now lags behind the new state.
-                if hooks.readsPast {
+                if current.history != nil {
                     next.history = try StateHistory(store.database, from: commitCount, at: clock.now)
                 }
                 if isOrigin {
