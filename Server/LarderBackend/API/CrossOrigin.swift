@@ -63,12 +63,10 @@ package enum CrossOrigin {
 
     /// The value of `Allow` for a resource with these methods.
     static func allowed(_ methods: [Method]) -> String {
-        var names = methods.map(\.rawValue)
-        if names.contains("GET") { names.append("HEAD") }
-        names.append("OPTIONS")
+        var names = Set(methods.map(\.rawValue) + ["OPTIONS"])
+        if names.contains("GET") { names.insert("HEAD") }
         return names.sorted().joined(separator: ", ")
     }
-
 }
 
 extension Request {

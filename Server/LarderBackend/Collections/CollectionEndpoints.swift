@@ -25,6 +25,18 @@ enum CollectionEndpoints {
         try call.request.isWebSocketUpgrade ? LiveEndpoints.webSocket(call) : LiveEndpoints.eventStream(call)
     }
 
+    /// The first segments of the server's own paths, which no collection can have as its name.
+    static let reserved: Set<String> = ["changes", "live", "problems", "healthz", "w", "echo"]
+
+    /// The detail of the 404 for a collection that does not exist, with the most similar name.
+    ///
+    /// - Parameter route: the most similar custom route.
+    static func reasonMissing(_ name: String, in world: World, or route: String? = nil) -> String {
+        let nearest = NearestName.similar(to: name, in: world.collections).first.map { "/\($0)" } ?? route
+        let suggestion = nearest.map { " Did you mean \($0)?" } ?? ""
+        return "There is no collection '\(name.prefix(64))'.\(suggestion) GET / lists all."
+    }
+
     // MARK: Reading
 
     private static func index(_ call: Call) throws(Problem) -> Reply? {
@@ -79,7 +91,7 @@ enum CollectionEndpoints {
 
     private static func collection(_ name: String, _ call: Call, in store: Store) throws -> CollectionRow {
         guard let collection = try store.documents.collection(name) else {
-            throw ProblemType.notFound(CollectionNames.reasonMissing(name, in: call.world))
+            throw ProblemType.notFound(reasonMissing(name, in: call.world))
         }
         return collection
     }

@@ -13,8 +13,7 @@ enum DocumentationEndpoints {
         if path == EchoEndpoints.path.description { return EchoEndpoints.answer(request) }
         // `OPTIONS *` applies to the server and not to a resource (RFC 9110 §9.3.7).
         if path == "*" {
-            let methods = Array(Set(APIRoutes.all.map(\.method)))
-            return CrossOrigin.preflight(CrossOrigin.allowed(methods), to: request)
+            return CrossOrigin.preflight(CrossOrigin.allowed(APIRoutes.all.map(\.method)), to: request)
         }
         if !describesDemo, path == "/" || path == "/openapi.json" { return nil }
         guard let answer = document(path, request, now) else { return nil }

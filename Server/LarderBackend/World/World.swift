@@ -124,11 +124,12 @@ package final class World: Sendable {
     ///
     /// - Throws: the problem that `body` throws, or `storage-unavailable` if the database fails.
     func read<Result: Sendable>(_ body: (Store) throws -> Result) throws(Problem) -> Result {
-        do {
-            return try store.withLock { try body($0.store) }
-        } catch {
-            throw Self.problem(error)
-        }
+        try locked { try body($0.store) }
+    }
+
+    /// Runs `body` while nobody else uses the store.
+    func locked<Result: Sendable>(_ body: (inout Confined) throws -> Result) throws(Problem) -> Result {
+        do { return try store.withLock { try body(&$0) } } catch { throw Self.problem(error) }
     }
 
     /// Runs `body` in a transaction, commits it and announces its changes. If it throws, the state is unchanged.
@@ -142,15 +143,11 @@ package final class World: Sendable {
     func commit<Result: Sendable>(
         _ body: (Store, inout Commit) throws -> Result
     ) throws(Problem) -> (result: Result, number: Int64) {
-        do {
-            return try store.withLock { confined in
-                let store = confined.store
-                var commit = Commit(now: clock.now)
-                let result = try store.database.transaction { try body(store, &commit) }
-                return (result, announce(commit, confined))
-            }
-        } catch {
-            throw Self.problem(error)
+        try locked { confined in
+            let store = confined.store
+            var commit = Commit(now: clock.now)
+            let result = try store.database.transaction { try body(store, &commit) }
+            return (result, announce(commit, confined))
         }
     }
 
