@@ -210,6 +210,14 @@ enum CollectionEndpoints {
                 isRequired: false
             )
             try update(&row, isDeleted: true, in: store, &commit)
+            // json-server deletes the children of `_dependent` too.
+            for name in call.query.first("_dependent")?.split(separator: ",").map({ String($0) }) ?? [] {
+                _ = try collection(name, call, in: store)
+                let (parent, id) = (call.parameters[0], call.parameters[1])
+                for var child in try CollectionRelations.children(name, of: parent, id, in: store) {
+                    try update(&child, isDeleted: true, in: store, &commit)
+                }
+            }
         }
         return .noContent
     }

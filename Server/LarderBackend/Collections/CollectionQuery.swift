@@ -134,15 +134,15 @@ struct CollectionQuery: Sendable {
     // MARK: The page
 
     private mutating func readPage(_ call: Call) throws(Problem) {
-        let positions = 1_000_000_000
+        let (positions, limits) = (1_000_000_000, 1...Self.limitMaximum)
         let number = try call.integer("_page", in: 1...positions)
         let start = try call.integer("_start", in: 0...positions)
-        let perPage = try call.integer("_per_page", in: 1...Self.limitMaximum)
         let end = try call.integer("_end", in: 0...positions)
+        let perPage = try call.integer("_per_page", in: limits)
         hasEnvelope = perPage != nil
-        var size = try call.integer("_limit", in: 1...Self.limitMaximum) ?? perPage
+        var size = try call.integer("_limit", in: limits) ?? perPage
         if let end { size = min(Self.limitMaximum, max(1, end - (start ?? 0))) }
-        let limit = try call.integer("limit", in: 1...Self.limitMaximum)
+        let limit = try call.integer("limit", in: limits)
         let cursor = call.query.first("cursor")
         if number != nil, start != nil { throw call.invalid("_start", "cannot be given together with `_page`") }
         usesStart = start != nil

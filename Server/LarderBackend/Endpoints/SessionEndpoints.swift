@@ -89,11 +89,19 @@ extension NewGrant {
     fileprivate init(_ world: World) {
         let (now, settings) = (world.clock.now, world.settings)
         self.init(
-            access: world.newSecret(prefix: "at_"),
+            access: Self.secret("at_"),
             accessExpires: now + settings.accessTokenLifetime,
-            refresh: world.newSecret(prefix: "rt_"),
+            refresh: Self.secret("rt_"),
             refreshExpires: now + settings.refreshTokenLifetime
         )
+    }
+
+    /// A new secret of 160 bits, URL-safe.
+    ///
+    /// It comes from the system's random source and never from the world's seed: several worlds and several runs share a seed
+    /// and would share their secrets.
+    private static func secret(_ prefix: String) -> String {
+        prefix + Base64.encodeURL((0..<20).map { _ in UInt8.random(in: .min ... .max) })
     }
 
     fileprivate func json(user: Int64, _ settings: WorldSettings, _ store: Store) throws -> [UInt8] {
