@@ -1,3 +1,5 @@
+import LarderSQLite
+
 /// The statements of the store. A connection prepares each on first use, and keeps it.
 enum DiskStatement: Int, CaseIterable {
     case begin, beginWriting, commit, dataVersion
@@ -19,7 +21,7 @@ enum DiskStatement: Int, CaseIterable {
     case fieldIs, fieldBetween, keyOfRow, fieldOfRow, fieldsAscending, fieldsDescending, entitiesAfter
 
     /// The SQL text, fixed at compile time: values are bound and never inserted into it.
-    var sql: StaticString {
+    var sql: SQLText {
         switch self {
         case .begin: "BEGIN DEFERRED"
         case .beginWriting: "BEGIN IMMEDIATE"

@@ -46,9 +46,13 @@ extension Backend {
     /// That a world of collections has none at a path, with the most similar one or the most similar route; nil if it has one.
     func reasonNoCollection(_ name: String?, _ method: Method, _ path: String, in world: World) -> String? {
         guard world.hasCollections, let name, !name.utf8.contains(UInt8(ascii: "*")),
-            !CollectionNames.reserved.contains(name), !world.collections.contains(name)
+            !CollectionEndpoints.reserved.contains(name), !world.collections.contains(name)
         else { return nil }
-        return CollectionNames.reasonMissing(name, in: world, or: Self.nearest(to: method, path, customRoutes.names))
+        return CollectionEndpoints.reasonMissing(
+            name,
+            in: world,
+            or: Self.nearest(to: method, path, customRoutes.names)
+        )
     }
 
     /// That nothing is at a path of a world, with the most similar route.
@@ -63,19 +67,23 @@ extension Backend {
         "\(method == .head ? .get : method) \(path.prefix(200))"
     }
 
-    /// The most similar one of some routes. A parameter is as similar as it can be.
+    /// The most similar one of some routes, of those of the method if one is similar. A parameter is as similar as it can be.
     private static func nearest(to method: Method, _ path: String, _ routes: [String]) -> String? {
         let name = name(method, path)
-        let filled = routes.map { Self.filled($0, name) }
-        return NearestName.similar(to: name, in: filled).first.flatMap { filled.firstIndex(of: $0) }.map { routes[$0] }
+        for takesAnyMethod in [false, true] {
+            let filled = routes.map { Self.filled($0, name, takesAnyMethod: takesAnyMethod) }
+            let similar = NearestName.similar(to: name, in: filled).first
+            if let index = similar.flatMap({ filled.firstIndex(of: $0) }) { return routes[index] }
+        }
+        return nil
     }
 
     /// The name of a route with the method and the segments of a request where it takes any.
-    private static func filled(_ route: String, _ request: String) -> String {
+    private static func filled(_ route: String, _ request: String, takesAnyMethod: Bool) -> String {
+        var parts = route.split(separator: "/", omittingEmptySubsequences: false)
         let wanted = request.split(separator: "/", omittingEmptySubsequences: false)
-        let parts = route.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == wanted.count else { return route }
-        return zip(parts, wanted).map { part, segment in part.hasPrefix("{") || part == "* " ? segment : part }
-            .joined(separator: "/")
+        if takesAnyMethod || parts[0] == "* " { parts[0] = wanted[0] }
+        guard parts.count == wanted.count else { return parts.joined(separator: "/") }
+        return zip(parts, wanted).map { $0.hasPrefix("{") ? $1 : $0 }.joined(separator: "/")
     }
 }

@@ -89,20 +89,19 @@ package struct Backend: Sendable {
             return nil
         }
         var match = router(of: world).match(request.method, path: request.path)
+        var reason: String?
+        if case .route(_, let parameters) = match {
+            reason = reasonNoCollection(parameters.first, request.method, request.pathText, in: world)
+            if reason != nil { match = .none }
+        }
         let methods = candidates.methods
         switch match {
         case .route: break
-        case .otherMethods(let others): match = .otherMethods(others + methods.filter { !others.contains($0) })
+        case .otherMethods(let others): match = .otherMethods(others + methods)
         case .none: if !methods.isEmpty { match = .otherMethods(methods) }
         }
         switch match {
-        case .route(let route, let parameters):
-            if world.hasCollections,
-                let reason = reasonNoCollection(parameters.first, request.method, request.pathText, in: world)
-            {
-                throw ProblemType.notFound(reason)
-            }
-            return try answer(request, exchange, owner, route, parameters)
+        case .route(let route, let parameters): return try answer(request, exchange, owner, route, parameters)
         case .otherMethods(let methods):
             if candidates.contains(where: { $0.route.accepts(request.method) }) {
                 throw ProblemType.notFound(
@@ -116,6 +115,7 @@ package struct Backend: Sendable {
                 fields: [.allow: allowed]
             )
         case .none:
+            if let reason { throw ProblemType.notFound(reason) }
             let describesDemo = servesDemo && !world.hasCollections
             if let document = try DocumentationEndpoints.answer(
                 request,
@@ -147,7 +147,9 @@ package struct Backend: Sendable {
         let isCached =
             (request.method == .get || request.method == .head) && owner.deviations.past == nil && world.cache.isEnabled
             && Negotiation.acceptsJSON(request)
-        let version = isCached ? version(of: request, in: world, viewer: session?.user ?? 0) : nil
+        let version =
+            isCached
+            ? ResponseCache.Version(viewer: session?.user ?? 0, target: request.targetText, stamp: world.stamp) : nil
         if let version, let known = world.cache.find(version) { return known.reply(to: request, now: world.clock.now) }
         guard let query = QueryString(parsing: Array(request.query ?? [])) else { throw Self.invalidQuery }
         let call = Call(
@@ -177,11 +179,6 @@ package struct Backend: Sendable {
     }
 
     private static let noRoutes = Router([])
-
-    private func version(of request: Request, in world: World, viewer: Int64) -> ResponseCache.Version {
-        let key = request.withTarget { ResponseCache.Key(viewer: viewer, target: $0) }
-        return ResponseCache.Version(key: key, stamp: world.stamp)
-    }
 
     // MARK: Rejections and records
 

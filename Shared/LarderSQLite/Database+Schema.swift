@@ -33,7 +33,7 @@ extension Database {
         return shapes
     }
 
-    func queryPlan(of sql: StaticString) throws(SQLiteError) -> [String] {
+    func queryPlan(of sql: SQLText) throws(SQLiteError) -> [String] {
         let explanation = "EXPLAIN QUERY PLAN " + sql.description
         var statement: OpaquePointer?
         defer { unsafe sqlite3_finalize(statement) }

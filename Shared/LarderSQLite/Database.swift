@@ -168,9 +168,9 @@ import Glibc
     }
 
     /// A statement for repeated use. It is compiled on first use, which throws its errors.
-    package func prepare(_ sql: StaticString) throws(SQLiteError) -> Statement { Statement(sql, of: self) }
+    package func prepare(_ sql: SQLText) throws(SQLiteError) -> Statement { Statement(sql, of: self) }
 
-    func compile(_ sql: StaticString) throws(SQLiteError) -> OpaquePointer {
+    func compile(_ sql: SQLText) throws(SQLiteError) -> OpaquePointer {
         var statement: OpaquePointer?
         let flags = UInt32(SQLITE_PREPARE_PERSISTENT)
         let result = unsafe sqlite3_prepare_v3(handle, sql.description, -1, flags, &statement, nil)
@@ -275,7 +275,7 @@ import Glibc
     package var changesTotal: Int64 { unsafe sqlite3_total_changes64(handle) }
 
     /// The integer result of a statement, such as a pragma.
-    package func integer(_ sql: StaticString) throws(SQLiteError) -> Int64 {
+    package func integer(_ sql: SQLText) throws(SQLiteError) -> Int64 {
         let statement = try prepare(sql)
         defer { statement.reset() }
         guard try statement.step() else {
@@ -299,5 +299,5 @@ import Glibc
         return problems == ["ok"] ? [] : problems
     }
 
-    func error(_ sql: StaticString) -> SQLiteError { unsafe SQLiteError(handle, sql: sql.description) }
+    func error(_ sql: SQLText) -> SQLiteError { unsafe SQLiteError(handle, sql: sql.description) }
 }

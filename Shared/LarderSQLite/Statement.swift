@@ -8,9 +8,9 @@ import CSQLite
     /// Nil until the first use: SQLite's functions treat nil as a statement without a row.
     private var handle: OpaquePointer?
     private let database: Database
-    package let sql: StaticString
+    package let sql: SQLText
 
-    init(_ sql: StaticString, of database: Database) {
+    init(_ sql: SQLText, of database: Database) {
         self.database = database
         self.sql = sql
     }

@@ -103,40 +103,40 @@ struct CompressionTests {
         Representation(body: body, cacheControl: CachePolicy.feed)
     }
 
-    @Test func `a representation is compressed once for each coding, and not when that is of no use`() {
-        let text = representation([UInt8](repeating: 0x20, count: 5_000))
-        let before = text.byteCount
-        let codings = [ContentCoding.gzip, .deflate].map { text.full($0).head["Content-Encoding"] }
-        #expect(codings == ["gzip", "deflate"])
-        let after = text.byteCount
-        #expect(text.full(.gzip).body.count == text.full(.gzip).body.count && text.byteCount == after)
-        #expect(text.full(.gzip).bytesSavedByCoding == 5_000 - text.full(.gzip).body.count)
-        #expect(text.byteCount > before + text.full(.gzip).body.count + text.full(.deflate).body.count)
-        #expect(text.full(nil).body.count == 5_000)
-        var random = SeededGenerator(seed: 4)
-        let noise = representation((0..<5_000).map { _ in UInt8(truncatingIfNeeded: random.next()) })
-        #expect(noise.full(.gzip).head["Content-Encoding"] == nil)
-        let small = representation([UInt8](repeating: 0x20, count: 1_023))
-        #expect(small.full(.gzip).head["Content-Encoding"] == nil && !small.isNegotiated)
+    private func reply(of representation: Representation, in coding: String) throws -> Reply {
+        let request = try Request(.get, Self.feed, [("Host", "h"), ("Accept-Encoding", coding)])
+        return representation.reply(to: request, now: WallTime(seconds: 0))
     }
 
-    @Test func `the response cache counts compressed replies within its bound`() {
+    @Test func `a representation is compressed, and not when that is of no use`() throws {
+        let text = representation([UInt8](repeating: 0x20, count: 5_000))
+        for coding in ["gzip", "deflate", "gzip"] {
+            let coded = try reply(of: text, in: coding)
+            #expect(coded.head["Content-Encoding"] == coding && coded.bytesSavedByCoding == 5_000 - coded.body.count)
+            #expect(text.byteCount > 5_000 + coded.body.count)
+        }
+        #expect(try reply(of: text, in: "identity").body.count == 5_000)
+        var random = SeededGenerator(seed: 4)
+        let noise = representation((0..<5_000).map { _ in UInt8(truncatingIfNeeded: random.next()) })
+        #expect(try reply(of: noise, in: "gzip").head["Content-Encoding"] == nil)
+        let small = representation([UInt8](repeating: 0x20, count: 1_023))
+        #expect(try reply(of: small, in: "gzip").head["Content-Encoding"] == nil && !small.isNegotiated)
+    }
+
+    @Test func `the response cache is bounded, and has replies of one state`() {
         let one = representation([UInt8](repeating: 0x20, count: 4_000))
-        let cost = one.byteCount
-        let cache = ResponseCache(bytesMaximum: cost * 4 + 100)
-        let versions = (0..<4).map {
-            ResponseCache.Version(key: ResponseCache.Key(viewer: Int64($0), target: [UInt8(1)].span), stamp: 0)
+        let cache = ResponseCache(bytesMaximum: one.byteCount * 4 + 100)
+        func version(_ viewer: Int64, of stamp: UInt64 = 0) -> ResponseCache.Version {
+            ResponseCache.Version(viewer: viewer, target: Self.feed, stamp: stamp)
         }
-        cache.store(one, for: versions[0])
-        for version in versions.dropFirst() {
-            cache.store(representation([UInt8](repeating: 0x20, count: 4_000)), for: version)
-        }
-        let known = { versions.count { cache.find($0) != nil } }
-        #expect(known() == 4)
-        // The bound leaves no room for a compressed reply: another entry is evicted when it is next seen.
-        #expect(one.full(.gzip).bytesSavedByCoding > 3_000)
-        #expect(cache.find(versions[0]) != nil)
-        #expect(known() == 3)
+        for viewer in Int64(0)..<4 { cache.store(one, for: version(viewer)) }
+        #expect((Int64(0)..<4).allSatisfy { cache.find(version($0)) != nil })
+        cache.store(one, for: version(4))
+        #expect(cache.find(version(4)) != nil && cache.find(version(0)) == nil)
+        #expect(cache.find(version(4, of: 1)) == nil)
+        cache.store(one, for: version(5, of: 1))
+        cache.store(one, for: version(6))
+        #expect(cache.find(version(5, of: 1)) != nil && cache.find(version(4)) == nil && cache.find(version(6)) == nil)
     }
 
     @Test func `faults cut and corrupt the compressed bytes, and faults about text are seen in text`() async throws {

@@ -328,6 +328,10 @@ struct CustomRouteTests {
         #expect(try await site.text("POST", "/login", "") == "in")
         let near = try await site.ask("POST", "/logni", "{}").text
         #expect(near.contains("There is no collection 'logni'. Did you mean POST /login?"), "\(near)")
+        let read = try await site.ask("GET", "/logni").text
+        #expect(read.contains("There is no collection 'logni'. Did you mean POST /login?"), "\(read)")
+        let wrong = try await site.ask("GET", "/login")
+        #expect(wrong.status == 405 && wrong.field("Allow") == "OPTIONS, POST", "\(wrong.text)")
         await site.backend.stop()
         let demo = try RouteSite(
             routes: #"{"path": "/v1/feed", "when": {"query.mine": "1"}, "text": "mine"}"#,

@@ -68,22 +68,13 @@ struct PageTests {
     @Test func `a rolled-back write does not affect a page`() async throws {
         let scene = try Scene()
         let world = scene.backend.plane.worlds.main
-        func page(_ store: Store) throws -> [UInt8] {
-            var bytes: [UInt8] = []
-            _ = try store.posts.appendPage(
-                .newest,
-                author: nil,
-                viewer: 0,
-                limit: 5,
-                form: .whole,
-                to: &bytes
-            )
-            return bytes
+        func page(_ store: Store) throws -> [[UInt8]] {
+            try store.posts.page(.newest, author: nil, viewer: 0, limit: 5, form: .whole).map(\.json)
         }
         let before = try world.read { try page($0) }
         let newest = try #require(try world.read { try $0.posts.extent(author: nil) }).upperBound
         for deletes in [false, true] {
-            var inside: [UInt8] = []
+            var inside: [[UInt8]] = []
             #expect(throws: Problem.self) {
                 try world.write { store, commit in
                     _ = try store.posts.addLikes(3, to: newest, at: commit.now)

@@ -58,7 +58,10 @@ struct PeerExampleTests {
         await shop.backend.stop()
     }
 
-    @Test func `json-server embeds children, creates them below their parent, and has single objects`() async throws {
+    @Test
+    func `json-server embeds children, creates them below their parent, deletes them with it, and has single objects`()
+        async throws
+    {
         let shop = try shop()
         let posts = try await shop.ask("GET", "/posts?_embed=comments").json
         #expect(posts[0]?["comments"]?.array?.count == 2 && posts[1]?["comments"]?.array?.isEmpty ?? false)
@@ -66,11 +69,14 @@ struct PeerExampleTests {
         #expect(created.status == 201)
         #expect(try created.json["postId"]?.string == "2")
         #expect(try await shop.ask("GET", "/posts/2/comments").json.array?.count == 1)
+        #expect(try await shop.ask("DELETE", "/posts/1?_dependent=nothing").status == 404)
+        #expect(try await shop.ask("DELETE", "/posts/1?_dependent=comments").status == 204)
+        #expect(try await shop.ask("GET", "/comments").json.array?.map { $0["postId"] } == [.string("2")])
         #expect(try await shop.ask("PATCH", "/profile", #"{"age":3}"#).text == #"{"name":"typicode","age":3}"#)
         #expect(try await shop.ask("PUT", "/profile", #"{"name":"x"}"#).text == #"{"name":"x"}"#)
         #expect(try await shop.ask("POST", "/profile", "{}").status == 405)
         #expect(try await shop.ask("PUT", "/posts", "{}").status == 405)
-        #expect(try await shop.ask("GET", "/posts/1/nothing").status == 404)
+        #expect(try await shop.ask("GET", "/posts/2/nothing").status == 404)
         #expect(try await shop.ask("GET", "/posts?_embed=nothing").status == 400)
         #expect(try await shop.ask("GET", "/posts?_where=x").status == 400)
         await shop.backend.stop()

@@ -36,8 +36,8 @@ struct Call {
     func representation(
         of kind: EntityKind,
         _ row: Int64,
-        _ cacheControl: StaticString = CachePolicy.revalidate,
-        vary: StaticString = "Authorization, Origin",
+        _ cacheControl: String = CachePolicy.revalidate,
+        vary: String = "Authorization, Origin",
         in store: Store
     ) throws -> Representation {
         var body: [UInt8] = []
@@ -98,12 +98,8 @@ struct Call {
 
     /// Where the page begins, from `after` or `before`.
     func pageStart(_ list: Cursor.List, owner: Int64 = 0) throws(Problem) -> PageStart {
-        switch (query.first("after"), query.first("before")) {
-        case (nil, nil): return .newest
-        case (let after?, nil): return .after(try cursor(after, "after", list, owner).row)
-        case (nil, let before?): return .before(try cursor(before, "before", list, owner).row)
-        case (_?, _?): throw invalid("before", "cannot be given together with `after`")
-        }
+        let (cursor, isBackward) = try sortedPageStart(list, owner: owner)
+        return cursor.map { isBackward ? .before($0.row) : .after($0.row) } ?? .newest
     }
 
     /// Where the page of a sorted list begins, from `after` or `before`; no cursor is the beginning of the list.
@@ -223,18 +219,6 @@ struct Call {
             problem.extensions["currentVersion"] = .integer(version)
             throw problem
         }
-    }
-}
-
-extension Preconditions {
-    /// The conditions in the header fields of a request.
-    init(_ request: borrowing Request) {
-        self.init(
-            ifMatch: request.fields.combined(.ifMatch),
-            ifNoneMatch: request.fields.combined(.ifNoneMatch),
-            ifModifiedSince: request.fields[.ifModifiedSince],
-            ifUnmodifiedSince: request.fields[.ifUnmodifiedSince]
-        )
     }
 }
 

@@ -11,14 +11,9 @@ package enum CrossOrigin {
 
     /// The field lines that let a page of any origin read the reply to a request; empty if the request has no `Origin`.
     package static func lines(for request: Request) -> [UInt8] {
-        guard let origin = request.fields.range(of: "origin") else { return [] }
-        var lines: [UInt8] = []
-        lines.append("Access-Control-Allow-Origin: ")
-        lines.append(contentsOf: request.head[origin])
-        lines.append("\r\nAccess-Control-Allow-Credentials: true\r\nAccess-Control-Expose-Headers: ")
-        lines.append(contentsOf: exposed.utf8)
-        lines.append("\r\n")
-        return lines
+        guard let origin = request.fields.combined(.origin) else { return [] }
+        let names = ["Allow-Origin: \(origin)", "Allow-Credentials: true", "Expose-Headers: \(exposed)"]
+        return names.flatMap { Array("Access-Control-\($0)\r\n".utf8) }
     }
 
     /// Sets the fields that let a page of any origin read a reply, including its fields that are not on the default list.
@@ -68,12 +63,10 @@ package enum CrossOrigin {
 
     /// The value of `Allow` for a resource with these methods.
     static func allowed(_ methods: [Method]) -> String {
-        var names = methods.map(\.rawValue)
-        if names.contains("GET") { names.append("HEAD") }
-        names.append("OPTIONS")
+        var names = Set(methods.map(\.rawValue) + ["OPTIONS"])
+        if names.contains("GET") { names.insert("HEAD") }
         return names.sorted().joined(separator: ", ")
     }
-
 }
 
 extension Request {
@@ -92,15 +85,9 @@ extension Request {
 /// The fields of draft-ietf-httpapi-ratelimit-headers-10.
 enum RateLimitFields {
     static func append(_ verdict: RateLimiter.Verdict, _ limiter: RateLimiter, to bytes: inout [UInt8]) {
-        bytes.append("RateLimit-Policy: \"default\";q=")
-        bytes.append(decimal: Int64(limiter.quota))
-        bytes.append(";w=")
-        bytes.append(decimal: Int64(limiter.windowSeconds))
-        bytes.append("\r\nRateLimit: \"default\";r=")
-        bytes.append(decimal: Int64(verdict.remaining))
-        bytes.append(";t=")
-        bytes.append(decimal: Int64(verdict.secondsToReset))
-        bytes.append("\r\n")
+        let policy = #"RateLimit-Policy: "default";q=\#(limiter.quota);w=\#(limiter.windowSeconds)"#
+        let left = #"RateLimit: "default";r=\#(verdict.remaining);t=\#(verdict.secondsToReset)"#
+        bytes += Array("\(policy)\r\n\(left)\r\n".utf8)
     }
 
     static func rejection(_ verdict: RateLimiter.Verdict) -> Problem {

@@ -25,39 +25,31 @@ package enum Idempotency {
         let inFlight = KeysInFlight.Key(user: user, route: route, key: key)
         guard call.owner.deviations.holdsKey || call.world.keysInFlight.begin(inFlight) else { throw inProgress() }
         defer { if !call.owner.deviations.holdsKey { call.world.keysInFlight.end(inFlight) } }
-        let fingerprint = SHA256.hash(call.request.body)
         return try call.write { store, commit in
-            if var first = try first(key, fingerprint, for: call, in: store, now: commit.now) {
-                first.head.append("Idempotent-Replayed", "true")
-                return first
+            var isFirst = false
+            var reply = try run(key, fingerprint: SHA256.hash(call.request.body), for: call, in: store, &commit) {
+                isFirst = true
+                return try operation($0, &$1)
             }
-            let reply = try operation(store, &commit)
-            try store.idempotency.store(reply, fingerprint, user: user, route: route, key: key, now: commit.now)
+            if !isFirst { reply.head.append("Idempotent-Replayed", "true") }
             return reply
         }
     }
 
-    /// Executes one item of a batch at most once for its key, in the running transaction.
+    /// Executes an operation, such as one item of a batch, at most once for its key, in the running transaction.
     ///
-    /// - Parameters:
-    ///   - key: nil: the item is carried out.
-    ///   - fingerprint: what a repetition must have in common with the first item.
-    ///   - operation: returns the status of the item and its JSON, which are stored under the key.
+    /// - Parameter fingerprint: what a repetition must have in common with the first one.
     /// - Throws: `idempotency-key-reused`, which is the result of the item and not of the batch.
     static func run(
-        _ key: String?,
+        _ key: String,
         fingerprint: [UInt8],
         for call: Call,
         in store: Store,
         _ commit: inout Commit,
-        _ operation: (Store, inout Commit) throws -> (status: Int, json: [UInt8])
-    ) throws -> (status: Int, json: [UInt8]) {
-        guard let key else { return try operation(store, &commit) }
-        if let first = try first(key, fingerprint, for: call, in: store, now: commit.now) {
-            return (first.status.code, first.bytes)
-        }
-        let (status, json) = try operation(store, &commit)
-        let reply = Reply(ReplyHead(Status(code: status)), body: .bytes(json))
+        _ operation: (Store, inout Commit) throws -> Reply
+    ) throws -> Reply {
+        if let first = try first(key, fingerprint, for: call, in: store, now: commit.now) { return first }
+        let reply = try operation(store, &commit)
         try store.idempotency.store(
             reply,
             fingerprint,
@@ -66,7 +58,7 @@ package enum Idempotency {
             key: key,
             now: commit.now
         )
-        return (status, json)
+        return reply
     }
 
     /// The reply to replay; nil if the operation has to be executed.

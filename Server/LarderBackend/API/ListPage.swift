@@ -1,27 +1,25 @@
 /// Wraps items into the envelope of all lists: `{"items":[…],"nextCursor":…,"previousCursor":…}`.
 enum ListPage {
-    static let opening: StaticString = "{\"items\":["
-
-    static func close(_ bytes: inout [UInt8], next: Cursor?, previous: Cursor?) {
-        bytes.append("],\"nextCursor\":")
-        append(next, to: &bytes)
-        bytes.append(",\"previousCursor\":")
-        append(previous, to: &bytes)
-        bytes.append(UInt8(ascii: "}"))
-    }
-
     static func representation(
         _ items: [[UInt8]],
         _ cursors: (next: Cursor?, previous: Cursor?),
-        cacheControl: StaticString = CachePolicy.revalidate,
-        vary: StaticString = "Authorization, Origin"
+        cacheControl: String = CachePolicy.revalidate,
+        vary: String = "Authorization, Origin"
     ) -> Representation {
+        Representation(body: body(items, cursors), cacheControl: cacheControl, vary: vary)
+    }
+
+    static func body(_ items: [[UInt8]], _ cursors: (next: Cursor?, previous: Cursor?) = (nil, nil)) -> [UInt8] {
         var body: [UInt8] = []
         body.reserveCapacity(items.reduce(256) { $0 + $1.count + 1 })
-        body.append(opening)
+        body.append("{\"items\":[")
         body.append(items: items)
-        close(&body, next: cursors.next, previous: cursors.previous)
-        return Representation(body: body, cacheControl: cacheControl, vary: vary)
+        body.append("],\"nextCursor\":")
+        append(cursors.next, to: &body)
+        body.append(",\"previousCursor\":")
+        append(cursors.previous, to: &body)
+        body.append("}")
+        return body
     }
 
     private static func append(_ cursor: Cursor?, to bytes: inout [UInt8]) {
@@ -34,21 +32,19 @@ enum ListPage {
     /// The cursors of a page that is sorted newest first.
     ///
     /// - Parameters:
-    ///   - newest: the first row of the page; nil for an empty one.
-    ///   - oldest: the last row of the page.
+    ///   - rows: those of the page.
     ///   - extent: the oldest and newest row of the whole list.
     /// - Returns: The cursors of the older and of the newer page; nil at the ends.
     static func cursors(
         _ start: PageStart,
-        newest: Int64?,
-        oldest: Int64?,
+        _ rows: [Int64],
         extent: ClosedRange<Int64>?,
         list: Cursor.List,
         owner: Int64 = 0
     ) -> (next: Cursor?, previous: Cursor?) {
         let older: Int64?
         let newer: Int64?
-        if let first = newest, let last = oldest {
+        if let first = rows.first, let last = rows.last {
             older = extent.map { $0.lowerBound < last } ?? false ? last : nil
             newer = extent.map { $0.upperBound > first } ?? false ? first : nil
         } else {

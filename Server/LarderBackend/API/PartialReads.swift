@@ -1,3 +1,5 @@
+import LarderCoding
+import LarderEngine
 import LarderHTTP
 
 /// Reads of a part of a list, for clients that have most of it.
@@ -37,33 +39,16 @@ extension Call {
     }
 }
 
-/// The reply to a batch read: `{"items":[…],"missingIds":[…]}`.
-enum BatchReply {
-    /// - Parameter append: appends the item of a row; false if there is none.
-    static func representation(
-        _ rows: [Int64],
-        _ kind: EntityKind,
-        append: (Int64, inout [UInt8]) throws -> Bool
-    ) throws -> Representation {
-        var body: [UInt8] = []
-        body.reserveCapacity(rows.count * 400 + 64)
-        body.append(ListPage.opening)
-        var missing: [Int64] = []
-        for (index, row) in rows.enumerated() {
-            let length = body.count
-            // Items before this one have no comma behind them.
-            if missing.count < index { body.append(UInt8(ascii: ",")) }
-            if try !append(row, &body) {
-                body.removeLast(body.count - length)
-                missing.append(row)
-            }
+extension Call {
+    /// The reply to a batch read: `{"items":[…],"missingIds":[…]}`.
+    func reply(to rows: [Int64], _ kind: EntityKind) throws(Problem) -> Reply {
+        try reply { store in
+            let items = try rows.map { ($0, try store.json(kind, $0, viewer: viewer)) }
+            let missing = items.filter { $0.1.isEmpty }.map { EntityID(kind, $0.0).json }
+            var body = Array("{\"items\":[".utf8)
+            body.append(items: items.map(\.1).filter { !$0.isEmpty })
+            body += Array("],\"missingIds\":".utf8) + JSONValue.array(missing).encoded + [UInt8(ascii: "}")]
+            return Representation(body: body, cacheControl: CachePolicy.revalidate)
         }
-        body.append("],\"missingIds\":[")
-        for (index, row) in missing.enumerated() {
-            if index > 0 { body.append(UInt8(ascii: ",")) }
-            body.append(identifier: EntityID(kind, row))
-        }
-        body.append("]}")
-        return Representation(body: body, cacheControl: CachePolicy.revalidate)
     }
 }

@@ -84,52 +84,39 @@ struct ChangeReader {
         )
     }
 
-    /// The changes after `token` that the reader may see.
+    /// The changes after `token` that the reader may see, as JSON.
     func page(after token: ChangeToken, scope: ReaderScope, limit: Int) throws(SQLiteError) -> ChangePage {
-        var page = ChangePage(items: [], count: 0, next: token, hasMore: false)
+        let found = try changes(after: token, scope: scope, limit: limit)
+        var page = ChangePage(items: [], count: found.rows.count, next: found.next, hasMore: found.hasMore)
         page.items.reserveCapacity(limit * 256)
-        var looked = 0
-        while true {
-            let rows = try store.changes.rows(after: page.next.position, limit: Self.batch)
-            for row in rows {
-                if isVisible(row, to: scope, under: token) {
-                    guard page.count < limit else {
-                        page.hasMore = true
-                        return page
-                    }
-                    if page.count > 0 { page.items.append(UInt8(ascii: ",")) }
-                    try ChangeJSON.append(row, viewer: scope.viewer, from: store, to: &page.items)
-                    page.count += 1
-                }
-                page.next = page.next.advanced(to: row.position)
-            }
-            looked += rows.count
-            if rows.count < Self.batch { break }
-            if looked >= Self.rowsMaximum {
-                page.hasMore = true
-                return page
-            }
+        for (index, row) in found.rows.enumerated() {
+            if index > 0 { page.items.append(UInt8(ascii: ",")) }
+            try ChangeJSON.append(row, viewer: scope.viewer, from: store, to: &page.items)
         }
-        // The token also covers positions that no longer exist because their entity changed again.
-        page.next = page.next.advanced(to: max(page.next.position, try store.changes.newestPosition()))
         return page
     }
 
-    /// The changes after `token` that the reader may see, up to the newest; nil if there are more than `limit` or if too many
-    /// rows would have to be scanned.
-    func backlog(after token: ChangeToken, scope: ReaderScope, limit: Int) throws(SQLiteError) -> [ChangeRow]? {
-        var found: [ChangeRow] = []
-        var position = token.position
-        var looked = 0
+    /// The changes after `token` that the reader may see, and the token behind them. There may be more than were found, because there are
+    /// more than `limit` or too many rows would have to be scanned.
+    func changes(after token: ChangeToken, scope: ReaderScope, limit: Int) throws(SQLiteError) -> (
+        rows: [ChangeRow], next: ChangeToken, hasMore: Bool
+    ) {
+        var (found, next, looked): ([ChangeRow], ChangeToken, Int) = ([], token, 0)
         while looked < Self.rowsMaximum {
-            let rows = try store.changes.rows(after: position, limit: Self.batch)
-            found += rows.filter { isVisible($0, to: scope, under: token) }
-            guard found.count <= limit else { return nil }
-            guard rows.count == Self.batch, let last = rows.last else { return found }
-            position = last.position
+            let rows = try store.changes.rows(after: next.position, limit: Self.batch)
+            for row in rows {
+                if isVisible(row, to: scope, under: token) {
+                    guard found.count < limit else { return (found, next, true) }
+                    found.append(row)
+                }
+                next = next.advanced(to: row.position)
+            }
             looked += rows.count
+            guard rows.count < Self.batch else { continue }
+            // The token also covers positions that no longer exist because their entity changed again.
+            return (found, next.advanced(to: max(next.position, try store.changes.newestPosition())), false)
         }
-        return nil
+        return (found, next, true)
     }
 
     private func isVisible(_ row: ChangeRow, to scope: ReaderScope, under token: ChangeToken) -> Bool {

@@ -16,31 +16,14 @@ package struct LiveEvent: Sendable {
     ///   another token has missed an event.
     init(token: String, previous: String, change: [UInt8]) {
         self.token = token
-        var json: [UInt8] = []
-        json.reserveCapacity(change.count + 160)
-        json.append("{\"token\":\"")
-        json.append(contentsOf: token.utf8)
-        json.append("\",\"previousToken\":\"")
-        json.append(contentsOf: previous.utf8)
-        json.append("\",\"change\":")
-        json.append(contentsOf: change)
-        json.append(UInt8(ascii: "}"))
-        self.json = json
+        let tokens = #"{"token":"\#(token)","previousToken":"\#(previous)","change":"#
+        json = Array(tokens.utf8) + change + [UInt8(ascii: "}")]
         frame = WebSocketEncoder.textFrame(json)
         serverSentEvent = Self.serverSentEvent(named: "change", id: token, data: json)
     }
 
     /// Encodes a server-sent event (HTML standard, event stream format); the data is one line.
     package static func serverSentEvent(named name: StaticString, id: String, data: [UInt8]) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(data.count + id.utf8.count + 40)
-        bytes.append("id: ")
-        bytes.append(contentsOf: id.utf8)
-        bytes.append("\nevent: ")
-        bytes.append(name)
-        bytes.append("\ndata: ")
-        bytes.append(contentsOf: data)
-        bytes.append("\n\n")
-        return bytes
+        Array("id: \(id)\nevent: \(name)\ndata: ".utf8) + data + Array("\n\n".utf8)
     }
 }

@@ -8,9 +8,6 @@ package protocol LiveOutput: LiveSink {
 
 /// A filter for the frames of one live channel: records them and may drop, repeat, delay or reorder them.
 package protocol LiveFilter: AnyObject, Sendable {
-    /// Whether the filter only records frames.
-    var isPlain: Bool { get }
-
     /// The channel is open.
     func opened(_ output: any LiveOutput, channel: String)
 
@@ -22,7 +19,4 @@ package protocol LiveFilter: AnyObject, Sendable {
 
     /// Sends an event, or does not. The store may be locked: the implementation only hands bytes on.
     func pass(_ event: LiveEvent, to output: any LiveOutput)
-
-    /// Records an event that is sent to the channels of several plain filters of one world, including this one.
-    func record(_ event: LiveEvent, for filters: [any LiveFilter])
 }

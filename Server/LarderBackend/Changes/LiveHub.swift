@@ -20,23 +20,17 @@ package protocol LiveSink: AnyObject, Sendable {
 
     /// Sends or requests a heartbeat.
     func heartbeat()
-
-    /// The channel as a target of shared sends; nil if it needs its own call for each event.
-    var listener: LiveListener? { get }
 }
 
 extension LiveSink {
-    var listener: LiveListener? { nil }
-
     /// The engine closes WebSockets and event streams itself.
     func serverStops() {}
 }
 
 /// The readers of a world's changes.
 ///
-/// Readers with the same view (same person, filter and last token) share one encoded event, one acquisition of the journal's
-/// lock and one job for each loop: a thousand sockets cost one encoding and a thousand system calls. Safe from any thread; lock
-/// order: the store first.
+/// Readers with the same view (same person, filter and last token) share one encoded event. Safe from any thread; lock order: the store
+/// first.
 package final class LiveHub: Sendable {
     private struct Reader {
         let id: UInt64
@@ -46,20 +40,16 @@ package final class LiveHub: Sendable {
     }
 
     private struct State {
-        /// Unordered: on removal the last reader takes the free place.
+        /// In the order of their identifiers.
         var readers: [Reader] = []
-        var places: [UInt64: Int] = [:]
         var lastID: UInt64 = 0
         var isStopping = false
     }
 
-    /// Readers with the same view of one change.
+    /// Readers with the same view of one change: those with the same last token.
     private struct Group {
-        /// The last token of these readers: readers with the same token have the same view.
-        let previous: ChangeToken
-        let token: ChangeToken
         let event: LiveEvent
-        var sinks: [any LiveSink] = []
+        var sinks: [any LiveSink]
     }
 
     private let state = Mutex(State())
@@ -69,7 +59,6 @@ package final class LiveHub: Sendable {
     func add(_ sink: any LiveSink, scope: ReaderScope, from token: ChangeToken) -> UInt64 {
         state.withLock { state in
             state.lastID += 1
-            state.places[state.lastID] = state.readers.count
             state.readers.append(Reader(id: state.lastID, scope: scope, token: token, sink: sink))
             return state.lastID
         }
@@ -78,10 +67,7 @@ package final class LiveHub: Sendable {
     func remove(_ id: UInt64) {
         // The sink is released after the lock, because its deinitialisation may call this hub.
         let removed = state.withLock { state -> Reader? in
-            guard let place = state.places.removeValue(forKey: id) else { return nil }
-            state.readers.swapAt(place, state.readers.count - 1)
-            if place < state.readers.count - 1 { state.places[state.readers[place].id] = place }
-            return state.readers.removeLast()
+            state.readers.firstIndex { $0.id == id }.map { state.readers.remove(at: $0) }
         }
         _ = consume removed
     }
@@ -139,30 +125,24 @@ package final class LiveHub: Sendable {
         var groups: [Group] = []
         var places: [ChangeToken: Int] = [:]
         var rendered: [Int64: [UInt8]] = [:]
-        // Adjacent readers mostly have the same view.
-        var current = 0
         for index in readers.indices {
             let previous = readers[index].token
             guard previous.filter.includes(change.entity.kind), readers[index].scope.includes(change.audience) else {
                 continue
             }
-            if current >= groups.count || groups[current].previous != previous {
-                if let known = places[previous] {
-                    current = known
-                } else {
-                    let token = previous.advanced(to: change.position)
-                    readers[index].token = token
-                    guard let json = json(of: change, for: previous.viewer, from: store, &rendered) else { continue }
-                    let event = LiveEvent(token: token.text, previous: previous.text, change: json)
-                    current = groups.count
-                    places[previous] = current
-                    groups.append(Group(previous: previous, token: token, event: event))
-                }
+            readers[index].token = previous.advanced(to: change.position)
+            if let place = places[previous] {
+                groups[place].sinks.append(readers[index].sink)
+            } else if let json = json(of: change, for: previous.viewer, from: store, &rendered) {
+                let token = readers[index].token.text
+                let event = LiveEvent(token: token, previous: previous.text, change: json)
+                places[previous] = groups.count
+                groups.append(Group(event: event, sinks: [readers[index].sink]))
             }
-            readers[index].token = groups[current].token
-            groups[current].sinks.append(readers[index].sink)
         }
-        for group in groups { LiveListener.tell(group.event, to: group.sinks) }
+        for group in groups {
+            for sink in group.sinks { sink.send(group.event) }
+        }
     }
 
     /// The change as a viewer sees it; nil if it cannot be read. The commit is not affected: the reader detects the gap by the

@@ -18,11 +18,23 @@ enum CollectionEndpoints {
         Route(.patch, "/{collection}/{id}", .ignored, patch),
         Route(.delete, "/{collection}/{id}", .ignored, delete),
         Route(.get, "/{collection}/{id}/{children}", .ignored, children),
-        Route(.post, "/{collection}/{id}/{children}", .ignored, createChild),
+        Route(.post, "/{collection}/{id}/{children}", .ignored, create),
     ]
 
     private static func live(_ call: Call) throws(Problem) -> Reply? {
         try call.request.isWebSocketUpgrade ? LiveEndpoints.webSocket(call) : LiveEndpoints.eventStream(call)
+    }
+
+    /// The first segments of the server's own paths, which no collection can have as its name.
+    static let reserved: Set<String> = ["changes", "live", "problems", "healthz", "w", "echo"]
+
+    /// The detail of the 404 for a collection that does not exist, with the most similar name.
+    ///
+    /// - Parameter route: the most similar custom route.
+    static func reasonMissing(_ name: String, in world: World, or route: String? = nil) -> String {
+        let nearest = NearestName.similar(to: name, in: world.collections).first.map { "/\($0)" } ?? route
+        let suggestion = nearest.map { " Did you mean \($0)?" } ?? ""
+        return "There is no collection '\(name.prefix(64))'.\(suggestion) GET / lists all."
     }
 
     // MARK: Reading
@@ -30,12 +42,7 @@ enum CollectionEndpoints {
     private static func index(_ call: Call) throws(Problem) -> Reply? {
         let names = call.world.collections + ["changes", "live"]
         let members = names.map { JSONObject.Member(name: $0, value: .string("/\($0)")) }
-        return try call.reply(
-            Representation(
-                body: JSONValue.object(JSONObject(members)).encoded,
-                cacheControl: CachePolicy.revalidate
-            )
-        )
+        return try call.reply(representation(JSONValue.object(JSONObject(members)).encoded))
     }
 
     /// A document, or the list of a collection.
@@ -48,7 +55,7 @@ enum CollectionEndpoints {
             var row = try existing(call, in: store)
             let names = call.query.first("_embed")?.split(separator: ",").map { String($0) } ?? []
             row.json = try CollectionRelations.embedding(names, in: row.json, of: name, store)
-            return representation(of: row, call)
+            return representation(row.json, modified: call.modification(row.updated))
         }
     }
 
@@ -65,26 +72,26 @@ enum CollectionEndpoints {
 
     private static func page(_ query: CollectionQuery, in store: Store) throws -> Representation {
         let page = try CollectionPage(query, in: store)
-        return Representation(
-            body: page.body,
-            cacheControl: CachePolicy.revalidate,
-            vary: "Origin",
-            lines: page.lines
-        )
+        return representation(page.body, lines: page.lines)
     }
 
-    private static func representation(of row: DocumentRow, _ call: Call) -> Representation {
+    private static func representation(
+        _ body: [UInt8],
+        modified: Modification? = nil,
+        lines: Fields = [:]
+    ) -> Representation {
         Representation(
-            body: row.json,
+            body: body,
             cacheControl: CachePolicy.revalidate,
             vary: "Origin",
-            modified: call.modification(row.updated)
+            modified: modified,
+            lines: lines
         )
     }
 
     private static func collection(_ name: String, _ call: Call, in store: Store) throws -> CollectionRow {
         guard let collection = try store.documents.collection(name) else {
-            throw ProblemType.notFound(CollectionNames.reasonMissing(name, in: call.world))
+            throw ProblemType.notFound(reasonMissing(name, in: call.world))
         }
         return collection
     }
@@ -108,32 +115,24 @@ enum CollectionEndpoints {
 
     // MARK: Writing
 
+    /// `POST /comments`, and `POST /posts/1/comments`: a comment with `postId` 1.
     private static func create(_ call: Call) throws(Problem) -> Reply? {
-        try create(call, in: call.parameters[0])
-    }
-
-    /// `POST /posts/1/comments`: a comment with `postId` 1.
-    private static func createChild(_ call: Call) throws(Problem) -> Reply? {
-        let id = try call.read { store in
-            try JSONParser.parse(try existing(call, in: store).json)["id"] ?? .null
-        }
-        let key = CollectionRelations.foreignKey(call.parameters[0])
-        return try create(call, in: call.parameters[2], with: JSONObject.Member(name: key, value: id))
-    }
-
-    private static func create(
-        _ call: Call,
-        in name: String,
-        with member: JSONObject.Member? = nil
-    ) throws(Problem) -> Reply? {
-        if try call.read({ try collection(name, call, in: $0).isSingular }) {
-            throw ProblemType.methodNotAllowed(
-                "/\(name) is one document. Replace it with PUT or change it with PATCH.",
-                fields: [.allow: "GET, HEAD, OPTIONS, PATCH, PUT"]
-            )
+        let name = call.parameters.count > 1 ? call.parameters[2] : call.parameters[0]
+        let parent = try call.read { store -> JSONObject.Member? in
+            let parent = call.parameters.count > 1 ? try existing(call, in: store) : nil
+            guard try !collection(name, call, in: store).isSingular else {
+                throw ProblemType.methodNotAllowed(
+                    "/\(name) is one document. Replace it with PUT or change it with PATCH.",
+                    fields: [.allow: "GET, HEAD, OPTIONS, PATCH, PUT"]
+                )
+            }
+            return try parent.map { row in
+                let id = try JSONParser.parse(row.json)["id"] ?? .null
+                return JSONObject.Member(name: CollectionRelations.foreignKey(call.parameters[0]), value: id)
+            }
         }
         var body = try call.jsonObject()
-        if let member { body[member.name] = member.value }
+        if let parent { body[parent.name] = parent.value }
         let content = body
         let wanted = content["id"].flatMap { DocumentID($0) }
         if content["id"] != nil, wanted == nil { throw invalidID("must be an integer or a text of 1 to 200 bytes") }
@@ -163,14 +162,13 @@ enum CollectionEndpoints {
             let next = DocumentID(max(collection.lastNumber, 0) + 1)
             if try store.documents.find(name, next.text) == nil { return next }
         }
-        var attempt = collection.lastPlace + 1
-        while true {
-            let hash = ContentHash.hash64(Array("\(name) \(attempt)".utf8).span, seed: seed)
-            let text = String(hash, radix: 16)
-            let id = DocumentID(String(repeating: "0", count: 16 - text.count) + text)
-            if try store.documents.find(name, id.text) == nil { return id }
+        var (attempt, id) = (collection.lastPlace, DocumentID(""))
+        repeat {
             attempt += 1
-        }
+            let hash = ContentHash.hash64(Array("\(name) \(attempt)".utf8).span, seed: seed)
+            id = DocumentID(String(hash, radix: 16))
+        } while try store.documents.find(name, id.text) != nil
+        return id
     }
 
     private static func replace(_ call: Call) throws(Problem) -> Reply? {
@@ -187,7 +185,11 @@ enum CollectionEndpoints {
         try Idempotency.run(call, isKeyRequired: false) { store, commit in
             var row = try existing(call, in: store)
             let old = try JSONParser.parse(row.json).object ?? JSONObject()
-            try call.checkConditions(on: representation(of: row, call), version: row.version, isRequired: false)
+            try call.checkConditions(
+                on: representation(row.json, modified: call.modification(row.updated)),
+                version: row.version,
+                isRequired: false
+            )
             var new = change(old)
             if let id = new["id"], id != old["id"] { throw invalidID("cannot be changed") }
             if new["id"] == nil, let id = old["id"] {
@@ -202,8 +204,20 @@ enum CollectionEndpoints {
     private static func delete(_ call: Call) throws(Problem) -> Reply? {
         try call.write { store, commit in
             var row = try existing(call, in: store)
-            try call.checkConditions(on: representation(of: row, call), version: row.version, isRequired: false)
+            try call.checkConditions(
+                on: representation(row.json, modified: call.modification(row.updated)),
+                version: row.version,
+                isRequired: false
+            )
             try update(&row, isDeleted: true, in: store, &commit)
+            // json-server deletes the children of `_dependent` too.
+            for name in call.query.first("_dependent")?.split(separator: ",").map({ String($0) }) ?? [] {
+                _ = try collection(name, call, in: store)
+                let (parent, id) = (call.parameters[0], call.parameters[1])
+                for var child in try CollectionRelations.children(name, of: parent, id, in: store) {
+                    try update(&child, isDeleted: true, in: store, &commit)
+                }
+            }
         }
         return .noContent
     }

@@ -3,37 +3,35 @@ import LarderHTTP
 
 /// One page of a list: its documents, and the field lines that lead to the other pages.
 struct CollectionPage {
-    private(set) var lines: [UInt8] = []
+    private(set) var lines = Fields()
     private(set) var body: [UInt8] = []
 
     init(_ query: CollectionQuery, in store: Store) throws {
-        let list = try CollectionList(query, in: store)
-        let total = list.items.count
-        let items: ArraySlice<CollectionList.Item>
+        let all = try query.items(in: store)
+        let total = all.count
+        let items: ArraySlice<CollectionQuery.Item>
         var envelope: (page: Int, size: Int)?
         switch query.page {
         case .offset(let start, let limit):
-            items = list.items.dropFirst(start).prefix(limit)
-            lines.append("X-Total-Count: ")
-            lines.append(decimal: Int64(total))
-            lines.append("\r\n")
+            items = all.dropFirst(start).prefix(limit)
+            lines.add("X-Total-Count", String(total))
             if query.hasEnvelope {
                 envelope = (start / limit + 1, limit)
             } else if query.isPaged || total > limit {
                 appendLinks(query, start: start, limit: limit, total: total)
             }
         case .cursor(let cursor, let limit):
-            let rest = list.items.dropFirst(cursor.map { list.index(after: $0) } ?? 0)
+            let rest = all.drop { item in cursor.map { !query.precedes($0, item.position) } ?? false }
             items = rest.prefix(limit)
             if rest.count > limit, let last = items.last {
-                let next = CollectionCursor(keys: last.keys, place: last.row.place).text(digest: query.digest)
+                let next = last.position.text(digest: query.digest)
                 appendLinks([("next", Self.target(query, [("cursor", next), ("limit", String(limit))]))])
             }
         }
         body.append("[")
         body.append(
             items: try items.map {
-                try CollectionRelations.embedding(query.embedded, in: $0.row.json, of: query.collection, store)
+                try CollectionRelations.embedding(query.embedded, in: $0.json, of: query.collection, store)
             }
         )
         body.append("]")
@@ -67,10 +65,7 @@ struct CollectionPage {
 
     /// Appends a `Link` (RFC 8288) with references relative to the list, which are right under every prefix of a world.
     private mutating func appendLinks(_ links: [(relation: String, target: String)]) {
-        lines.append("Link: ")
-        let text = links.map { "<\($0.target)>; rel=\"\($0.relation)\"" }.joined(separator: ", ")
-        lines.append(contentsOf: text.utf8)
-        lines.append("\r\n")
+        lines.add("Link", links.map { "<\($0.target)>; rel=\"\($0.relation)\"" }.joined(separator: ", "))
     }
 
     private static func target(_ query: CollectionQuery, _ page: [(String, String)]) -> String {

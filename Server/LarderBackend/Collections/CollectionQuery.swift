@@ -6,26 +6,6 @@ import LarderHTTP
 struct CollectionQuery: Sendable {
     static let limitMaximum = 1_000
 
-    struct Filter: Sendable {
-        /// What a filter does with a value and its texts, as the end of a parameter's name: `price:gte`.
-        enum Test: String {
-            case eq, ne, gt, gte, lt, lte, `in`, like, contains, startsWith, endsWith
-        }
-
-        let parameter: String
-        let path: JSONPath
-        let test: Test
-        var texts: [String]
-    }
-
-    /// A condition of `_where`.
-    indirect enum Condition: Sendable {
-        case all([Condition])
-        case any([Condition])
-        case not(Condition)
-        case test(Filter)
-    }
-
     struct Key: Sendable {
         let path: JSONPath
         var isDescending: Bool
@@ -37,14 +17,12 @@ struct CollectionQuery: Sendable {
     }
 
     let collection: String
-    private(set) var filters: [Filter] = []
-    private(set) var condition: Condition?
+    /// The filters and `_where` and `q`, of which each must hold.
+    private(set) var conditions: [CollectionCondition] = []
     /// The names of `_embed`.
     private(set) var embedded: [String] = []
     /// Whether the page is an object that says the numbers of pages and items.
     private(set) var hasEnvelope = false
-    /// The lowercase text of `q`.
-    private(set) var text: String?
     private(set) var keys: [Key] = []
     private(set) var page = Page.offset(start: 0, limit: limitMaximum)
     /// Whether `_start` says where the page begins, instead of `_page`.
@@ -61,15 +39,14 @@ struct CollectionQuery: Sendable {
         return Int64(ContentHash.hash64(JSONValue.array(texts).encoded.span) >> 12)
     }
 
-    var isWhole: Bool { filters.isEmpty && condition == nil && text == nil && keys.isEmpty }
-
     private static let pageParameters = ["_page", "_start", "_end", "_limit", "_per_page", "cursor", "limit"]
 
     /// - Parameter key: a member that must have the text `id`.
     init(_ call: Call, of collection: String, where key: String? = nil, is id: String = "") throws(Problem) {
         self.collection = collection
+        var filters: [CollectionCondition.Filter] = []
         if let key, let path = JSONPath(key) {
-            filters = [Filter(parameter: key, path: path, test: .eq, texts: [id])]
+            filters = [CollectionCondition.Filter(parameter: key, path: path, test: .eq, texts: [id])]
         }
         var orders: [Substring] = []
         for item in call.query.items {
@@ -80,18 +57,18 @@ struct CollectionQuery: Sendable {
                 }
                 isPaged = true
                 continue
-            case "q": text = item.value.lowercased()
+            case "q": conditions.append(.contains(item.value.lowercased()))
             case "_embed": embedded += item.value.split(separator: ",").map { String($0) }
             case "_where":
                 guard let value = try? JSONParser.parse(Array(item.value.utf8), maximumDepth: 16),
-                    let condition = Self.condition(value, at: [])
+                    let condition = CollectionCondition(value)
                 else {
                     throw call.invalid(
                         "_where",
                         "must be JSON such as {\"or\":[{\"views\":{\"gt\":100}},{\"title\":{\"eq\":\"x\"}}]}"
                     )
                 }
-                self.condition = condition
+                conditions.append(condition)
             case "_sort":
                 for name in item.value.split(separator: ",", omittingEmptySubsequences: false) {
                     let isDescending = name.hasPrefix("-")
@@ -103,7 +80,16 @@ struct CollectionQuery: Sendable {
                 guard orders.allSatisfy({ $0 == "asc" || $0 == "desc" }) else {
                     throw call.invalid("_order", "must be `asc` or `desc` for each field of `_sort`")
                 }
-            default: try addFilter(item, call)
+            default:
+                let filter = try Self.filter(item, call)
+                // A repeated parameter means any of its values, and with `_ne` none of them.
+                if [.eq, .ne, .in].contains(filter.test),
+                    let known = filters.firstIndex(where: { $0.parameter == item.name })
+                {
+                    filters[known].texts += filter.texts
+                } else {
+                    filters.append(filter)
+                }
             }
             others.append(item)
         }
@@ -112,63 +98,30 @@ struct CollectionQuery: Sendable {
         guard filters.count <= 32, keys.count <= 8 else {
             throw ProblemType.invalidParameter("A list takes at most 32 filters and 8 fields of `_sort`.")
         }
+        conditions += filters.map { .test($0) }
         try readPage(call)
     }
 
     // MARK: Filters
 
     /// These also follow an underscore; others could be the ends of names, such as `logged_in`.
-    private static let afterUnderscore: [Filter.Test] = [.ne, .gt, .gte, .lt, .lte, .like]
+    private static let afterUnderscore: [CollectionCondition.Filter.Test] = [.ne, .gt, .gte, .lt, .lte, .like]
 
-    private mutating func addFilter(_ item: QueryString.Item, _ call: Call) throws(Problem) {
+    private static func filter(_ item: QueryString.Item, _ call: Call) throws(Problem) -> CollectionCondition.Filter {
         guard !item.name.hasPrefix("_") else { throw call.invalid(item.name, "is not a parameter of lists") }
-        var (name, test) = (item.name[...], Filter.Test.eq)
+        var (name, test) = (item.name[...], CollectionCondition.Filter.Test.eq)
         if let end = item.name.lastIndex(where: { $0 == "_" || $0 == ":" }),
-            let word = Filter.Test(rawValue: String(item.name[end...].dropFirst())), end > item.name.startIndex,
-            item.name[end] == ":" || Self.afterUnderscore.contains(word)
+            let word = CollectionCondition.Filter.Test(rawValue: String(item.name[end...].dropFirst())),
+            end > item.name.startIndex, item.name[end] == ":" || afterUnderscore.contains(word)
         {
             (name, test) = (item.name[..<end], word)
         }
-        let path = try Self.path(name, item.name, call)
         if [.gt, .gte, .lt, .lte].contains(test), item.value.isEmpty {
             throw call.invalid(item.name, "must not be empty")
         }
         let texts = test == .in ? item.value.split(separator: ",").map { String($0) } : [item.value]
-        // A repeated parameter means any of its values, and with `_ne` none of them.
-        if [.eq, .ne, .in].contains(test), let known = filters.firstIndex(where: { $0.parameter == item.name }) {
-            filters[known].texts += texts
-        } else {
-            filters.append(Filter(parameter: item.name, path: path, test: test, texts: texts))
-        }
-    }
-
-    /// The condition that a value of `_where` says; nil if it says none.
-    private static func condition(_ value: JSONValue, at path: [String]) -> Condition? {
-        func test(_ test: Filter.Test, _ values: [JSONValue]) -> Condition? {
-            let texts = values.map { RouteTemplate.text($0) }
-            return JSONPath(path.joined(separator: ".")).map {
-                .test(Filter(parameter: "_where", path: $0, test: test, texts: texts))
-            }
-        }
-        func parts(_ parts: [Condition?]) -> [Condition]? {
-            parts.contains { $0 == nil } ? nil : parts.compactMap { $0 }
-        }
-        guard let object = value.object else { return test(.eq, [value]) }
-        return parts(
-            object.members.map { member in
-                let elements = member.value.array
-                switch member.name {
-                case "or": return parts(elements?.map { condition($0, at: path) } ?? [nil]).map { .any($0) }
-                case "and": return parts(elements?.map { condition($0, at: path) } ?? [nil]).map { .all($0) }
-                case "not": return condition(member.value, at: path).map { .not($0) }
-                default:
-                    guard !path.isEmpty, let word = Filter.Test(rawValue: member.name) else {
-                        return condition(member.value, at: path + [member.name])
-                    }
-                    return test(word, word == .in ? elements ?? [member.value] : [member.value])
-                }
-            }
-        ).map { .all($0) }
+        let path = try path(name, item.name, call)
+        return CollectionCondition.Filter(parameter: item.name, path: path, test: test, texts: texts)
     }
 
     private static func path(_ name: Substring, _ parameter: String, _ call: Call) throws(Problem) -> JSONPath {
@@ -181,15 +134,15 @@ struct CollectionQuery: Sendable {
     // MARK: The page
 
     private mutating func readPage(_ call: Call) throws(Problem) {
-        let positions = 1_000_000_000
+        let (positions, limits) = (1_000_000_000, 1...Self.limitMaximum)
         let number = try call.integer("_page", in: 1...positions)
         let start = try call.integer("_start", in: 0...positions)
-        let perPage = try call.integer("_per_page", in: 1...Self.limitMaximum)
         let end = try call.integer("_end", in: 0...positions)
+        let perPage = try call.integer("_per_page", in: limits)
         hasEnvelope = perPage != nil
-        var size = try call.integer("_limit", in: 1...Self.limitMaximum) ?? perPage
+        var size = try call.integer("_limit", in: limits) ?? perPage
         if let end { size = min(Self.limitMaximum, max(1, end - (start ?? 0))) }
-        let limit = try call.integer("limit", in: 1...Self.limitMaximum)
+        let limit = try call.integer("limit", in: limits)
         let cursor = call.query.first("cursor")
         if number != nil, start != nil { throw call.invalid("_start", "cannot be given together with `_page`") }
         usesStart = start != nil
@@ -211,72 +164,36 @@ struct CollectionQuery: Sendable {
 
     // MARK: Documents
 
-    /// Whether a document is in the list.
+    struct Item {
+        let position: CollectionCursor
+        let json: [UInt8]
+    }
+
+    /// The documents of the list, in its order.
+    ///
+    /// Each request decodes the collection: collections of files are small, and repeated requests are answered from the response cache. It
+    /// is not done by SQL, because SQLite compares neither mixed types nor Unicode letters as the filters do.
     ///
     /// - Throws: `invalid-parameter` if a text is compared with a number.
-    func includes(_ document: JSONValue) throws(Problem) -> Bool {
-        if let text, !DocumentJSON.contains(text, in: document) { return false }
-        if let condition, try !condition.holds(for: document) { return false }
-        for filter in filters where try !filter.passes(document) { return false }
-        return true
-    }
-
-    /// The keys to sort a document by.
-    func keys(of document: JSONValue) -> [JSONValue] {
-        keys.map { DocumentJSON.key($0.path.values(in: document).first) }
-    }
-}
-
-extension CollectionQuery.Condition {
-    fileprivate func holds(for document: JSONValue) throws(Problem) -> Bool {
-        switch self {
-        case .all(let parts):
-            for part in parts where try !part.holds(for: document) { return false }
-            return true
-        case .any(let parts):
-            for part in parts where try part.holds(for: document) { return true }
-            return false
-        case .not(let part): return try !part.holds(for: document)
-        case .test(let filter): return try filter.passes(document)
+    func items(in store: Store) throws -> [Item] {
+        let rows = try store.documents.documents(collection)
+        // The documents stay as they are stored.
+        let isWhole = conditions.isEmpty && keys.isEmpty
+        let items = try rows.compactMap { row -> Item? in
+            let document = isWhole ? .null : try JSONParser.parse(row.json)
+            guard try conditions.allSatisfy({ try $0.holds(for: document) }) else { return nil }
+            let keys = keys.map { DocumentJSON.key($0.path.values(in: document).first) }
+            return Item(position: CollectionCursor(keys: keys, place: row.place), json: row.json)
         }
-    }
-}
-
-extension CollectionQuery.Filter {
-    fileprivate func passes(_ document: JSONValue) throws(Problem) -> Bool {
-        for value in path.values(in: document) where try matches(value) { return test != .ne }
-        return test == .ne
+        return keys.isEmpty ? items : items.sorted { precedes($0.position, $1.position) }
     }
 
-    private func matches(_ value: JSONValue) throws(Problem) -> Bool {
-        let text = texts.first?.lowercased() ?? ""
-        switch test {
-        case .eq, .ne, .in: return texts.contains { DocumentJSON.isEqual(value, to: $0) }
-        case .gt: return try order(value).map { $0 > 0 } ?? false
-        case .gte: return try order(value).map { $0 >= 0 } ?? false
-        case .lt: return try order(value).map { $0 < 0 } ?? false
-        case .lte: return try order(value).map { $0 <= 0 } ?? false
-        case .like, .contains: return DocumentJSON.contains(text, in: value)
-        case .startsWith: return value.string?.lowercased().hasPrefix(text) ?? false
-        case .endsWith: return value.string?.lowercased().hasSuffix(text) ?? false
+    func precedes(_ position: CollectionCursor, _ other: CollectionCursor) -> Bool {
+        for (index, key) in keys.enumerated() {
+            let order = DocumentJSON.order(position.keys[index], other.keys[index])
+            if order != 0 { return key.isDescending ? order > 0 : order < 0 }
         }
-    }
-
-    private func order(_ value: JSONValue) throws(Problem) -> Int? {
-        let text = texts.first ?? ""
-        switch value {
-        case .string: return DocumentJSON.order(value, .string(text))
-        case .integer, .number: break
-        default: return nil
-        }
-        if let integer = Int64(text) { return DocumentJSON.order(value, .integer(integer)) }
-        guard let bound = Double(text), bound.isFinite else {
-            throw ProblemType.invalidParameter(
-                "`\(parameter)` must be a number, as the field is.",
-                errors: [Problem.FieldError(pointer: parameter, detail: "must be a number")]
-            )
-        }
-        return DocumentJSON.order(value, .number(bound))
+        return position.place < other.place
     }
 }
 
@@ -290,10 +207,9 @@ struct CollectionCursor: Sendable {
     /// Nil for text that was not issued for this list.
     init?(parsing text: String, digest: Int64, keyCount: Int) {
         guard let bytes = Base64.decode(text) else { return nil }
-        let issued: JSONValue
-        do { issued = try JSONParser.parse(bytes) } catch { return nil }
-        guard let parts = issued.array, parts.count == keyCount + 2, parts[0].integer == digest,
-            let place = parts[1].integer
+        // Text that is not JSON was not issued here.
+        guard let parts = (try? JSONParser.parse(bytes))?.array, parts.count == keyCount + 2,
+            parts[0].integer == digest, let place = parts[1].integer
         else { return nil }
         self.init(keys: Array(parts[2...]), place: place)
     }

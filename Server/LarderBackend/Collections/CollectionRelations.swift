@@ -12,12 +12,11 @@ enum CollectionRelations {
     /// The member of a document that names its parent in a collection.
     static func foreignKey(_ collection: String) -> String { singular(collection) + "Id" }
 
-    /// The documents of a collection that belong to one of another.
-    static func children(_ name: String, of parent: String, _ id: JSONValue, in store: Store) throws -> [JSONValue] {
-        let (key, id) = (foreignKey(parent), DocumentID(id)?.text)
-        // json-server has texts as identifiers where files have numbers.
-        return try store.documents.documents(name).map { try JSONParser.parse($0.json) }.filter { child in
-            id != nil && child[key].flatMap { DocumentID($0)?.text } == id
+    /// The documents of a collection that belong to one of another. json-server has texts as identifiers where files have numbers.
+    static func children(_ name: String, of parent: String, _ id: String, in store: Store) throws -> [DocumentRow] {
+        let key = foreignKey(parent)
+        return try store.documents.documents(name).filter {
+            try JSONParser.parse($0.json)[key].flatMap { DocumentID($0) }?.text == id
         }
     }
 
@@ -27,8 +26,9 @@ enum CollectionRelations {
         guard !names.isEmpty, var object = try JSONParser.parse(json).object else { return json }
         let collections = try store.documents.collections()
         for name in names {
-            if collections.contains(name), let id = object["id"] {
-                object[name] = .array(try children(name, of: collection, id, in: store))
+            if collections.contains(name), let id = object["id"].flatMap({ DocumentID($0) }) {
+                let rows = try children(name, of: collection, id.text, in: store)
+                object[name] = .array(try rows.map { try JSONParser.parse($0.json) })
             } else if let parents = collections.first(where: { singular($0) == name }) {
                 guard let id = object[name + "Id"].flatMap({ DocumentID($0) }) else { continue }
                 object[name] = try store.documents.find(parents, id.text).map { try JSONParser.parse($0.json) }

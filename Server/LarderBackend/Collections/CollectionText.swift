@@ -17,12 +17,8 @@ extension World {
     package func collectionTexts() throws -> [CollectionText] {
         try read { store in
             try store.documents.collections().map { name in
-                let documents = try store.documents.documents(name).map(\.json)
-                return CollectionText(
-                    name,
-                    documents,
-                    isSingular: try store.documents.collection(name)?.isSingular ?? false
-                )
+                let isSingular = try store.documents.collection(name)?.isSingular ?? false
+                return CollectionText(name, try store.documents.documents(name).map(\.json), isSingular: isSingular)
             }
         }
     }

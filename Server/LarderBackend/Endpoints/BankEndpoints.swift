@@ -39,8 +39,7 @@ enum BankEndpoints {
             let items = try store.ledger.page(start, account: row, limit: limit)
             let cursors = ListPage.cursors(
                 start,
-                newest: items.first?.row,
-                oldest: items.last?.row,
+                items.map(\.row),
                 extent: try store.ledger.extent(account: row),
                 list: .transactions,
                 owner: row
@@ -206,11 +205,7 @@ enum BankEndpoints {
         let now = call.world.clock.now
         let body = try call.read { store in
             let found = try store.idempotency.find(user: call.viewer, route: "POST /v1/transfers", key: key, now: now)
-            var body: [UInt8] = []
-            body.append(ListPage.opening)
-            if let reply = found?.reply, reply.status == .created { body.append(contentsOf: reply.bytes) }
-            ListPage.close(&body, next: nil, previous: nil)
-            return body
+            return ListPage.body(found?.reply.status == .created ? [found?.reply.bytes ?? []] : [])
         }
         return .json(.ok, body)
     }

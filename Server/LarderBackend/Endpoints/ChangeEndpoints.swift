@@ -62,14 +62,8 @@ enum ChangeEndpoints {
     }
 
     static func body(_ page: ChangePage) -> [UInt8] {
-        var body: [UInt8] = []
-        body.reserveCapacity(page.items.count + 160)
-        body.append("{\"items\":[")
-        body.append(contentsOf: page.items)
-        body.append("],\"nextToken\":\"")
-        body.append(contentsOf: page.next.text.utf8)
-        body.append(page.hasMore ? "\",\"hasMore\":true}" : "\",\"hasMore\":false}")
-        return body
+        let end = #"],"nextToken":"\#(page.next.text)","hasMore":\#(page.hasMore)}"#
+        return Array("{\"items\":[".utf8) + page.items + Array(end.utf8)
     }
 
     /// The starting position that a reader requests.
@@ -196,9 +190,7 @@ final class LongPoll: LiveSink {
                 let token = try reader.start(since: token, filter: nil, viewer: viewer, style: style)
                 return try reader.page(after: token, scope: work.scope, limit: work.limit)
             }
-            var fields: Fields = [.contentType: "application/json", .vary: "Authorization, Origin"]
-            fields.set(.cacheControl, CachePolicy.noStore.description)
-            reply = Reply(status: .ok, fields: fields, body: .bytes(ChangeEndpoints.body(page)))
+            reply = .json(.ok, ChangeEndpoints.body(page), fields: [.vary: "Authorization, Origin"])
         } catch {
             reply = error.reply
         }

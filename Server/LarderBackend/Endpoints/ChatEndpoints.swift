@@ -57,8 +57,7 @@ enum ChatEndpoints {
                 ?? store.messages.page(start, conversation: row, limit: limit)
             let cursors = ListPage.cursors(
                 start,
-                newest: items.first?.row,
-                oldest: items.last?.row,
+                items.map(\.row),
                 extent: try store.messages.extent(conversation: row),
                 list: .messages,
                 owner: row
@@ -165,26 +164,16 @@ enum ChatEndpoints {
         _ commit: inout Commit
     ) throws -> Int64 {
         let row = try store.messages.nextRow()
-        let head = EntityHead.encode(
-            MessageTable.members(
-                row: row,
-                conversation: conversation,
-                author: author,
-                clientID: clientID,
-                text: text,
-                image: image,
-                sent: commit.now,
-                edited: nil
-            )
-        )
-        try store.messages.add(
+        let message = MessageRow(
             row,
             conversation: conversation,
             author: author,
             clientID: clientID,
-            head: head,
-            at: commit.now
+            text: text,
+            image: image,
+            sent: commit.now
         )
+        try store.messages.add(message, clientID: clientID)
         let audience = Audience.conversation(conversation)
         try commit.record(.message, row, audience: audience, version: 1, in: store)
         let version = try store.conversations.touch(conversation, lastMessage: row, at: commit.now)

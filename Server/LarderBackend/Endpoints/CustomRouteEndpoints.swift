@@ -3,72 +3,37 @@ import LarderEngine
 import LarderHTTP
 import LarderTime
 
-/// The reply of a custom route to one request, with the values of its templates.
-private struct RenderedReply: Sendable {
-    let status: Status
-    var fields: Fields
-    let body: [UInt8]
-    let sequel: ReplySequel?
-}
-
 extension Call {
     /// The reply of the first custom route that accepts the method and whose conditions hold; nil if there is none.
+    ///
+    /// A request that may change something and has an idempotency key is answered once for its key.
     func answer(_ candidates: [CustomRoutes.Candidate]) throws(Problem) -> Reply? {
-        let candidates = candidates.filter { $0.route.accepts(request.method) }
-        guard !candidates.isEmpty else { return nil }
-        func render(_ store: Store, writes: Bool) throws -> RenderedReply? {
+        func render(_ store: Store, writes: Bool) throws -> Reply? {
             let call = RouteCall(request, query: query, in: world, store, writes: writes)
-            for candidate in candidates {
+            for candidate in candidates where candidate.route.accepts(request.method) {
                 call.path = candidate.parameters
-                if let reply = try candidate.route.reply(call) { return try reply.rendered(call) }
+                guard let reply = try candidate.route.reply(call) else { continue }
+                owner.sequel = try reply.sequel(call)
+                return try reply.rendered(call)
             }
             return nil
         }
-        if !request.method.isSafe, request.fields[.idempotencyKey] != nil {
-            return try answerOnce { try render($0, writes: true) }
-        }
         // Most replies change no kept value. Another one is made again, in a transaction.
         var changes = false
-        var rendered = try read { store in
+        let reply = try read { store in
             do { return try render(store, writes: false) } catch is RouteCall.Changes {
                 changes = true
                 return nil
             }
         }
-        if changes { rendered = try write { store, _ in try render(store, writes: true) } }
-        guard let rendered else { return nil }
-        owner.sequel = rendered.sequel
-        guard rendered.status == .ok, request.method == .get || request.method == .head else {
-            let body: Reply.Body = rendered.body.isEmpty ? .empty : .bytes(rendered.body)
-            return Reply(status: rendered.status, fields: rendered.fields, body: body)
+        guard changes || (reply != nil && !request.method.isSafe && request.fields[.idempotencyKey] != nil) else {
+            return reply
         }
-        let type = rendered.fields[.contentType] ?? ""
-        return try contentReply(
-            rendered.fields,
-            entityTag: .strong(contentOf: rendered.body.span),
-            byteCount: rendered.body.count,
-            isText: type.hasPrefix("text/") || type.contains("json") || type.contains("xml")
-                || type.contains("javascript")
-        ) { .bytes(rendered.body) }
-    }
-
-    /// Renders the reply at most once for the request's idempotency key; nil if no route fits.
-    private func answerOnce(_ render: (Store) throws -> RenderedReply?) throws(Problem) -> Reply? {
-        var fits = true
-        do throws(Problem) {
-            return try Idempotency.run(self, isKeyRequired: false) { store, _ in
-                guard var rendered = try render(store) else {
-                    fits = false
-                    throw ProblemType.notFound("No route fits.")
-                }
-                owner.sequel = rendered.sequel
-                rendered.fields.set(.cacheControl, "no-store")
-                rendered.fields.set(.vary, "Authorization, Origin")
-                return Reply(status: rendered.status, fields: rendered.fields, body: .bytes(rendered.body))
-            }
-        } catch {
-            guard !fits else { throw error }
-            return nil
+        // A replay has none.
+        owner.sequel = nil
+        return try Idempotency.run(self, isKeyRequired: false) { store, _ in
+            guard let reply = try render(store, writes: true) else { throw ProblemType.notFound("No route fits.") }
+            return reply
         }
     }
 }
@@ -94,14 +59,12 @@ extension CustomRoute {
 }
 
 extension CustomReply {
-    fileprivate func rendered(_ call: RouteCall) throws -> RenderedReply {
-        var (body, type) = try self.body.rendered(call)
-        var fields = Fields()
-        if case .none = self.body, status.code >= 400 { (body, type) = (problem(nil).encoded(), Self.problemType) }
-        if case .problem(let detail) = self.body { body = problem(try detail.text(call)).encoded() }
+    /// The reply to the request, with its states set.
+    fileprivate func rendered(_ call: RouteCall) throws -> Reply {
+        let (content, type) = try body.rendered(call, status)
+        let isRead = status == .ok && call.request.method.isSafe
+        var fields: Fields = [.cacheControl: isRead ? "no-cache" : "no-store", .vary: "Origin"]
         if let type = mediaType ?? type { fields.set(.contentType, type) }
-        fields.set(.cacheControl, status == .ok && call.request.method.isSafe ? "no-cache" : "no-store")
-        fields.set(.vary, "Origin")
         var known: Set<FieldName> = []
         for (name, value) in self.fields {
             let text = try value.text(call)
@@ -109,39 +72,48 @@ extension CustomReply {
             if known.insert(name).inserted { fields.set(name, text) } else { fields.add(name, text) }
         }
         for (name, value) in states { try call.setState(name, try value.text(call)) }
-        var sequel: ReplySequel?
-        if delay != nil || !webhooks.isEmpty {
-            var seconds = delay?.lowerBound ?? 0
-            if let delay, delay.upperBound > delay.lowerBound {
-                seconds += try call.draw("delay") * (delay.upperBound - delay.lowerBound)
-            }
-            sequel = ReplySequel(delay: .seconds(seconds), webhooks: try webhooks.map { try $0.rendered(call) })
+        guard isRead else {
+            let isEmpty = content.isEmpty || status.hasNoContent
+            return Reply(status: status, fields: fields, body: isEmpty ? .empty : .bytes(content))
         }
-        return RenderedReply(status: status, fields: fields, body: status.hasNoContent ? [] : body, sequel: sequel)
+        let text = fields[.contentType] ?? ""
+        return Representation(
+            .bytes(content),
+            fields,
+            .strong(contentOf: content.span),
+            isText: ["text/", "json", "xml", "javascript"].contains { text.contains($0) }
+        ).reply(to: call.request, now: call.now)
     }
 
-    private static let problemType = "application/problem+json"
-
-    private func problem(_ detail: String?) -> Problem {
-        Problem(type: "about:blank", title: status.reasonPhrase, status: status, detail: detail)
+    fileprivate func sequel(_ call: RouteCall) throws -> ReplySequel? {
+        guard delay != nil || !webhooks.isEmpty else { return nil }
+        var seconds = delay?.lowerBound ?? 0
+        if let delay, delay.upperBound > delay.lowerBound {
+            seconds += try call.draw("delay") * (delay.upperBound - delay.lowerBound)
+        }
+        return ReplySequel(delay: .seconds(seconds), webhooks: try webhooks.map { try $0.rendered(call) })
     }
 }
 
 extension CustomReply.Body {
-    fileprivate func rendered(_ call: RouteCall) throws -> (bytes: [UInt8], mediaType: String?) {
+    fileprivate func rendered(_ call: RouteCall, _ status: Status) throws -> (bytes: [UInt8], mediaType: String?) {
+        func problem(_ detail: String?) -> (bytes: [UInt8], mediaType: String?) {
+            let problem = Problem(type: "about:blank", title: status.reasonPhrase, status: status, detail: detail)
+            return (problem.encoded(), "application/problem+json")
+        }
         switch self {
-        case .none: ([], nil)
-        case .json(let template): ((try template.value(call)).encoded, "application/json")
-        case .text(let template): (Array(try template.text(call).utf8), "text/plain; charset=utf-8")
-        case .bytes(let bytes): (bytes, nil)
-        case .problem: ([], "application/problem+json")
+        case .none: return status.code < 400 ? ([], nil) : problem(nil)
+        case .json(let template): return ((try template.value(call)).encoded, "application/json")
+        case .text(let template): return (Array(try template.text(call).utf8), "text/plain; charset=utf-8")
+        case .bytes(let bytes): return (bytes, nil)
+        case .problem(let detail): return problem(try detail.text(call))
         }
     }
 }
 
 extension CustomReply.Webhook {
     fileprivate func rendered(_ call: RouteCall) throws -> ReplySequel.Request {
-        let (content, type) = try body.rendered(call)
+        let (content, type) = try body.rendered(call, .ok)
         var head = "\(method) \(url.target) HTTP/1.1\r\nHost: \(url.authority)\r\n"
         var all: Fields = ["User-Agent": "larder-server", "Content-Length": String(content.count)]
         if let type { all.set(.contentType, type) }

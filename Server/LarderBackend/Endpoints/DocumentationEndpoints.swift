@@ -13,8 +13,7 @@ enum DocumentationEndpoints {
         if path == EchoEndpoints.path.description { return EchoEndpoints.answer(request) }
         // `OPTIONS *` applies to the server and not to a resource (RFC 9110 §9.3.7).
         if path == "*" {
-            let methods = Array(Set(APIRoutes.all.map(\.method)))
-            return CrossOrigin.preflight(CrossOrigin.allowed(methods), to: request)
+            return CrossOrigin.preflight(CrossOrigin.allowed(APIRoutes.all.map(\.method)), to: request)
         }
         if !describesDemo, path == "/" || path == "/openapi.json" { return nil }
         guard let answer = document(path, request, now) else { return nil }
@@ -47,10 +46,10 @@ enum DocumentationEndpoints {
         return representation.reply(to: request, now: now)
     }
 
-    private static let html: StaticString = "text/html; charset=utf-8"
+    private static let html = "text/html; charset=utf-8"
     private static let description = document(OpenAPI.document)
 
-    private static func document(_ body: [UInt8], _ mediaType: StaticString = "application/json") -> Representation {
+    private static func document(_ body: [UInt8], _ mediaType: String = "application/json") -> Representation {
         Representation(
             body: body,
             mediaType: mediaType,

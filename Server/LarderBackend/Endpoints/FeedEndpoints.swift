@@ -10,7 +10,7 @@ enum FeedEndpoints {
         Route(.get, "/v1/feed/pages", .optional, offsetPage),
         Route(.get, "/v1/posts", .optional) { call throws(Problem) in
             let pageParameters: [StaticString] = ["author", "after", "before", "limit", "include", "fields"]
-            if let rows = try call.batch(.post, insteadOf: pageParameters) { return try batch(rows, call) }
+            if let rows = try call.batch(.post, insteadOf: pageParameters) { return try call.reply(to: rows, .post) }
             var author: Int64?
             if let text = call.query.first("author") {
                 guard let id = EntityID(.profile, parsing: text) else {
@@ -41,41 +41,20 @@ enum FeedEndpoints {
             throw call.invalid("fields", "cannot be given together with `include`")
         }
         return try call.reply { store in
-            var body: [UInt8] = []
-            // Larger than most pages: growing the buffer costs as much as reading the rows.
-            body.reserveCapacity(limit * (form == .whole ? 640 : 40) + 256)
-            body.append(ListPage.opening)
-            let page = try store.posts.appendPage(
+            let page = try store.posts.page(
                 start,
                 author: author,
                 viewer: call.viewer,
                 limit: limit,
-                form: form,
-                to: &body
+                form: form
             )
-            let cursors = ListPage.cursors(
-                start,
-                newest: page.newest,
-                oldest: page.oldest,
-                extent: try store.posts.extent(author: author),
-                list: list,
-                owner: owner
+            let extent = try store.posts.extent(author: author)
+            var body = ListPage.body(
+                page.map(\.json),
+                ListPage.cursors(start, page.map(\.row), extent: extent, list: list, owner: owner)
             )
-            ListPage.close(&body, next: cursors.next, previous: cursors.previous)
-            if includesProfiles { try appendProfiles(page.authors, from: store, to: &body) }
-            return Representation(
-                body: body,
-                cacheControl: CachePolicy.feed
-            )
-        }
-    }
-
-    /// Posts by their identifiers.
-    private static func batch(_ rows: [Int64], _ call: Call) throws(Problem) -> Reply? {
-        try call.reply { store in
-            try BatchReply.representation(rows, .post) { row, body in
-                try store.posts.append(row, viewer: call.viewer, to: &body) != nil
-            }
+            if includesProfiles { try appendProfiles(page.map(\.author), from: store, to: &body) }
+            return Representation(body: body, cacheControl: CachePolicy.feed)
         }
     }
 
@@ -85,28 +64,14 @@ enum FeedEndpoints {
         let number = try call.integer("page", in: 1...1_000_000) ?? 1
         let limit = try call.limit()
         return try call.reply { store in
-            var body: [UInt8] = []
-            body.append(ListPage.opening)
-            let count = try store.posts.appendOffset(
-                (number - 1) * limit,
-                viewer: call.viewer,
-                limit: limit,
-                to: &body
-            )
+            let posts = try store.posts.page(offset: (number - 1) * limit, viewer: call.viewer, limit: limit)
             let total = try store.posts.total()
-            body.append("],\"page\":")
-            body.append(decimal: Int64(number))
-            body.append(",\"pageCount\":")
-            body.append(decimal: (total + Int64(limit) - 1) / Int64(limit))
-            body.append(",\"itemCount\":")
-            body.append(decimal: total)
-            body.append(",\"nextPage\":")
-            if (number - 1) * limit + count < Int(total) {
-                body.append(decimal: Int64(number + 1))
-            } else {
-                body.append("null")
-            }
-            body.append(UInt8(ascii: "}"))
+            let pages = (total + Int64(limit) - 1) / Int64(limit)
+            let next = (number - 1) * limit + posts.count < Int(total) ? "\(number + 1)" : "null"
+            var body = Array("{\"items\":[".utf8)
+            body.append(items: posts)
+            let members = #"],"page":\#(number),"pageCount":\#(pages),"itemCount":\#(total),"nextPage":\#(next)}"#
+            body += Array(members.utf8)
             return Representation(body: body, cacheControl: CachePolicy.feed)
         }
     }
@@ -176,8 +141,7 @@ enum FeedEndpoints {
         _ commit: inout Commit
     ) throws -> Int64 {
         let row = try store.posts.nextRow()
-        let members = PostTable.members(row: row, author: author, text: text, image: image, created: commit.now)
-        try store.posts.add(row, author: author, head: EntityHead.encode(members), at: commit.now)
+        try store.posts.add(PostRow(row, author: author, text: text, image: image, created: commit.now))
         try commit.record(.post, row, audience: .everyone, version: 1, in: store)
         return row
     }

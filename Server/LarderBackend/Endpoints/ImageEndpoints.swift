@@ -26,36 +26,29 @@ enum ImageEndpoints {
             throw ProblemType.notAcceptable("The image is \(rendition.mediaType).")
         }
 
-        var fields = Fields()
-        fields.add(.contentType, rendition.mediaType)
-        fields.add(.cacheControl, CachePolicy.image.description)
-        fields.add(.vary, "Origin")
-        return try call.contentReply(fields, entityTag: rendition.entityTag, byteCount: rendition.byteCount) {
-            () throws(Problem) in
-            do {
-                return .file(try FileRegion(opening: rendition.path, byteCount: rendition.byteCount))
-            } catch {
-                throw ProblemType.notFound("The file of this rendition cannot be read: \(error).")
-            }
+        let file: FileRegion
+        do { file = try FileRegion(opening: rendition.path, byteCount: rendition.byteCount) } catch {
+            throw ProblemType.notFound("The file of this rendition cannot be read: \(error).")
         }
+        return reply(call, .file(file), rendition.mediaType, rendition.entityTag)
+    }
+
+    private static func reply(_ call: Call, _ content: Reply.Body, _ mediaType: String, _ tag: EntityTag) -> Reply {
+        Representation(
+            content,
+            [.contentType: mediaType, .cacheControl: CachePolicy.image, .vary: "Origin"],
+            tag,
+            isText: false
+        ).reply(to: call.request, now: call.world.clock.now)
     }
 
     /// A photo that was uploaded, as it was sent; nil if there is none.
     private static func uploaded(_ call: Call) throws(Problem) -> Reply? {
         let id = call.parameters[0]
-        guard let upload = try call.read({ try UploadEndpoints.upload(id, in: $0) }) else { return nil }
-        func content() throws(Problem) -> [UInt8] { try call.read { try $0.uploads.content(upload.row) } }
-        let fields: Fields = [
-            .contentType: upload.mediaType, .cacheControl: CachePolicy.image.description, .vary: "Origin",
-        ]
-        var tag = upload.tag
-        if tag == nil {
-            let bytes = try content()
-            tag = EntityTag.strong(contentOf: bytes.span)
-        }
-        guard let tag else { return nil }
-        return try call.contentReply(fields, entityTag: tag, byteCount: Int(upload.size)) { () throws(Problem) in
-            .bytes(try content())
+        return try call.read { store in
+            guard let upload = try UploadEndpoints.upload(id, in: store) else { return nil }
+            let content = try store.uploads.content(upload.row)
+            return reply(call, .bytes(content), upload.mediaType, upload.tag ?? .strong(contentOf: content.span))
         }
     }
 

@@ -16,11 +16,21 @@ enum LikeEndpoints {
         let row = try call.row(.post)
         // With a key a late attempt does not undo a later opposite one.
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
-            guard try apply(isLiked, post: row, user: call.viewer, in: store, &commit) else {
-                return ProblemType.notFound("There is no post post_\(row).").reply
-            }
-            return .existing(try store.json(.post, row, viewer: call.viewer))
+            try set(isLiked, row, for: call, in: store, &commit)
         }
+    }
+
+    private static func set(
+        _ isLiked: Bool,
+        _ row: Int64,
+        for call: Call,
+        in store: Store,
+        _ commit: inout Commit
+    ) throws -> Reply {
+        guard try apply(isLiked, post: row, user: call.viewer, in: store, &commit) else {
+            return ProblemType.notFound("There is no post post_\(row).").reply
+        }
+        return .existing(try store.json(.post, row, viewer: call.viewer))
     }
 
     /// Sets or clears one like in the running transaction.
@@ -83,11 +93,11 @@ enum LikeEndpoints {
                 if index > 0 { body.append(UInt8(ascii: ",")) }
                 body.append("{\"postId\":")
                 body.append(identifier: EntityID(.post, item.post))
-                let (status, json) = try result(of: item, for: call, in: store, &commit)
+                let reply = try result(of: item, for: call, in: store, &commit)
                 body.append(",\"status\":")
-                body.append(decimal: Int64(status))
-                body.append(status == 200 ? ",\"post\":" : ",\"problem\":")
-                body.append(contentsOf: json)
+                body.append(decimal: Int64(reply.status.code))
+                body.append(reply.status == .ok ? ",\"post\":" : ",\"problem\":")
+                body.append(contentsOf: reply.bytes)
                 body.append(UInt8(ascii: "}"))
             }
             body.append("]}")
@@ -96,29 +106,21 @@ enum LikeEndpoints {
         return .json(.ok, body)
     }
 
-    /// Carries out an item, or replays its first result; returns its status and the post or the problem.
+    /// Carries out an item, or replays its first result: the reply that the request for this item alone would have.
     private static func result(
         of item: Item,
         for call: Call,
         in store: Store,
         _ commit: inout Commit
-    ) throws -> (status: Int, json: [UInt8]) {
+    ) throws -> Reply {
+        func carryOut(_ store: Store, _ commit: inout Commit) throws -> Reply {
+            try set(item.isLiked, item.post, for: call, in: store, &commit)
+        }
         do {
-            return try Idempotency.run(
-                item.key,
-                fingerprint: item.fingerprint,
-                for: call,
-                in: store,
-                &commit
-            ) { store, commit in
-                guard try apply(item.isLiked, post: item.post, user: call.viewer, in: store, &commit) else {
-                    let problem = ProblemType.notFound("There is no post post_\(item.post).")
-                    return (problem.status.code, problem.encoded())
-                }
-                return (200, try store.json(.post, item.post, viewer: call.viewer))
-            }
+            guard let key = item.key else { return try carryOut(store, &commit) }
+            return try Idempotency.run(key, fingerprint: item.fingerprint, for: call, in: store, &commit, carryOut)
         } catch let problem as Problem {
-            return (problem.status.code, problem.encoded())
+            return problem.reply
         }
     }
 }

@@ -82,10 +82,9 @@ enum LiveEndpoints {
             let present = try reader.present(filter: opening.filter, viewer: opening.viewer)
             var missed: [ChangeRow] = []
             var start = present
-            if let token = opening.token,
-                let rows = try reader.backlog(after: token, scope: scope, limit: backlogMaximum)
-            {
-                (missed, start) = (rows, token)
+            if let token = opening.token {
+                let found = try reader.changes(after: token, scope: scope, limit: backlogMaximum)
+                if !found.hasMore { (missed, start) = (found.rows, token) }
             }
             hello(Self.hello(start.text), start.text)
             for change in missed {

@@ -26,11 +26,6 @@ final class LiveWebSocket: WebSocketHandler, LiveOutput {
         }
     }
 
-    var listener: LiveListener? {
-        guard channel.filter?.isPlain ?? true, let handle = handle.withLock({ $0 }) else { return nil }
-        return LiveListener(handle: handle, filter: channel.filter)
-    }
-
     func send(_ event: LiveEvent) { channel.send(event, to: self) }
 
     func emit(_ event: LiveEvent) { handle.withLock { $0 }?.send(frame: event.frame) }

@@ -37,7 +37,7 @@ enum ProfileEndpoints {
 
     private static func representation(of row: Int64, for call: Call, in store: Store) throws -> Representation {
         // `/v1/me` depends on the caller; `/v1/profiles/{id}` does not.
-        let vary: StaticString = call.parameters.isEmpty ? "Authorization, Origin" : "Origin"
+        let vary = call.parameters.isEmpty ? "Authorization, Origin" : "Origin"
         return try call.representation(of: .profile, row, CachePolicy.profile, vary: vary, in: store)
     }
 

@@ -22,12 +22,12 @@ enum SessionEndpoints {
         }
         let world = call.world
         guard password == world.settings.password else { throw wrongCredentials }
-        let tokens = Tokens(world)
+        let tokens = NewGrant(world)
         let body = try call.write { store, commit in
             guard let user = try store.profiles.row(handle: handle) else { throw wrongCredentials }
             try store.sessions.deleteExpired(at: commit.now)
-            try store.sessions.add(user: user, tokens.grant, at: commit.now)
-            return try tokens.json(user: user, store)
+            try store.sessions.add(user: user, tokens, at: commit.now)
+            return try tokens.json(user: user, world.settings, store)
         }
         return .json(.created, body)
     }
@@ -46,7 +46,7 @@ enum SessionEndpoints {
         try reader.check()
         guard let token else { preconditionFailure("check() throws when a required member is missing.") }
         let world = call.world
-        let tokens = Tokens(world)
+        let tokens = NewGrant(world)
         let digest = SessionTable.digest(token)
         let (body, ended) = try call.write { store, commit -> ([UInt8]?, Int64?) in
             guard let held = try store.sessions.find(refresh: digest) else { return (nil, nil) }
@@ -56,8 +56,8 @@ enum SessionEndpoints {
                 return (nil, held.session)
             }
             if let expires = held.expires, commit.now >= expires { return (nil, nil) }
-            try store.sessions.exchange(held, for: tokens.grant, at: commit.now)
-            return (try tokens.json(user: held.user, store), nil)
+            try store.sessions.exchange(held, for: tokens, at: commit.now)
+            return (try tokens.json(user: held.user, world.settings, store), nil)
         }
         if let ended { world.live.end(session: ended) }
         guard let body else {
@@ -82,41 +82,35 @@ enum SessionEndpoints {
         return .noContent
     }
 
+}
+
+extension NewGrant {
     /// A new pair of tokens.
-    private struct Tokens {
-        let access: String
-        let refresh: String
-        let accessExpires: WallTime
-        let refreshExpires: WallTime
-        let lifetime: Int64
+    fileprivate init(_ world: World) {
+        let (now, settings) = (world.clock.now, world.settings)
+        self.init(
+            access: Self.secret("at_"),
+            accessExpires: now + settings.accessTokenLifetime,
+            refresh: Self.secret("rt_"),
+            refreshExpires: now + settings.refreshTokenLifetime
+        )
+    }
 
-        init(_ world: World) {
-            access = world.newSecret(prefix: "at_")
-            refresh = world.newSecret(prefix: "rt_")
-            let now = world.clock.now
-            accessExpires = now + world.settings.accessTokenLifetime
-            refreshExpires = now + world.settings.refreshTokenLifetime
-            lifetime = world.settings.accessTokenLifetime.components.seconds
-        }
+    /// A new secret of 160 bits, URL-safe.
+    ///
+    /// It comes from the system's random source and never from the world's seed: several worlds and several runs share a seed
+    /// and would share their secrets.
+    private static func secret(_ prefix: String) -> String {
+        prefix + Base64.encodeURL((0..<20).map { _ in UInt8.random(in: .min ... .max) })
+    }
 
-        var grant: NewGrant {
-            NewGrant(
-                access: access,
-                accessExpires: accessExpires,
-                refresh: refresh,
-                refreshExpires: refreshExpires
-            )
-        }
-
-        func json(user: Int64, _ store: Store) throws -> [UInt8] {
-            var json =
-                JSONValue.members([
-                    "tokenType": .string("Bearer"), "accessToken": .string(access), "expiresIn": .integer(lifetime),
-                    "expiresAt": accessExpires.json, "refreshToken": .string(refresh),
-                    "refreshExpiresAt": refreshExpires.json,
-                ]).encoded.dropLast() + Array(",\"user\":".utf8)
-            _ = try store.profiles.append(user, to: &json)
-            return json + [UInt8(ascii: "}")]
-        }
+    fileprivate func json(user: Int64, _ settings: WorldSettings, _ store: Store) throws -> [UInt8] {
+        let members = JSONValue.members([
+            "tokenType": .string("Bearer"), "accessToken": .string(access),
+            "expiresIn": .integer(settings.accessTokenLifetime.components.seconds), "expiresAt": accessExpires?.json,
+            "refreshToken": refresh.map { .string($0) }, "refreshExpiresAt": refreshExpires?.json,
+        ])
+        let profile = try store.json(.profile, user)
+        return members.encoded.dropLast() + Array(",\"user\":".utf8) + profile + [UInt8(ascii: "}")]
     }
 }

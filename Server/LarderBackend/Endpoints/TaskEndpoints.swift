@@ -21,7 +21,7 @@ enum TaskEndpoints {
         let pageParameters: [StaticString] = [
             "status", "assignee", "due", "sort", "after", "before", "limit", "fields",
         ]
-        if let rows = try call.batch(.task, insteadOf: pageParameters) { return try batch(rows, call) }
+        if let rows = try call.batch(.task, insteadOf: pageParameters) { return try call.reply(to: rows, .task) }
         let form = try call.itemForm()
         let query = try query(call)
         let limit = try call.limit(default: 50)
@@ -56,13 +56,6 @@ enum TaskEndpoints {
             }
             let (next, previous) = start.isBackward ? (other, more) : (more, other)
             return ListPage.representation(page.items.map(\.json), (cursor(next), cursor(previous)))
-        }
-    }
-
-    /// Tasks by their identifiers, whatever list they are in.
-    private static func batch(_ rows: [Int64], _ call: Call) throws(Problem) -> Reply? {
-        try call.reply { store in
-            try BatchReply.representation(rows, .task) { try store.tasks.append($0, to: &$1) != nil }
         }
     }
 
@@ -128,19 +121,11 @@ enum TaskEndpoints {
             }
             let row = try store.tasks.nextRow()
             var task = TaskRow(
-                row: row,
+                row,
                 creator: creator,
-                members: TaskTable.members(
-                    row: row,
-                    creator: creator,
-                    clientID: clientID,
-                    title: "",
-                    created: commit.now
-                ),
-                status: .open,
-                assignee: nil,
-                due: nil,
-                version: 1,
+                clientID: clientID,
+                title: "",
+                created: commit.now,
                 updated: commit.now
             )
             try changes.apply(to: &task, in: store)

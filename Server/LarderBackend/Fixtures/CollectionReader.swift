@@ -46,7 +46,7 @@ package enum CollectionReader {
         guard isPlain, !name.isEmpty, name.utf8.count <= nameLengthMaximum, name.utf8.first != UInt8(ascii: "_") else {
             throw FileError("\(place): the name must be 1 to 64 letters, digits, - and _, and not begin with _")
         }
-        guard !CollectionNames.reserved.contains(name) else {
+        guard !CollectionEndpoints.reserved.contains(name) else {
             throw FileError("\(place): /\(name) is a path of the server; choose another name")
         }
         var collection = WorldContents.Collection(name: name, isNumbered: true)

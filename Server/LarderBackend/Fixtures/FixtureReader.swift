@@ -5,101 +5,119 @@ import LarderTime
 /// Reads a directory of fixtures (see `Fixtures/README.md`).
 package enum FixtureReader {
     /// - Parameter directory: the directory with the files.
-    /// - Throws: `FileError`, which names the file and the record.
+    /// - Throws: `FileError`, which names the file, the record, the member and the value: also of a reference to a record that does not
+    ///   exist, whose position the database could not name.
     package static func read(_ directory: String) throws -> WorldContents {
         let world = try Record(document(directory, "world.json"), "world.json")
         var contents = WorldContents(
             origin: "fixtures '\(try world.string("name"))'",
             instant: try world.time("instant")
         )
-        contents.people = try records(directory, "people.json") { record in
-            WorldContents.Person(
-                row: try record.integer("id"),
-                handle: try record.string("handle"),
+        let images = try images(directory)
+        contents.images = images
+        var handles: Set<String> = []
+        contents.people = try rows(directory, "people.json") { record, row in
+            let handle = try record.string("handle")
+            guard handles.insert(handle).inserted else { throw record.used("handle", handle) }
+            let profile = ProfileRow(
+                row,
+                handle: handle,
                 displayName: try record.string("displayName"),
                 bio: try record.string("bio"),
                 location: try record.string("location"),
-                avatar: try record.optionalString("avatar"),
-                cover: try record.optionalString("cover"),
+                avatar: try record.image("avatar", images),
+                cover: try record.image("cover", images),
                 joined: try record.time("joinedAt")
             )
+            return (profile, handle)
         }
-        contents.posts = try records(directory, "posts.json") { record in
-            WorldContents.Post(
-                row: try record.integer("id"),
-                author: try record.integer("author"),
+        let people = Known("people.json", contents.people.map(\.profile.row))
+        contents.posts = try rows(directory, "posts.json") { record, row in
+            let likedBy = try record.references("likedBy", to: people)
+            let post = PostRow(
+                row,
+                author: try record.reference("author", to: people),
                 text: try record.string("text"),
-                image: try record.optionalString("image"),
+                image: try record.image("image", images)?.json,
                 created: try record.time("createdAt"),
-                edited: try record.optionalTime("editedAt"),
-                likedBy: try record.integers("likedBy")
+                edited: try record.optional("editedAt", record.time),
+                version: likedBy.isEmpty ? 1 : 2
             )
+            return (post, likedBy)
         }
-        contents.accounts = try records(directory, "accounts.json") { record in
-            WorldContents.Account(
-                row: try record.integer("id"),
-                owner: try record.optionalInteger("owner"),
+        contents.accounts = try rows(directory, "accounts.json") { record, row in
+            AccountRow(
+                row: row,
+                owner: try record.optional("owner") { try record.reference($0, to: people) },
                 name: try record.string("name"),
                 kind: try record.string("kind"),
                 currency: try record.string("currency"),
                 isOpen: try record.string("status") == "open",
-                opened: try record.time("openedAt")
+                opened: try record.time("openedAt"),
+                updated: try record.time("openedAt")
             )
         }
-        contents.transfers = try records(directory, "transfers.json") { record in
+        let accounts = Known("accounts.json", contents.accounts.map(\.row))
+        contents.transfers = try rows(directory, "transfers.json") { record, row in
             WorldContents.Transfer(
-                row: try record.integer("id"),
+                row: row,
                 at: try record.time("at"),
-                from: try record.integer("from"),
-                to: try record.integer("to"),
+                from: try record.reference("from", to: accounts),
+                to: try record.reference("to", to: accounts),
                 minorUnits: try record.integer("minorUnits", in: 1...BankEndpoints.amountMaximum),
                 note: try record.string("note")
             )
         }
-        contents.conversations = try records(directory, "conversations.json") { record in
+        contents.conversations = try rows(directory, "conversations.json") { record, row in
             WorldContents.Conversation(
-                row: try record.integer("id"),
-                title: try record.optionalString("title"),
-                members: try record.integers("members"),
+                row: row,
+                title: try record.optional("title", record.string),
+                members: try record.references("members", to: people),
                 created: try record.time("createdAt")
             )
         }
-        contents.messages = try records(directory, "messages.json") { record in
-            WorldContents.Message(
-                row: try record.integer("id"),
-                conversation: try record.integer("conversation"),
-                author: try record.integer("author"),
+        let conversations = Known("conversations.json", contents.conversations.map(\.row))
+        contents.messages = try rows(directory, "messages.json") { record, row in
+            MessageRow(
+                row,
+                conversation: try record.reference("conversation", to: conversations),
+                author: try record.reference("author", to: people),
                 text: try record.string("text"),
                 sent: try record.time("sentAt"),
-                edited: try record.optionalTime("editedAt"),
-                deleted: try record.optionalTime("deletedAt")
+                edited: try record.optional("editedAt", record.time),
+                deleted: try record.optional("deletedAt", record.time)
             )
         }
-        contents.tasks = try records(directory, "tasks.json") { record in
+        contents.tasks = try rows(directory, "tasks.json") { record, row in
             guard let status = TaskStatus(named: try record.string("status")) else {
                 throw record.error("status", "must be \(TaskStatus.names)")
             }
-            var due: TaskDate?
-            if let text = try record.optionalString("due") {
-                guard let date = TaskDate(parsing: text) else {
-                    throw record.error("due", "must be a date, YYYY-MM-DD")
-                }
-                due = date
-            }
-            return WorldContents.Task(
-                row: try record.integer("id"),
-                creator: try record.integer("creator"),
+            return TaskRow(
+                row,
+                creator: try record.reference("creator", to: people),
                 title: try record.string("title"),
                 status: status,
-                assignee: try record.optionalInteger("assignee"),
-                due: due,
+                assignee: try record.optional("assignee") { try record.reference($0, to: people) },
+                due: try record.optional("due", record.date),
                 created: try record.time("createdAt"),
                 updated: try record.time("updatedAt")
             )
         }
-        contents.images = try images(directory)
-        try FixtureReferences.check(contents)
         return contents
+    }
+
+    /// The records of a file, each with an `id` of its own.
+    private static func rows<Value>(
+        _ directory: String,
+        _ file: String,
+        _ make: (Record, _ row: Int64) throws -> Value
+    ) throws -> [Value] {
+        var known: Set<Int64> = []
+        return try records(directory, file) { record in
+            let row = try record.integer("id", in: 1...Int64.max)
+            guard known.insert(row).inserted else { throw record.used("id", "\(row)") }
+            return try make(record, row)
+        }
     }
 
     /// Reads only the image catalogue, for a database that already has its rows.
@@ -193,17 +211,52 @@ private struct Record {
         return time
     }
 
-    func optionalString(_ name: String) throws(FileError) -> String? { isNull(name) ? nil : try string(name) }
+    func date(_ name: String) throws(FileError) -> TaskDate {
+        guard let date = TaskDate(parsing: try string(name)) else { throw error(name, "must be a date, YYYY-MM-DD") }
+        return date
+    }
 
-    func optionalInteger(_ name: String) throws(FileError) -> Int64? { isNull(name) ? nil : try integer(name) }
+    /// What `read` makes of a member; nil for null.
+    func optional<Value>(_ name: String, _ read: (String) throws -> Value) rethrows -> Value? {
+        object[name] ?? .null == .null ? nil : try read(name)
+    }
 
-    func optionalTime(_ name: String) throws(FileError) -> WallTime? { isNull(name) ? nil : try time(name) }
+    func image(_ name: String, _ images: ImageCatalogue) throws -> ImageCatalogue.Image? {
+        try optional(name) { name in
+            let id = try string(name)
+            guard let image = images[id] else {
+                throw error(name, "is '\(id)', which is the id of no record in images.json")
+            }
+            return image
+        }
+    }
 
-    func integers(_ name: String) throws(FileError) -> [Int64] {
+    /// The row of a record of another file.
+    func reference(_ name: String, to known: Known) throws(FileError) -> Int64 {
+        let row = try integer(name)
+        try check(row, name, known)
+        return row
+    }
+
+    /// The rows of records of another file, each once.
+    func references(_ name: String, to known: Known) throws(FileError) -> [Int64] {
         guard let array = object[name]?.array else { throw error(name, "must be an array") }
-        let values = array.compactMap(\.integer)
-        guard values.count == array.count else { throw error(name, "must contain integers") }
-        return values
+        let rows = array.compactMap(\.integer)
+        guard rows.count == array.count else { throw error(name, "must contain integers") }
+        for (index, row) in rows.enumerated() {
+            try check(row, name, known)
+            if rows[..<index].contains(row) { throw error(name, "is \(rows), which names \(row) twice") }
+        }
+        return rows
+    }
+
+    private func check(_ row: Int64, _ name: String, _ known: Known) throws(FileError) {
+        guard !known.rows.contains(row) else { return }
+        throw error(name, "is \(row), which is the id of no record in \(known.file)")
+    }
+
+    func used(_ name: String, _ value: String) -> FileError {
+        error(name, "is \(value), which is used by an earlier record")
     }
 
     func records(_ name: String) throws(FileError) -> [Record] {
@@ -213,5 +266,12 @@ private struct Record {
         return records
     }
 
-    private func isNull(_ name: String) -> Bool { object[name] == nil || object[name] == .null }
+}
+
+/// The records of a file to which others may refer.
+private struct Known {
+    let file: String
+    let rows: Set<Int64>
+
+    init(_ file: String, _ rows: [Int64]) { (self.file, self.rows) = (file, Set(rows)) }
 }

@@ -65,78 +65,71 @@ package struct RouteReader {
 
     private mutating func route(_ reader: inout BodyReader) -> CustomRoute? {
         let method = reader.string("method", length: 1...32) ?? "GET"
-        guard method == "*" || method.utf8.allSatisfy({ ("A"..."Z").contains(Character(UnicodeScalar($0))) }) else {
+        if method != "*", !method.allSatisfy({ ("A"..."Z").contains($0) }) {
             reader.fail("method", "must be a method in capitals, such as \"POST\", or \"*\"")
-            return nil
         }
-        guard let path = reader.string("path") else {
+        let text = reader.string("path") ?? ""
+        path = PathTemplate(text)
+        if text.isEmpty {
             reader.failMissing("path", "must be a path such as \"/users/{id}\"")
-            return nil
+        } else if text.hasPrefix("/_larder") {
+            reader.fail("path", "must not begin with /_larder, where the control plane is")
+        } else if path == nil {
+            let form = "must begin with /, with one parameter such as {id} in a segment, and * only at the end"
+            reader.fail("path", form)
         }
-        let template = PathTemplate(path)
-        self.path = template
         let order = reader.choice("order", CustomRoute.Order.self) ?? .first
         let conditions = conditions(&reader)
         var replies: [CustomReply] = []
-        if let children = reader.objects("replies", count: 0...Self.repliesMaximum) {
+        if let children = reader.objects("replies", count: 1...Self.repliesMaximum) {
             for var child in children {
                 var reply = reply(&child)
                 reply.conditions = self.conditions(&child)
                 child.finish()
                 replies.append(reply)
             }
-            if replies.isEmpty { reader.fail("replies", "must have at least one reply") }
         } else {
             replies = [reply(&reader)]
         }
-        guard !path.hasPrefix("/_larder") else {
-            reader.fail("path", "must not begin with /_larder, where the control plane is")
-            return nil
-        }
-        guard let template else {
-            reader.fail(
-                "path",
-                "must begin with /, with one parameter such as {id} in a segment, and * only at the end"
+        return path.map { path in
+            CustomRoute(
+                name: "\(method) \(text)",
+                method: method == "*" ? nil : Method(method),
+                path: path,
+                conditions: conditions,
+                replies: replies,
+                order: order
             )
-            return nil
         }
-        return CustomRoute(
-            name: "\(method) \(path)",
-            method: method == "*" ? nil : Method(method),
-            path: template,
-            conditions: conditions,
-            replies: replies,
-            order: order
-        )
     }
 
     private func conditions(_ reader: inout BodyReader) -> [RouteCondition] {
         guard let child = reader.child("when") else { return [] }
-        return child.object.members.compactMap { member -> RouteCondition? in
+        return child.object.members.compactMap { member in
             guard let subject = RouteSubject(member.name) else {
                 child.fail(member.name, "must be query.NAME, field.NAME, path.NAME, state.NAME, body or body.PATH")
                 return nil
             }
             if case .path(let name) = subject, let known = path?.names, !known.contains(name) {
                 child.fail(member.name, "must name a parameter of the path")
-                return nil
             }
-            func condition(_ test: RouteCondition.Test) -> RouteCondition {
-                RouteCondition(subject: subject, test: test)
-            }
-            guard case .object(let object) = member.value else {
-                return condition(member.value == .null ? .exists(false) : .equals(member.value))
-            }
-            var reader = BodyReader(object, at: child.path(member.name), child.errors)
-            defer { reader.finish() }
-            if let text = reader.string("matches", length: 0...2_048) {
-                return reader.made("matches") { try TextPattern(text) }.map { condition(.matches($0)) }
-            }
-            if reader.has("exists") { return condition(.exists(reader.bool("exists"))) }
-            if let value = reader.value("equals") { return condition(.equals(value)) }
-            child.fail(member.name, "must be a value, or an object with `equals`, `matches` or `exists`")
-            return nil
+            return test(member, in: child).map { RouteCondition(subject: subject, test: $0) }
         }
+    }
+
+    private func test(_ member: JSONObject.Member, in outer: BodyReader) -> RouteCondition.Test? {
+        guard case .object(let object) = member.value else {
+            return member.value == .null ? .exists(false) : .equals(member.value)
+        }
+        var reader = BodyReader(object, at: outer.path(member.name), outer.errors)
+        defer { reader.finish() }
+        if let text = reader.string("matches", length: 0...2_048) {
+            return reader.made("matches") { .matches(try TextPattern(text)) }
+        }
+        if reader.has("exists") { return .exists(reader.bool("exists")) }
+        if let value = reader.value("equals") { return .equals(value) }
+        outer.fail(member.name, "must be a value, or an object with `equals`, `matches` or `exists`")
+        return nil
     }
 
     private mutating func reply(_ reader: inout BodyReader) -> CustomReply {
@@ -164,16 +157,17 @@ package struct RouteReader {
     private mutating func body(_ reader: inout BodyReader, _ mediaType: inout String?) -> CustomReply.Body {
         let given = ["json", "text", "file", "problem"].filter { reader.object[$0] != nil }
         if given.count > 1 { reader.fail(given[1], "cannot be given together with `\(given[0])`") }
+        func made(_ name: String, _ make: () throws -> CustomReply.Body) -> CustomReply.Body {
+            reader.made(name, make) ?? .none
+        }
         // `null` is a document, too.
         _ = reader.value("json")
-        if let value = reader.object["json"] {
-            return reader.made("json") { .json(try JSONTemplate(value, in: path)) } ?? .none
-        }
+        if let value = reader.object["json"] { return made("json") { .json(try JSONTemplate(value, in: path)) } }
         if let text = reader.string("text", length: 0...Self.bodyBytesMaximum) {
-            return reader.made("text") { .text(try RouteTemplate(text, in: path)) } ?? .none
+            return made("text") { .text(try RouteTemplate(text, in: path)) }
         }
         if let text = reader.string("problem") {
-            return reader.made("problem") { .problem(try RouteTemplate(text, in: path)) } ?? .none
+            return made("problem") { .problem(try RouteTemplate(text, in: path)) }
         }
         let isTemplate = reader.bool("template")
         guard let name = reader.string("file") else {
@@ -183,10 +177,11 @@ package struct RouteReader {
         let file = name.hasPrefix("/") ? name : folder + "/" + name
         directories.insert(SourceFile.folder(of: file))
         if mediaType == nil { mediaType = Self.mediaType(of: name) }
-        guard let bytes = reader.made("file", { try contents(file) }) else { return .none }
-        guard isTemplate else { return .bytes(bytes) }
-        return reader.made("file") { .text(try RouteTemplate(String(decoding: bytes, as: UTF8.self), in: path)) }
-            ?? .none
+        return made("file") {
+            let bytes = try contents(file)
+            return isTemplate
+                ? .text(try RouteTemplate(String(decoding: bytes, as: UTF8.self), in: path)) : .bytes(bytes)
+        }
     }
 
     private func fields(_ reader: inout BodyReader) -> [(name: FieldName, value: RouteTemplate)] {

@@ -5,37 +5,6 @@ import LarderTime
 ///
 /// Rows are positive and ascend with time within their kind.
 package struct WorldContents: Sendable {
-    struct Person: Sendable {
-        var row: Int64
-        var handle: String
-        var displayName: String
-        var bio: String
-        var location: String
-        var avatar: String?
-        var cover: String?
-        var joined: WallTime
-    }
-
-    struct Post: Sendable {
-        var row: Int64
-        var author: Int64
-        var text: String
-        var image: String?
-        var created: WallTime
-        var edited: WallTime?
-        var likedBy: [Int64]
-    }
-
-    struct Account: Sendable {
-        var row: Int64
-        var owner: Int64?
-        var name: String
-        var kind: String
-        var currency: String
-        var isOpen: Bool
-        var opened: WallTime
-    }
-
     struct Transfer: Sendable {
         var row: Int64
         var at: WallTime
@@ -52,27 +21,6 @@ package struct WorldContents: Sendable {
         var created: WallTime
     }
 
-    struct Message: Sendable {
-        var row: Int64
-        var conversation: Int64
-        var author: Int64
-        var text: String
-        var sent: WallTime
-        var edited: WallTime?
-        var deleted: WallTime?
-    }
-
-    struct Task: Sendable {
-        var row: Int64
-        var creator: Int64
-        var title: String
-        var status: TaskStatus
-        var assignee: Int64?
-        var due: TaskDate?
-        var created: WallTime
-        var updated: WallTime
-    }
-
     /// A collection of the user's own documents, as objects with their identifiers.
     struct Collection: Sendable {
         var name: String
@@ -86,13 +34,14 @@ package struct WorldContents: Sendable {
     var origin: String
     /// The time at which the history ends.
     var instant: WallTime
-    var people: [Person] = []
-    var posts: [Post] = []
-    var accounts: [Account] = []
+    var people: [(profile: ProfileRow, handle: String)] = []
+    var posts: [(post: PostRow, likedBy: [Int64])] = []
+    /// With their initial balances.
+    var accounts: [AccountRow] = []
     var transfers: [Transfer] = []
     var conversations: [Conversation] = []
-    var messages: [Message] = []
-    var tasks: [Task] = []
+    var messages: [MessageRow] = []
+    var tasks: [TaskRow] = []
     var collections: [Collection] = []
     package internal(set) var images = ImageCatalogue.empty
 

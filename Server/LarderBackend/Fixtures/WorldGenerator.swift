@@ -81,33 +81,31 @@ package enum WorldGenerator {
         for row in 0..<size.people {
             let first = given[row % given.count]
             let last = family[(row / given.count + row * 7) % family.count]
-            contents.people.append(
-                WorldContents.Person(
-                    row: Int64(row + 1),
-                    handle: row == 0 ? "ana" : "person\(row + 1)",
-                    displayName: "\(first) \(last)",
-                    bio: pick(endings, &random),
-                    location: "",
-                    avatar: pictures.isEmpty ? nil : pick(pictures, &random),
-                    cover: nil,
-                    joined: begin - .seconds(random.uniform(in: 0..<31_536_000))
-                )
+            let handle = row == 0 ? "ana" : "person\(row + 1)"
+            let profile = ProfileRow(
+                Int64(row + 1),
+                handle: handle,
+                displayName: "\(first) \(last)",
+                bio: pick(endings, &random),
+                location: "",
+                avatar: pictures.isEmpty ? nil : images[pick(pictures, &random)],
+                cover: nil,
+                joined: begin - .seconds(random.uniform(in: 0..<31_536_000))
             )
+            contents.people.append((profile, handle))
         }
         guard size.people > 0 else { return contents }
         for row in 0..<size.posts {
             let likes = min(size.people, Int(random.unit() * random.unit() * random.unit() * 40))
-            contents.posts.append(
-                WorldContents.Post(
-                    row: Int64(row + 1),
-                    author: Int64(random.uniform(in: 0..<size.people) + 1),
-                    text: "\(pick(openings, &random)) \(pick(middles, &random)) \(pick(endings, &random))",
-                    image: pictures.isEmpty || random.unit() > 0.4 ? nil : pick(pictures, &random),
-                    created: instant(row, of: size.posts, begin, end),
-                    edited: nil,
-                    likedBy: likers(likes, of: size.people, &random)
-                )
+            let post = PostRow(
+                Int64(row + 1),
+                author: Int64(random.uniform(in: 0..<size.people) + 1),
+                text: "\(pick(openings, &random)) \(pick(middles, &random)) \(pick(endings, &random))",
+                image: pictures.isEmpty || random.unit() > 0.4 ? nil : images[pick(pictures, &random)]?.json,
+                created: instant(row, of: size.posts, begin, end),
+                version: likes == 0 ? 1 : 2
             )
+            contents.posts.append((post, likers(likes, of: size.people, &random)))
         }
         addBank(size, begin, end, &random, &contents)
         addChat(size, begin, end, &random, &contents)
@@ -132,7 +130,7 @@ package enum WorldGenerator {
         for person in contents.people {
             let currency = currencies[random.uniform(in: 0..<currencies.count)]
             let row = Int64(contents.accounts.count + 1)
-            contents.accounts.append(account(row, owner: person.row, "Everyday", "checking", currency, begin))
+            contents.accounts.append(account(row, owner: person.profile.row, "Everyday", "checking", currency, begin))
         }
         balances = Array(repeating: 0, count: contents.accounts.count + 1)
         let first = currencies.count + 1
@@ -190,14 +188,12 @@ package enum WorldGenerator {
         for row in 0..<size.messages {
             let conversation = contents.conversations[random.uniform(in: 0..<size.conversations)]
             contents.messages.append(
-                WorldContents.Message(
-                    row: Int64(row + 1),
+                MessageRow(
+                    Int64(row + 1),
                     conversation: conversation.row,
                     author: pick(conversation.members, &random),
                     text: pick(lines, &random),
-                    sent: instant(row, of: size.messages, begin, end),
-                    edited: nil,
-                    deleted: nil
+                    sent: instant(row, of: size.messages, begin, end)
                 )
             )
         }
@@ -215,8 +211,8 @@ package enum WorldGenerator {
             let status = TaskStatus.allCases[random.uniform(in: 0..<TaskStatus.allCases.count)]
             let hasAssignee = status != .open || random.unit() < 0.7
             contents.tasks.append(
-                WorldContents.Task(
-                    row: Int64(row + 1),
+                TaskRow(
+                    Int64(row + 1),
                     creator: Int64(random.uniform(in: 0..<size.people) + 1),
                     title: "\(pick(verbs, &random)) \(pick(things, &random))",
                     status: status,
@@ -237,15 +233,16 @@ package enum WorldGenerator {
         _ kind: String,
         _ currency: String,
         _ opened: WallTime
-    ) -> WorldContents.Account {
-        WorldContents.Account(
+    ) -> AccountRow {
+        AccountRow(
             row: row,
             owner: owner,
             name: name,
             kind: kind,
             currency: currency,
             isOpen: true,
-            opened: opened
+            opened: opened,
+            updated: opened
         )
     }
 

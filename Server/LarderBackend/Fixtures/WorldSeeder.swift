@@ -18,84 +18,40 @@ package enum WorldSeeder {
     private static func seed(_ contents: WorldContents, into store: Store) throws {
         try store.database.transaction {
             try store.meta.set(.origin, contents.origin)
-            for person in contents.people { try add(person, contents.images, to: store) }
-            for post in contents.posts { try add(post, contents.images, to: store) }
+            for (profile, handle) in contents.people { try add(profile, handle, to: store) }
+            for (post, likedBy) in contents.posts {
+                try store.posts.add(post, likes: likedBy.count)
+                for user in likedBy { _ = try store.likes.set(user: user, post: post.row, at: post.updated) }
+                let version = post.version
+                try store.changes.append(.post, post.row, audience: .everyone, at: post.updated, version: version)
+            }
             try addBank(contents, to: store)
             for conversation in contents.conversations { try add(conversation, to: store) }
-            try addMessages(contents.messages, to: store)
-            for task in contents.tasks { try add(task, to: store) }
+            try add(contents.messages, to: store)
+            for task in contents.tasks {
+                try store.tasks.add(task, clientID: nil)
+                let version = task.version
+                try store.changes.append(.task, task.row, audience: .signedIn, at: task.updated, version: version)
+            }
             for collection in contents.collections { try add(collection, at: contents.instant, to: store) }
         }
     }
 
-    private static func add(_ person: WorldContents.Person, _ images: ImageCatalogue, to store: Store) throws {
-        let members = ProfileTable.members(
-            row: person.row,
-            handle: person.handle,
-            displayName: person.displayName,
-            bio: person.bio,
-            location: person.location,
-            avatar: person.avatar.flatMap { images[$0] },
-            cover: person.cover.flatMap { images[$0] },
-            joined: person.joined.rfc3339()
-        )
-        try store.profiles.add(person.row, handle: person.handle, members: members, at: person.joined)
-        try store.changes.append(.profile, person.row, audience: .everyone, at: person.joined)
+    private static func add(_ profile: ProfileRow, _ handle: String, to store: Store) throws {
+        let joined = profile.updated
+        try store.profiles.add(profile, handle: handle)
+        try store.changes.append(.profile, profile.row, audience: .everyone, at: joined)
         // A token for each fixture user that needs no sign-in, used by the README and the examples.
-        try store.sessions.add(
-            user: person.row,
-            NewGrant(
-                access: DeveloperToken.text(for: person.handle),
-                accessExpires: nil,
-                refresh: nil,
-                refreshExpires: nil
-            ),
-            at: person.joined
-        )
-    }
-
-    private static func add(_ post: WorldContents.Post, _ images: ImageCatalogue, to store: Store) throws {
-        let members = PostTable.members(
-            row: post.row,
-            author: post.author,
-            text: post.text,
-            image: post.image.flatMap { images[$0]?.json },
-            created: post.created,
-            edited: post.edited
-        )
-        let updated = post.edited ?? post.created
-        let version: Int64 = post.likedBy.isEmpty ? 1 : 2
-        try store.posts.add(
-            post.row,
-            author: post.author,
-            head: EntityHead.encode(members),
-            likes: Int64(post.likedBy.count),
-            version: version,
-            at: updated
-        )
-        for user in post.likedBy {
-            _ = try store.likes.set(user: user, post: post.row, at: updated)
-        }
-        try store.changes.append(.post, post.row, audience: .everyone, at: updated, version: version)
+        let token = DeveloperToken.text(for: handle)
+        let grant = NewGrant(access: token, accessExpires: nil, refresh: nil, refreshExpires: nil)
+        try store.sessions.add(user: profile.row, grant, at: joined)
     }
 
     private static func addBank(_ contents: WorldContents, to store: Store) throws {
         var accounts: [Int64: AccountRow] = [:]
         for account in contents.accounts {
-            let row = AccountRow(
-                row: account.row,
-                owner: account.owner,
-                name: account.name,
-                kind: account.kind,
-                currency: account.currency,
-                isOpen: account.isOpen,
-                opened: account.opened,
-                balance: 0,
-                version: 1,
-                updated: account.opened
-            )
-            try store.accounts.add(row)
-            accounts[account.row] = row
+            try store.accounts.add(account)
+            accounts[account.row] = account
         }
         for transfer in contents.transfers {
             guard var source = accounts[transfer.from], var target = accounts[transfer.to], source.row != target.row,
@@ -135,11 +91,12 @@ package enum WorldSeeder {
     }
 
     private static func add(_ conversation: WorldContents.Conversation, to store: Store) throws {
-        var members = JSONObject()
-        members["id"] = .string(EntityID(.conversation, conversation.row).text)
-        members["title"] = conversation.title.map { .string($0) } ?? .null
-        members["memberIds"] = .array(conversation.members.map { .string(EntityID(.profile, $0).text) })
-        members["createdAt"] = .string(conversation.created.rfc3339())
+        let members = JSONObject([
+            "id": EntityID(.conversation, conversation.row).json,
+            "title": conversation.title.map { .string($0) } ?? .null,
+            "memberIds": .array(conversation.members.map { EntityID(.profile, $0).json }),
+            "createdAt": conversation.created.json,
+        ])
         try store.conversations.add(
             conversation.row,
             members: members,
@@ -148,64 +105,24 @@ package enum WorldSeeder {
         )
     }
 
-    private static func addMessages(_ messages: [WorldContents.Message], to store: Store) throws {
+    private static func add(_ messages: [MessageRow], to store: Store) throws {
         var newest: [Int64: (row: Int64, at: WallTime)] = [:]
         for message in messages {
-            let members = MessageTable.members(
-                row: message.row,
-                conversation: message.conversation,
-                author: message.author,
-                clientID: nil,
-                text: message.text,
-                sent: message.sent,
-                edited: message.edited
-            )
-            let updated = message.deleted ?? message.edited ?? message.sent
-            try store.messages.add(
-                message.row,
-                conversation: message.conversation,
-                author: message.author,
-                clientID: nil,
-                head: EntityHead.encode(members),
-                isDeleted: message.deleted != nil,
-                at: updated
-            )
+            try store.messages.add(message, clientID: nil)
             try store.changes.append(
                 .message,
                 message.row,
-                deleted: message.deleted != nil,
+                deleted: message.isDeleted,
                 audience: .conversation(message.conversation),
-                at: updated
+                at: message.updated
             )
-            if message.deleted == nil { newest[message.conversation] = (message.row, updated) }
+            if !message.isDeleted { newest[message.conversation] = (message.row, message.updated) }
         }
         for (conversation, last) in newest.sorted(by: { $0.key < $1.key }) {
             let version = try store.conversations.touch(conversation, lastMessage: last.row, at: last.at)
             let audience = Audience.conversation(conversation)
             try store.changes.append(.conversation, conversation, audience: audience, at: last.at, version: version)
         }
-    }
-
-    private static func add(_ task: WorldContents.Task, to store: Store) throws {
-        let members = TaskTable.members(
-            row: task.row,
-            creator: task.creator,
-            clientID: nil,
-            title: task.title,
-            created: task.created
-        )
-        let row = TaskRow(
-            row: task.row,
-            creator: task.creator,
-            members: members,
-            status: task.status,
-            assignee: task.assignee,
-            due: task.due,
-            version: task.updated == task.created ? 1 : 2,
-            updated: task.updated
-        )
-        try store.tasks.add(row, clientID: nil)
-        try store.changes.append(.task, row.row, audience: .signedIn, at: row.updated, version: row.version)
     }
 
     private static func add(_ collection: WorldContents.Collection, at: WallTime, to store: Store) throws {

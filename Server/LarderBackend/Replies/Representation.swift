@@ -6,12 +6,11 @@ import Synchronization
 
 /// The `Cache-Control` values of the API.
 enum CachePolicy {
-    static let feed: StaticString = "private, max-age=60, stale-while-revalidate=300, stale-if-error=86400"
-    static let profile: StaticString = "private, max-age=300"
-    static let image: StaticString = "public, max-age=31536000, immutable"
-    static let revalidate: StaticString = "private, no-cache"
-    static let noStore: StaticString = "no-store"
-    static let documentation: StaticString = "public, max-age=300"
+    static let feed = "private, max-age=60, stale-while-revalidate=300, stale-if-error=86400"
+    static let profile = "private, max-age=300"
+    static let image = "public, max-age=31536000, immutable"
+    static let revalidate = "private, no-cache"
+    static let documentation = "public, max-age=300"
 }
 
 /// When a resource last changed, in the resolution of `Last-Modified`.
@@ -24,159 +23,187 @@ struct Modification {
     init(at updated: WallTime, now: WallTime) {
         date = now.seconds > updated.seconds ? WallTime(seconds: updated.seconds) : nil
     }
-
-    /// Whether the value is final; otherwise it changes at the end of the current second.
-    var isSettled: Bool { date != nil }
 }
 
-/// The current representation of a resource, in JSON or HTML: the replies for 200 and 304 in each content coding, and their
-/// validators.
+/// The current representation of a resource: its content, its fields and its validators. Each read of it is answered by `reply(to:now:)`.
 ///
-/// Immutable; each reply is serialised once, and compressed once for each coding that is asked for.
+/// Immutable; the content is compressed once for each coding that is asked for.
 final class Representation: Sendable {
+    /// The 200 with the whole content, without a coding.
     let full: Reply
-    private let body: [UInt8]
     let entityTag: EntityTag
     let lastModified: WallTime?
     /// Whether the representation may be cached: not while its `Last-Modified` is pending.
     let isReusable: Bool
-    private let mediaType: StaticString
-    private let cacheControl: StaticString
-    private let vary: StaticString
-    private let lines: [UInt8]
-    private let variants = Mutex(Variants())
-    /// The bytes of compressed bodies and their heads.
-    private let variantBytes = Atomic(0)
+    /// Whether the coding of the content depends on the request.
+    let isNegotiated: Bool
+    /// Those of the 200 without `ETag`.
+    private let fields: Fields
+    private let takesRanges: Bool
+    /// The content in the codings that were asked for; nil: the coding makes it no smaller.
+    private let coded = Mutex<[ContentCoding: [UInt8]?]>([:])
 
-    /// What is made on first use.
-    private struct Variants {
-        var notModified: [ContentCoding?: Reply] = [:]
-        /// nil: the coding makes the body no smaller.
-        var coded: [ContentCoding: Reply?] = [:]
-    }
-
-    /// Smaller bodies are not compressed: they fit into the packet that carries their head.
+    /// Smaller content is not compressed: it fits into the packet that carries its head.
     private static let codedBytesMinimum = 1_024
 
     /// - Parameters:
+    ///   - fields: those of the 200, without `ETag` and `Last-Modified`.
     ///   - modified: when the resource last changed; nil if that does not identify its state (the removal of a list item does
     ///     not update it).
-    ///   - lines: further field lines; the entity tag covers them.
+    ///   - isText: whether the content may be compressed.
+    ///   - takesRanges: whether a part of the content can be read (RFC 9110 §14).
     init(
-        body: [UInt8],
-        mediaType: StaticString = "application/json",
-        cacheControl: StaticString,
-        vary: StaticString = "Authorization, Origin",
-        modified: Modification? = nil,
-        lines: [UInt8] = []
-    ) {
-        let tagged = lines.isEmpty ? body : body + lines
-        entityTag = .strong(contentOf: tagged.span)
-        self.lines = lines
-        isReusable = modified?.isSettled ?? true
-        lastModified = modified?.date
-        self.mediaType = mediaType
-        self.cacheControl = cacheControl
-        self.vary = vary
-
-        self.body = body
-        var head = ReplyHead(.ok)
-        head.append("Content-Type", mediaType.description)
-        head.append("Content-Length", "\(body.count)")
-        var caching: [UInt8] = []
-        Self.appendCaching(
-            cacheControl,
-            entityTag,
-            lastModified,
-            vary,
-            isNegotiated: Self.isNegotiated(body),
-            to: &caching
-        )
-        head.append(lines: caching + lines)
-        full = Reply(head, body: .bytes(body))
-    }
-
-    private static func isNegotiated(_ body: [UInt8]) -> Bool { body.count >= codedBytesMinimum }
-
-    /// Whether the coding of the body depends on the request.
-    var isNegotiated: Bool { Self.isNegotiated(body) }
-
-    /// Appends the fields that a 200 and a 304 have in common.
-    private static func appendCaching(
-        _ cacheControl: StaticString,
+        _ content: Reply.Body,
+        _ fields: Fields,
         _ entityTag: EntityTag,
-        _ lastModified: WallTime?,
-        _ vary: StaticString,
-        isNegotiated: Bool,
-        to head: inout [UInt8]
+        modified: Modification? = nil,
+        isText: Bool,
+        takesRanges: Bool = true
     ) {
-        head.append("Cache-Control: ")
-        head.append(cacheControl)
-        head.append("\r\nETag: \"")
-        head.append(contentsOf: entityTag.opaque.utf8)
-        head.append("\"")
-        if let lastModified {
-            head.append("\r\nLast-Modified: ")
-            HTTPDate.appendIMF(lastModified, to: &head)
+        self.entityTag = entityTag
+        self.takesRanges = takesRanges
+        isNegotiated = isText && content.count >= Self.codedBytesMinimum
+        lastModified = modified?.date
+        isReusable = modified.map { $0.date != nil } ?? true
+        var fields = fields
+        if let lastModified { fields.set(.lastModified, HTTPDate.format(lastModified)) }
+        if takesRanges { fields.set(.acceptRanges, "bytes") }
+        if isNegotiated {
+            fields.set(.vary, (fields.values(of: .vary) + ["Accept-Encoding"]).joined(separator: ", "))
         }
-        head.append("\r\nVary: ")
-        head.append(vary)
-        if isNegotiated { head.append(", Accept-Encoding") }
-        head.append("\r\n")
+        self.fields = fields
+        fields.set(.etag, entityTag.description)
+        full = Reply(status: .ok, fields: fields, body: content)
     }
 
-    /// The 200 in a coding; uncompressed if the body is too small for one, or the coding makes it no smaller.
-    func full(_ coding: ContentCoding?) -> Reply {
-        guard let coding, isNegotiated else { return full }
-        return variants.withLock { variants in
-            if let known = variants.coded[coding] { return known ?? full }
-            let made = coded(by: coding)
-            variants.coded[coding] = .some(made)
-            if let made { variantBytes.add(made.head.bytes.count + made.body.count, ordering: .relaxed) }
-            return made ?? full
-        }
-    }
-
-    private func coded(by coding: ContentCoding) -> Reply? {
-        guard let coded = coding.encode(body), coded.count < body.count else { return nil }
-        var head = ReplyHead(.ok)
-        head.append("Content-Type", mediaType.description)
-        head.append("Content-Encoding", coding.rawValue)
-        head.append("Content-Length", "\(coded.count)")
-        let tag = entityTag.coded(by: coding)
-        head.append { Self.appendCaching(cacheControl, tag, lastModified, vary, isNegotiated: true, to: &$0) }
-        head.append(lines: lines)
-        return Reply(head, body: .bytes(coded), bytesSavedByCoding: body.count - coded.count)
-    }
-
-    /// The 304 with the tag of a coding: it repeats the caching fields of the 200 and no content fields (RFC 9110 §15.4.5).
+    /// A text in memory, JSON unless stated otherwise, which is always read as a whole.
     ///
-    /// Made on first use, because most representations are discarded before they are revalidated.
-    func notModified(_ coding: ContentCoding?) -> Reply {
-        variants.withLock { variants in
-            if let known = variants.notModified[coding] { return known }
-            var head = ReplyHead(.notModified)
-            // A coding that makes the content no smaller is not applied: the 200 has the plain tag.
-            let isCoded = coding.map { variants.coded[$0].map { $0 != nil } ?? true } ?? false
-            let tag = isCoded ? coding.map { entityTag.coded(by: $0) } ?? entityTag : entityTag
-            head.append {
-                Self.appendCaching(cacheControl, tag, lastModified, vary, isNegotiated: isNegotiated, to: &$0)
-            }
-            head.append(lines: lines)
-            let made = Reply(head, body: .empty)
-            variants.notModified[coding] = made
+    /// - Parameter lines: further fields; the entity tag covers them.
+    convenience init(
+        body: [UInt8],
+        mediaType: String = "application/json",
+        cacheControl: String,
+        vary: String = "Authorization, Origin",
+        modified: Modification? = nil,
+        lines: Fields = [:]
+    ) {
+        var fields: Fields = [.contentType: mediaType, .cacheControl: cacheControl, .vary: vary]
+        var tagged = body
+        for line in lines {
+            fields.add(line.name, line.value)
+            tagged += Array(line.value.utf8)
+        }
+        let tag = EntityTag.strong(contentOf: tagged.span)
+        self.init(.bytes(body), fields, tag, modified: modified, isText: true, takesRanges: false)
+    }
+
+    /// The reply that the request's conditions, range and accepted codings require: 200, 206, 304, 412 or 416 (RFC 9110 §13, §14).
+    func reply(to request: Request, now: WallTime) -> Reply {
+        do throws(Problem) { return try answer(request, now) } catch { return error.reply }
+    }
+
+    private func answer(_ request: Request, _ now: WallTime) throws(Problem) -> Reply {
+        let coding = isNegotiated ? Negotiation.coding(request) : nil
+        let conditions = Preconditions(request)
+        func outcome(_ codings: [ContentCoding]) -> PreconditionOutcome {
+            conditions.evaluate(
+                method: request.method,
+                exists: true,
+                entityTag: entityTag,
+                codings: codings,
+                lastModified: lastModified,
+                now: now
+            )
+        }
+        switch outcome(coding.map { [$0] } ?? []) {
+        case .proceed: break
+        case .notModified:
+            // The 304 has the tag that matched, so that the client's cache finds what it confirms. Without a tag in the condition it
+            // has the tag that the 200 would have.
+            let hasTag = request.fields.combined(.ifNoneMatch).map { $0.contains("\"") } ?? false
+            let isPlain = hasTag && outcome([]) == .notModified
+            var fields = fields(coding.flatMap { isPlain || coded(by: $0) == nil ? nil : $0 })
+            // It repeats the caching fields of the 200 and no content fields (RFC 9110 §15.4.5).
+            fields.remove(.contentType)
+            return Reply(status: .notModified, fields: fields)
+        case .preconditionFailed:
+            throw ProblemType.preconditionFailed(
+                "The condition does not hold for the current representation.",
+                fields: [.etag: entityTag.description]
+            )
+        }
+        if let range = try requestedRange(request, now) {
+            var fields = fields(nil)
+            fields.set(.contentRange, "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(full.body.count)")
+            return Reply(status: .partialContent, fields: fields, body: full.body.extracting(range))
+        }
+        guard let coding, let coded = coded(by: coding) else { return full }
+        var fields = fields(coding)
+        fields.set(.contentEncoding, coding.rawValue)
+        var reply = Reply(status: .ok, fields: fields, body: .bytes(coded))
+        reply.bytesSavedByCoding = full.body.count - coded.count
+        return reply
+    }
+
+    /// The fields with the tag of a coding: its bytes differ (RFC 9110 §8.8.3.3).
+    private func fields(_ coding: ContentCoding?) -> Fields {
+        var fields = fields
+        fields.set(.etag, (coding.map { entityTag.coded(by: $0) } ?? entityTag).description)
+        return fields
+    }
+
+    /// The content in a coding; nil if that makes it no smaller.
+    private func coded(by coding: ContentCoding) -> [UInt8]? {
+        coded.withLock { known in
+            if let coded = known[coding] { return coded }
+            let made = coding.encode(full.bytes).flatMap { $0.count < full.body.count ? $0 : nil }
+            known[coding] = .some(made)
             return made
         }
     }
 
-    /// Whether a field value is exactly this representation's tag, as caches send it.
-    func isTagged(_ value: ArraySlice<UInt8>) -> Bool {
-        value.count == entityTag.opaque.utf8.count + 2 && value.first == UInt8(ascii: "\"")
-            && value.last == UInt8(ascii: "\"") && value.dropFirst().dropLast().elementsEqual(entityTag.opaque.utf8)
+    /// The requested range, if there is exactly one. Several ranges, or a failed `If-Range`, are answered with the whole content, as RFC
+    /// 9110 §14.2 allows.
+    private func requestedRange(_ request: Request, _ now: WallTime) throws(Problem) -> Range<Int>? {
+        guard takesRanges, request.method == .get, let field = request.fields[.range],
+            let ranges = ByteRange.parse(field), ranges.count == 1
+        else { return nil }
+        if let condition = request.fields[.ifRange],
+            !Preconditions.ifRangeHolds(condition, entityTag: entityTag, lastModified: nil, date: now)
+        {
+            return nil
+        }
+        if let range = ranges[0].resolved(against: full.body.count) { return range }
+        throw ProblemType.rangeNotSatisfiable(
+            "The range contains none of the \(full.body.count) bytes.",
+            fields: [.contentRange: "bytes */\(full.body.count)", .acceptRanges: "bytes"]
+        )
     }
 
-    /// The memory cost in bytes. It grows when a compressed reply is made.
+    /// The most bytes of memory that it takes: with the content in each coding, which is smaller.
     var byteCount: Int {
-        full.head.bytes.count * 2 + body.count + 256 + variantBytes.load(ordering: .relaxed)
+        full.head.bytes.count * 2 + full.body.count * (isNegotiated ? 1 + ContentCoding.allCases.count : 1)
+    }
+}
+
+extension Reply.Body {
+    fileprivate func extracting(_ range: Range<Int>) -> Reply.Body {
+        switch self {
+        case .bytes(let bytes): .bytes(Array(bytes[range]))
+        case .file(let file): .file(file.extracting(range))
+        case .empty, .webSocket, .eventStream, .tunnel: self
+        }
+    }
+}
+
+extension Preconditions {
+    /// The conditions in the header fields of a request.
+    init(_ request: borrowing Request) {
+        self.init(
+            ifMatch: request.fields.combined(.ifMatch),
+            ifNoneMatch: request.fields.combined(.ifNoneMatch),
+            ifModifiedSince: request.fields[.ifModifiedSince],
+            ifUnmodifiedSince: request.fields[.ifUnmodifiedSince]
+        )
     }
 }

@@ -17,7 +17,7 @@ package final class CustomRoutes: Sendable {
     }
 
     private let routes = Mutex<[CustomRoute]>([])
-    let totals = Mutex(WebhookTotals())
+    private let totals = Mutex(WebhookTotals())
 
     package init() {}
 
@@ -28,12 +28,22 @@ package final class CustomRoutes: Sendable {
 
     package var webhooks: WebhookTotals { totals.withLock { $0 } }
 
+    /// Counts a webhook.
+    func count(failure: String?) {
+        totals.withLock { totals in
+            if failure == nil { totals.sent += 1 } else { totals.failed += 1 }
+            totals.lastFailure = failure ?? totals.lastFailure
+        }
+    }
+
     /// The routes for a path, in order.
     func candidates(_ path: ArraySlice<UInt8>) -> [Candidate] {
         let routes = routes.withLock { $0 }
         guard !routes.isEmpty, let segments = PathTemplate.segments(path) else { return [] }
         return routes.compactMap { route in
-            route.path.values(segments).map { Candidate(route: route, parameters: $0) }
+            route.path.values(segments).map { values in
+                Candidate(route: route, parameters: Dictionary(uniqueKeysWithValues: zip(route.path.names, values)))
+            }
         }
     }
 
@@ -46,13 +56,8 @@ package final class CustomRoutes: Sendable {
 }
 
 extension [CustomRoutes.Candidate] {
-    /// The methods that the routes accept, each once.
+    /// The methods that the routes accept.
     var methods: [Method] {
-        let every: [Method] = [.get, .post, .put, .patch, .delete]
-        return reduce(into: []) { methods, candidate in
-            for method in candidate.route.method.map({ [$0] }) ?? every where !methods.contains(method) {
-                methods.append(method)
-            }
-        }
+        flatMap { candidate in candidate.route.method.map { [$0] } ?? [.get, .post, .put, .patch, .delete] }
     }
 }

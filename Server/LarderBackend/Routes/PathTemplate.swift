@@ -35,25 +35,25 @@ package struct PathTemplate: Sendable {
     package var literalCount: Int { segments.count { $0.parameter == nil } }
 
     /// The names of its parameters; `*` is the rest.
-    var names: [String] { segments.compactMap(\.parameter) + (hasRest ? ["*"] : []) }
+    package var names: [String] { segments.compactMap(\.parameter) + (hasRest ? ["*"] : []) }
 
-    /// The values of the parameters; nil if the path is another one.
+    /// The values of the parameters, in the order of `names`; nil if the path is another one.
     ///
     /// - Parameter path: the segments of a request, decoded.
-    package func values(_ path: [String]) -> [String: String]? {
+    package func values(_ path: [String]) -> [String]? {
         guard hasRest ? path.count > segments.count : path.count == segments.count else { return nil }
-        var values: [String: String] = [:]
+        var values: [String] = []
         for (segment, text) in zip(segments, path) {
-            guard let name = segment.parameter else {
+            guard segment.parameter != nil else {
                 if text != segment.before { return nil }
                 continue
             }
             guard text.utf8.count > segment.before.utf8.count + segment.after.utf8.count,
                 text.hasPrefix(segment.before), text.hasSuffix(segment.after)
             else { return nil }
-            values[name] = String(text.dropFirst(segment.before.count).dropLast(segment.after.count))
+            values.append(String(text.dropFirst(segment.before.count).dropLast(segment.after.count)))
         }
-        if hasRest { values["*"] = path[segments.count...].joined(separator: "/") }
+        if hasRest { values.append(path[segments.count...].joined(separator: "/")) }
         return values
     }
 

@@ -52,16 +52,8 @@ private final class WebhookResult: UpstreamReceiver {
         switch event {
         case .head(let head): status = head.status.code
         case .content: break
-        case .end where status < 400: routes.totals.withLock { $0.sent += 1 }
-        case .end: fail("the webhook was answered with \(status)")
-        case .failed(let failure): fail("\(failure)")
-        }
-    }
-
-    private func fail(_ reason: String) {
-        routes.totals.withLock { totals in
-            totals.failed += 1
-            totals.lastFailure = reason
+        case .end: routes.count(failure: status < 400 ? nil : "the webhook was answered with \(status)")
+        case .failed(let failure): routes.count(failure: "\(failure)")
         }
     }
 }

@@ -8,16 +8,12 @@ package struct TextPattern: Sendable {
         package let description: String
     }
 
-    private struct ScalarSet: Sendable {
-        var ranges: [ClosedRange<UInt32>]
-        var isNegated = false
-
-        func contains(_ scalar: UInt32) -> Bool { ranges.contains { $0.contains(scalar) } != isNegated }
-    }
+    /// Whether a character fits.
+    private typealias Test = @Sendable (Unicode.Scalar) -> Bool
 
     /// One step of the automaton. Distances are relative, so that programs can be joined and repeated.
     private enum Step: Sendable {
-        case scalar(ScalarSet)
+        case scalar(Test)
         case split(Int, Int)
         case jump(Int)
         case start, end
@@ -34,7 +30,7 @@ package struct TextPattern: Sendable {
         guard text.utf8.count <= Self.lengthMaximum else {
             throw Failure(description: "has more than \(Self.lengthMaximum) bytes")
         }
-        var parser = Parser(text)
+        var parser = Parser(rest: text.unicodeScalars[...])
         steps = try parser.alternatives()
         guard parser.rest.isEmpty else { throw Failure(description: "has a ')' without a '('") }
     }
@@ -49,7 +45,7 @@ package struct TextPattern: Sendable {
             for place in [0] + current where reach(place, position, scalars.count, &marks, &next) { return true }
             guard position < scalars.count else { return false }
             current = next.compactMap { place in
-                guard case .scalar(let set) = steps[place], set.contains(scalars[position].value) else { return nil }
+                guard case .scalar(let fits) = steps[place], fits(scalars[position]) else { return nil }
                 return place + 1
             }
         }
@@ -79,8 +75,6 @@ package struct TextPattern: Sendable {
     private struct Parser {
         var rest: Substring.UnicodeScalarView
 
-        init(_ text: String) { rest = text.unicodeScalars[...] }
-
         mutating func alternatives() throws(Failure) -> [Step] {
             var steps = try sequence()
             while rest.first == "|" {
@@ -102,11 +96,11 @@ package struct TextPattern: Sendable {
 
         private mutating func atom() throws(Failure) -> [Step] {
             switch rest.removeFirst() {
-            case ".": return [.scalar(ScalarSet(ranges: [10...10], isNegated: true))]
+            case ".": return [.scalar { $0 != "\n" }]
             case "^": return [.start]
             case "$": return [.end]
             case "[": return [.scalar(try set())]
-            case "\\": return [.scalar(try escape())]
+            case "\\": return [.scalar(try escape().test)]
             case "(":
                 if rest.starts(with: "?:".unicodeScalars) { rest.removeFirst(2) }
                 guard rest.first != "?" else { throw Failure(description: "uses '(?', which is not supported") }
@@ -115,7 +109,7 @@ package struct TextPattern: Sendable {
                 return steps
             case let scalar where "*+?{".unicodeScalars.contains(scalar):
                 throw Failure(description: "repeats nothing with '\(scalar)'")
-            case let scalar: return [.scalar(ScalarSet(ranges: [scalar.value...scalar.value]))]
+            case let scalar: return [.scalar { $0 == scalar }]
             }
         }
 
@@ -146,47 +140,42 @@ package struct TextPattern: Sendable {
             return fixed + repeatElement(optional, count: most - least).joined()
         }
 
-        private mutating func escape() throws(Failure) -> ScalarSet {
-            guard let scalar = rest.popFirst() else { throw Failure(description: "ends with a '\\'") }
-            switch scalar {
-            case "d", "D": return ScalarSet(ranges: [48...57], isNegated: scalar == "D")
-            case "w", "W": return ScalarSet(ranges: [48...57, 65...90, 95...95, 97...122], isNegated: scalar == "W")
-            case "s", "S": return ScalarSet(ranges: [9...13, 32...32], isNegated: scalar == "S")
-            case "n": return ScalarSet(ranges: [10...10])
-            case "t": return ScalarSet(ranges: [9...9])
-            case _ where scalar.isASCII && scalar.properties.isAlphabetic || ("0"..."9").contains(scalar):
-                throw Failure(description: "uses '\\\(scalar)', which is not supported")
-            default: return ScalarSet(ranges: [scalar.value...scalar.value])
+        /// The sets that are named by a letter.
+        private static let classes: [Unicode.Scalar: String] = [
+            "d": "0-9]", "D": "^0-9]", "w": "A-Za-z0-9_]", "W": "^A-Za-z0-9_]", "s": " \t-\r]", "S": "^ \t-\r]",
+        ]
+
+        /// What follows a backslash: a class of characters, or one character.
+        private mutating func escape() throws(Failure) -> (test: Test, scalar: Unicode.Scalar?) {
+            guard let name = rest.popFirst() else { throw Failure(description: "ends with a '\\'") }
+            if let text = Self.classes[name] {
+                var parser = Parser(rest: text.unicodeScalars[...])
+                return (try parser.set(), nil)
             }
+            let scalar: Unicode.Scalar = name == "n" ? "\n" : name == "t" ? "\t" : name
+            guard scalar != name || !name.isASCII || !name.properties.isAlphabetic && !("0"..."9").contains(name) else {
+                throw Failure(description: "uses '\\\(name)', which is not supported")
+            }
+            return ({ $0 == scalar }, scalar)
         }
 
-        private mutating func set() throws(Failure) -> ScalarSet {
-            var set = ScalarSet(ranges: [])
-            if rest.first == "^" {
-                set.isNegated = true
-                rest.removeFirst()
-            }
-            var isFirst = true
-            while let scalar = rest.popFirst() {
-                if scalar == "]", !isFirst { return set }
-                isFirst = false
-                var low = scalar.value
-                if scalar == "\\" {
-                    let escaped = try escape()
-                    guard !escaped.isNegated, escaped.ranges.count == 1, escaped.ranges[0].count == 1 else {
-                        guard !escaped.isNegated else { throw Failure(description: "has a complement in a set") }
-                        set.ranges += escaped.ranges
-                        continue
-                    }
-                    low = escaped.ranges[0].lowerBound
+        private mutating func set() throws(Failure) -> Test {
+            let isNegated = rest.first == "^"
+            if isNegated { rest.removeFirst() }
+            var tests: [Test] = []
+            while let next = rest.popFirst() {
+                // At the beginning of a set it is one of its characters.
+                if next == "]", !tests.isEmpty {
+                    return { [tests] scalar in tests.contains { $0(scalar) } != isNegated }
                 }
-                var high = low
-                if rest.first == "-", let end = rest.dropFirst().first, end != "]" {
+                var (test, scalar): (Test, Unicode.Scalar?) = ({ $0 == next }, next)
+                if next == "\\" { (test, scalar) = try escape() }
+                if let low = scalar, rest.first == "-", let high = rest.dropFirst().first, high != "]" {
                     rest.removeFirst(2)
-                    high = end.value
+                    guard low <= high else { throw Failure(description: "has a range that ends before it begins") }
+                    test = { (low...high).contains($0) }
                 }
-                guard low <= high else { throw Failure(description: "has a range that ends before it begins") }
-                set.ranges.append(low...high)
+                tests.append(test)
             }
             throw Failure(description: "has a '[' without a ']'")
         }

@@ -12,8 +12,8 @@ struct AccountRow {
     let currency: String
     let isOpen: Bool
     let opened: WallTime
-    var balance: Int64
-    var version: Int64
+    var balance: Int64 = 0
+    var version: Int64 = 1
     var updated: WallTime
 
     /// Only external accounts may be overdrawn.

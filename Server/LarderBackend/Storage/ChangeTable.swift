@@ -18,7 +18,7 @@ struct ChangeRow: Sendable {
 struct ChangeTable {
     let sql: SQL
 
-    /// Records that an entity changed, and returns the position of the change.
+    /// Records that an entity changed; returns its row.
     @discardableResult func append(
         _ kind: EntityKind,
         _ row: Int64,
@@ -26,12 +26,20 @@ struct ChangeTable {
         audience: Audience,
         at: WallTime,
         version: Int64 = 1
-    ) throws(SQLiteError) -> Int64 {
-        try sql.insert(
+    ) throws(SQLiteError) -> ChangeRow {
+        let position = try sql.insert(
             """
             INSERT OR REPLACE INTO changes (kind, entity, deleted, audience, at, version) VALUES (?, ?, ?, ?, ?, ?)
             """,
             [kind.rawValue, row, deleted, audience.stored, at, version]
+        )
+        return ChangeRow(
+            position: position,
+            entity: EntityID(kind, row),
+            isDeleted: deleted,
+            audience: audience,
+            at: at,
+            version: version
         )
     }
 

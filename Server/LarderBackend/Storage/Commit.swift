@@ -18,23 +18,8 @@ struct Commit {
         version: Int64,
         in store: Store
     ) throws(SQLiteError) {
-        let position = try store.changes.append(
-            kind,
-            row,
-            deleted: deleted,
-            audience: audience,
-            at: now,
-            version: version
-        )
         changes.append(
-            ChangeRow(
-                position: position,
-                entity: EntityID(kind, row),
-                isDeleted: deleted,
-                audience: audience,
-                at: now,
-                version: version
-            )
+            try store.changes.append(kind, row, deleted: deleted, audience: audience, at: now, version: version)
         )
     }
 }

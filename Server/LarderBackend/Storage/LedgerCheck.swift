@@ -56,7 +56,7 @@ enum LedgerCheck {
 
     private static func collect(
         _ database: Database,
-        _ sql: StaticString,
+        _ sql: SQLText,
         _ faults: inout [LedgerFault],
         _ describe: ([String]) -> String
     ) throws(SQLiteError) {

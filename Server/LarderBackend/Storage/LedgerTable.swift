@@ -76,18 +76,16 @@ struct LedgerTable {
         try sql.range("SELECT min(id), max(id) FROM entries WHERE account = ?", [account])
     }
 
+    private static let select: SQLText = """
+        SELECT e.id, e.transfer, e.account, e.amount, e.balance_after, e.at, t.currency, t.note, a.name, p.handle
+        FROM entries e JOIN transfers t ON t.id = e.transfer
+        JOIN accounts a ON a.id = CASE WHEN t.source = e.account THEN t.target ELSE t.source END
+        LEFT JOIN profiles p ON p.id = a.owner
+        """
+
     /// Appends one entry of the ledger as a transaction; nil if there is none.
     func append(_ entry: Int64, to bytes: inout [UInt8]) throws(SQLiteError) -> EntityVersion? {
-        try sql.first(
-            """
-            SELECT e.id, e.transfer, e.account, e.amount, e.balance_after, e.at, t.currency, t.note, a.name, p.handle
-            FROM entries e JOIN transfers t ON t.id = e.transfer
-            JOIN accounts a ON a.id = CASE WHEN t.source = e.account THEN t.target ELSE t.source END
-            LEFT JOIN profiles p ON p.id = a.owner
-            WHERE e.id = ?
-            """,
-            [entry]
-        ) {
+        try sql.first("\(Self.select) WHERE e.id = ?", [entry]) {
             bytes += Self.json($0)
             return EntityVersion(1, $0.time(5))
         }
@@ -99,28 +97,9 @@ struct LedgerTable {
         account: Int64,
         limit: Int
     ) throws(SQLiteError) -> [(row: Int64, json: [UInt8])] {
-        if case .before(let row) = start {
-            return try sql.all(
-                """
-                SELECT e.id, e.transfer, e.account, e.amount, e.balance_after, e.at, t.currency, t.note, a.name, p.handle
-                FROM entries e JOIN transfers t ON t.id = e.transfer
-                JOIN accounts a ON a.id = CASE WHEN t.source = e.account THEN t.target ELSE t.source END
-                LEFT JOIN profiles p ON p.id = a.owner
-                WHERE e.account = ? AND e.id > ? ORDER BY e.id LIMIT ?
-                """,
-                [account, row, limit]
-            ) { ($0.int64(0), Self.json($0)) }.reversed()
+        try sql.page(start, of: "e.id", limit: limit, "\(Self.select) WHERE e.account = ?3 AND", [account]) {
+            ($0.int64(0), Self.json($0))
         }
-        return try sql.all(
-            """
-            SELECT e.id, e.transfer, e.account, e.amount, e.balance_after, e.at, t.currency, t.note, a.name, p.handle
-            FROM entries e JOIN transfers t ON t.id = e.transfer
-            JOIN accounts a ON a.id = CASE WHEN t.source = e.account THEN t.target ELSE t.source END
-            LEFT JOIN profiles p ON p.id = a.owner
-            WHERE e.account = ? AND e.id < ? ORDER BY e.id DESC LIMIT ?
-            """,
-            [account, start.older, limit]
-        ) { ($0.int64(0), Self.json($0)) }
     }
 
     /// The entry of the current row, as a transaction.

@@ -21,21 +21,16 @@ struct MessageTable {
         try sql.integer("SELECT seq + 1 FROM sqlite_sequence WHERE name = 'messages'") ?? 1
     }
 
-    func add(
-        _ row: Int64,
-        conversation: Int64,
-        author: Int64,
-        clientID: String?,
-        head: [UInt8],
-        isDeleted: Bool = false,
-        at: WallTime
-    ) throws(SQLiteError) {
+    func add(_ message: MessageRow, clientID: String?) throws(SQLiteError) {
         try sql.run(
             """
             INSERT INTO messages (id, conversation, author, client_id, head, deleted, version, updated)
-            VALUES (?, ?, ?, ?, ?, ?, 1, ?)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """,
-            [row, conversation, author, clientID, head, isDeleted, at]
+            [
+                message.row, message.conversation, message.author, clientID, EntityHead.encode(message.members),
+                message.isDeleted, message.version, message.updated,
+            ]
         )
     }
 
@@ -90,29 +85,13 @@ struct MessageTable {
         conversation: Int64,
         limit: Int
     ) throws(SQLiteError) -> [(row: Int64, json: [UInt8])] {
-        func items(_ text: StaticString, _ bound: Int64) throws(SQLiteError) -> [(row: Int64, json: [UInt8])] {
-            try sql.all(text, [conversation, bound, limit]) { message in
-                var json = message.bytes(1)
-                json.append(message.version(2))
-                return (message.int64(0), json)
-            }
+        let select: SQLText =
+            "SELECT id, head, version, updated FROM messages WHERE conversation = ?3 AND deleted = 0 AND"
+        return try sql.page(start, of: "id", limit: limit, select, [conversation]) { message in
+            var json = message.bytes(1)
+            json.append(message.version(2))
+            return (message.int64(0), json)
         }
-        if case .before(let row) = start {
-            return try items(
-                """
-                SELECT id, head, version, updated FROM messages WHERE conversation = ? AND deleted = 0 AND id > ?
-                ORDER BY id LIMIT ?
-                """,
-                row
-            ).reversed()
-        }
-        return try items(
-            """
-            SELECT id, head, version, updated FROM messages WHERE conversation = ? AND deleted = 0 AND id < ?
-            ORDER BY id DESC LIMIT ?
-            """,
-            start.older
-        )
     }
 }
 
@@ -128,26 +107,33 @@ extension MessageTable {
         return newer + (try page(.after(row), conversation: conversation, limit: limit - newer.count))
     }
 
-    /// The members of a message that are stored in its head.
-    static func members(
-        row: Int64,
+}
+
+extension MessageRow {
+    init(
+        _ row: Int64,
         conversation: Int64,
         author: Int64,
-        clientID: String?,
+        clientID: String? = nil,
         text: String,
         image: JSONValue? = nil,
         sent: WallTime,
-        edited: WallTime?
-    ) -> JSONObject {
-        var members = JSONObject()
-        members["id"] = .string(EntityID(.message, row).text)
-        members["conversationId"] = .string(EntityID(.conversation, conversation).text)
-        members["authorId"] = .string(EntityID(.profile, author).text)
-        members["clientId"] = clientID.map { .string($0) } ?? .null
-        members["text"] = .string(text)
-        members["image"] = image
-        members["sentAt"] = .string(sent.rfc3339())
-        members["editedAt"] = edited.map { .string($0.rfc3339()) } ?? .null
-        return members
+        edited: WallTime? = nil,
+        deleted: WallTime? = nil
+    ) {
+        let members = JSONObject([
+            "id": EntityID(.message, row).json, "conversationId": EntityID(.conversation, conversation).json,
+            "authorId": EntityID(.profile, author).json, "clientId": clientID.map { .string($0) } ?? .null,
+            "text": .string(text), "image": image, "sentAt": sent.json, "editedAt": edited?.json ?? .null,
+        ])
+        self.init(
+            row: row,
+            conversation: conversation,
+            author: author,
+            members: members,
+            isDeleted: deleted != nil,
+            version: 1,
+            updated: deleted ?? edited ?? sent
+        )
     }
 }

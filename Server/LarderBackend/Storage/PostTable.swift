@@ -18,17 +18,10 @@ struct PostTable {
     let sql: SQL
 
     /// Adds a post. The row must be new.
-    func add(
-        _ row: Int64,
-        author: Int64,
-        head: [UInt8],
-        likes: Int64 = 0,
-        version: Int64 = 1,
-        at: WallTime
-    ) throws(SQLiteError) {
+    func add(_ post: PostRow, likes: Int = 0) throws(SQLiteError) {
         try sql.run(
             "INSERT INTO posts (id, author, head, likes, version, updated) VALUES (?, ?, ?, ?, ?, ?)",
-            [row, author, head, likes, version, at]
+            [post.row, post.author, EntityHead.encode(post.members), likes, post.version, post.updated]
         )
     }
 
@@ -67,20 +60,20 @@ struct PostTable {
 
     func delete(_ row: Int64) throws(SQLiteError) { try sql.run("DELETE FROM posts WHERE id = ?", [row]) }
 
+    /// Posts with the viewer, ?3, if it likes the post.
+    private static let select: SQLText = """
+        SELECT p.id, p.head, p.likes, p.version, p.updated, p.author, l.user FROM posts p
+        LEFT JOIN likes l ON l.user = ?3 AND l.post = p.id
+        """
+
     /// Appends one post as `viewer` sees it, and returns its version and author.
     func append(
         _ row: Int64,
         viewer: Int64,
         to bytes: inout [UInt8]
     ) throws(SQLiteError) -> (version: EntityVersion, author: Int64)? {
-        try sql.first(
-            """
-            SELECT p.id, p.head, p.likes, p.version, p.updated, p.author, l.user FROM posts p
-            LEFT JOIN likes l ON l.user = ?1 AND l.post = p.id WHERE p.id = ?2
-            """,
-            [viewer, row]
-        ) { post in
-            PostJSON.append(post, to: &bytes)
+        try sql.first("\(Self.select) WHERE p.id = ?1 LIMIT ?2", [row, 1, viewer]) { post in
+            Self.append(post, .whole, to: &bytes)
             return (post.version(3), post.int64(5))
         }
     }
@@ -92,23 +85,11 @@ struct PostTable {
 
     func total() throws(SQLiteError) -> Int64 { try sql.integer("SELECT count(*) FROM posts") ?? 0 }
 
-    /// Appends the posts from an offset; returns their number.
-    func appendOffset(
-        _ position: Int,
-        viewer: Int64,
-        limit: Int,
-        to bytes: inout [UInt8]
-    ) throws(SQLiteError) -> Int {
-        let posts = try posts(
-            """
-            SELECT p.id, p.head, p.likes, p.version, p.updated, p.author, l.user FROM posts p
-            LEFT JOIN likes l ON l.user = ?3 AND l.post = p.id ORDER BY p.id DESC LIMIT ?2 OFFSET ?1
-            """,
-            [position, limit, viewer],
-            .whole
-        )
-        bytes.append(items: posts.map(\.json))
-        return posts.count
+    /// The posts from an offset, newest first.
+    func page(offset: Int, viewer: Int64, limit: Int) throws(SQLiteError) -> [[UInt8]] {
+        try sql.all("\(Self.select) ORDER BY p.id DESC LIMIT ?2 OFFSET ?1", [offset, limit, viewer]) {
+            Self.json($0, .whole)
+        }
     }
 
     /// The posts older than a row whose texts have all words, newest first.
@@ -132,92 +113,53 @@ struct PostTable {
         return try sql.range("SELECT min(id), max(id) FROM posts WHERE author = ?", [author])
     }
 
-    /// Appends up to `limit` posts in a form, newest first and separated by commas.
-    func appendPage(
+    /// Up to `limit` posts in a form, newest first: their rows, their authors and their JSON.
+    func page(
         _ start: PageStart,
         author: Int64?,
         viewer: Int64,
         limit: Int,
-        form: ItemForm,
-        to bytes: inout [UInt8]
-    ) throws(SQLiteError) -> PostPage {
-        var found: [(row: Int64, author: Int64, json: [UInt8])]
-        switch (start, author) {
-        case (.before(let row), nil):
-            found = try posts(
-                """
-                SELECT p.id, p.head, p.likes, p.version, p.updated, p.author, l.user FROM posts p
-                LEFT JOIN likes l ON l.user = ?3 AND l.post = p.id WHERE p.id > ?1 ORDER BY p.id LIMIT ?2
-                """,
-                [row, limit, viewer],
-                form
-            ).reversed()
-        case (.before(let row), let author?):
-            found = try posts(
-                """
-                SELECT p.id, p.head, p.likes, p.version, p.updated, p.author, l.user FROM posts p
-                LEFT JOIN likes l ON l.user = ?3 AND l.post = p.id WHERE p.author = ?4 AND p.id > ?1
-                ORDER BY p.id LIMIT ?2
-                """,
-                [row, limit, viewer, author],
-                form
-            ).reversed()
-        case (_, nil):
-            found = try posts(
-                """
-                SELECT p.id, p.head, p.likes, p.version, p.updated, p.author, l.user FROM posts p
-                LEFT JOIN likes l ON l.user = ?3 AND l.post = p.id WHERE p.id < ?1 ORDER BY p.id DESC LIMIT ?2
-                """,
-                [start.older, limit, viewer],
-                form
-            )
-        case (_, let author?):
-            found = try posts(
-                """
-                SELECT p.id, p.head, p.likes, p.version, p.updated, p.author, l.user FROM posts p
-                LEFT JOIN likes l ON l.user = ?3 AND l.post = p.id WHERE p.author = ?4 AND p.id < ?1
-                ORDER BY p.id DESC LIMIT ?2
-                """,
-                [start.older, limit, viewer, author],
-                form
-            )
+        form: ItemForm
+    ) throws(SQLiteError) -> [(row: Int64, author: Int64, json: [UInt8])] {
+        let select: SQLText = author == nil ? "\(Self.select) WHERE" : "\(Self.select) WHERE p.author = ?4 AND"
+        return try sql.page(start, of: "p.id", limit: limit, select, [viewer] + (author.map { [$0] } ?? [])) { post in
+            (post.int64(0), post.int64(5), Self.json(post, form))
         }
-        bytes.append(items: found.map(\.json))
-        return PostPage(newest: found.first?.row, oldest: found.last?.row, authors: found.map(\.author))
     }
 
-    /// The posts of a statement: id, head, likes, version, updated, author and the viewer if it likes the post.
-    private func posts(
-        _ text: StaticString,
-        _ values: [any SQLValue],
-        _ form: ItemForm
-    ) throws(SQLiteError) -> [(row: Int64, author: Int64, json: [UInt8])] {
-        try sql.all(text, values) { post in
-            var json: [UInt8] = []
-            json.reserveCapacity(512)
-            PostJSON.append(post, form: form, to: &json)
-            return (post.int64(0), post.int64(5), json)
+    private static func json(_ post: Statement, _ form: ItemForm) -> [UInt8] {
+        var json: [UInt8] = []
+        json.reserveCapacity(512)
+        append(post, form, to: &json)
+        return json
+    }
+
+    private static func append(_ post: Statement, _ form: ItemForm, to bytes: inout [UInt8]) {
+        if form == .index {
+            return bytes.append(entryOf: EntityID(.post, post.int64(0)), version: post.int64(3))
         }
+        post.append(1, to: &bytes)
+        bytes.append(",\"likeCount\":")
+        bytes.append(decimal: post.int64(2))
+        bytes.append(post.isNull(6) ? ",\"likedByMe\":false" : ",\"likedByMe\":true")
+        bytes.append(post.version(3))
     }
 }
 
-extension PostTable {
-    /// The members of a post that are stored in its head.
-    static func members(
-        row: Int64,
+extension PostRow {
+    init(
+        _ row: Int64,
         author: Int64,
         text: String,
         image: JSONValue?,
         created: WallTime,
-        edited: WallTime? = nil
-    ) -> JSONObject {
-        var members = JSONObject()
-        members["id"] = .string(EntityID(.post, row).text)
-        members["authorId"] = .string(EntityID(.profile, author).text)
-        members["text"] = .string(text)
-        members["image"] = image ?? .null
-        members["createdAt"] = .string(created.rfc3339())
-        members["editedAt"] = edited.map { .string($0.rfc3339()) } ?? .null
-        return members
+        edited: WallTime? = nil,
+        version: Int64 = 1
+    ) {
+        let members = JSONObject([
+            "id": EntityID(.post, row).json, "authorId": EntityID(.profile, author).json, "text": .string(text),
+            "image": image ?? .null, "createdAt": created.json, "editedAt": edited?.json ?? .null,
+        ])
+        self.init(row: row, author: author, members: members, version: version, updated: edited ?? created)
     }
 }

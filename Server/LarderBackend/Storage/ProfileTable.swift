@@ -14,10 +14,10 @@ struct ProfileRow {
 struct ProfileTable {
     let sql: SQL
 
-    func add(_ row: Int64, handle: String, members: JSONObject, at: WallTime) throws(SQLiteError) {
+    func add(_ profile: ProfileRow, handle: String) throws(SQLiteError) {
         try sql.run(
             "INSERT INTO profiles (id, handle, head, version, updated) VALUES (?, ?, ?, 1, ?)",
-            [row, handle, EntityHead.encode(members), at]
+            [profile.row, handle, EntityHead.encode(profile.members), profile.updated]
         )
     }
 
@@ -69,27 +69,22 @@ struct ProfileTable {
     }
 }
 
-extension ProfileTable {
-    /// The members of a profile that are stored in its head.
-    static func members(
-        row: Int64,
+extension ProfileRow {
+    init(
+        _ row: Int64,
         handle: String,
         displayName: String,
         bio: String,
         location: String,
         avatar: ImageCatalogue.Image?,
         cover: ImageCatalogue.Image?,
-        joined: String
-    ) -> JSONObject {
-        var members = JSONObject()
-        members["id"] = .string(EntityID(.profile, row).text)
-        members["handle"] = .string(handle)
-        members["displayName"] = .string(displayName)
-        members["bio"] = .string(bio)
-        members["location"] = .string(location)
-        members["avatar"] = avatar?.reference ?? .null
-        members["cover"] = cover?.reference ?? .null
-        members["joinedAt"] = .string(joined)
-        return members
+        joined: WallTime
+    ) {
+        let members = JSONObject([
+            "id": EntityID(.profile, row).json, "handle": .string(handle), "displayName": .string(displayName),
+            "bio": .string(bio), "location": .string(location), "avatar": avatar?.reference ?? .null,
+            "cover": cover?.reference ?? .null, "joinedAt": joined.json,
+        ])
+        self.init(row: row, members: members, version: 1, updated: joined)
     }
 }

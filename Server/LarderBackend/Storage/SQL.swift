@@ -4,33 +4,32 @@ import LarderTime
 /// The statements of a database, compiled once each. Confined like its database.
 final class SQL {
     let database: Database
-    private var statements: [UInt: Statement] = [:]
+    private var statements: [SQLText: Statement] = [:]
 
     init(_ database: Database) { self.database = database }
 
     /// The statement with this text.
-    func statement(_ sql: StaticString) throws(SQLiteError) -> Statement {
-        let key = unsafe UInt(bitPattern: sql.utf8Start)
-        if let known = statements[key] { return known }
+    func statement(_ sql: SQLText) throws(SQLiteError) -> Statement {
+        if let known = statements[sql] { return known }
         let made = try database.prepare(sql)
-        statements[key] = made
+        statements[sql] = made
         return made
     }
 
     /// Runs a statement to its end.
-    func run(_ sql: StaticString, _ values: [any SQLValue] = []) throws(SQLiteError) {
+    func run(_ sql: SQLText, _ values: [any SQLValue] = []) throws(SQLiteError) {
         try bound(sql, values).run()
     }
 
     /// Runs an insertion; returns its row.
-    func insert(_ sql: StaticString, _ values: [any SQLValue]) throws(SQLiteError) -> Int64 {
+    func insert(_ sql: SQLText, _ values: [any SQLValue]) throws(SQLiteError) -> Int64 {
         try run(sql, values)
         return database.lastInsertRowID
     }
 
     /// What `read` makes of the first row; nil without one.
     func first<Value>(
-        _ sql: StaticString,
+        _ sql: SQLText,
         _ values: [any SQLValue] = [],
         _ read: (Statement) -> Value
     ) throws(SQLiteError) -> Value? {
@@ -40,7 +39,7 @@ final class SQL {
     }
 
     func first<Value>(
-        _ sql: StaticString,
+        _ sql: SQLText,
         _ values: [any SQLValue] = [],
         _ read: (Statement) throws -> Value
     ) throws -> Value? {
@@ -51,7 +50,7 @@ final class SQL {
 
     /// What `read` makes of each row.
     func all<Value>(
-        _ sql: StaticString,
+        _ sql: SQLText,
         _ values: [any SQLValue] = [],
         _ read: (Statement) -> Value
     ) throws(SQLiteError) -> [Value] {
@@ -62,18 +61,42 @@ final class SQL {
         return all
     }
 
+    /// What `read` makes of the rows next to the start of a page, newest first.
+    ///
+    /// - Parameters:
+    ///   - id: the column of the rows.
+    ///   - select: a statement that ends with `WHERE` or `AND`.
+    ///   - values: the values of its parameters from ?3.
+    func page<Value>(
+        _ start: PageStart,
+        of id: SQLText,
+        limit: Int,
+        _ select: SQLText,
+        _ values: [any SQLValue],
+        _ read: (Statement) -> Value
+    ) throws(SQLiteError) -> [Value] {
+        guard case .before(let row) = start else {
+            return try all(
+                "\(select) \(id) < ?1 ORDER BY \(id) DESC LIMIT ?2",
+                [start.older, limit] + values,
+                read
+            )
+        }
+        return try all("\(select) \(id) > ?1 ORDER BY \(id) LIMIT ?2", [row, limit] + values, read).reversed()
+    }
+
     /// The integer in the first row; nil without a row or for NULL.
-    func integer(_ sql: StaticString, _ values: [any SQLValue] = []) throws(SQLiteError) -> Int64? {
+    func integer(_ sql: SQLText, _ values: [any SQLValue] = []) throws(SQLiteError) -> Int64? {
         try first(sql, values) { $0.optional(0) } ?? nil
     }
 
     /// The least and the greatest integer in the first row; nil for NULL.
-    func range(_ sql: StaticString, _ values: [any SQLValue] = []) throws(SQLiteError) -> ClosedRange<Int64>? {
+    func range(_ sql: SQLText, _ values: [any SQLValue] = []) throws(SQLiteError) -> ClosedRange<Int64>? {
         try first(sql, values) { row in row.optional(0).map { $0...row.int64(1) } } ?? nil
     }
 
     /// A statement with its values. The caller resets it.
-    func bound(_ sql: StaticString, _ values: [any SQLValue]) throws(SQLiteError) -> Statement {
+    func bound(_ sql: SQLText, _ values: [any SQLValue]) throws(SQLiteError) -> Statement {
         let statement = try statement(sql)
         for (index, value) in values.enumerated() { try value.bind(to: statement, at: Int32(index + 1)) }
         return statement

@@ -5,7 +5,7 @@ import LarderTime
 ///
 /// For every changed row, triggers record the statement that restores it (SQLite documents this technique for undo). A read of
 /// the past executes these statements in a transaction that is then rolled back: the present state is not changed. Writes pay
-/// for it only while a lagging replica is configured. Confined like its database.
+/// for it only from the first lagging replica to the end of the state. Confined like its database.
 package final class StateHistory {
     /// The requested past state.
     package enum Limit: Sendable, Hashable {
@@ -32,7 +32,7 @@ package final class StateHistory {
 
     init(_ database: Database, from commit: Int64, at: WallTime) throws(SQLiteError) {
         sql = SQL(database)
-        try database.execute("CREATE TEMP TABLE IF NOT EXISTS undo (id INTEGER PRIMARY KEY, statement TEXT NOT NULL)")
+        try database.execute("CREATE TEMP TABLE undo (id INTEGER PRIMARY KEY, statement TEXT NOT NULL)")
         // Otherwise the row that INSERT OR REPLACE removes would not be recorded.
         try database.execute("PRAGMA recursive_triggers = ON")
         for table in try database.tables() {
@@ -79,18 +79,6 @@ package final class StateHistory {
         return try body()
     }
 
-    /// Removes the triggers and the log.
-    func end() throws(SQLiteError) {
-        let database = sql.database
-        for table in try database.tables() {
-            for kind in ["insert", "update", "delete"] {
-                try database.executeGenerated("DROP TRIGGER IF EXISTS temp.\"undo_\(kind)_\(table.name)\"")
-            }
-        }
-        try database.execute("DELETE FROM temp.undo")
-        try database.execute("PRAGMA recursive_triggers = OFF")
-    }
-
     /// Names come from the schema; SQLite quotes the values.
     private static func triggers(_ table: Database.TableShape) -> [String] {
         let name = "\"\(table.name)\""
@@ -102,7 +90,7 @@ package final class StateHistory {
         let assignments = table.columns.map { "\"\($0)\" = ' || quote(old.\"\($0)\") || '" }.joined(separator: ", ")
         func trigger(_ kind: String, _ statement: String) -> String {
             """
-            CREATE TEMP TRIGGER IF NOT EXISTS "undo_\(kind)_\(table.name)" AFTER \(kind) ON main.\(name) BEGIN
+            CREATE TEMP TRIGGER "undo_\(kind)_\(table.name)" AFTER \(kind) ON main.\(name) BEGIN
             INSERT INTO undo (statement) VALUES ('\(statement)'); END
             """
         }

@@ -8,24 +8,25 @@ import LarderTime
 final class Store {
     let database: Database
     private let sql: SQL
-    let meta: MetaTable
-    let changes: ChangeTable
-    let profiles: ProfileTable
-    let posts: PostTable
-    let likes: LikeTable
-    let accounts: AccountTable
-    let ledger: LedgerTable
-    let conversations: ConversationTable
-    let messages: MessageTable
-    let tasks: TaskTable
-    let documents: DocumentTable
-    let sessions: SessionTable
-    let idempotency: IdempotencyTable
-    let uploads: UploadTable
     /// The identity of this history, part of every change token.
     private(set) var instance: UInt64
     /// The histories that this one continues, each with the last common position.
     private(set) var lineage: [UInt64: Int64] = [:]
+
+    var meta: MetaTable { MetaTable(sql: sql) }
+    var changes: ChangeTable { ChangeTable(sql: sql) }
+    var profiles: ProfileTable { ProfileTable(sql: sql) }
+    var posts: PostTable { PostTable(sql: sql) }
+    var likes: LikeTable { LikeTable(sql: sql) }
+    var accounts: AccountTable { AccountTable(sql: sql) }
+    var ledger: LedgerTable { LedgerTable(sql: sql) }
+    var conversations: ConversationTable { ConversationTable(sql: sql) }
+    var messages: MessageTable { MessageTable(sql: sql) }
+    var tasks: TaskTable { TaskTable(sql: sql) }
+    var documents: DocumentTable { DocumentTable(sql: sql) }
+    var sessions: SessionTable { SessionTable(sql: sql) }
+    var idempotency: IdempotencyTable { IdempotencyTable(sql: sql) }
+    var uploads: UploadTable { UploadTable(sql: sql) }
 
     /// Takes ownership of a database that has the schema.
     ///
@@ -33,20 +34,7 @@ final class Store {
     init(_ database: Database, instance fresh: UInt64) throws(SQLiteError) {
         self.database = database
         sql = SQL(database)
-        meta = MetaTable(sql: sql)
-        changes = ChangeTable(sql: sql)
-        profiles = ProfileTable(sql: sql)
-        posts = PostTable(sql: sql)
-        likes = LikeTable(sql: sql)
-        accounts = AccountTable(sql: sql)
-        ledger = LedgerTable(sql: sql)
-        conversations = ConversationTable(sql: sql)
-        messages = MessageTable(sql: sql)
-        tasks = TaskTable(sql: sql)
-        documents = DocumentTable(sql: sql)
-        sessions = SessionTable(sql: sql)
-        idempotency = IdempotencyTable(sql: sql)
-        uploads = UploadTable(sql: sql)
+        let meta = MetaTable(sql: sql)
         if let stored = try meta.integer(.instance) {
             instance = UInt64(bitPattern: stored)
         } else {

@@ -79,10 +79,7 @@ struct TaskTable {
 
     /// Appends one task; nil if there is none.
     func append(_ row: Int64, to bytes: inout [UInt8]) throws(SQLiteError) -> EntityVersion? {
-        try sql.first(
-            "SELECT id, head, status, assignee, due, version, updated FROM tasks WHERE id = ?",
-            [row]
-        ) { task in
+        try sql.first("\(Self.select) WHERE id = ?", [row]) { task in
             Self.append(task, to: &bytes)
             return task.version(5)
         }
@@ -102,99 +99,41 @@ struct TaskTable {
     ) throws(SQLiteError) -> TaskPage {
         let isAscending = query.order.isAscending != isBackward
         let edge: Int64 = isAscending ? .min : .max
-        var found: [(place: TaskPlace, json: [UInt8])] = []
-        let (text, scans) = scans(query, isAscending: isAscending)
-        for statuses in scans {
-            found += try sql.all(
-                text,
-                [
-                    place?.key ?? (query.order.isByDue ? edge : 0), place?.row ?? edge, statuses, query.assignee.stored,
-                    query.due.lowerBound, query.due.upperBound, limit + 1,
-                ]
-            ) { task in
-                var json: [UInt8] = []
-                switch form {
-                case .whole: Self.append(task, to: &json)
-                case .index: json.append(entryOf: EntityID(.task, task.int64(0)), version: task.int64(5))
-                }
-                return (TaskPlace(key: query.order.isByDue ? task.int64(4) : 0, row: task.int64(0)), json)
+        let found = try sql.all(
+            scan(query, isAscending: isAscending),
+            [
+                place?.key ?? (query.order.isByDue ? edge : 0), place?.row ?? edge, query.oneStatus ?? query.statuses,
+                query.assignee.stored, query.due.lowerBound, query.due.upperBound, limit + 1,
+            ]
+        ) { task in
+            var json: [UInt8] = []
+            switch form {
+            case .whole: Self.append(task, to: &json)
+            case .index: json.append(entryOf: EntityID(.task, task.int64(0)), version: task.int64(5))
             }
-        }
-        if scans.count > 1 {
-            found.sort { left, right in
-                let (first, second) = isAscending ? (left.place, right.place) : (right.place, left.place)
-                return (first.key, first.row) < (second.key, second.row)
-            }
+            return (TaskPlace(key: query.order.isByDue ? task.int64(4) : 0, row: task.int64(0)), json)
         }
         var page = TaskPage(items: Array(found.prefix(limit)), hasMore: found.count > limit)
         if isBackward { page.items.reverse() }
         return page
     }
 
-    /// The scan whose results make the list, and its third parameter: a set of statuses, or one status of each of several scans.
-    ///
-    /// A list with a filter is a part of an index in its order, or the union of such parts: its cost follows the page. The lists
-    /// by creation are the table, in its order.
-    func scans(_ query: TaskQuery, isAscending: Bool) -> (sql: StaticString, statuses: [Int64]) {
-        guard query.order.isByDue else {
-            let text: StaticString =
-                isAscending
-                ? """
-                SELECT id, head, status, assignee, due, version, updated FROM tasks
-                WHERE id > ?2 AND ?1 = 0 AND (?3 >> status) & 1 AND (?4 < 0 OR ifnull(assignee, 0) = ?4)
-                AND due BETWEEN ?5 AND ?6 ORDER BY id LIMIT ?7
-                """
-                : """
-                SELECT id, head, status, assignee, due, version, updated FROM tasks
-                WHERE id < ?2 AND ?1 = 0 AND (?3 >> status) & 1 AND (?4 < 0 OR ifnull(assignee, 0) = ?4)
-                AND due BETWEEN ?5 AND ?6 ORDER BY id DESC LIMIT ?7
-                """
-            return (text, [query.statuses])
-        }
-        if query.assignee != .anyone {
-            let text: StaticString =
-                isAscending
-                ? """
-                SELECT id, head, status, assignee, due, version, updated FROM tasks
-                WHERE assignee IS nullif(?4, 0) AND (?3 >> status) & 1 AND (due, id) > (?1, ?2)
-                AND due BETWEEN ?5 AND ?6 ORDER BY due, id LIMIT ?7
-                """
-                : """
-                SELECT id, head, status, assignee, due, version, updated FROM tasks
-                WHERE assignee IS nullif(?4, 0) AND (?3 >> status) & 1 AND (due, id) < (?1, ?2)
-                AND due BETWEEN ?5 AND ?6 ORDER BY due DESC, id DESC LIMIT ?7
-                """
-            return (text, [query.statuses])
-        }
-        if query.statuses == TaskQuery().statuses {
-            let text: StaticString =
-                isAscending
-                ? """
-                SELECT id, head, status, assignee, due, version, updated FROM tasks
-                WHERE (due, id) > (?1, ?2) AND (?3 >> status) & 1 AND (?4 < 0 OR ifnull(assignee, 0) = ?4)
-                AND due BETWEEN ?5 AND ?6 ORDER BY due, id LIMIT ?7
-                """
-                : """
-                SELECT id, head, status, assignee, due, version, updated FROM tasks
-                WHERE (due, id) < (?1, ?2) AND (?3 >> status) & 1 AND (?4 < 0 OR ifnull(assignee, 0) = ?4)
-                AND due BETWEEN ?5 AND ?6 ORDER BY due DESC, id DESC LIMIT ?7
-                """
-            return (text, [query.statuses])
-        }
-        let text: StaticString =
-            isAscending
-            ? """
-            SELECT id, head, status, assignee, due, version, updated FROM tasks
-            WHERE status = ?3 AND ?4 < 0 AND (due, id) > (?1, ?2)
-            AND due BETWEEN ?5 AND ?6 ORDER BY due, id LIMIT ?7
+    /// The scan whose results make the list: a part of an index in its order, so that its cost follows the page. The lists by creation are
+    /// the table, in its order.
+    func scan(_ query: TaskQuery, isAscending: Bool) -> SQLText {
+        let comparison: SQLText = isAscending ? ">" : "<"
+        let direction: SQLText = isAscending ? "ASC" : "DESC"
+        let place: SQLText = query.order.isByDue ? "(due, id) \(comparison) (?1, ?2)" : "id \(comparison) ?2"
+        let order: SQLText = query.order.isByDue ? "due \(direction), id" : "id"
+        let status: SQLText = query.oneStatus == nil ? "(?3 >> status) & 1" : "status = ?3"
+        let assignee: SQLText = query.assignee == .anyone ? "" : "AND assignee IS nullif(?4, 0)"
+        return """
+            \(Self.select) WHERE \(place) AND \(status) \(assignee) AND due BETWEEN ?5 AND ?6
+            ORDER BY \(order) \(direction) LIMIT ?7
             """
-            : """
-            SELECT id, head, status, assignee, due, version, updated FROM tasks
-            WHERE status = ?3 AND ?4 < 0 AND (due, id) < (?1, ?2)
-            AND due BETWEEN ?5 AND ?6 ORDER BY due DESC, id DESC LIMIT ?7
-            """
-        return (text, TaskStatus.allCases.map(\.rawValue).filter { query.statuses >> $0 & 1 == 1 })
     }
+
+    private static let select: SQLText = "SELECT id, head, status, assignee, due, version, updated FROM tasks"
 
     /// Appends the task of the current row: id, head, status, assignee, due, version and updated.
     private static func append(_ row: Statement, to bytes: inout [UInt8]) {
@@ -214,15 +153,30 @@ struct TaskTable {
     }
 }
 
-extension TaskTable {
-    /// The members of a task that are stored in its head.
-    static func members(row: Int64, creator: Int64, clientID: String?, title: String, created: WallTime) -> JSONObject {
-        var members = JSONObject()
-        members["id"] = .string(EntityID(.task, row).text)
-        members["creatorId"] = .string(EntityID(.profile, creator).text)
-        members["clientId"] = clientID.map { .string($0) } ?? .null
-        members["title"] = .string(title)
-        members["createdAt"] = .string(created.rfc3339())
-        return members
+extension TaskRow {
+    init(
+        _ row: Int64,
+        creator: Int64,
+        clientID: String? = nil,
+        title: String,
+        status: TaskStatus = .open,
+        assignee: Int64? = nil,
+        due: TaskDate? = nil,
+        created: WallTime,
+        updated: WallTime
+    ) {
+        self.init(
+            row: row,
+            creator: creator,
+            members: JSONObject([
+                "id": EntityID(.task, row).json, "creatorId": EntityID(.profile, creator).json,
+                "clientId": clientID.map { .string($0) } ?? .null, "title": .string(title), "createdAt": created.json,
+            ]),
+            status: status,
+            assignee: assignee,
+            due: due,
+            version: updated == created ? 1 : 2,
+            updated: updated
+        )
     }
 }

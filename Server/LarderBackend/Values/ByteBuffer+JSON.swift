@@ -12,36 +12,19 @@ extension [UInt8] {
     mutating func append(decimal value: Int64) { append(contentsOf: String(value).utf8) }
 
     /// Appends a timestamp as a JSON string.
-    mutating func append(timestamp: WallTime) {
-        append(UInt8(ascii: "\""))
-        timestamp.appendRFC3339(to: &self)
-        append(UInt8(ascii: "\""))
-    }
+    mutating func append(timestamp: WallTime) { append(contentsOf: "\"\(timestamp.rfc3339())\"".utf8) }
 
     /// Appends a public identifier as a JSON string.
-    mutating func append(identifier: EntityID) {
-        append(UInt8(ascii: "\""))
-        append(identifier.kind.prefix)
-        append(decimal: identifier.row)
-        append(UInt8(ascii: "\""))
-    }
+    mutating func append(identifier: EntityID) { append(contentsOf: "\"\(identifier.text)\"".utf8) }
 
     /// Appends an entry of an index: an identifier and a version.
     mutating func append(entryOf id: EntityID, version: Int64) {
-        append("{\"id\":")
-        append(identifier: id)
-        append(",\"version\":")
-        append(decimal: version)
-        append(UInt8(ascii: "}"))
+        append(contentsOf: #"{"id":"\#(id.text)","version":\#(version)}"#.utf8)
     }
 
     /// Closes an entity: appends its version and modification time.
     mutating func append(_ version: EntityVersion) {
-        append(",\"version\":")
-        append(decimal: version.number)
-        append(",\"updatedAt\":")
-        append(timestamp: version.updated)
-        append(UInt8(ascii: "}"))
+        append(contentsOf: #","version":\#(version.number),"updatedAt":"\#(version.updated.rfc3339())"}"#.utf8)
     }
 
     /// Appends the items of a list, separated by commas.

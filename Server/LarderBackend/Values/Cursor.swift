@@ -34,24 +34,20 @@ struct Cursor: Hashable, Sendable {
     /// Parses a cursor; nil for text that this server cannot have issued. The row is bounded, so that a forged cursor cannot
     /// cause an overflow.
     init?(parsing text: String) {
-        let keyed = OpaqueText.decode(text, format: Self.keyedFormat, count: 4)
-        guard let values = keyed ?? OpaqueText.decode(text, format: Self.format, count: 3),
-            let list = List(rawValue: values[0]), (list == .tasks) == (keyed != nil),
+        guard let values = OpaqueText.decode(text, format: Self.format, count: 4), let list = List(rawValue: values[0]),
             let owner = Int64(exactly: values[1]), let row = Int64(exactly: values[2]), row < .max
         else { return nil }
-        self.init(list, owner: owner, row: row, key: keyed.map { Int64(bitPattern: $0[3]) } ?? 0)
+        self.init(list, owner: owner, row: row, key: Int64(bitPattern: values[3]))
     }
 
     var text: String {
-        let numbers = [list.rawValue, UInt64(owner), UInt64(row)]
-        return list == .tasks
-            ? OpaqueText.encode(format: Self.keyedFormat, numbers + [UInt64(bitPattern: key)])
-            : OpaqueText.encode(format: Self.format, numbers)
+        OpaqueText.encode(
+            format: Self.format,
+            [list.rawValue, UInt64(owner), UInt64(row), UInt64(bitPattern: key)]
+        )
     }
 
-    private static let format: UInt8 = 2
-    /// The format of cursors in sorted lists.
-    private static let keyedFormat: UInt8 = 3
+    private static let format: UInt8 = 3
 }
 
 /// The part of a list that a request asks for.

@@ -8,6 +8,13 @@ extension JSONValue {
     }
 }
 
+extension JSONObject {
+    /// The members that are not nil.
+    init(_ members: KeyValuePairs<String, JSONValue?>) {
+        self.init(members.compactMap { name, value in value.map { Member(name: name, value: $0) } })
+    }
+}
+
 extension WallTime {
     var json: JSONValue { .string(rfc3339()) }
 }

@@ -5,13 +5,7 @@ enum TaskStatus: Int64, Sendable, CaseIterable {
     case done = 2
 
     /// The status in JSON and in `status=` filters.
-    var name: String {
-        switch self {
-        case .open: "open"
-        case .started: "started"
-        case .done: "done"
-        }
-    }
+    var name: String { "\(self)" }
 
     /// All names, for error messages.
     static let names = "`open`, `started` or `done`"

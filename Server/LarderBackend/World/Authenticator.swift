@@ -8,31 +8,28 @@ package enum Authenticator {
     /// The session of the bearer token; nil without one. Browsers cannot set fields on WebSocket and EventSource requests, so the token
     /// may be in the query there (RFC 6750 §2.3).
     static func session(of request: Request, in world: World) throws(Problem) -> SessionRow? {
-        if let range = request.fields.range(of: "authorization") {
-            return try session(bearing: request.head.span.extracting(range), in: world)
+        if let credentials = request.fields[.authorization] {
+            // The scheme is case-insensitive (RFC 9110 §11.1) and followed by one or more spaces (§11.4).
+            let parts = credentials.split(separator: " ")
+            guard parts.count == 2, parts[0].lowercased() == "bearer", credentials.utf8.count <= 512,
+                parts[1].utf8.allSatisfy({ (0x21..<0x7F).contains($0) })
+            else {
+                throw ProblemType.invalidToken(
+                    "The Authorization field is not `Bearer` followed by one token.",
+                    fields: challenge("invalid_request")
+                )
+            }
+            return try session(token: parts[1], in: world)
         }
         guard request.path.starts(with: "/v1/live".utf8), let query = QueryString(parsing: Array(request.query ?? [])),
             let token = query.first("access_token")
         else { return nil }
-        return try session(token: Array(token.utf8), in: world)
-    }
-
-    /// The session for an `Authorization` value.
-    ///
-    /// - Throws: `invalid-token` or `token-expired`, with the challenge that RFC 6750 §3 requires.
-    static func session(bearing credentials: Span<UInt8>, in world: World) throws(Problem) -> SessionRow {
-        guard let token = token(in: credentials) else {
-            throw ProblemType.invalidToken(
-                "The Authorization field is not `Bearer` followed by one token.",
-                fields: challenge("invalid_request")
-            )
-        }
         return try session(token: token, in: world)
     }
 
-    /// The session for a token; see `session(bearing:in:)`.
-    static func session(token: [UInt8], in world: World) throws(Problem) -> SessionRow {
-        let digest = SHA256.hash(token)
+    /// - Throws: `invalid-token` or `token-expired`, with the challenge that RFC 6750 §3 requires.
+    private static func session(token: some StringProtocol, in world: World) throws(Problem) -> SessionRow {
+        let digest = SessionTable.digest(token)
         let session = try world.read { try $0.sessions.find(access: digest) }
         guard let session else {
             throw ProblemType.invalidToken(
@@ -62,25 +59,5 @@ package enum Authenticator {
         let parameters = error.map { ", error=\"\($0)\"" } ?? ""
         fields.add(.wwwAuthenticate, "Bearer realm=\"larder\"\(parameters)")
         return fields
-    }
-
-    /// The token of `Bearer <token>`. The scheme is case-insensitive (RFC 9110 §11.1) and followed by one or more spaces
-    /// (§11.4).
-    private static func token(in credentials: Span<UInt8>) -> [UInt8]? {
-        let scheme: StaticString = "bearer "
-        var length = scheme.utf8CodeUnitCount
-        guard credentials.count > length, credentials.count <= 512 else { return nil }
-        for (index, expected) in "bearer ".utf8.enumerated() where credentials[index] | 0x20 != expected | 0x20 {
-            return nil
-        }
-        while length < credentials.count, credentials[length] == 0x20 { length += 1 }
-        guard length < credentials.count else { return nil }
-        var token: [UInt8] = []
-        token.reserveCapacity(credentials.count - length)
-        for index in length..<credentials.count {
-            guard credentials[index] > 0x20, credentials[index] < 0x7F else { return nil }
-            token.append(credentials[index])
-        }
-        return token
     }
 }

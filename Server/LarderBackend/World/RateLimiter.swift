@@ -3,8 +3,8 @@ import Synchronization
 
 /// A fixed quota per caller and time window, reported as draft-ietf-httpapi-ratelimit-headers specifies.
 ///
-/// A window begins with a caller's first request. Safe from any thread. Callers whose window is over are removed; if there are
-/// still too many, those with the oldest windows are.
+/// A window begins with a caller's first request. Safe from any thread. If there are too many callers, those whose window is over are
+/// removed; if there are still too many, all begin anew.
 final class RateLimiter: Sendable {
     /// The remaining quota of a caller.
     struct Verdict: Sendable, Hashable {
@@ -47,14 +47,10 @@ final class RateLimiter: Sendable {
         }
     }
 
-    /// Removes callers whose window is over, and if too many are left the half with the oldest windows: a flood of new
-    /// addresses takes bounded memory, and one scan is amortised over many new callers.
+    /// Removes callers whose window is over, or all if too many are left: a flood of new addresses takes bounded memory.
     private func forgetSome(_ windows: inout [String: Window], _ now: WallTime) {
         windows = windows.filter { now - $0.value.began < window }
-        guard windows.count > Self.callersMaximum / 2 else { return }
-        let kept = windows.sorted { ($0.value.began, $0.key) < ($1.value.began, $1.key) }
-            .suffix(Self.callersMaximum / 2)
-        windows = Dictionary(uniqueKeysWithValues: kept.map { ($0.key, $0.value) })
+        if windows.count > Self.callersMaximum / 2 { windows = [:] }
     }
 
     /// The number of callers in memory.

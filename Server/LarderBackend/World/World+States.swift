@@ -8,13 +8,10 @@ extension World {
 
     /// Starts recording how to undo each commit. Further calls have no effect.
     package func rememberHistory() throws(Problem) {
-        do {
-            try store.withLock { confined in
-                if confined.history == nil {
-                    confined.history = try StateHistory(confined.store.database, from: commitCount, at: clock.now)
-                }
-            }
-        } catch { throw Self.problem(error) }
+        try locked { confined in
+            guard confined.history == nil else { return }
+            confined.history = try StateHistory(confined.store.database, from: commitCount, at: clock.now)
+        }
     }
 
     /// Reads an earlier state, as far back as the history reaches.
@@ -22,13 +19,11 @@ extension World {
         upTo limit: StateHistory.Limit,
         _ body: (Store) throws -> Result
     ) throws(Problem) -> Result {
-        do {
-            return try store.withLock { confined in
-                guard let history = confined.history else { return try body(confined.store) }
-                let store = confined.store
-                return try history.asItWas(limit, now: clock.now, newest: commitCount) { try body(store) }
-            }
-        } catch { throw Self.problem(error) }
+        try locked { confined in
+            guard let history = confined.history else { return try body(confined.store) }
+            let store = confined.store
+            return try history.asItWas(limit, now: clock.now, newest: commitCount) { try body(store) }
+        }
     }
 
     /// Removes all tombstones: readers of the change feed that have not read them must resync.
@@ -40,11 +35,7 @@ extension World {
 
     /// The state as an image from which other worlds can start.
     package func image() throws(Problem) -> DatabaseImage {
-        do {
-            return try store.withLock { confined in
-                try confined.store.database.image()
-            }
-        } catch { throw Self.problem(error) }
+        try locked { try $0.store.database.image() }
     }
 
     /// Replaces the state. Tokens stay valid for the common part of both histories and otherwise lead to a resync; live
@@ -63,7 +54,7 @@ extension World {
                 var next = confined
                 next.origins = current.origins
                 // The lagging replica now lags behind the new state.
-                if hooks.readsPast {
+                if current.history != nil {
                     next.history = try StateHistory(store.database, from: commitCount, at: clock.now)
                 }
                 if isOrigin {
@@ -76,7 +67,6 @@ extension World {
                 names.withLock { $0 = collections }
                 isCollections.store(!collections.isEmpty, ordering: .releasing)
                 invalidateReplies()
-                cache.removeAll()
             }
             live.endAll()
         } catch { throw Self.problem(error) }
@@ -85,19 +75,17 @@ extension World {
     /// Starts a new history: earlier tokens stay valid here, later ones are valid in this world only.
     package func branch() throws(Problem) {
         let instance = newInstance()
-        do { try store.withLock { try $0.store.branch(instance) } } catch { throw Self.problem(error) }
+        try locked { try $0.store.branch(instance) }
     }
 
     /// Starts a history that shares nothing with earlier ones: all issued tokens become invalid. Returns the ended histories.
     package func endHistories() throws(Problem) -> Set<UInt64> {
         let instance = newInstance()
-        do {
-            return try store.withLock { confined in
-                let ended = try confined.store.beginAnew(instance)
-                // Live channels stay open; the next event has a token of the new history.
-                live.continueHistory(as: instance)
-                return ended
-            }
-        } catch { throw Self.problem(error) }
+        return try locked { confined in
+            let ended = try confined.store.beginAnew(instance)
+            // Live channels stay open; the next event has a token of the new history.
+            live.continueHistory(as: instance)
+            return ended
+        }
     }
 }

@@ -23,7 +23,9 @@ package final class World: Sendable {
     package let keysInFlight = KeysInFlight()
     let limiter: RateLimiter?
     package let hooks: any WorldHooks
-    private let instances: Mutex<InstanceSource>
+    /// The source of history identities. A world in memory derives them from its seed, so that two runs give the same change tokens. A
+    /// database is used by many runs, for which the seed would repeat identities of other histories.
+    private let instances: Mutex<any RandomNumberGenerator & Sendable>
     let store: Mutex<Confined>
     let names: Mutex<[String]>
     let isCollections: Atomic<Bool>
@@ -63,7 +65,8 @@ package final class World: Sendable {
         cache = ResponseCache(bytesMaximum: settings.responseCacheBytesMaximum)
         limiter = settings.rateLimit.map { RateLimiter(quota: $0, window: settings.rateWindow) }
         self.hooks = hooks
-        var source = outlivesProcess ? InstanceSource.system : .seeded(SeededGenerator(seed: seed))
+        var source: any RandomNumberGenerator & Sendable =
+            outlivesProcess ? SystemRandomNumberGenerator() : SeededGenerator(seed: seed)
         let instance = source.next()
         instances = Mutex(source)
         let confined = Confined(store: try Store(database, instance: instance))
@@ -121,11 +124,12 @@ package final class World: Sendable {
     ///
     /// - Throws: the problem that `body` throws, or `storage-unavailable` if the database fails.
     func read<Result: Sendable>(_ body: (Store) throws -> Result) throws(Problem) -> Result {
-        do {
-            return try store.withLock { try body($0.store) }
-        } catch {
-            throw Self.problem(error)
-        }
+        try locked { try body($0.store) }
+    }
+
+    /// Runs `body` while nobody else uses the store.
+    func locked<Result: Sendable>(_ body: (inout Confined) throws -> Result) throws(Problem) -> Result {
+        do { return try store.withLock { try body(&$0) } } catch { throw Self.problem(error) }
     }
 
     /// Runs `body` in a transaction, commits it and announces its changes. If it throws, the state is unchanged.
@@ -139,40 +143,23 @@ package final class World: Sendable {
     func commit<Result: Sendable>(
         _ body: (Store, inout Commit) throws -> Result
     ) throws(Problem) -> (result: Result, number: Int64) {
-        do {
-            return try store.withLock { confined in
-                let store = confined.store
-                var commit = Commit(now: clock.now)
-                let result = try store.database.transaction { try body(store, &commit) }
-                return (result, announce(commit, &confined))
-            }
-        } catch {
-            throw Self.problem(error)
+        try locked { confined in
+            let store = confined.store
+            var commit = Commit(now: clock.now)
+            let result = try store.database.transaction { try body(store, &commit) }
+            return (result, announce(commit, confined))
         }
     }
 
     /// Runs while the store is still locked, so that announcements are in commit order, and a client that has the reply cannot
     /// be served an older state.
-    private func announce(_ commit: Commit, _ confined: inout Confined) -> Int64 {
+    private func announce(_ commit: Commit, _ confined: Confined) -> Int64 {
         let number = commits.add(1, ordering: .relaxed).newValue
-        if let history = confined.history {
-            history.committed(number, at: commit.now)
-            if !hooks.readsPast { forget(history, &confined) }
-        }
+        confined.history?.committed(number, at: commit.now)
         invalidateReplies()
         live.publish(commit.changes, from: confined.store)
         hooks.committed(number)
         return number
-    }
-
-    /// No fault reads the past any more, so writes stop recording it.
-    private func forget(_ history: StateHistory, _ confined: inout Confined) {
-        do {
-            try history.end()
-            confined.history = nil
-        } catch {
-            // Recording continues, which only costs time; the next commit tries again.
-        }
     }
 
     /// The stamp of the state: a cached reply is valid while it is that of the state from which the reply was made.

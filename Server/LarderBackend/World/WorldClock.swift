@@ -42,9 +42,6 @@ public final class WorldClock: WallClock, MonotonicClock {
     private let wall: any WallClock
     private let monotonic: any MonotonicClock
     private let state: Mutex<State>
-    /// Whether the clock has always followed the system: the fast path of every read.
-    private let isSystem = Atomic<Bool>(true)
-
     /// A clock that follows the given ones until it is changed.
     package init(wall: any WallClock, monotonic: any MonotonicClock) {
         self.wall = wall
@@ -56,22 +53,16 @@ public final class WorldClock: WallClock, MonotonicClock {
     // MARK: Reading
 
     /// The current time of the world.
-    public var now: WallTime {
-        guard !isSystem.load(ordering: .relaxed) else { return wall.now }
-        return state.withLock { now($0) }
-    }
+    public var now: WallTime { state.withLock { now($0) } }
 
     /// The elapsed time of the world; setting the clock back does not change it.
-    public var uptime: MonotonicTime {
-        guard !isSystem.load(ordering: .relaxed) else { return monotonic.uptime }
-        return state.withLock { uptime($0) }
-    }
+    public var uptime: MonotonicTime { state.withLock { uptime($0) } }
 
     /// The current mode.
     public var mode: Mode { state.withLock { $0.mode } }
 
     /// Whether dates of replies are those of the server's own clock.
-    package var followsSystem: Bool { isSystem.load(ordering: .relaxed) }
+    package var followsSystem: Bool { mode == .real }
 
     /// The time until the next timer; nil if none is set.
     public var untilNextTimer: Duration? {
@@ -150,7 +141,6 @@ public final class WorldClock: WallClock, MonotonicClock {
             if state.mode == .real { anchor(&state, mode: .running(factor: 1)) }
             return uptime(state) + duration
         }
-        isSystem.store(false, ordering: .relaxed)
         while let job = state.withLock({ state -> (@Sendable () -> Void)? in
             guard let due = takeDue(target, &state) else { return nil }
             move(&state, to: due.deadline)
@@ -225,9 +215,7 @@ public final class WorldClock: WallClock, MonotonicClock {
     package func wait(for delay: Duration, _ job: @escaping @Sendable () -> Void) -> TimerID {
         let (id, isOver) = state.withLock { state -> (TimerID, Bool) in
             guard !state.hasEnded, delay > .zero else { return (TimerID(rawValue: 0), true) }
-            state.lastTimer += 1
-            let id = TimerID(rawValue: state.lastTimer)
-            state.timers.add(id, at: uptime(state) + delay, job)
+            let id = add(job, after: delay, &state)
             state.waits.insert(id)
             arm(&state)
             return (id, false)
@@ -361,7 +349,6 @@ public final class WorldClock: WallClock, MonotonicClock {
             disarm(&state)
             arm(&state)
         }
-        isSystem.store(false, ordering: .relaxed)
         tellObservers()
     }
 

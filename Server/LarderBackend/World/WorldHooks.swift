@@ -8,9 +8,6 @@ package protocol WorldHooks: AnyObject, Sendable {
     /// The protocol variants that the world uses.
     var dialect: Dialect { get }
 
-    /// Whether past states can be read, so that every commit must be undoable. Called while the store is locked.
-    var readsPast: Bool { get }
-
     /// Whether anything is set that could affect an exchange on the path. Called for every request on the hot path.
     func affects(_ path: ArraySlice<UInt8>) -> Bool
 

@@ -45,11 +45,6 @@ package struct Request: Sendable {
         pathEnd < target.upperBound ? fields.head[(pathEnd + 1)..<target.upperBound] : nil
     }
 
-    /// Calls a function with the target's bytes, without a copy.
-    package func withTarget<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
-        body(fields.head.span.extracting(target))
-    }
-
     /// Whether the request is a WebSocket upgrade (RFC 6455 §4.1).
     package var isWebSocketUpgrade: Bool {
         fields.range(of: "upgrade") != nil && WebSocketHandshake.isUpgrade(handshakeField)

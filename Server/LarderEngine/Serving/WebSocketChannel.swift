@@ -53,26 +53,6 @@ package struct WebSocketHandle: Sendable {
         withChannel { $0.send(frame: frame) }
     }
 
-    /// Sends an encoded frame to many WebSockets, with one job for each loop.
-    package static func send(frame: [UInt8], to handles: [WebSocketHandle]) {
-        var batches: [(loop: EventLoop, connections: [UInt64])] = []
-        for handle in handles {
-            // Handles of one loop are mostly adjacent, and there are few loops.
-            if let last = batches.indices.last, batches[last].loop === handle.loop {
-                batches[last].connections.append(handle.connection)
-            } else if let index = batches.firstIndex(where: { $0.loop === handle.loop }) {
-                batches[index].connections.append(handle.connection)
-            } else {
-                batches.append((handle.loop, [handle.connection]))
-            }
-        }
-        for (loop, connections) in batches {
-            loop.execute { [loop] in
-                for connection in connections { loop.connection(connection)?.webSocketChannel?.send(frame: frame) }
-            }
-        }
-    }
-
     /// Begins the closing handshake; without a code the close frame is empty.
     package func close(code: UInt16?, reason: String) {
         withChannel { $0.close(code: code, reason: reason) }

@@ -108,7 +108,13 @@ struct Contract: Sendable {
             let match =
                 nearest.first { $0.operation.method == method }
                 ?? nearest.first { method == "HEAD" && $0.operation.method == "GET" }
-            if let match { return Match(operation: match.operation, values: match.values) }
+            if let match {
+                let names = match.operation.path.names
+                return Match(
+                    operation: match.operation,
+                    values: Dictionary(uniqueKeysWithValues: zip(names, match.values))
+                )
+            }
             let names = nearest.map(\.operation.method).joined(separator: ", ")
             return Match(finding: "request: the path takes \(names), not \(method)")
         }

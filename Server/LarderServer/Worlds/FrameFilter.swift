@@ -42,9 +42,6 @@ final class FrameFilter: LiveFilter {
         self.subject = subject
     }
 
-    /// Whether frames are only recorded.
-    var isPlain: Bool { decision == nil && fault.endAfter == nil && fault.endAfterFrames == nil }
-
     /// The channel is open.
     func opened(_ output: any LiveOutput, channel: String) {
         state.withLock { $0.channel = channel }
@@ -140,28 +137,6 @@ final class FrameFilter: LiveFilter {
             return (.holdBack, "held back")
         }
         return (.send(events, delay: delay), doubles ? "doubled" : delay > .zero ? "delayed" : nil)
-    }
-
-    /// Records an event that is sent to the channels of several plain filters of one world.
-    func record(_ event: LiveEvent, for filters: [any LiveFilter]) {
-        let control = world.control
-        guard control.journal.isEnabled else { return }
-        let uptime = world.clock.uptime
-        let connections = control.connections
-        control.journal.append(
-            JournalEntry.Frame(channel: "WebSocket", direction: .sent, token: event.token, injectedFault: nil),
-            bytes: event.json.count,
-            to: filters.compactMap { filter in
-                guard let filter = filter as? FrameFilter else { return nil }
-                return Journal.FrameReader(
-                    opening: filter.opening,
-                    connection: connections.index(of: filter.opening.connection, now: uptime),
-                    user: filter.subject
-                )
-            },
-            at: world.clock.now,
-            uptime: uptime
-        )
     }
 
     private func end(_ output: any LiveOutput) {

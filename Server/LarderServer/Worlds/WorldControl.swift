@@ -105,8 +105,6 @@ package final class WorldControl: WorldHooks {
 
     package var dialect: Dialect { current.dialect }
 
-    package var readsPast: Bool { faults.hasLag }
-
     package func affects(_ path: ArraySlice<UInt8>) -> Bool { !isQuiet || faults.mayMatch(path: path) }
 
     package func fault(ofPageAfter token: ChangeToken?, text: String?) -> ChangePageFault {
