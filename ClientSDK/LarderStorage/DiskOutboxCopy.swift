@@ -39,21 +39,12 @@ struct DiskOutboxCopy: Sendable {
         }
     }
 
-    /// Takes over all rows after a number and all notes, as they were just read.
-    mutating func noteRead(_ read: [DiskOutboxRow], _ notes: [Int64: [UInt8]], after number: Int64) {
+    /// Takes over all rows and notes, as they were just read.
+    mutating func noteRead(_ read: [DiskOutboxRow], _ notes: [Int64: [UInt8]]) {
         self.notes = notes
-        if number < largest {
-            // Usually these are a few rows of this process, and `rows` has many.
-            if largest - number <= Int64(rows.count) {
-                for stale in (number + 1)...largest { rows[stale] = nil }
-            } else {
-                rows = rows.filter { $0.key <= number }
-            }
-        }
-        for row in read { rows[row.sequence] = row }
+        rows = Dictionary(uniqueKeysWithValues: read.map { ($0.sequence, $0) })
         largest = max(largest, read.last?.sequence ?? 0)
-        guard number <= readUpTo else { return }
-        readUpTo = max(readUpTo, largest)
+        readUpTo = largest
         removedBeyond = []
     }
 

@@ -2,42 +2,49 @@ import LarderSQLite
 import Synchronization
 
 extension DiskStore {
-    /// Reads all operations of the outbox after a sequence number in order, and the metadata that belongs to them.
+    /// Identifies a state of the outbox, as far as other processes have changed it.
+    package struct OutboxVersion: Sendable, Equatable {
+        fileprivate let foreignCommits: UInt64
+        fileprivate let generation: Int
+    }
+
+    /// The rows of the outbox at one moment.
+    package struct OutboxRows: Sendable {
+        /// In order.
+        package let rows: [DiskOutboxRow]
+        /// What is stored beside the rows (`DiskOutboxRow.noteKey`), by their numbers.
+        package let notes: [Int64: [UInt8]]
+        package let version: OutboxVersion
+    }
+
+    /// Reads all operations of the outbox, unless only this store has changed some since a version was read. Cost: some microseconds then.
     ///
     /// Rows that are read here survive the loss of the file: they are written into the database that replaces it. Waits for
     /// writers, so that a row that is being removed is not read.
-    ///
-    /// - Parameter body: may be called a second time, after a damaged database was replaced.
-    /// - Throws: `DiskError`, or what `body` throws.
-    package func readOutbox<Result: Sendable>(
-        after number: Int64,
-        _ body: (borrowing ReadTransaction, [DiskOutboxRow]) throws -> Result
-    ) throws -> Result {
+    package func outbox(since version: OutboxVersion?) throws -> OutboxRows? {
         defer { context.deliver() }
         return try writer.withLock { state in
-            let (rows, notes, result) = try withWriter(&state) { connection in
-                try Self.read(connection, after: number, body)
+            let read = try withWriter(&state) { connection -> OutboxRows? in
+                connection.failure = nil
+                try connection.perform { try connection.checkForeignCommits() }
+                if connection.database.hasMoved { throw FileMoved() }
+                // Before the rows are read: later commits may be read too, and are then read again.
+                let now = OutboxVersion(foreignCommits: context.others.count, generation: connection.generation)
+                return now == version ? nil : try Self.read(connection, now)
             }
-            state.outbox.noteRead(rows, notes, after: number)
-            return result
+            if let read { state.outbox.noteRead(read.rows, read.notes) }
+            return read
         }
     }
 
-    private static func read<Result>(
-        _ connection: DiskConnection,
-        after number: Int64,
-        _ body: (borrowing ReadTransaction, [DiskOutboxRow]) throws -> Result
-    ) throws -> ([DiskOutboxRow], [Int64: [UInt8]], Result) {
-        connection.failure = nil
+    private static func read(_ connection: DiskConnection, _ version: OutboxVersion) throws -> OutboxRows {
         try connection.perform { try connection.run(.begin) }
         do {
-            let rows = try connection.perform { try connection.outbox(after: number, limit: .max) }
+            let rows = try connection.perform { try connection.outbox(after: 0, limit: .max) }
             if connection.database.hasMoved { throw FileMoved() }
             let notes = try connection.perform { try connection.outboxNotes() }
-            let transaction = ReadTransaction(connection: connection)
-            let result = try body(transaction, rows)
             try connection.perform { try connection.run(.commit) }
-            return (rows, notes, result)
+            return OutboxRows(rows: rows, notes: notes, version: version)
         } catch {
             connection.database.rollBack()
             throw error

@@ -26,20 +26,6 @@ extension CacheCore {
         }
     }
 
-    /// Runs a transaction of the outbox's store that may use its reserve, and changes nothing in memory; nil without a disk.
-    func writeRows<Value: Sendable>(
-        _ durability: DiskStore.Durability,
-        _ body: (borrowing DiskStore.WriteTransaction) throws -> Value
-    ) throws -> Value? {
-        defer { delayed.deliver() }
-        return try outboxCommits.withLock { _ in
-            outboxOwner.begin()
-            defer { outboxOwner.end() }
-            guard !isClosed else { throw Self.isClosedError }
-            return try outboxDisk?.write(durability, mayUseReserve: true, body)
-        }
-    }
-
     /// Stores a new row, and shows its changes.
     ///
     /// - Parameter changes: the pending changes of the row with a number.

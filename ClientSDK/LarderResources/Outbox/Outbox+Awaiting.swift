@@ -26,7 +26,7 @@ extension Outbox {
         let scope = operation.scope(input)
         try requireNotEnding(operation.name)
         // Operations of the scope that another process has begun count too.
-        do { try adoptNew() } catch { throw LarderError(error) }
+        do { try readRows() } catch { throw LarderError(error) }
         let doubt = state.withLock { state in
             state.queue.lane(scope).compactMap { state.queue[$0] }.first { entry in
                 entry.isInDoubt || entry.state == .inDoubt || entry.isReportedInDoubt

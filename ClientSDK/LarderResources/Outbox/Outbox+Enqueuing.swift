@@ -47,7 +47,7 @@ extension Outbox {
         coalescingKey: String?,
         payload: [UInt8],
         changes: Outbox.LocalChanges,
-        waiter: CheckedContinuation<Result<any Sendable, LarderError>, Never>? = nil,
+        waiter: Waiter? = nil,
         coalesce: ([UInt8]) throws -> Outbox.Coalesced<[UInt8]>
     ) throws -> OperationID? {
         // The configuration's functions are the user's, so they are called before the outbox lock.
@@ -60,16 +60,16 @@ extension Outbox {
             delay: operation.batchMaximum > 1 ? core.configuration.networkBehavior().batchDelay : .zero,
             waiter: waiter
         )
-        let stored = try lock.withLock { _ in
+        let (id, step) = try locked { commits in
             try requireNotEnding(operation.name)
-            return try self.coalesce(new, by: coalesce) ?? append(new)
+            let stored = try self.coalesce(new, by: coalesce, &commits) ?? append(new)
+            commits.append(stored.commit)
+            return (stored.id, stored.step)
         }
-        core.announce(stored.commit)
-        changed()
-        tell(stored.step)
+        tell(step)
         // A paused outbox is not woken: a wake-up takes as long as storing the operation.
         if !state.withLock({ $0.isPaused }) { signal.put(()) }
-        return stored.id
+        return id
     }
 
     /// - Throws: `.closed` if the account is being signed out.
@@ -83,40 +83,53 @@ extension Outbox {
 
     /// Replaces or removes the newest operation with the new one's coalescing key, if it was never sent. The outbox lock is held.
     ///
-    /// - Returns: nil if the new operation must be stored as a separate one, also because another process is sending the older one or
-    ///   has enqueued later ones.
+    /// - Returns: nil if the new operation must be stored as a separate one.
     private func coalesce(
+        _ new: NewOperation,
+        by decide: ([UInt8]) throws -> Outbox.Coalesced<[UInt8]>,
+        _ commits: inout [Commit]
+    ) throws -> StoredOperation? {
+        guard let key = new.coalescingKey, state.withLock({ $0.queue.newest(in: new.scope, key: key) }) != nil else {
+            return nil
+        }
+        return try withCurrentRows(&commits) {
+            guard let old = state.withLock({ $0.queue.newest(in: new.scope, key: key) }),
+                old.operation == new.operation.name, old.state == .pending, old.attempts == 0
+            else { return nil }
+            return try coalesce(old, new, by: decide)
+        }
+    }
+
+    private func coalesce(
+        _ old: Outbox.Entry,
         _ new: NewOperation,
         by decide: ([UInt8]) throws -> Outbox.Coalesced<[UInt8]>
     ) throws -> StoredOperation? {
-        guard let key = new.coalescingKey, let old = state.withLock({ $0.queue.newest(in: new.scope, key: key) }),
-            old.operation == new.operation.name, old.state == .pending, old.attempts == 0
-        else { return nil }
         var update = CacheUpdate()
-        requireUntouched(old, in: &update)
-        do {
-            switch try decide(old.payload) {
-            case .keepBoth: return nil
-            case .removeBoth:
-                removal(of: old, in: &update)
-                let commit = try core.carryOut(update)
-                forget(old)
-                return StoredOperation(id: nil, commit: commit, step: .cancelled)
-            case .replace(let merged):
-                let (payload, changes) = try renamed(merged, new, old.idempotencyKey)
-                var row = old.row
-                row.payload = payload
-                try requireRoom(operations: 0, bytes: payload.count - old.payload.count)
-                let stored = row
-                update.rows.append { transaction in try transaction.update(stored) }
-                hide(old, in: &update)
-                show(changes, of: old.id.rawValue, in: &update)
-                let commit = try core.carryOut(update)
-                state.withLock { $0.queue.update(old.id.rawValue) { $0.payload = payload } }
-                return StoredOperation(id: old.id, commit: commit, step: .coalesced)
-            }
-        } catch  where Overtaken.isCause(of: error) {
-            return nil
+        require(old, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }
+        let newest = state.withLock { $0.queue.newest }
+        update.rows.append { transaction in
+            // Another process may have enqueued a later operation.
+            guard try transaction.read({ try $0.outbox(after: newest, limit: 1) }).isEmpty else { throw Overtaken() }
+        }
+        switch try decide(old.payload) {
+        case .keepBoth: return nil
+        case .removeBoth:
+            removal(of: old, in: &update)
+            let commit = try core.carryOut(update)
+            forget(old)
+            return StoredOperation(id: nil, commit: commit, step: .cancelled)
+        case .replace(let merged):
+            let (payload, changes) = try renamed(merged, new, old.idempotencyKey)
+            try requireRoom(operations: 0, bytes: payload.count - old.payload.count)
+            var row = old.row
+            row.payload = payload
+            store(row, in: &update)
+            hide(old, in: &update)
+            show(changes, of: old.id.rawValue, in: &update)
+            let commit = try core.carryOut(update)
+            state.withLock { $0.queue.update(old.id.rawValue) { $0.payload = payload } }
+            return StoredOperation(id: old.id, commit: commit, step: .coalesced)
         }
     }
 
@@ -175,7 +188,6 @@ extension Outbox {
         let now = core.now().uptime
         state.withLock { state in
             state.queue.append(entry, delay: new.delay, now: now)
-            state.noteOwn(number)
             // Set together with the entry: the operation may be sent at once.
             if let waiter = new.waiter { state.waiters[number] = waiter }
         }
@@ -192,7 +204,7 @@ private struct NewOperation {
     let changes: Outbox.LocalChanges
     /// How long it may wait for others, to be sent with them.
     let delay: Duration
-    let waiter: CheckedContinuation<Result<any Sendable, LarderError>, Never>?
+    let waiter: Outbox.Waiter?
 }
 
 /// What has become of an operation that was enqueued.

@@ -107,6 +107,7 @@ extension Outbox {
         _ now: Moment
     ) throws {
         var update = CacheUpdate()
+        update.mayUseReserve = true
         for (entry, result) in ends { try plan(entry, result, operation, now, &update) }
         try commit(update, ends.map { ($0, $1.names) })
         for (entry, result) in ends { finish(entry, result, operation) }
@@ -152,60 +153,41 @@ extension Outbox {
         }
         for key in update.keptOffDisk { try core.keepOffDisk(key) }
         var adopted: [Commit] = []
-        var waiters: [Waiter] = []
         defer {
             core.delayed.deliver()
             for commit in adopted { core.announce(commit) }
-            for waiter in waiters { waiter.resume(returning: .failure(Self.takenOver)) }
         }
         let commit = try core.carryOut(update) { [self] local, store in
             // Under the outbox lock, which is taken when the content is stored: this process enqueues and edits no operation between reading
-            // the payloads and storing them. If another process does so, they are read again.
+            // the payloads and storing them. Operations that another process has enqueued behind it, or changed, get the server IDs too.
             try lock.withLock { _ in
-                // Operations that another process has enqueued behind it, or changed, get the server IDs too.
-                if let commit = try adoptUnseen() { adopted.append(commit) }
-                var attempts = 1
-                while try !storeRenamed(names, local, isLast: attempts == Self.renamingAttemptsMaximum, store) {
-                    attempts += 1
-                    if let commit = try readAgain(&waiters) { adopted.append(commit) }
-                }
+                try withCurrentRows(&adopted) { try storeRenamed(names, local, store) }
             }
         }
         core.announce(commit)
     }
 
     /// Stores results, and the server IDs in the operations behind them. The outbox lock is held.
-    ///
-    /// - Returns: false if another process has changed one of these operations meanwhile. Then nothing is stored.
     private func storeRenamed(
         _ names: [(entry: Outbox.Entry, names: [String: String])],
         _ local: CacheUpdate,
-        isLast: Bool,
         _ store: (CacheUpdate) throws -> Void
-    ) throws -> Bool {
+    ) throws {
         var local = local
         var rewritten: [Outbox.Entry] = []
-        for (entry, names) in names { rewritten += rename(names, behind: entry, in: &local) }
-        let ids = names.map { (scope: $0.entry.scope, names: $0.names) }
-        local.rows.append { transaction in
-            let stored = try transaction.read { reading in try reading.metadata(ServerIDs.metadataKey) }
-            var known = ServerIDs(encoded: stored)
-            for (scope, names) in ids { known.add(names, in: scope) }
-            try transaction.setMetadata(try known.encoded(), for: ServerIDs.metadataKey)
+        var known = state.withLock { $0.serverIDs }
+        for (entry, names) in names {
+            rewritten += rename(names, behind: entry, in: &local)
+            known.add(names, in: entry.scope)
         }
-        do { try store(local) } catch  where !isLast && Overtaken.isCause(of: error) {
-            return false
-        }
+        let (serverIDs, encoded) = (known, try known.encoded())
+        local.rows.append { transaction in try transaction.setMetadata(encoded, for: ServerIDs.metadataKey) }
+        try store(local)
         state.withLock { state in
             for entry in rewritten { state.queue.update(entry.id.rawValue) { $0.payload = entry.payload } }
-            for (scope, names) in ids { state.serverIDs.add(names, in: scope) }
+            state.serverIDs = serverIDs
         }
-        return true
     }
-
-    /// If another process changes an operation each time between reading and storing it, the operation ends as one whose acknowledgement
-    /// cannot be stored.
-    private static let renamingAttemptsMaximum = 8
 
     private func plan(
         _ entry: Outbox.Entry,
@@ -236,12 +218,7 @@ extension Outbox {
             }
             var row = entry.row
             row.state = Outbox.Entry.State.rejected.rawValue
-            store(row, in: &update)
-            if let rejection {
-                let bytes = try rejection.encoded(for: entry.idempotencyKey)
-                let key = DiskOutboxRow.noteKey(entry.id.rawValue)
-                update.rows.append { transaction in try transaction.setMetadata(bytes, for: key) }
-            }
+            store(row, note: try rejection?.encoded(for: entry.idempotencyKey), in: &update)
             hide(entry, in: &update)
         case .unsent:
             if operation.isThrough { return failure(of: entry, in: &update) }
@@ -272,16 +249,9 @@ extension Outbox {
     ) throws {
         var row = entry.row
         row.state = newState.rawValue
-        store(row, in: &update)
         let hold = Outbox.Hold(of: entry, for: wait, at: now.wall)
-        guard hold != nil || entry.hold != nil else { return }
-        let (bytes, key) = (try hold?.encoded(), DiskOutboxRow.noteKey(entry.id.rawValue))
-        update.rows.append { transaction in try transaction.setMetadata(bytes, for: key) }
-    }
-
-    private func store(_ row: DiskOutboxRow, in update: inout CacheUpdate) {
-        update.mayUseReserve = true
-        update.rows.append { transaction in try transaction.update(row) }
+        guard hold != nil || entry.hold != nil else { return store(row, in: &update) }
+        store(row, note: try hold?.encoded(), in: &update)
     }
 
     /// Replaces temporary client IDs in the operations behind one.
@@ -302,26 +272,11 @@ extension Outbox {
             var new = old
             new.payload = renamed(old.payload, names, operation)
             guard new.payload != old.payload else { continue }
-            storePayload(new.payload, of: old, in: &update)
-            hide(old, in: &update)
-            showAgain(new, operation, in: &update)
+            require(old, in: &update) { Outbox.Entry.State(stored: $0.state) == old.state }
+            replace(old, by: new, operation, in: &update)
             rewritten.append(new)
         }
         return rewritten
-    }
-
-    /// Replaces the payload of a row, whose state stays. The update fails if another process has changed the operation.
-    func storePayload(_ payload: [UInt8], of entry: Outbox.Entry, in update: inout CacheUpdate) {
-        let number = entry.id.rawValue
-        update.mayUseReserve = true
-        update.rows.append { transaction in
-            let row = try transaction.read { reading in try reading.outbox(after: number - 1, limit: 1) }.first
-            guard var row, row.sequence == number, row.payload == entry.payload,
-                row.idempotencyKey == entry.idempotencyKey
-            else { throw Overtaken() }
-            row.payload = payload
-            try transaction.update(row)
-        }
     }
 
     private func finish(_ entry: Outbox.Entry, _ result: OutboxResult, _ operation: OutboxOperation) {

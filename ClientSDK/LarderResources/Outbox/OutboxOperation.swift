@@ -31,9 +31,24 @@ struct OutboxOperation: Sendable {
         self = definition.untyped
     }
 
-    init<Input, Receipt>(_ operation: WriteBehind<Input, Receipt>) {
+    init<Input, Receipt>(_ operation: WriteBehind<Input, Receipt>) { self.init(operation, isThrough: false) }
+
+    init<Input, Receipt>(_ operation: WriteThrough<Input, Receipt>) {
+        var same = WriteBehind<Input, Receipt>(operation.name, scope: operation.scope, changes: { _, _ in }) {
+            attempts in
+            var outcomes: [Outbox.Outcome<Receipt>] = []
+            for attempt in attempts { outcomes.append(try await operation.send(attempt)) }
+            return outcomes
+        }
+        same.retry = operation.retry
+        same.timeout = operation.timeout
+        same.acknowledge = operation.acknowledge
+        self.init(same, isThrough: true)
+    }
+
+    private init<Input, Receipt>(_ operation: WriteBehind<Input, Receipt>, isThrough: Bool) {
         name = operation.name
-        isThrough = false
+        self.isThrough = isThrough
         batchMaximum = max(1, operation.batchMaximum)
         batchUsual = min(batchMaximum, max(1, operation.batchUsual ?? batchMaximum))
         onRejection = operation.onRejection
@@ -42,7 +57,8 @@ struct OutboxOperation: Sendable {
         isLong = operation.isLong
         changes = { bytes, key in
             var changes = Outbox.LocalChanges(idempotencyKey: key)
-            operation.changes(try operation.codec.decode(bytes), &changes)
+            // What is awaited shows nothing before it is carried out.
+            if !isThrough { operation.changes(try operation.codec.decode(bytes), &changes) }
             return changes
         }
         send = { entries in
@@ -56,37 +72,12 @@ struct OutboxOperation: Sendable {
         }
         rename = { bytes, names in
             // Usually no operation behind a creation depends on it, and to decode all of them would take long.
-            if operation.codec.isJSON, !names.keys.contains(where: { Self.mayMention($0, bytes) }) { return bytes }
+            if isThrough || operation.codec.isJSON && !names.keys.contains(where: { Self.mayMention($0, bytes) }) {
+                return bytes
+            }
             return try Self.encode(operation.replacingIDs(try operation.codec.decode(bytes), names), operation.codec)
         }
         conflicts = operation.conflicts.map { StoredConflictRule($0, operation.codec) }
-    }
-
-    init<Input, Receipt>(_ operation: WriteThrough<Input, Receipt>) {
-        name = operation.name
-        isThrough = true
-        batchMaximum = 1
-        batchUsual = 1
-        onRejection = .continue
-        retry = operation.retry
-        timeout = operation.timeout
-        isLong = false
-        changes = { _, key in Outbox.LocalChanges(idempotencyKey: key) }
-        send = { entries in
-            await Self.send(
-                entries,
-                by: { (attempts: [Outbox.Attempt<Input>]) in
-                    var outcomes: [Outbox.Outcome<Receipt>] = []
-                    for attempt in attempts { outcomes.append(try await operation.send(attempt)) }
-                    return outcomes
-                },
-                .json,
-                operation.acknowledge,
-                serverIDs: { _, _ in [:] }
-            )
-        }
-        rename = { bytes, _ in bytes }
-        conflicts = nil
     }
 
     /// The number of accepting replies that cannot be decoded after which an operation ends. Before that it is sent

@@ -26,8 +26,8 @@ struct OutboxQueue: Sendable {
         case idle
         /// A decision about a rejected operation.
         case blocked
-        case delayed(MonotonicTime)
-        case ready(Company)
+        /// The time from which on the first operation can be sent.
+        case sendable(Company, from: MonotonicTime)
     }
 
     private var operationsByName: [String: OutboxOperation] = [:]
@@ -39,6 +39,8 @@ struct OutboxQueue: Sendable {
     private var joinDue: [String: MonotonicTime] = [:]
     /// The size of all operations (`Outbox.Entry.bytes`).
     private(set) var bytes = 0
+    /// The largest number that was added.
+    private(set) var newest: Int64 = 0
 
     // MARK: Reading
 
@@ -98,11 +100,7 @@ struct OutboxQueue: Sendable {
     func canMove(until time: MonotonicTime) -> Bool {
         counts.inFlight > 0
             || lanes.values.contains { lane in
-                switch lane.state {
-                case .ready: true
-                case .delayed(let due): due <= time
-                case .idle, .blocked: false
-                }
+                company(of: lane, at: time) != nil
             }
     }
 
@@ -111,16 +109,12 @@ struct OutboxQueue: Sendable {
 
     // MARK: Changing
 
-    /// - Returns: whether the name was not registered before.
-    mutating func register(_ operation: OutboxOperation) -> Bool {
-        let isNew = operationsByName[operation.name] == nil
-        operationsByName[operation.name] = operation
-        guard isNew else { return false }
+    mutating func register(_ operation: OutboxOperation) {
+        guard operationsByName.updateValue(operation, forKey: operation.name) == nil else { return }
         for entry in entries(of: operation.name) {
             if entry.state == .rejected, isInLane(entry) { join(entry) }
             look(at: entry.scope)
         }
-        return true
     }
 
     mutating func removeOperations() { operationsByName = [:] }
@@ -130,6 +124,7 @@ struct OutboxQueue: Sendable {
         let id = entry.id.rawValue
         guard entriesByID[id] == nil else { return update(id) { $0 = entry } }
         entriesByID[id] = entry
+        newest = max(newest, id)
         bytes += entry.bytes
         tally(entry, 1)
         if isInLane(entry) { join(entry) }
@@ -179,45 +174,38 @@ struct OutboxQueue: Sendable {
 
     // MARK: Sending
 
-    var hasReady: Bool { lanes.values.contains { company(of: $0) != nil } }
+    func hasReady(at now: MonotonicTime) -> Bool { lanes.values.contains { company(of: $0, at: now) != nil } }
 
     /// Whether an operation for whose result a caller waits can be sent.
-    var hasReadyAwaited: Bool { lanes.values.contains { company(of: $0).map(isAwaited) ?? false } }
+    func hasReadyAwaited(at now: MonotonicTime) -> Bool {
+        lanes.values.contains { company(of: $0, at: now).map(isAwaited) ?? false }
+    }
 
     private func isAwaited(_ company: Company) -> Bool { operationsByName[company.operation]?.isThrough ?? false }
 
-    /// Makes operations ready whose time has come.
-    ///
-    /// - Returns: the time of the next one.
-    mutating func promote(at now: MonotonicTime) -> MonotonicTime? {
-        var next: MonotonicTime?
-        for lane in lanes.values {
-            guard case .delayed(let due) = lane.state, let id = lane.ids.first else { continue }
-            if due > now {
-                next = min(next ?? due, due)
-            } else {
-                update(id) { ($0.due, $0.heldUntil) = (Self.atOnce, Self.atOnce) }
-            }
+    /// When the next operation can be sent that cannot be sent yet.
+    func nextDue(after now: MonotonicTime) -> MonotonicTime? {
+        let times = lanes.values.lazy.compactMap { lane in
+            if case .sendable(_, let due) = lane.state, due > now { due } else { nil }
         }
-        return next
+        return times.min()
     }
 
     /// Takes a batch of ready operations, which are in flight then. Awaited operations come first, because a caller waits; among the
     /// others those come first whose lanes were not served for the longest time, so that no lane overtakes another one again and again.
     ///
     /// - Parameters:
-    ///   - seen: later operations are not taken, because other processes may have enqueued some before them.
     ///   - isAwaitedOnly: whether only an operation for whose result a caller waits is taken.
     ///   - isLongExcluded: whether no long operation is taken (`WriteBehind.isLong`).
     /// - Returns: in the order of enqueuing; empty if none is ready.
     mutating func takeBatch(
-        seen: Int64,
+        at now: MonotonicTime,
         isAwaitedOnly: Bool = false,
         isLongExcluded: Bool = false,
         _ behavior: NetworkBehavior
     ) -> [Outbox.Entry] {
         let ready = lanes.values.compactMap { lane -> (id: Int64, turn: UInt64, company: Company)? in
-            guard let id = lane.ids.first, id <= seen, let company = company(of: lane),
+            guard let id = lane.ids.first, let company = company(of: lane, at: now),
                 !isLongExcluded || operationsByName[company.operation]?.isLong != true
             else { return nil }
             return (id, lane.turn, company)
@@ -264,8 +252,9 @@ struct OutboxQueue: Sendable {
         lanes[entry.scope]?.ids.removeAll { $0 == entry.id.rawValue }
     }
 
-    private func company(of lane: Lane) -> Company? {
-        guard case .ready(let company) = lane.state else { return nil }
+    /// The group of the operation that a lane can send at a time; nil if there is none.
+    private func company(of lane: Lane, at now: MonotonicTime) -> Company? {
+        guard case .sendable(let company, let due) = lane.state, due <= now else { return nil }
         return company
     }
 
@@ -285,9 +274,8 @@ struct OutboxQueue: Sendable {
         // Not always the first one is in flight: an older rejected one may be sent again meanwhile.
         guard operationsByName[first.operation] != nil, !ids.contains(where: { entriesByID[$0]?.state == .sending })
         else { return .idle }
-        let due = max(first.due, first.heldUntil)
-        if due > Self.atOnce { return .delayed(due) }
-        return .ready(Company(operation: first.operation, failureCount: first.failureCount))
+        let company = Company(operation: first.operation, failureCount: first.failureCount)
+        return .sendable(company, from: max(first.due, first.heldUntil))
     }
 
     private mutating func tally(_ entry: Outbox.Entry, _ change: Int) {
