@@ -57,30 +57,14 @@ extension DiskStore {
     /// - Returns: the number of added operations; nil if the database is not a replacement, because the store was erased.
     func join(_ connection: DiskConnection, _ outbox: inout DiskOutboxCopy) throws -> Int? {
         guard let identity = try connection.identity(), identity.isReplacement else { return nil }
-        let gone = outbox
-        var added = 0
-        var settled: [Int64] = []
-        try connection.database.transaction { () throws in
-            let stored = Dictionary(
-                uniqueKeysWithValues: try connection.outbox(after: 0, limit: .max).map { ($0.sequence, $0) }
-            )
-            for number in stored.keys where gone.isKnownGone(number) {
-                try connection.run(.outboxRemove, [], numbers: [number])
+        let own = outbox
+        let added = try connection.database.transaction { () throws in
+            for row in try connection.outbox(after: 0, limit: .max) where own.isKnownGone(row.sequence) {
+                try connection.run(.outboxRemove, [], numbers: [row.sequence])
             }
-            for row in outbox.rows.values.sorted(by: { $0.sequence < $1.sequence }) {
-                if let found = stored[row.sequence] {
-                    // New numbers are above all used ones, so this is impossible unless the clock was set far back.
-                    if found.idempotencyKey != row.idempotencyKey { try connection.store(row, .outboxAppend) }
-                } else if identity.accounts(for: row.sequence) {
-                    settled.append(row.sequence)
-                } else {
-                    try connection.store(row, .adoptOutbox)
-                    try connection.storeNote(of: row.sequence, in: outbox)
-                    added += 1
-                }
-            }
+            return try connection.adopt(own, knownUpTo: identity.knownUpTo)
         }
-        for number in settled { outbox.forget(number) }
+        outbox.noteRead(try connection.outbox(after: 0, limit: .max), try connection.outboxNotes())
         return added
     }
 }
@@ -95,30 +79,44 @@ extension DiskConnection {
     ///
     /// - Parameter salvaged: the largest number used by the damaged database, as far as it is readable.
     /// - Returns: the number of operations.
-    func restore(_ outbox: DiskOutboxCopy, salvaged: Int64) throws -> Int {
+    func restore(_ own: DiskOutboxCopy, salvaged: Int64) throws -> Int {
         try database.transaction { () throws -> Int in
-            var stored: [Int64: DiskOutboxRow] = [:]
-            for row in try self.outbox(after: Int64.min, limit: .max) { stored[row.sequence] = row }
-            for row in outbox.rows.values.sorted(by: { $0.sequence < $1.sequence }) {
-                // Another process has sent it meanwhile.
-                if let found = stored[row.sequence], found.attempts > row.attempts { continue }
-                try run(.outboxRemove, [], numbers: [row.sequence])
-                try store(row, .adoptOutbox)
-                try storeNote(of: row.sequence, in: outbox)
-                stored[row.sequence] = row
-            }
-            let identity = DiskIdentity(replacementWith: Array(stored.keys), knownUpTo: outbox.readUpTo)
-            try setMetadata(.own, DiskIdentity.key, identity.encoded)
+            _ = try adopt(own, knownUpTo: nil)
+            try setMetadata(.own, DiskIdentity.key, DiskIdentity(replacementKnownUpTo: own.readUpTo).encoded)
+            let rows = try outbox(after: Int64.min, limit: .max)
             // Other processes may have used more numbers than are known here.
-            let largest = max(salvaged, outbox.largest, stored.keys.max() ?? 0) + Self.numbersSkipped
+            let largest = max(salvaged, own.readUpTo, rows.last?.sequence ?? 0) + Self.numbersSkipped
             try setOutboxSequence(max(largest, context.now / 1_000_000))
-            return stored.count
+            return rows.count
         }
     }
 
-    func storeNote(of number: Int64, in outbox: DiskOutboxCopy) throws {
-        guard let note = outbox.notes[number] else { return }
-        try setMetadata(.value, DiskOutboxRow.noteKey(number), note)
+    /// Writes this process's outbox rows into a database that replaces a damaged one.
+    ///
+    /// - Parameter knownUpTo: up to this number another process has put all rows there that are not sent or removed; nil: this process makes the
+    ///   database of what was salvaged.
+    /// - Returns: the number of rows that were missing.
+    func adopt(_ own: DiskOutboxCopy, knownUpTo: Int64?) throws -> Int {
+        var added = 0
+        let stored = Dictionary(
+            uniqueKeysWithValues: try outbox(after: Int64.min, limit: .max).map { ($0.sequence, $0) }
+        )
+        for row in own.rows.values.sorted(by: { $0.sequence < $1.sequence }) {
+            if let found = stored[row.sequence] {
+                // Another process has sent or changed it meanwhile.
+                if knownUpTo != nil || found.attempts > row.attempts { continue }
+                try run(.outboxRemove, [], numbers: [row.sequence])
+            } else if let knownUpTo, row.sequence <= knownUpTo {
+                continue
+            } else {
+                added += 1
+            }
+            try store(row, .adoptOutbox)
+            if let note = own.notes[row.sequence] {
+                try setMetadata(.value, DiskOutboxRow.noteKey(row.sequence), note)
+            }
+        }
+        return added
     }
 
     /// The metadata of operations, by their numbers.

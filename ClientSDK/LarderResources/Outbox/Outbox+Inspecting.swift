@@ -4,14 +4,14 @@ import Synchronization
 
 /// Inspection of the outbox.
 extension Outbox {
-    /// All operations, in the order of enqueuing. Cost: that of sorting all of them.
+    /// All operations, in the order of enqueuing. Cost: O(n).
     public var entries: [Outbox.Entry] { state.withLock { $0.queue.sorted } }
 
-    /// The operations of a name, in the order of enqueuing. The cost does not depend on the number of other operations.
+    /// The operations of a name, in the order of enqueuing. Cost: O(n) for all n operations.
     public func entries(of operation: String) -> [Outbox.Entry] { state.withLock { $0.queue.entries(of: operation) } }
 
     /// The rejected operations, in the order of enqueuing, with the reason and the time (`Outbox.Entry.rejection`), also after a restart.
-    /// They wait for `retry`, `edit` or `drop`. The cost does not depend on the number of other operations.
+    /// They wait for `retry`, `edit` or `drop`. Cost: O(n) for all n operations if there are any rejected ones.
     public var rejected: [Outbox.Entry] { state.withLock { $0.queue.rejected } }
 
     /// The rejected operations, now and after each change. A slow reader gets the newest element.

@@ -86,14 +86,15 @@ extension Outbox {
         let behavior = core.configuration.networkBehavior()
         guard behavior.sendsOutbox, core.configuration.mayUseNetwork() else { return [] }
         let limit = behavior.concurrency(core.configuration.concurrentSendsMaximum)
-        let (isWorthwhile, next, delayResets) = state.withLock { state -> (Bool, MonotonicTime?, Int) in
-            guard !state.isPaused, !state.isClosed else { return (false, nil, 0) }
+        let (isWorthwhile, next) = state.withLock { state -> (Bool, MonotonicTime?) in
+            guard !state.isPaused, !state.isClosed else { return (false, nil) }
             // When a batch has ended, this is called again.
             guard state.hasWork(limit, at: now) || state.looksForOthers else {
-                return (false, state.queue.nextDue(after: now), 0)
+                return (false, state.queue.nextDue(after: now))
             }
-            if let due = state.lockRetryDue, now < due { return (false, due, 0) }
-            return (true, nil, state.delayResets)
+            if let due = state.lockRetryDue, now < due { return (false, due) }
+            state.looksForOthers = false
+            return (true, nil)
         }
         guard isWorthwhile else {
             wake(at: next)
@@ -101,12 +102,10 @@ extension Outbox {
         }
         do {
             guard try turn.enter() else {
-                waitForSendLock(now, delayResets)
+                waitForSendLock(now)
                 return []
             }
             defer { turn.leave() }
-            // Before the rows are read: a call that asks for a check from here on gets another one.
-            state.withLock { $0.looksForOthers = false }
             // Without a pause in between: no operation is taken before those of other processes that precede it.
             let (batches, next) = try locked { commits in
                 try readRows(&commits)
@@ -118,19 +117,18 @@ extension Outbox {
             wake(at: next)
             return batches
         } catch {
-            state.withLock { $0.looksForOthers = true }
-            stall(now, delayResets, error)
+            stall(now, error)
             return []
         }
     }
 
     /// Handles an error of the store or the lock: nothing is sent while another process may be sending.
-    private func stall(_ now: MonotonicTime, _ delayResets: Int, _ error: any Error) {
+    private func stall(_ now: MonotonicTime, _ error: any Error) {
         guard !state.withLock({ $0.isClosed }) else { return }
         let failure = LarderError(error)
         noteStoreFailure(failure)
         answerPending(failure)
-        waitForSendLock(now, delayResets)
+        waitForSendLock(now)
         changed()
     }
 

@@ -113,7 +113,6 @@ extension Outbox {
         state.withLock { state in
             state.looksForOthers = true
             state.lockRetryDue = nil
-            state.delayResets += 1
         }
         signal.put(())
     }
@@ -201,9 +200,7 @@ extension Outbox {
     // MARK: The send lock
 
     /// Another process is sending: reads its results, and tries the lock again later.
-    ///
-    /// - Parameter delayResets: the value of `delayResets` when the lock was requested.
-    func waitForSendLock(_ now: MonotonicTime, _ delayResets: Int) {
+    func waitForSendLock(_ now: MonotonicTime) {
         do { try readRows() } catch {
             guard !state.withLock({ $0.isClosed }) else { return }
             core.configuration.onEvent(.storageFailed(LarderError(error)))
@@ -214,7 +211,9 @@ extension Outbox {
             let longest = Self.lockRetry.backoffMaximum(attempt: state.failedLockAttempts)
             // At least half of the delay is certain, so that the lock is never requested without a pause.
             let due = now + longest / 2 + longest / 2 * random
-            if state.delayResets == delayResets { state.lockRetryDue = due }
+            // A call that has asked for a check meanwhile gets it at once.
+            if !state.looksForOthers { state.lockRetryDue = due }
+            state.looksForOthers = true
             return due
         }
         wake(at: due)

@@ -33,13 +33,12 @@ public final class Outbox: Sendable {
         /// Whether no operation is taken any more.
         var isEnding = false
         var isClosed = false
-        /// Whether to read rows of other processes although this process has nothing to send.
+        /// Whether a call has asked for a check since the last one began: the rows of other processes are read, although this process may
+        /// have nothing to send.
         var looksForOthers = false
         /// How often in a row another process held the lock, and when to try again.
         var failedLockAttempts = 0
         var lockRetryDue: MonotonicTime?
-        /// The number of calls that asked for an immediate check: a decision to wait is void if it has changed since.
-        var delayResets = 0
         /// The error of the store or the lock since the last progress, and the total number of errors.
         var storeFailure: LarderError?
         var storeFailures = 0
@@ -221,7 +220,6 @@ extension Outbox.State {
         queue.clearDelays()
         looksForOthers = true
         lockRetryDue = nil
-        delayResets += 1
     }
 
     /// Takes the batches that can be sent now.

@@ -17,6 +17,8 @@ struct OutboxQueue: Sendable {
         var ids: [Int64] = []
         /// The order in which lanes take turns: it grows with each lane that is begun, and each operation that is taken.
         var turn: UInt64
+        /// The number of its operations in flight.
+        var inFlight = 0
         var state = LaneState.idle
     }
 
@@ -32,6 +34,8 @@ struct OutboxQueue: Sendable {
 
     private var operationsByName: [String: OutboxOperation] = [:]
     private var entriesByID: [Int64: Outbox.Entry] = [:]
+    /// The numbers of all operations, in order.
+    private var ids: [Int64] = []
     private var lanes: [String: Lane] = [:]
     private var lastTurn: UInt64 = 0
     private var counts = Outbox.Status()
@@ -51,15 +55,13 @@ struct OutboxQueue: Sendable {
     subscript(id: Int64) -> Outbox.Entry? { entriesByID[id] }
 
     /// All operations in the order of enqueuing.
-    var sorted: [Outbox.Entry] { entriesByID.values.sorted { $0.id < $1.id } }
+    var sorted: [Outbox.Entry] { ids.compactMap { entriesByID[$0] } }
 
     /// The rejected operations in the order of enqueuing.
-    var rejected: [Outbox.Entry] { entriesByID.values.filter { $0.state == .rejected }.sorted { $0.id < $1.id } }
+    var rejected: [Outbox.Entry] { counts.rejected == 0 ? [] : sorted.filter { $0.state == .rejected } }
 
     /// The operations of a name in the order of enqueuing.
-    func entries(of operation: String) -> [Outbox.Entry] {
-        entriesByID.values.filter { $0.operation == operation }.sorted { $0.id < $1.id }
-    }
+    func entries(of operation: String) -> [Outbox.Entry] { sorted.filter { $0.operation == operation } }
 
     func operation(_ name: String) -> OutboxOperation? { operationsByName[name] }
 
@@ -75,16 +77,7 @@ struct OutboxQueue: Sendable {
 
     var status: Outbox.Status {
         var status = counts
-        var oldest = Int64.max
-        for lane in lanes.values {
-            var first = lane.ids.first
-            if case .blocked = lane.state {
-                status.blockedScopes += 1
-                first = lane.ids.first { entriesByID[$0]?.state != .rejected }
-            }
-            oldest = min(oldest, first ?? .max)
-        }
-        status.oldest = entriesByID[oldest]?.enqueuedAt
+        status.oldest = ids.lazy.compactMap { entriesByID[$0] }.first { $0.state != .rejected }?.enqueuedAt
         return status
     }
 
@@ -124,6 +117,7 @@ struct OutboxQueue: Sendable {
         let id = entry.id.rawValue
         guard entriesByID[id] == nil else { return update(id) { $0 = entry } }
         entriesByID[id] = entry
+        Self.insert(id, into: &ids)
         newest = max(newest, id)
         bytes += entry.bytes
         tally(entry, 1)
@@ -158,7 +152,8 @@ struct OutboxQueue: Sendable {
     }
 
     mutating func remove(_ id: Int64) {
-        guard let entry = entriesByID.removeValue(forKey: id) else { return }
+        guard let entry = entriesByID.removeValue(forKey: id), let index = ids.firstIndex(of: id) else { return }
+        ids.remove(at: index)
         bytes -= entry.bytes
         tally(entry, -1)
         leave(entry)
@@ -239,13 +234,13 @@ struct OutboxQueue: Sendable {
     }
 
     private mutating func join(_ entry: Outbox.Entry) {
-        let id = entry.id.rawValue
-        if lanes[entry.scope] == nil {
-            lastTurn += 1
-            lanes[entry.scope] = Lane(turn: lastTurn)
-        }
-        let place = lanes[entry.scope]?.ids.lastIndex { $0 < id }.map { $0 + 1 } ?? 0
-        lanes[entry.scope]?.ids.insert(id, at: place)
+        if lanes[entry.scope] == nil { lastTurn += 1 }
+        Self.insert(entry.id.rawValue, into: &lanes[entry.scope, default: Lane(turn: lastTurn)].ids)
+    }
+
+    /// Inserts a number in order; usually it is the last.
+    private static func insert(_ id: Int64, into ids: inout [Int64]) {
+        ids.insert(id, at: ids.lastIndex { $0 < id }.map { $0 + 1 } ?? 0)
     }
 
     private mutating func leave(_ entry: Outbox.Entry) {
@@ -260,20 +255,21 @@ struct OutboxQueue: Sendable {
 
     /// Finds out what a lane waits for after a change.
     private mutating func look(at scope: String) {
-        guard let ids = lanes[scope]?.ids else { return }
-        guard let id = ids.first, let entry = entriesByID[id] else {
+        guard let lane = lanes[scope] else { return }
+        if case .blocked = lane.state { counts.blockedScopes -= 1 }
+        guard let id = lane.ids.first, let entry = entriesByID[id] else {
             lanes[scope] = nil
             return
         }
-        let state = state(of: entry, ids)
+        let state = state(of: entry, lane)
+        if case .blocked = state { counts.blockedScopes += 1 }
         lanes[scope]?.state = state
     }
 
-    private func state(of first: Outbox.Entry, _ ids: [Int64]) -> LaneState {
+    private func state(of first: Outbox.Entry, _ lane: Lane) -> LaneState {
         if first.state == .rejected { return .blocked }
         // Not always the first one is in flight: an older rejected one may be sent again meanwhile.
-        guard operationsByName[first.operation] != nil, !ids.contains(where: { entriesByID[$0]?.state == .sending })
-        else { return .idle }
+        guard operationsByName[first.operation] != nil, lane.inFlight == 0 else { return .idle }
         let company = Company(operation: first.operation, failureCount: first.failureCount)
         return .sendable(company, from: max(first.due, first.heldUntil))
     }
@@ -281,7 +277,9 @@ struct OutboxQueue: Sendable {
     private mutating func tally(_ entry: Outbox.Entry, _ change: Int) {
         switch entry.state {
         case .pending: counts.pending += change
-        case .sending: counts.inFlight += change
+        case .sending:
+            counts.inFlight += change
+            lanes[entry.scope]?.inFlight += change
         case .inDoubt:
             counts.pending += change
             counts.inDoubt += change
