@@ -81,11 +81,7 @@ extension Outbox {
     }
 
     private func reopened(_ id: OperationID, _ payload: [UInt8]?, newKey: Bool) throws -> Commit {
-        guard
-            let (old, operation) = state.withLock({ state in
-                state.queue[id.rawValue].flatMap { entry in state.queue.operation(entry.operation).map { (entry, $0) } }
-            }), old.state == .rejected
-        else {
+        guard let (old, operation) = rejected(id) else {
             throw LarderError(.invalidArgument, "There is no rejected operation \(id); see `entries`.")
         }
         var row = old.row

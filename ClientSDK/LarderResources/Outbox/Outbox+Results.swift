@@ -9,7 +9,6 @@ extension Outbox {
     /// Stores the results of a batch, first the server's values and then the rows; if a result cannot be stored, each in a commit of its own.
     func storeResults(_ batch: [Outbox.Entry], _ results: [OutboxResult], _ operation: OutboxOperation) {
         let now = core.now()
-        let results = results.map { $0.rejected(at: now.wall) }
         suspect(batch, results)
         var open = Array(zip(batch, results))[...]
         do {
@@ -40,23 +39,21 @@ extension Outbox {
     /// they are not overwritten, and only an awaited write that no process has begun to send is removed.
     func storeUnmarked(_ batch: [Outbox.Entry], _ failure: LarderError, _ operation: OutboxOperation) {
         for entry in batch {
-            if operation.isThrough, !entry.isInDoubt {
-                var update = CacheUpdate()
-                require(entry, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }
-                self.failure(of: entry, in: &update)
-                do {
-                    try core.commit(update)
-                    finish(entry, .unsent(failure), operation)
-                    continue
-                } catch {
-                    // Another process may have it by now, or the store still fails: it stays, and its caller gets
-                    // `inDoubt`.
-                    postpone(entry, failure, operation, after: .zero, isInDoubt: false)
-                    answerUnstored(entry, .unsent(failure), operation, LarderError(error))
-                    continue
-                }
+            guard operation.isThrough, !entry.isInDoubt else {
+                postpone(entry, failure, operation, after: .zero, isInDoubt: entry.isInDoubt)
+                continue
             }
-            postpone(entry, failure, operation, after: .zero, isInDoubt: entry.isInDoubt)
+            var update = CacheUpdate()
+            require(entry, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }
+            self.failure(of: entry, in: &update)
+            do {
+                try core.commit(update)
+                finish(entry, .unsent(failure), operation, core.now())
+            } catch {
+                // Another process may have it by now, or the store still fails: it stays, and its caller gets `inDoubt`.
+                postpone(entry, failure, operation, after: .zero, isInDoubt: false)
+                answerUnstored(entry, .unsent(failure), operation, error)
+            }
         }
         changed()
         signal.put(())
@@ -110,7 +107,7 @@ extension Outbox {
         update.mayUseReserve = true
         for (entry, result) in ends { try plan(entry, result, operation, now, &update) }
         try commit(update, ends.map { ($0, $1.names) })
-        for (entry, result) in ends { finish(entry, result, operation) }
+        for (entry, result) in ends { finish(entry, result, operation, now) }
     }
 
     /// Stores the result of one operation. If an acknowledgement cannot be stored, the operation ends nevertheless, because the server
@@ -140,7 +137,7 @@ extension Outbox {
                 "The server has carried out operation \(entry.id) (\"\(operation.name)\"), and its acknowledgement cannot be stored. The "
                 + "operation has ended, and the values that it changed are invalidated. (\(LarderError(error).description))"
             core.configuration.onEvent(.storageFailed(LarderError(.storage, text, cause: error, operation: entry.id)))
-            finish(entry, result, operation)
+            finish(entry, result, operation, now)
         }
     }
 
@@ -204,7 +201,7 @@ extension Outbox {
             if update.steps.count == known { update.steps += shown(by: entry)?.accepted ?? [] }
             if entry.isInDoubt { Self.markStale(&update.steps, from: known) }
             removal(of: entry, in: &update)
-        case .rejected(let error, let rejection):
+        case .rejected(let error):
             if error.isUnreadableAcceptance {
                 // The server has carried it out, and its new value is not known.
                 for (key, _) in shown(by: entry)?.entities ?? [] { update.invalidate(key) }
@@ -218,7 +215,8 @@ extension Outbox {
             }
             var row = entry.row
             row.state = Outbox.Entry.State.rejected.rawValue
-            store(row, note: try rejection?.encoded(for: entry.idempotencyKey), in: &update)
+            let rejection = Outbox.Rejection(error, at: now.wall)
+            store(row, note: try rejection.encoded(for: entry.idempotencyKey), in: &update)
             hide(entry, in: &update)
         case .unsent:
             if operation.isThrough { return failure(of: entry, in: &update) }
@@ -279,7 +277,7 @@ extension Outbox {
         return rewritten
     }
 
-    private func finish(_ entry: Outbox.Entry, _ result: OutboxResult, _ operation: OutboxOperation) {
+    private func finish(_ entry: Outbox.Entry, _ result: OutboxResult, _ operation: OutboxOperation, _ now: Moment) {
         let id = entry.id.rawValue
         switch result {
         case .accepted(let receipt, _, _):
@@ -288,7 +286,7 @@ extension Outbox {
             forget(entry)
             answer(id, .success(receipt))
             tell(.accepted)
-        case .rejected(let error, let rejection):
+        case .rejected(let error):
             if operation.isThrough {
                 forget(entry)
             } else {
@@ -296,7 +294,7 @@ extension Outbox {
                     state.queue.update(id) { entry in
                         entry.state = .rejected
                         entry.error = error
-                        entry.rejection = rejection
+                        entry.rejection = Outbox.Rejection(error, at: now.wall)
                     }
                 }
             }

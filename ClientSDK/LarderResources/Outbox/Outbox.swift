@@ -68,7 +68,7 @@ public final class Outbox: Sendable {
         let file = core.outboxDisk.map { FileProcessLock(path: $0.configuration.directory + "/store.sending") }
         turn = SendLock(core.configuration.outboxLock ?? file)
         do { try readRows() } catch { throw LarderError(error) }
-        for operation in core.configuration.operations { register(OutboxOperation(any: operation)) }
+        for operation in core.configuration.operations { register(operation) }
     }
 
     // MARK: Registering
@@ -76,18 +76,8 @@ public final class Outbox: Sendable {
     /// Registers an operation: stored operations of its name are shown and sent from now on.
     ///
     /// For an operation that needs the open cache. Call it before the first read. Other operations belong in
-    /// `CacheConfiguration.operations`, so that pending changes are visible from the first read on.
-    public func register<Input, Receipt>(_ operation: WriteBehind<Input, Receipt>) {
-        register(OutboxOperation(operation))
-    }
-
-    /// Registers an operation: operations in doubt are resolved from now on.
-    public func register<Input, Receipt>(_ operation: WriteThrough<Input, Receipt>) {
-        register(OutboxOperation(operation))
-    }
-
-    /// Registers an operation of any type.
-    package func register(any operation: any CacheConfiguration.Operation) { register(OutboxOperation(any: operation)) }
+    /// `CacheConfiguration.operations`, so that pending changes are visible, and operations in doubt are resolved, from the beginning.
+    public func register(_ operation: any CacheConfiguration.Operation) { register(OutboxOperation(any: operation)) }
 
     private func register(_ operation: OutboxOperation) {
         do {
@@ -168,7 +158,13 @@ public final class Outbox: Sendable {
     // MARK: Removing
 
     func removal(of entry: Outbox.Entry, in update: inout CacheUpdate) {
-        removeRow(of: entry, in: &update)
+        let id = entry.id.rawValue
+        update.mayUseReserve = true
+        let hasNote = entry.rejection != nil || entry.hold != nil
+        update.rows.append { transaction in
+            try transaction.removeOperation(id)
+            if hasNote { try transaction.setMetadata(nil, for: DiskOutboxRow.noteKey(id)) }
+        }
         hide(entry, in: &update)
     }
 
@@ -177,16 +173,6 @@ public final class Outbox: Sendable {
     func failure(of entry: Outbox.Entry, in update: inout CacheUpdate) {
         removal(of: entry, in: &update)
         update.durability = .powerLoss
-    }
-
-    func removeRow(of entry: Outbox.Entry, in update: inout CacheUpdate) {
-        let id = entry.id.rawValue
-        update.mayUseReserve = true
-        let hasNote = entry.rejection != nil || entry.hold != nil
-        update.rows.append { transaction in
-            try transaction.removeOperation(id)
-            if hasNote { try transaction.setMetadata(nil, for: DiskOutboxRow.noteKey(id)) }
-        }
     }
 
     func forget(_ entry: Outbox.Entry) {

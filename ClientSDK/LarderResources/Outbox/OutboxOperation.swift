@@ -131,21 +131,16 @@ struct OutboxOperation: Sendable {
         _ acknowledge: @escaping @Sendable (Input, Receipt, inout CacheUpdate) -> Void,
         serverIDs: @Sendable (Input, Receipt) -> [String: String]
     ) async -> [OutboxResult] {
-        var attempts: [Outbox.Attempt<Input>?] = []
-        for entry in entries {
-            do {
-                attempts.append(
-                    Outbox.Attempt(
-                        id: entry.id,
-                        idempotencyKey: entry.idempotencyKey,
-                        input: try codec.decode(entry.payload),
-                        number: entry.attempts,
-                        isInDoubt: entry.isInDoubt
-                    )
-                )
-            } catch {
-                attempts.append(nil)
-            }
+        let attempts = entries.map { entry -> Outbox.Attempt<Input>? in
+            // What cannot be decoded is reported as the result of the operation.
+            guard let input = try? codec.decode(entry.payload) else { return nil }
+            return Outbox.Attempt(
+                id: entry.id,
+                idempotencyKey: entry.idempotencyKey,
+                input: input,
+                number: entry.attempts,
+                isInDoubt: entry.isInDoubt
+            )
         }
         let readable = attempts.compactMap { $0 }
         var outcomes: [Outbox.Outcome<Receipt>]
@@ -173,7 +168,7 @@ struct OutboxOperation: Sendable {
                 // Another version of the application may be able to decode it. It is kept, unless it is an awaited write that no process
                 // has begun to send.
                 let error = LarderError(.encoding, "The stored operation cannot be read by this version.")
-                return .rejected(error, nil)
+                return .rejected(error)
             }
             switch outcome {
             case .accepted(let receipt):
@@ -183,11 +178,11 @@ struct OutboxOperation: Sendable {
                     acknowledge: { acknowledge(input, receipt, &$0) },
                     serverIDs: serverIDs(input, receipt)
                 )
-            case .rejected(let error): return .rejected(error, nil)
+            case .rejected(let error): return .rejected(error)
             case .unsent(let error): return .unsent(error)
             case .retry(let error, _)
             where error.isUnreadableAcceptance && entry.unreadableReplies + 1 >= Self.unreadableRepliesMaximum:
-                return .rejected(Self.unreadable(error), nil)
+                return .rejected(Self.unreadable(error))
             case .retry(let error, let after): return .retry(error, after: after)
             }
         }
@@ -201,15 +196,9 @@ enum OutboxResult: Sendable {
         acknowledge: @Sendable (inout CacheUpdate) -> Void,
         serverIDs: [String: String]
     )
-    /// The rejection is nil until the time of the rejection is known (`rejected(at:)`).
-    case rejected(LarderError, Outbox.Rejection?)
+    case rejected(LarderError)
     case unsent(LarderError)
     case retry(LarderError, after: Duration?)
-
-    func rejected(at time: WallTime) -> OutboxResult {
-        guard case .rejected(let error, _) = self else { return self }
-        return .rejected(error, Outbox.Rejection(error, at: time))
-    }
 
     /// The meaning of this result for an operation of which an earlier attempt may have been carried out: the only place that decides
     /// whether nothing was sent.
@@ -223,7 +212,7 @@ enum OutboxResult: Sendable {
     func afterDoubt(isAwaited: Bool) -> OutboxResult {
         switch self {
         case .unsent(let error): .retry(error, after: nil)
-        case .rejected(let error, _) where isAwaited && error.isOfRequest: .retry(error, after: nil)
+        case .rejected(let error) where isAwaited && error.isOfRequest: .retry(error, after: nil)
         case .accepted, .rejected, .retry: self
         }
     }
