@@ -19,13 +19,14 @@ extension Outbox {
             // Made from the input itself: to decode the payload again would take as long as to store it.
             var changes = Outbox.LocalChanges(idempotencyKey: core.configuration.makeIdempotencyKey())
             operation.changes(input, &changes)
-            return try put(
-                OutboxOperation(operation),
+            let row = DiskOutboxRow(
+                operation: operation.name,
                 scope: operation.scope(input),
                 coalescingKey: operation.coalescingKey(input),
-                payload: try OutboxOperation.encode(input, operation.codec),
-                changes: changes
-            ) { bytes in
+                idempotencyKey: changes.idempotencyKey,
+                payload: try OutboxOperation.encode(input, operation.codec)
+            )
+            return try put(row, OutboxOperation(operation), changes) { bytes in
                 let old: Input
                 // Another version of the application stored it. The error is reported when it is sent, and does not affect
                 // new operations.
@@ -42,27 +43,18 @@ extension Outbox {
     }
 
     func put(
+        _ row: DiskOutboxRow,
         _ operation: OutboxOperation,
-        scope: String,
-        coalescingKey: String?,
-        payload: [UInt8],
-        changes: Outbox.LocalChanges,
+        _ changes: Outbox.LocalChanges,
         waiter: Waiter? = nil,
         coalesce: ([UInt8]) throws -> Outbox.Coalesced<[UInt8]>
     ) throws -> OperationID? {
         // The configuration's functions are the user's, so they are called before the outbox lock.
-        let new = NewOperation(
-            operation: operation,
-            scope: scope,
-            coalescingKey: coalescingKey,
-            payload: payload,
-            changes: changes,
-            delay: operation.batchMaximum > 1 ? core.configuration.networkBehavior().batchDelay : .zero,
-            waiter: waiter
-        )
+        let delay = operation.batchMaximum > 1 ? core.configuration.networkBehavior().batchDelay : .zero
+        let new = NewOperation(operation: operation, row: row, changes: changes)
         let (id, step) = try locked { commits in
             try requireNotEnding(operation.name)
-            let stored = try self.coalesce(new, by: coalesce, &commits) ?? append(new)
+            let stored = try self.coalesce(new, by: coalesce, &commits) ?? append(new, delay: delay, waiter)
             commits.append(stored.commit)
             return (stored.id, stored.step)
         }
@@ -89,11 +81,12 @@ extension Outbox {
         by decide: ([UInt8]) throws -> Outbox.Coalesced<[UInt8]>,
         _ commits: inout [Commit]
     ) throws -> StoredOperation? {
-        guard let key = new.coalescingKey, state.withLock({ $0.queue.newest(in: new.scope, key: key) }) != nil else {
+        guard let key = new.row.coalescingKey, state.withLock({ $0.queue.newest(in: new.row.scope, key: key) }) != nil
+        else {
             return nil
         }
         return try withCurrentRows(&commits) {
-            guard let old = state.withLock({ $0.queue.newest(in: new.scope, key: key) }),
+            guard let old = state.withLock({ $0.queue.newest(in: new.row.scope, key: key) }),
                 old.operation == new.operation.name, old.state == .pending, old.attempts == 0
             else { return nil }
             return try coalesce(old, new, by: decide)
@@ -137,8 +130,8 @@ extension Outbox {
     private func renamed(_ payload: [UInt8], _ new: NewOperation, _ key: String) throws -> (
         [UInt8], Outbox.LocalChanges
     ) {
-        let current = renamed(payload, state.withLock { $0.serverIDs[new.scope] }, new.operation)
-        let isNew = current == new.payload && key == new.changes.idempotencyKey
+        let current = renamed(payload, state.withLock { $0.serverIDs[new.row.scope] }, new.operation)
+        let isNew = current == new.row.payload && key == new.changes.idempotencyKey
         return (current, isNew ? new.changes : try new.operation.changes(current, key))
     }
 
@@ -167,15 +160,10 @@ extension Outbox {
     }
 
     /// Stores a new operation behind all others. The outbox lock is held.
-    private func append(_ new: NewOperation) throws -> StoredOperation {
-        let (payload, changes) = try renamed(new.payload, new, new.changes.idempotencyKey)
-        var row = DiskOutboxRow(
-            operation: new.operation.name,
-            scope: new.scope,
-            coalescingKey: new.coalescingKey,
-            idempotencyKey: new.changes.idempotencyKey,
-            payload: payload
-        )
+    private func append(_ new: NewOperation, delay: Duration, _ waiter: Waiter?) throws -> StoredOperation {
+        let (payload, changes) = try renamed(new.row.payload, new, new.row.idempotencyKey)
+        var row = new.row
+        row.payload = payload
         row.enqueued = core.now().wall.nanosecondsSinceEpoch
         try requireRoom(operations: 1, bytes: Outbox.Entry(row).bytes)
         let (number, commit) = try core.commitRow(row) { number in
@@ -187,9 +175,9 @@ extension Outbox {
         let entry = Outbox.Entry(row)
         let now = core.now().uptime
         state.withLock { state in
-            state.queue.append(entry, delay: new.delay, now: now)
+            state.queue.append(entry, delay: delay, now: now)
             // Set together with the entry: the operation may be sent at once.
-            if let waiter = new.waiter { state.waiters[number] = waiter }
+            if let waiter { state.waiters[number] = waiter }
         }
         return StoredOperation(id: entry.id, commit: commit, step: .enqueued)
     }
@@ -198,13 +186,9 @@ extension Outbox {
 /// An operation that is being enqueued.
 private struct NewOperation {
     let operation: OutboxOperation
-    let scope: String
-    let coalescingKey: String?
-    let payload: [UInt8]
+    /// Without a number.
+    let row: DiskOutboxRow
     let changes: Outbox.LocalChanges
-    /// How long it may wait for others, to be sent with them.
-    let delay: Duration
-    let waiter: Outbox.Waiter?
 }
 
 /// What has become of an operation that was enqueued.
