@@ -143,22 +143,22 @@ MUTANTS = {
     "mark before the first byte is sent": [
         (
             RESOURCES + "Outbox/Outbox+Sharing.swift",
-            "                row.state = Outbox.Entry.State.sending.rawValue\n"
-            "                row.attempts = max(row.attempts + 1, Int64(entry.attempts))\n"
-            "                try transaction.update(row)\n",
-            "                row.state = Outbox.Entry.State.sending.rawValue\n"
-            "                row.attempts = max(row.attempts + 1, Int64(entry.attempts))\n"
-            "                if !MUTANT { try transaction.update(row) }\n",
+            "            replace(taken, by: marked[index], operation, in: &update)\n",
+            "            if !MUTANT { replace(taken, by: marked[index], operation, in: &update) }\n",
         )
     ],
     "operations of the other process before sending": [
-        (RESOURCES + "Outbox/Outbox+Sending.swift", "try adoptNew()\n", "if !MUTANT { try adoptNew() }\n")
+        (
+            RESOURCES + "Outbox/Outbox+Sending.swift",
+            "try readRows(&commits)\n",
+            "if !MUTANT { try readRows(&commits) }\n",
+        )
     ],
     "decisions of the other process about rejected operations": [
         (
-            RESOURCES + "Outbox/Outbox+Sending.swift",
-            "if looksForOthers, state.withLock({ !$0.queue.rejected.isEmpty }) {",
-            "if looksForOthers, !MUTANT, state.withLock({ !$0.queue.rejected.isEmpty }) {",
+            RESOURCES + "Outbox/Outbox+Sharing.swift",
+            "if let known, known.hasSameRow(as: stored) { return }",
+            "if let known, MUTANT || known.hasSameRow(as: stored) { return }",
         )
     ],
     "order of the replies": [
@@ -203,9 +203,9 @@ MUTANTS = {
             "old.state == .pending && old.attempts == 0 || old.state != .rejected && MUTANT\n",
         ),
         (
-            RESOURCES + "Outbox/Outbox+Sharing.swift",
-            "require(entry, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }",
-            "require(entry, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 || MUTANT }",
+            RESOURCES + "Outbox/Outbox+Enqueuing.swift",
+            "require(old, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }",
+            "require(old, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 || MUTANT }",
         ),
     ],
     "order within a scope": [
@@ -244,8 +244,8 @@ MUTANTS = {
     "a dead process's operations in flight are in doubt": [
         (
             RESOURCES + "Outbox/Outbox+Entry.swift",
-            "self.state = state == .sending ? .inDoubt : state",
-            "self.state = state == .sending ? (MUTANT ? .rejected : .inDoubt) : state",
+            "self = state == .sending ? .inDoubt : state",
+            "self = state == .sending ? (MUTANT ? .rejected : .inDoubt) : state",
         )
     ],
     "the acknowledgement is stored with the removal": [

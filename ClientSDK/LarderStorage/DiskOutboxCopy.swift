@@ -15,12 +15,8 @@ struct DiskOutboxCopy: Sendable {
     private(set) var rows: [Int64: DiskOutboxRow] = [:]
     /// The metadata of rows that have some (`DiskOutboxRow.noteKey`).
     private(set) var notes: [Int64: [UInt8]] = [:]
-    /// The largest sequence number known to have been used.
-    private(set) var largest: Int64 = 0
     /// Up to this number all rows are known: a smaller one that is not in `rows` was removed.
     private(set) var readUpTo: Int64 = 0
-    /// Rows with larger numbers that this process has removed.
-    private var removedBeyond: Set<Int64> = []
     /// The identity of the database that the copy belongs to.
     var database: DiskIdentity?
 
@@ -30,46 +26,29 @@ struct DiskOutboxCopy: Sendable {
             switch change {
             case .stored(let row):
                 rows[row.sequence] = row
-                largest = max(largest, row.sequence)
-            case .removed(let number):
-                rows[number] = nil
-                if number > readUpTo { removedBeyond.insert(number) }
+                // No other process has stored a row in between.
+                if row.sequence == readUpTo + 1 { readUpTo += 1 }
+            case .removed(let number): rows[number] = nil
             case .noted(let number, let note): notes[number] = note
             }
         }
     }
 
-    /// Takes over all rows after a number and all notes, as they were just read.
-    mutating func noteRead(_ read: [DiskOutboxRow], _ notes: [Int64: [UInt8]], after number: Int64) {
+    /// Takes over all rows and notes, as they were just read.
+    mutating func noteRead(_ read: [DiskOutboxRow], _ notes: [Int64: [UInt8]]) {
         self.notes = notes
-        if number < largest {
-            // Usually these are a few rows of this process, and `rows` has many.
-            if largest - number <= Int64(rows.count) {
-                for stale in (number + 1)...largest { rows[stale] = nil }
-            } else {
-                rows = rows.filter { $0.key <= number }
-            }
-        }
-        for row in read { rows[row.sequence] = row }
-        largest = max(largest, read.last?.sequence ?? 0)
-        guard number <= readUpTo else { return }
-        readUpTo = max(readUpTo, largest)
-        removedBeyond = []
+        rows = Dictionary(uniqueKeysWithValues: read.map { ($0.sequence, $0) })
+        readUpTo = max(readUpTo, read.last?.sequence ?? 0)
     }
-
-    /// Forgets a row that another process has removed.
-    mutating func forget(_ number: Int64) { rows[number] = nil }
 
     /// Whether a row was removed: if it is found, the file is outdated.
-    func isKnownGone(_ number: Int64) -> Bool {
-        rows[number] == nil && (number <= readUpTo || removedBeyond.contains(number))
-    }
+    func isKnownGone(_ number: Int64) -> Bool { number <= readUpTo && rows[number] == nil }
 }
 
-/// The identity of a database. A replacement names the rows that it has.
+/// The identity of a database.
 ///
-/// Another process that had the damaged one open detects by it which of its rows are missing: those that the replacing process
-/// neither knew nor found.
+/// Another process that had the damaged one open detects by that of a replacement which of its rows are missing: those that the replacing
+/// process did not know.
 struct DiskIdentity: Sendable, Equatable {
     /// The metadata key.
     static let key = "identity"
@@ -78,35 +57,18 @@ struct DiskIdentity: Sendable, Equatable {
     let id: Int64
     /// Whether it replaces a damaged database. If not, the previous one was erased.
     let isReplacement: Bool
-    /// The replacing process knew all rows up to this number.
+    /// The replacing process knew all rows up to this number: a missing one was sent or removed since.
     let knownUpTo: Int64
-    /// The rows with larger numbers that it has.
-    let beyond: Set<Int64>
 
-    /// The identity of a new, empty database.
-    init() {
+    /// - Parameter knownUpTo: for a replacement of a damaged database; nil: a new, empty database.
+    init(replacementKnownUpTo number: Int64?) {
         id = .random(in: .min ... .max)
-        isReplacement = false
-        knownUpTo = 0
-        beyond = []
+        isReplacement = number != nil
+        knownUpTo = number ?? 0
     }
-
-    /// The identity of a replacement.
-    init(replacementWith numbers: [Int64], knownUpTo: Int64) {
-        id = .random(in: .min ... .max)
-        isReplacement = true
-        self.knownUpTo = knownUpTo
-        beyond = Set(numbers.filter { $0 > knownUpTo })
-    }
-
-    /// Whether the replacing process knew a row: if it is missing, it was sent or removed since.
-    func accounts(for number: Int64) -> Bool { number <= knownUpTo || beyond.contains(number) }
 
     /// The stored form.
-    var encoded: [UInt8] {
-        let parts = [id, isReplacement ? 1 : 0, knownUpTo] + beyond.sorted()
-        return Array(parts.map { "\($0)" }.joined(separator: ",").utf8)
-    }
+    var encoded: [UInt8] { Array("\(id),\(isReplacement ? 1 : 0),\(knownUpTo)".utf8) }
 
     /// Decodes the stored form.
     init?(encoded: [UInt8]) {
@@ -115,6 +77,5 @@ struct DiskIdentity: Sendable, Equatable {
         self.id = id
         isReplacement = flag == 1
         knownUpTo = known
-        beyond = Set(parts.dropFirst(3).compactMap { $0 })
     }
 }

@@ -22,7 +22,9 @@ struct DiskReplacement {
     func createEmpty() throws {
         try removeScraps()
         try makeNew()
-        try withNew { target in try target.setMetadata(.own, DiskIdentity.key, DiskIdentity().encoded) }
+        try withNew { target in
+            try target.setMetadata(.own, DiskIdentity.key, DiskIdentity(replacementKnownUpTo: nil).encoded)
+        }
         try files.rename(context.pathOfNew, to: context.pathOfReady)
         try finish()
     }

@@ -2,42 +2,49 @@ import LarderSQLite
 import Synchronization
 
 extension DiskStore {
-    /// Reads all operations of the outbox after a sequence number in order, and the metadata that belongs to them.
+    /// Identifies a state of the outbox, as far as other processes have changed it.
+    package struct OutboxVersion: Sendable, Equatable {
+        fileprivate let foreignCommits: UInt64
+        fileprivate let generation: Int
+    }
+
+    /// The rows of the outbox at one moment.
+    package struct OutboxRows: Sendable {
+        /// In order.
+        package let rows: [DiskOutboxRow]
+        /// What is stored beside the rows (`DiskOutboxRow.noteKey`), by their numbers.
+        package let notes: [Int64: [UInt8]]
+        package let version: OutboxVersion
+    }
+
+    /// Reads all operations of the outbox, unless only this store has changed some since a version was read. Cost: some microseconds then.
     ///
     /// Rows that are read here survive the loss of the file: they are written into the database that replaces it. Waits for
     /// writers, so that a row that is being removed is not read.
-    ///
-    /// - Parameter body: may be called a second time, after a damaged database was replaced.
-    /// - Throws: `DiskError`, or what `body` throws.
-    package func readOutbox<Result: Sendable>(
-        after number: Int64,
-        _ body: (borrowing ReadTransaction, [DiskOutboxRow]) throws -> Result
-    ) throws -> Result {
+    package func outbox(since version: OutboxVersion?) throws -> OutboxRows? {
         defer { context.deliver() }
         return try writer.withLock { state in
-            let (rows, notes, result) = try withWriter(&state) { connection in
-                try Self.read(connection, after: number, body)
+            let read = try withWriter(&state) { connection -> OutboxRows? in
+                connection.failure = nil
+                try connection.perform { try connection.checkForeignCommits() }
+                if connection.database.hasMoved { throw FileMoved() }
+                // Before the rows are read: later commits may be read too, and are then read again.
+                let now = OutboxVersion(foreignCommits: context.others.count, generation: connection.generation)
+                return now == version ? nil : try Self.read(connection, now)
             }
-            state.outbox.noteRead(rows, notes, after: number)
-            return result
+            if let read { state.outbox.noteRead(read.rows, read.notes) }
+            return read
         }
     }
 
-    private static func read<Result>(
-        _ connection: DiskConnection,
-        after number: Int64,
-        _ body: (borrowing ReadTransaction, [DiskOutboxRow]) throws -> Result
-    ) throws -> ([DiskOutboxRow], [Int64: [UInt8]], Result) {
-        connection.failure = nil
+    private static func read(_ connection: DiskConnection, _ version: OutboxVersion) throws -> OutboxRows {
         try connection.perform { try connection.run(.begin) }
         do {
-            let rows = try connection.perform { try connection.outbox(after: number, limit: .max) }
+            let rows = try connection.perform { try connection.outbox(after: 0, limit: .max) }
             if connection.database.hasMoved { throw FileMoved() }
             let notes = try connection.perform { try connection.outboxNotes() }
-            let transaction = ReadTransaction(connection: connection)
-            let result = try body(transaction, rows)
             try connection.perform { try connection.run(.commit) }
-            return (rows, notes, result)
+            return OutboxRows(rows: rows, notes: notes, version: version)
         } catch {
             connection.database.rollBack()
             throw error
@@ -50,30 +57,14 @@ extension DiskStore {
     /// - Returns: the number of added operations; nil if the database is not a replacement, because the store was erased.
     func join(_ connection: DiskConnection, _ outbox: inout DiskOutboxCopy) throws -> Int? {
         guard let identity = try connection.identity(), identity.isReplacement else { return nil }
-        let gone = outbox
-        var added = 0
-        var settled: [Int64] = []
-        try connection.database.transaction { () throws in
-            let stored = Dictionary(
-                uniqueKeysWithValues: try connection.outbox(after: 0, limit: .max).map { ($0.sequence, $0) }
-            )
-            for number in stored.keys where gone.isKnownGone(number) {
-                try connection.run(.outboxRemove, [], numbers: [number])
+        let own = outbox
+        let added = try connection.database.transaction { () throws in
+            for row in try connection.outbox(after: 0, limit: .max) where own.isKnownGone(row.sequence) {
+                try connection.run(.outboxRemove, [], numbers: [row.sequence])
             }
-            for row in outbox.rows.values.sorted(by: { $0.sequence < $1.sequence }) {
-                if let found = stored[row.sequence] {
-                    // New numbers are above all used ones, so this is impossible unless the clock was set far back.
-                    if found.idempotencyKey != row.idempotencyKey { try connection.store(row, .outboxAppend) }
-                } else if identity.accounts(for: row.sequence) {
-                    settled.append(row.sequence)
-                } else {
-                    try connection.store(row, .adoptOutbox)
-                    try connection.storeNote(of: row.sequence, in: outbox)
-                    added += 1
-                }
-            }
+            return try connection.adopt(own, knownUpTo: identity.knownUpTo)
         }
-        for number in settled { outbox.forget(number) }
+        outbox.noteRead(try connection.outbox(after: 0, limit: .max), try connection.outboxNotes())
         return added
     }
 }
@@ -88,30 +79,44 @@ extension DiskConnection {
     ///
     /// - Parameter salvaged: the largest number used by the damaged database, as far as it is readable.
     /// - Returns: the number of operations.
-    func restore(_ outbox: DiskOutboxCopy, salvaged: Int64) throws -> Int {
+    func restore(_ own: DiskOutboxCopy, salvaged: Int64) throws -> Int {
         try database.transaction { () throws -> Int in
-            var stored: [Int64: DiskOutboxRow] = [:]
-            for row in try self.outbox(after: Int64.min, limit: .max) { stored[row.sequence] = row }
-            for row in outbox.rows.values.sorted(by: { $0.sequence < $1.sequence }) {
-                // Another process has sent it meanwhile.
-                if let found = stored[row.sequence], found.attempts > row.attempts { continue }
-                try run(.outboxRemove, [], numbers: [row.sequence])
-                try store(row, .adoptOutbox)
-                try storeNote(of: row.sequence, in: outbox)
-                stored[row.sequence] = row
-            }
-            let identity = DiskIdentity(replacementWith: Array(stored.keys), knownUpTo: outbox.readUpTo)
-            try setMetadata(.own, DiskIdentity.key, identity.encoded)
+            _ = try adopt(own, knownUpTo: nil)
+            try setMetadata(.own, DiskIdentity.key, DiskIdentity(replacementKnownUpTo: own.readUpTo).encoded)
+            let rows = try outbox(after: Int64.min, limit: .max)
             // Other processes may have used more numbers than are known here.
-            let largest = max(salvaged, outbox.largest, stored.keys.max() ?? 0) + Self.numbersSkipped
+            let largest = max(salvaged, own.readUpTo, rows.last?.sequence ?? 0) + Self.numbersSkipped
             try setOutboxSequence(max(largest, context.now / 1_000_000))
-            return stored.count
+            return rows.count
         }
     }
 
-    func storeNote(of number: Int64, in outbox: DiskOutboxCopy) throws {
-        guard let note = outbox.notes[number] else { return }
-        try setMetadata(.value, DiskOutboxRow.noteKey(number), note)
+    /// Writes this process's outbox rows into a database that replaces a damaged one.
+    ///
+    /// - Parameter knownUpTo: up to this number another process has put all rows there that are not sent or removed; nil: this process makes the
+    ///   database of what was salvaged.
+    /// - Returns: the number of rows that were missing.
+    func adopt(_ own: DiskOutboxCopy, knownUpTo: Int64?) throws -> Int {
+        var added = 0
+        let stored = Dictionary(
+            uniqueKeysWithValues: try outbox(after: Int64.min, limit: .max).map { ($0.sequence, $0) }
+        )
+        for row in own.rows.values.sorted(by: { $0.sequence < $1.sequence }) {
+            if let found = stored[row.sequence] {
+                // Another process has sent or changed it meanwhile.
+                if knownUpTo != nil || found.attempts > row.attempts { continue }
+                try run(.outboxRemove, [], numbers: [row.sequence])
+            } else if let knownUpTo, row.sequence <= knownUpTo {
+                continue
+            } else {
+                added += 1
+            }
+            try store(row, .adoptOutbox)
+            if let note = own.notes[row.sequence] {
+                try setMetadata(.value, DiskOutboxRow.noteKey(row.sequence), note)
+            }
+        }
+        return added
     }
 
     /// The metadata of operations, by their numbers.

@@ -43,41 +43,28 @@ extension DiskStore {
     ///
     /// - Throws: `.full` if the reserve cannot be created: content would use the room that sending needs.
     package func guardOutbox() throws(DiskError) {
-        defer { context.deliver() }
-        do {
-            try writer.withLock { state in
-                guard !state.outbox.rows.isEmpty else { return }
-                try keepReserve(&state)
-                try withWriter(&state) { connection in
-                    if connection.database.hasMoved { throw FileMoved() }
-                    if let problem = connection.problem { try connection.perform { throw problem } }
-                }
+        try changing { state in
+            guard !state.outbox.rows.isEmpty else { return }
+            try keepReserve(&state)
+            try withWriter(&state) { connection in
+                if connection.database.hasMoved { throw FileMoved() }
+                if let problem = connection.problem { try connection.perform { throw problem } }
             }
-        } catch {
-            throw DiskError(error)
         }
     }
 
     /// For the store of an outbox: releases the reserve for content that sending must store; false if there is none.
     package func releaseReserve() throws(DiskError) -> Bool {
-        defer { context.deliver() }
-        do {
-            return try writer.withLock { state in
-                guard try DiskReserve(context).release() else { return false }
-                state.lacksReserve = true
-                try checkpointIfPossible(&state)
-                return true
-            }
-        } catch {
-            throw DiskError(error)
+        try changing { state in
+            guard try DiskReserve(context).release() else { return false }
+            state.lacksReserve = true
+            try checkpointIfPossible(&state)
+            return true
         }
     }
 
     /// For the store of an outbox: creates the reserve again if there is room for it.
-    package func restoreReserve() throws(DiskError) {
-        defer { context.deliver() }
-        do { try writer.withLock { state in try restoreReserve(&state) } } catch { throw DiskError(error) }
-    }
+    package func restoreReserve() throws(DiskError) { try changing { state in try restoreReserve(&state) } }
 
     func restoreReserve(_ state: inout WriterState) throws {
         guard state.lacksReserve, try DiskReserve(context).make() else { return }
@@ -85,9 +72,8 @@ extension DiskStore {
     }
 
     /// For the store of the content: removes the least recently read items, because the outbox needs room; returns how many.
-    package func evictForOutbox() throws -> Int {
-        defer { context.deliver() }
-        return try writer.withLock { state in
+    package func evictForOutbox() throws(DiskError) -> Int {
+        try changing { state in
             let count = try giveUpContent(&state)
             if count > 0 { context.post(.evicted(count: count)) }
             try checkpointIfPossible(&state)
@@ -96,8 +82,13 @@ extension DiskStore {
     }
 
     /// Copies the log into the file, because the other store needs room.
-    func emptyLogForOutbox() throws {
+    func emptyLogForOutbox() throws(DiskError) { try changing { state in try checkpointIfPossible(&state) } }
+
+    /// Uses the writer's state, and then delivers the events.
+    private func changing<Result: Sendable>(
+        _ body: (inout WriterState) throws -> Result
+    ) throws(DiskError) -> Result {
         defer { context.deliver() }
-        try writer.withLock { state in try checkpointIfPossible(&state) }
+        do { return try writer.withLock { state in try body(&state) } } catch { throw DiskError(error) }
     }
 }

@@ -197,7 +197,7 @@ struct DiskSecretTests {
         }
         do {
             let store = try fixture.store { $0.transform = Mask(byte: 0x66) }
-            _ = try store.readOutbox(after: 0) { _, rows in rows.count }
+            _ = try store.outbox(since: nil)
             _ = try store.emptyLog()
             try fixture.directory.overwrite("store.sqlite", at: 0, with: Array(repeating: 7, count: 200))
             try store.put(fixture.entity("3"))

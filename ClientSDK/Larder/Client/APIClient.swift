@@ -216,7 +216,7 @@ public final class APIClient: Sendable {
         cache.outbox.register(writing.later)
         cache.outbox.register(writing.uploads)
         cache.outbox.register(writing.awaited)
-        for operation in configuration.operations?(source, cache) ?? [] { cache.outbox.register(any: operation) }
+        for operation in configuration.operations?(source, cache) ?? [] { cache.outbox.register(operation) }
         let authorized = AccountTransport(base: sending, session: session, source: source)
         var pictures = ImagePipeline.Configuration(transport: authorized)
         let stores = try ContentStores(configuration, settings, in: purgeable)

@@ -14,30 +14,12 @@ extension CacheCore {
 
     /// Stores rows and pending changes that need no content. It never waits for a commit of content.
     func carryOutLocally(_ update: CacheUpdate, _ start: Commit) throws -> Commit {
-        try outboxCommits.withLock { _ in
-            outboxOwner.begin()
-            defer { outboxOwner.end() }
-            guard !isClosed else { throw Self.isClosedError }
+        var commit = start
+        _ = try changeRows(&commit) { last in
             try storeRows(of: update)
-            var commit = start
-            try commit.performLocally(update.steps)
-            commit.affected = apply(commit)
-            return commit
+            return (last, update.steps)
         }
-    }
-
-    /// Runs a transaction of the outbox's store that may use its reserve, and changes nothing in memory; nil without a disk.
-    func writeRows<Value: Sendable>(
-        _ durability: DiskStore.Durability,
-        _ body: (borrowing DiskStore.WriteTransaction) throws -> Value
-    ) throws -> Value? {
-        defer { delayed.deliver() }
-        return try outboxCommits.withLock { _ in
-            outboxOwner.begin()
-            defer { outboxOwner.end() }
-            guard !isClosed else { throw Self.isClosedError }
-            return try outboxDisk?.write(durability, mayUseReserve: true, body)
-        }
+        return commit
     }
 
     /// Stores a new row, and shows its changes.
@@ -48,17 +30,31 @@ extension CacheCore {
         _ row: DiskOutboxRow,
         _ changes: (Int64) -> [CacheUpdate.Step]
     ) throws -> (number: Int64, Commit) {
-        let start = Commit(core: self, stamp: stamps.next(), moment: now())
-        return try outboxCommits.withLock { lastInMemory in
+        var commit = Commit(core: self, stamp: stamps.next(), moment: now())
+        let number = try changeRows(&commit) { last in
+            let number = try outboxDisk?.write { transaction in try transaction.append(row) } ?? last + 1
+            return (number, changes(number))
+        }
+        return (number, commit)
+    }
+
+    /// Stores rows, and then changes memory.
+    ///
+    /// - Parameter store: gets the number of the row that was stored last; returns that after it, and the changes of memory.
+    /// - Returns: the number of the row that was stored last.
+    private func changeRows(
+        _ commit: inout Commit,
+        _ store: (Int64) throws -> (last: Int64, steps: [CacheUpdate.Step])
+    ) throws -> Int64 {
+        try outboxCommits.withLock { last in
             outboxOwner.begin()
             defer { outboxOwner.end() }
             guard !isClosed else { throw Self.isClosedError }
-            let number = try outboxDisk?.write { transaction in try transaction.append(row) } ?? lastInMemory + 1
-            lastInMemory = number
-            var commit = start
-            try commit.performLocally(changes(number))
+            let stored = try store(last)
+            last = stored.last
+            try commit.performLocally(stored.steps)
             commit.affected = apply(commit)
-            return (number, commit)
+            return stored.last
         }
     }
 
@@ -72,14 +68,12 @@ extension CacheCore {
         var present = commit
         var isShown = false
         func store(_ update: CacheUpdate) throws {
-            try outboxCommits.withLock { _ in
-                outboxOwner.begin()
-                defer { outboxOwner.end() }
-                try storeRows(of: update, settled: present.settled)
-                try present.performLocally(update.steps)
-                present.affected = apply(present)
-                isShown = true
+            let settled = present.settled
+            _ = try changeRows(&present) { last in
+                try storeRows(of: update, settled: settled)
+                return (last, update.steps)
             }
+            isShown = true
         }
         do {
             if let settle { try settle(update, store) } else { try store(update) }

@@ -1,4 +1,5 @@
 import LarderEvents
+import LarderStorage
 import Synchronization
 
 extension Outbox {
@@ -26,7 +27,7 @@ extension Outbox {
         let scope = operation.scope(input)
         try requireNotEnding(operation.name)
         // Operations of the scope that another process has begun count too.
-        do { try adoptNew() } catch { throw LarderError(error) }
+        do { try readRows() } catch { throw LarderError(error) }
         let doubt = state.withLock { state in
             state.queue.lane(scope).compactMap { state.queue[$0] }.first { entry in
                 entry.isInDoubt || entry.state == .inDoubt || entry.isReportedInDoubt
@@ -68,18 +69,17 @@ extension Outbox {
         _ operation: WriteThrough<Input, Receipt>,
         _ scope: String,
         _ waiting: AwaitedOperation,
-        _ continuation: CheckedContinuation<Result<any Sendable, LarderError>, Never>
+        _ continuation: Waiter
     ) {
         do {
-            let id = try put(
-                OutboxOperation(operation),
+            let changes = Outbox.LocalChanges(idempotencyKey: core.configuration.makeIdempotencyKey())
+            let row = DiskOutboxRow(
+                operation: operation.name,
                 scope: scope,
-                coalescingKey: nil,
-                payload: try OutboxOperation.encode(input, .json),
-                changes: Outbox.LocalChanges(idempotencyKey: core.configuration.makeIdempotencyKey()),
-                waiter: continuation,
-                coalesce: { _ in .keepBoth }
+                idempotencyKey: changes.idempotencyKey,
+                payload: try OutboxOperation.encode(input, .json)
             )
+            let id = try put(row, OutboxOperation(operation), changes, waiter: continuation) { _ in .keepBoth }
             guard let id else { throw LarderError(.closed, "The outbox has kept nothing.") }
             // If the caller was cancelled or the cache was closed meanwhile, nothing else resumes the continuation.
             let isLate = !waiting.begin(id) || state.withLock { $0.isClosed }

@@ -36,80 +36,66 @@ extension Outbox {
             // This process holds the send lock, so no other process sends the operations that are marked as being sent.
             let hasTurn = try turn.enter()
             defer { if hasTurn { turn.leave() } }
-            let commit = try lock.withLock { _ in
-                guard let entry = state.withLock({ $0.queue[id.rawValue] }), states.contains(entry.state) else {
-                    throw LarderError(
-                        .invalidArgument,
-                        "Operation \(id) does not exist, is being sent, or was decided on; see `entries`."
-                    )
+            try locked { commits in
+                let commit = try withCurrentRows(&commits) {
+                    let found = state.withLock { $0.queue[id.rawValue] }
+                    guard let entry = found, states.contains(entry.state) else { throw Self.isNotThere(id) }
+                    var update = CacheUpdate()
+                    require(entry, in: &update) { row in
+                        // With the turn it was sent by a process that has died.
+                        guard hasTurn || row.state != Outbox.Entry.State.sending.rawValue else {
+                            throw Self.isNotThere(id)
+                        }
+                        return states.contains(Outbox.Entry.State(stored: row.state))
+                    }
+                    removal(of: entry, in: &update)
+                    let commit = try core.carryOut(update)
+                    forget(entry)
+                    return commit
                 }
-                var update = CacheUpdate()
-                require(entry, in: &update) { row in
-                    let state = Outbox.Entry.State(rawValue: row.state) ?? .inDoubt
-                    // With the turn it was sent by a process that has died.
-                    return states.contains(hasTurn && state == .sending ? .inDoubt : state)
-                }
-                removal(of: entry, in: &update)
-                let commit = try core.carryOut(update)
-                forget(entry)
-                return commit
+                commits.append(commit)
             }
-            core.announce(commit)
-        } catch  where Overtaken.isCause(of: error) {
-            adoptDecisions()
-            throw LarderError(.invalidArgument, "Operation \(id) is being sent, or was carried out meanwhile.")
         } catch {
             throw LarderError(error)
         }
-        changed()
         tell(.cancelled)
         signal.put(())
     }
 
+    private static func isNotThere(_ id: OperationID) -> LarderError {
+        LarderError(
+            .invalidArgument,
+            "Operation \(id) does not exist, is being sent, or was decided on; see `entries`."
+        )
+    }
+
     func reopen(_ id: OperationID, payload: [UInt8]?, newKey: Bool) throws(LarderError) {
         do {
-            let commit = try lock.withLock { _ in
-                guard
-                    let (old, operation) = state.withLock({ state in
-                        state.queue[id.rawValue].flatMap { entry in
-                            state.queue.operation(entry.operation).map { (entry, $0) }
-                        }
-                    }), old.state == .rejected
-                else {
-                    throw LarderError(.invalidArgument, "There is no rejected operation \(id); see `entries`.")
-                }
-                var row = old.row
-                row.state = Outbox.Entry.State.pending.rawValue
-                row.payload = payload ?? old.payload
-                try requireRoom(operations: 0, bytes: row.payload.count - old.payload.count)
-                if newKey { row.idempotencyKey = core.configuration.makeIdempotencyKey() }
-                let new = Outbox.Entry(row)
-                let stored = row
-                var update = CacheUpdate()
-                require(old, in: &update) { $0.state == Outbox.Entry.State.rejected.rawValue }
-                update.rows.append { transaction in
-                    try transaction.setMetadata(nil, for: DiskOutboxRow.noteKey(id.rawValue))
-                    try transaction.update(stored)
-                }
-                showAgain(new, operation, in: &update)
-                let commit = try core.carryOut(update)
-                state.withLock { $0.queue.put(new) }
-                return commit
+            try locked { commits in
+                commits.append(try withCurrentRows(&commits) { try reopened(id, payload, newKey: newKey) })
             }
-            core.announce(commit)
-        } catch  where Overtaken.isCause(of: error) {
-            adoptDecisions()
-            throw LarderError(.invalidArgument, "Another process has changed operation \(id) meanwhile; see `entries`.")
         } catch {
             throw LarderError(error)
         }
-        changed()
         signal.put(())
     }
 
-    /// Another process has decided: what it has done is shown from now on.
-    private func adoptDecisions() {
-        do { try reconcile() } catch { noteStoreFailure(LarderError(error)) }
-        checkForeignCommits()
+    private func reopened(_ id: OperationID, _ payload: [UInt8]?, newKey: Bool) throws -> Commit {
+        guard let (old, operation) = rejected(id) else {
+            throw LarderError(.invalidArgument, "There is no rejected operation \(id); see `entries`.")
+        }
+        var row = old.row
+        row.state = Outbox.Entry.State.pending.rawValue
+        row.payload = payload ?? old.payload
+        try requireRoom(operations: 0, bytes: row.payload.count - old.payload.count)
+        if newKey { row.idempotencyKey = core.configuration.makeIdempotencyKey() }
+        let new = Outbox.Entry(row)
+        var update = CacheUpdate()
+        require(old, in: &update) { $0.state == Outbox.Entry.State.rejected.rawValue }
+        store(row, note: nil, in: &update)
+        showAgain(new, operation, in: &update)
+        let commit = try core.carryOut(update)
+        state.withLock { $0.queue.put(new) }
+        return commit
     }
 }

@@ -34,23 +34,22 @@ extension Outbox {
         throw LarderError(Task.isCancelled ? .cancelled : .closed, "The caller was cancelled, or the cache was closed.")
     }
 
-    /// The error if no remaining operation can be sent before the app registers, resumes or decides something; nil if
-    /// one can, or if all of them are rejected or behind a rejected one.
+    /// The error if no remaining operation can be sent before the app registers an operation or resumes; nil if one can, or if all of them wait
+    /// for a decision about a rejected one.
     private func standstill() -> LarderError? {
-        guard state.withLock({ $0.isPaused || $0.queue.isAtStandstill }) else { return nil }
-        let reasons = Set(remainders(at: core.now().uptime).map(\.reason))
-        guard reasons.isSubset(of: [.rejected, .blocked, .unregistered, .paused]) else { return nil }
-        if reasons.contains(.unregistered) {
-            let names = state.withLock { $0.queue.unregistered.keys.sorted() }.map { "\"\($0)\"" }.joined(
-                separator: ", "
-            )
+        let (isPaused, isAtStandstill, names) = state.withLock { state in
+            let isAtStandstill = state.queue.isAtStandstill
+            return (state.isPaused, isAtStandstill, isAtStandstill ? state.queue.unregistered.keys.sorted() : [])
+        }
+        if isAtStandstill, !names.isEmpty {
+            let list = names.map { "\"\($0)\"" }.joined(separator: ", ")
             return LarderError(
                 .unregistered,
-                "The outbox holds operations that are not registered: \(names). Put them into CacheConfiguration.operations when the cache is "
+                "The outbox holds operations that are not registered: \(list). Put them into CacheConfiguration.operations when the cache is "
                     + "opened, or call Outbox.register."
             )
         }
-        guard reasons.contains(.paused) else { return nil }
+        guard isPaused else { return nil }
         return LarderError(.paused, "The outbox is paused, or was never resumed. Call Outbox.resume, and wait again.")
     }
 

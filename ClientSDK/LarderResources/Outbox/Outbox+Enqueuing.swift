@@ -19,13 +19,14 @@ extension Outbox {
             // Made from the input itself: to decode the payload again would take as long as to store it.
             var changes = Outbox.LocalChanges(idempotencyKey: core.configuration.makeIdempotencyKey())
             operation.changes(input, &changes)
-            return try put(
-                OutboxOperation(operation),
+            let row = DiskOutboxRow(
+                operation: operation.name,
                 scope: operation.scope(input),
                 coalescingKey: operation.coalescingKey(input),
-                payload: try OutboxOperation.encode(input, operation.codec),
-                changes: changes
-            ) { bytes in
+                idempotencyKey: changes.idempotencyKey,
+                payload: try OutboxOperation.encode(input, operation.codec)
+            )
+            return try put(row, OutboxOperation(operation), changes) { bytes in
                 let old: Input
                 // Another version of the application stored it. The error is reported when it is sent, and does not affect
                 // new operations.
@@ -42,34 +43,25 @@ extension Outbox {
     }
 
     func put(
+        _ row: DiskOutboxRow,
         _ operation: OutboxOperation,
-        scope: String,
-        coalescingKey: String?,
-        payload: [UInt8],
-        changes: Outbox.LocalChanges,
-        waiter: CheckedContinuation<Result<any Sendable, LarderError>, Never>? = nil,
+        _ changes: Outbox.LocalChanges,
+        waiter: Waiter? = nil,
         coalesce: ([UInt8]) throws -> Outbox.Coalesced<[UInt8]>
     ) throws -> OperationID? {
         // The configuration's functions are the user's, so they are called before the outbox lock.
-        let new = NewOperation(
-            operation: operation,
-            scope: scope,
-            coalescingKey: coalescingKey,
-            payload: payload,
-            changes: changes,
-            delay: operation.batchMaximum > 1 ? core.configuration.networkBehavior().batchDelay : .zero,
-            waiter: waiter
-        )
-        let stored = try lock.withLock { _ in
+        let delay = operation.batchMaximum > 1 ? core.configuration.networkBehavior().batchDelay : .zero
+        let new = NewOperation(operation: operation, row: row, changes: changes)
+        let (id, step) = try locked { commits in
             try requireNotEnding(operation.name)
-            return try self.coalesce(new, by: coalesce) ?? append(new)
+            let stored = try self.coalesce(new, by: coalesce, &commits) ?? append(new, delay: delay, waiter)
+            commits.append(stored.commit)
+            return (stored.id, stored.step)
         }
-        core.announce(stored.commit)
-        changed()
-        tell(stored.step)
+        tell(step)
         // A paused outbox is not woken: a wake-up takes as long as storing the operation.
         if !state.withLock({ $0.isPaused }) { signal.put(()) }
-        return stored.id
+        return id
     }
 
     /// - Throws: `.closed` if the account is being signed out.
@@ -83,40 +75,54 @@ extension Outbox {
 
     /// Replaces or removes the newest operation with the new one's coalescing key, if it was never sent. The outbox lock is held.
     ///
-    /// - Returns: nil if the new operation must be stored as a separate one, also because another process is sending the older one or
-    ///   has enqueued later ones.
+    /// - Returns: nil if the new operation must be stored as a separate one.
     private func coalesce(
+        _ new: NewOperation,
+        by decide: ([UInt8]) throws -> Outbox.Coalesced<[UInt8]>,
+        _ commits: inout [Commit]
+    ) throws -> StoredOperation? {
+        guard let key = new.row.coalescingKey, state.withLock({ $0.queue.newest(in: new.row.scope, key: key) }) != nil
+        else {
+            return nil
+        }
+        return try withCurrentRows(&commits) {
+            guard let old = state.withLock({ $0.queue.newest(in: new.row.scope, key: key) }),
+                old.operation == new.operation.name, old.state == .pending, old.attempts == 0
+            else { return nil }
+            return try coalesce(old, new, by: decide)
+        }
+    }
+
+    private func coalesce(
+        _ old: Outbox.Entry,
         _ new: NewOperation,
         by decide: ([UInt8]) throws -> Outbox.Coalesced<[UInt8]>
     ) throws -> StoredOperation? {
-        guard let key = new.coalescingKey, let old = state.withLock({ $0.queue.newest(in: new.scope, key: key) }),
-            old.operation == new.operation.name, old.state == .pending, old.attempts == 0
-        else { return nil }
         var update = CacheUpdate()
-        requireUntouched(old, in: &update)
-        do {
-            switch try decide(old.payload) {
-            case .keepBoth: return nil
-            case .removeBoth:
-                removal(of: old, in: &update)
-                let commit = try core.carryOut(update)
-                forget(old)
-                return StoredOperation(id: nil, commit: commit, step: .cancelled)
-            case .replace(let merged):
-                let (payload, changes) = try renamed(merged, new, old.idempotencyKey)
-                var row = old.row
-                row.payload = payload
-                try requireRoom(operations: 0, bytes: payload.count - old.payload.count)
-                let stored = row
-                update.rows.append { transaction in try transaction.update(stored) }
-                hide(old, in: &update)
-                show(changes, of: old.id.rawValue, in: &update)
-                let commit = try core.carryOut(update)
-                state.withLock { $0.queue.update(old.id.rawValue) { $0.payload = payload } }
-                return StoredOperation(id: old.id, commit: commit, step: .coalesced)
-            }
-        } catch  where Overtaken.isCause(of: error) {
-            return nil
+        require(old, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }
+        let newest = state.withLock { $0.queue.newest }
+        update.rows.append { transaction in
+            // Another process may have enqueued a later operation.
+            guard try transaction.read({ try $0.outbox(after: newest, limit: 1) }).isEmpty else { throw Overtaken() }
+        }
+        switch try decide(old.payload) {
+        case .keepBoth: return nil
+        case .removeBoth:
+            removal(of: old, in: &update)
+            let commit = try core.carryOut(update)
+            forget(old)
+            return StoredOperation(id: nil, commit: commit, step: .cancelled)
+        case .replace(let merged):
+            let (payload, changes) = try renamed(merged, new, old.idempotencyKey)
+            try requireRoom(operations: 0, bytes: payload.count - old.payload.count)
+            var row = old.row
+            row.payload = payload
+            store(row, in: &update)
+            hide(old, in: &update)
+            show(changes, of: old.id.rawValue, in: &update)
+            let commit = try core.carryOut(update)
+            state.withLock { $0.queue.update(old.id.rawValue) { $0.payload = payload } }
+            return StoredOperation(id: old.id, commit: commit, step: .coalesced)
         }
     }
 
@@ -124,8 +130,8 @@ extension Outbox {
     private func renamed(_ payload: [UInt8], _ new: NewOperation, _ key: String) throws -> (
         [UInt8], Outbox.LocalChanges
     ) {
-        let current = renamed(payload, state.withLock { $0.serverIDs[new.scope] }, new.operation)
-        let isNew = current == new.payload && key == new.changes.idempotencyKey
+        let current = renamed(payload, state.withLock { $0.serverIDs[new.row.scope] }, new.operation)
+        let isNew = current == new.row.payload && key == new.changes.idempotencyKey
         return (current, isNew ? new.changes : try new.operation.changes(current, key))
     }
 
@@ -154,15 +160,10 @@ extension Outbox {
     }
 
     /// Stores a new operation behind all others. The outbox lock is held.
-    private func append(_ new: NewOperation) throws -> StoredOperation {
-        let (payload, changes) = try renamed(new.payload, new, new.changes.idempotencyKey)
-        var row = DiskOutboxRow(
-            operation: new.operation.name,
-            scope: new.scope,
-            coalescingKey: new.coalescingKey,
-            idempotencyKey: new.changes.idempotencyKey,
-            payload: payload
-        )
+    private func append(_ new: NewOperation, delay: Duration, _ waiter: Waiter?) throws -> StoredOperation {
+        let (payload, changes) = try renamed(new.row.payload, new, new.row.idempotencyKey)
+        var row = new.row
+        row.payload = payload
         row.enqueued = core.now().wall.nanosecondsSinceEpoch
         try requireRoom(operations: 1, bytes: Outbox.Entry(row).bytes)
         let (number, commit) = try core.commitRow(row) { number in
@@ -174,10 +175,9 @@ extension Outbox {
         let entry = Outbox.Entry(row)
         let now = core.now().uptime
         state.withLock { state in
-            state.queue.append(entry, delay: new.delay, now: now)
-            state.noteOwn(number)
+            state.queue.append(entry, delay: delay, now: now)
             // Set together with the entry: the operation may be sent at once.
-            if let waiter = new.waiter { state.waiters[number] = waiter }
+            if let waiter { state.waiters[number] = waiter }
         }
         return StoredOperation(id: entry.id, commit: commit, step: .enqueued)
     }
@@ -186,13 +186,9 @@ extension Outbox {
 /// An operation that is being enqueued.
 private struct NewOperation {
     let operation: OutboxOperation
-    let scope: String
-    let coalescingKey: String?
-    let payload: [UInt8]
+    /// Without a number.
+    let row: DiskOutboxRow
     let changes: Outbox.LocalChanges
-    /// How long it may wait for others, to be sent with them.
-    let delay: Duration
-    let waiter: CheckedContinuation<Result<any Sendable, LarderError>, Never>?
 }
 
 /// What has become of an operation that was enqueued.

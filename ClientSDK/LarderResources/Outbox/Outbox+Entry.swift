@@ -14,6 +14,12 @@ extension Outbox {
             case inDoubt = 2
             /// Rejected by the server: it waits for `retry`, `edit` or `drop`.
             case rejected = 3
+
+            /// The state of a stored row. An operation that was in flight when a process died may have arrived.
+            init(stored: Int64) {
+                let state = State(rawValue: stored) ?? .inDoubt
+                self = state == .sending ? .inDoubt : state
+            }
         }
 
         /// Which operation.
@@ -61,18 +67,37 @@ extension Outbox {
             coalescingKey = row.coalescingKey
             idempotencyKey = row.idempotencyKey
             payload = row.payload
-            let state = State(rawValue: row.state) ?? .inDoubt
-            // An operation that was in flight when a process died may have arrived.
-            self.state = state == .sending ? .inDoubt : state
+            state = State(stored: row.state)
             attempts = Int(row.attempts)
             enqueuedAt = WallTime(nanosecondsSinceEpoch: row.enqueued)
-            isInDoubt = self.state == .inDoubt
+            isInDoubt = state == .inDoubt
             if let note, state == .rejected {
                 rejection = Outbox.Rejection(encoded: note, for: row.idempotencyKey)
                 error = rejection?.error
             } else if let note {
                 hold = Hold(encoded: note, for: row.idempotencyKey)
             }
+        }
+
+        /// Whether another process has not changed the row since it was read.
+        func hasSameRow(as other: Outbox.Entry) -> Bool {
+            state == other.state && attempts == other.attempts && hold?.attempt == other.hold?.attempt
+                && payload == other.payload
+                && idempotencyKey == other.idempotencyKey
+        }
+
+        /// Whether the pending changes of both are the same.
+        func isShownLike(_ other: Outbox.Entry) -> Bool {
+            (state == .rejected) == (other.state == .rejected) && payload == other.payload
+                && idempotencyKey == other.idempotencyKey
+        }
+
+        /// Takes over what is of this process and this moment.
+        mutating func keepMoment(of known: Outbox.Entry) {
+            (due, heldUntil) = (known.due, known.heldUntil)
+            (failureCount, unreadableReplies) = (known.failureCount, known.unreadableReplies)
+            isReportedInDoubt = known.isReportedInDoubt
+            if state != .rejected, known.state != .rejected { error = known.error }
         }
 
         /// The size by which the outbox is limited: the encoded input, the names and the keys.

@@ -4,14 +4,14 @@ import Synchronization
 
 /// Inspection of the outbox.
 extension Outbox {
-    /// All operations, in the order of enqueuing. Cost: that of sorting all of them.
+    /// All operations, in the order of enqueuing. Cost: O(n).
     public var entries: [Outbox.Entry] { state.withLock { $0.queue.sorted } }
 
-    /// The operations of a name, in the order of enqueuing. The cost does not depend on the number of other operations.
+    /// The operations of a name, in the order of enqueuing. Cost: O(n) for all n operations.
     public func entries(of operation: String) -> [Outbox.Entry] { state.withLock { $0.queue.entries(of: operation) } }
 
     /// The rejected operations, in the order of enqueuing, with the reason and the time (`Outbox.Entry.rejection`), also after a restart.
-    /// They wait for `retry`, `edit` or `drop`. The cost does not depend on the number of other operations.
+    /// They wait for `retry`, `edit` or `drop`. Cost: O(n) for all n operations if there are any rejected ones.
     public var rejected: [Outbox.Entry] { state.withLock { $0.queue.rejected } }
 
     /// The rejected operations, now and after each change. A slow reader gets the newest element.
@@ -38,9 +38,12 @@ extension Outbox {
         core.configuration.onEvent(.outbox(step, depth: state.withLock { $0.queue.count }))
     }
 
-    /// Posts the status and the rejected operations to their observers. Costs little without observers.
+    /// Posts the status and the rejected operations to their observers, and tells what has happened while the outbox lock was held. Costs
+    /// little without observers.
     func changed() {
-        tellProblems()
+        let reports = state.withLock { $0.takeReports() }
+        for problem in reports.problems { core.configuration.onEvent(.storageFailed(problem)) }
+        for waiter in reports.abandoned { waiter.resume(returning: .failure(Self.takenOver)) }
         let (isHeard, areRejectionsHeard) = (hub.hasListeners, rejectionHub.hasListeners)
         guard isHeard || areRejectionsHeard else { return }
         // Read and posted under one lock: otherwise an older status could be the last that observers get.
@@ -64,19 +67,16 @@ extension Outbox {
         let rejectedAt: WallTime?
     }
 
-    /// The inputs of the stored operations with a name, also of those that other processes have stored. Reads the disk.
+    /// The inputs of the operations with a name, also of those that other processes have stored.
     ///
     /// - Throws: `.storage`; `.encoding` if another version of the application has stored one.
     package func storedInputs<Input: Codable & Sendable>(
         of operation: String,
         as type: Input.Type
     ) throws(LarderError) -> [Input] {
-        var stored = entries
-        if let disk = core.outboxDisk {
-            do { stored = try Self.entries(in: disk, after: 0) } catch { throw LarderError(error) }
-        }
+        do { try readRows() } catch { throw LarderError(error) }
         var inputs: [Input] = []
-        for entry in stored where entry.operation == operation { inputs.append(try entry.input(as: type)) }
+        for entry in entries(of: operation) { inputs.append(try entry.input(as: type)) }
         return inputs
     }
 }

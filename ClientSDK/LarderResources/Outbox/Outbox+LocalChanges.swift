@@ -17,6 +17,15 @@ extension Outbox {
 
         package init(idempotencyKey: String) { self.idempotencyKey = idempotencyKey }
 
+        private mutating func add(
+            _ key: EntityKey,
+            accepted steps: [CacheUpdate.Step],
+            _ apply: @escaping @Sendable ((any Sendable)?) -> (any Sendable)?
+        ) {
+            entities.append((key, apply))
+            accepted += steps
+        }
+
         /// Changes an entity if it is stored.
         public mutating func modify<E: CacheEntity>(
             _ type: E.Type,
@@ -32,23 +41,16 @@ extension Outbox {
             at key: EntityKey,
             _ change: @escaping @Sendable (inout E) -> Void
         ) {
-            entities.append(
-                (
-                    key,
-                    { value in
-                        guard var entity = value as? E else { return value }
-                        change(&entity)
-                        return entity
-                    }
-                )
-            )
-            accepted += [.modify(key, StoredEntityModifier(E.self, change)), .invalidate(key)]
+            add(key, accepted: [.modify(key, StoredEntityModifier(E.self, change)), .invalidate(key)]) { value in
+                guard var entity = value as? E else { return value }
+                change(&entity)
+                return entity
+            }
         }
 
         /// Shows an entity that the server does not have.
         public mutating func create<E: CacheEntity>(_ entity: E) {
-            entities.append((entity.entityKey, { value in value ?? entity }))
-            accepted.append(.invalidate(entity.entityKey))
+            add(entity.entityKey, accepted: [.invalidate(entity.entityKey)]) { value in value ?? entity }
         }
 
         /// Hides an entity.
@@ -58,26 +60,15 @@ extension Outbox {
 
         /// Hides the entity under a key.
         package mutating func remove(_ key: EntityKey) {
-            entities.append((key, { _ in nil }))
-            accepted.append(.remove(key, version: nil))
+            add(key, accepted: [.remove(key, version: nil)]) { _ in nil }
         }
 
         /// Changes the entity under a key, whose type is not known. Once the server has accepted the change, the stored value is invalidated.
-        ///
         package mutating func modify(
             _ key: EntityKey,
             _ change: @escaping @Sendable (any CacheEntity) -> any CacheEntity
         ) {
-            entities.append(
-                (
-                    key,
-                    { value in
-                        guard let entity = value as? any CacheEntity else { return value }
-                        return change(entity)
-                    }
-                )
-            )
-            accepted.append(.invalidate(key))
+            add(key, accepted: [.invalidate(key)]) { value in (value as? any CacheEntity).map(change) ?? value }
         }
 
         /// Changes the keys of a list and their order.

@@ -9,7 +9,6 @@ extension Outbox {
     /// Stores the results of a batch, first the server's values and then the rows; if a result cannot be stored, each in a commit of its own.
     func storeResults(_ batch: [Outbox.Entry], _ results: [OutboxResult], _ operation: OutboxOperation) {
         let now = core.now()
-        let results = results.map { $0.rejected(at: now.wall) }
         suspect(batch, results)
         var open = Array(zip(batch, results))[...]
         do {
@@ -40,23 +39,21 @@ extension Outbox {
     /// they are not overwritten, and only an awaited write that no process has begun to send is removed.
     func storeUnmarked(_ batch: [Outbox.Entry], _ failure: LarderError, _ operation: OutboxOperation) {
         for entry in batch {
-            if operation.isThrough, !entry.isInDoubt {
-                var update = CacheUpdate()
-                require(entry, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }
-                self.failure(of: entry, in: &update)
-                do {
-                    try core.commit(update)
-                    finish(entry, .unsent(failure), operation)
-                    continue
-                } catch {
-                    // Another process may have it by now, or the store still fails: it stays, and its caller gets
-                    // `inDoubt`.
-                    postpone(entry, failure, operation, after: .zero, isInDoubt: false)
-                    answerUnstored(entry, .unsent(failure), operation, LarderError(error))
-                    continue
-                }
+            guard operation.isThrough, !entry.isInDoubt else {
+                postpone(entry, failure, operation, after: .zero, isInDoubt: entry.isInDoubt)
+                continue
             }
-            postpone(entry, failure, operation, after: .zero, isInDoubt: entry.isInDoubt)
+            var update = CacheUpdate()
+            require(entry, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }
+            self.failure(of: entry, in: &update)
+            do {
+                try core.commit(update)
+                finish(entry, .unsent(failure), operation, core.now())
+            } catch {
+                // Another process may have it by now, or the store still fails: it stays, and its caller gets `inDoubt`.
+                postpone(entry, failure, operation, after: .zero, isInDoubt: false)
+                answerUnstored(entry, .unsent(failure), operation, error)
+            }
         }
         changed()
         signal.put(())
@@ -107,9 +104,10 @@ extension Outbox {
         _ now: Moment
     ) throws {
         var update = CacheUpdate()
+        update.mayUseReserve = true
         for (entry, result) in ends { try plan(entry, result, operation, now, &update) }
         try commit(update, ends.map { ($0, $1.names) })
-        for (entry, result) in ends { finish(entry, result, operation) }
+        for (entry, result) in ends { finish(entry, result, operation, now) }
     }
 
     /// Stores the result of one operation. If an acknowledgement cannot be stored, the operation ends nevertheless, because the server
@@ -139,7 +137,7 @@ extension Outbox {
                 "The server has carried out operation \(entry.id) (\"\(operation.name)\"), and its acknowledgement cannot be stored. The "
                 + "operation has ended, and the values that it changed are invalidated. (\(LarderError(error).description))"
             core.configuration.onEvent(.storageFailed(LarderError(.storage, text, cause: error, operation: entry.id)))
-            finish(entry, result, operation)
+            finish(entry, result, operation, now)
         }
     }
 
@@ -152,60 +150,41 @@ extension Outbox {
         }
         for key in update.keptOffDisk { try core.keepOffDisk(key) }
         var adopted: [Commit] = []
-        var waiters: [Waiter] = []
         defer {
             core.delayed.deliver()
             for commit in adopted { core.announce(commit) }
-            for waiter in waiters { waiter.resume(returning: .failure(Self.takenOver)) }
         }
         let commit = try core.carryOut(update) { [self] local, store in
             // Under the outbox lock, which is taken when the content is stored: this process enqueues and edits no operation between reading
-            // the payloads and storing them. If another process does so, they are read again.
+            // the payloads and storing them. Operations that another process has enqueued behind it, or changed, get the server IDs too.
             try lock.withLock { _ in
-                // Operations that another process has enqueued behind it, or changed, get the server IDs too.
-                if let commit = try adoptUnseen() { adopted.append(commit) }
-                var attempts = 1
-                while try !storeRenamed(names, local, isLast: attempts == Self.renamingAttemptsMaximum, store) {
-                    attempts += 1
-                    if let commit = try readAgain(&waiters) { adopted.append(commit) }
-                }
+                try withCurrentRows(&adopted) { try storeRenamed(names, local, store) }
             }
         }
         core.announce(commit)
     }
 
     /// Stores results, and the server IDs in the operations behind them. The outbox lock is held.
-    ///
-    /// - Returns: false if another process has changed one of these operations meanwhile. Then nothing is stored.
     private func storeRenamed(
         _ names: [(entry: Outbox.Entry, names: [String: String])],
         _ local: CacheUpdate,
-        isLast: Bool,
         _ store: (CacheUpdate) throws -> Void
-    ) throws -> Bool {
+    ) throws {
         var local = local
         var rewritten: [Outbox.Entry] = []
-        for (entry, names) in names { rewritten += rename(names, behind: entry, in: &local) }
-        let ids = names.map { (scope: $0.entry.scope, names: $0.names) }
-        local.rows.append { transaction in
-            let stored = try transaction.read { reading in try reading.metadata(ServerIDs.metadataKey) }
-            var known = ServerIDs(encoded: stored)
-            for (scope, names) in ids { known.add(names, in: scope) }
-            try transaction.setMetadata(try known.encoded(), for: ServerIDs.metadataKey)
+        var known = state.withLock { $0.serverIDs }
+        for (entry, names) in names {
+            rewritten += rename(names, behind: entry, in: &local)
+            known.add(names, in: entry.scope)
         }
-        do { try store(local) } catch  where !isLast && Overtaken.isCause(of: error) {
-            return false
-        }
+        let (serverIDs, encoded) = (known, try known.encoded())
+        local.rows.append { transaction in try transaction.setMetadata(encoded, for: ServerIDs.metadataKey) }
+        try store(local)
         state.withLock { state in
             for entry in rewritten { state.queue.update(entry.id.rawValue) { $0.payload = entry.payload } }
-            for (scope, names) in ids { state.serverIDs.add(names, in: scope) }
+            state.serverIDs = serverIDs
         }
-        return true
     }
-
-    /// If another process changes an operation each time between reading and storing it, the operation ends as one whose acknowledgement
-    /// cannot be stored.
-    private static let renamingAttemptsMaximum = 8
 
     private func plan(
         _ entry: Outbox.Entry,
@@ -222,7 +201,7 @@ extension Outbox {
             if update.steps.count == known { update.steps += shown(by: entry)?.accepted ?? [] }
             if entry.isInDoubt { Self.markStale(&update.steps, from: known) }
             removal(of: entry, in: &update)
-        case .rejected(let error, let rejection):
+        case .rejected(let error):
             if error.isUnreadableAcceptance {
                 // The server has carried it out, and its new value is not known.
                 for (key, _) in shown(by: entry)?.entities ?? [] { update.invalidate(key) }
@@ -236,12 +215,8 @@ extension Outbox {
             }
             var row = entry.row
             row.state = Outbox.Entry.State.rejected.rawValue
-            store(row, in: &update)
-            if let rejection {
-                let bytes = try rejection.encoded(for: entry.idempotencyKey)
-                let key = DiskOutboxRow.noteKey(entry.id.rawValue)
-                update.rows.append { transaction in try transaction.setMetadata(bytes, for: key) }
-            }
+            let rejection = Outbox.Rejection(error, at: now.wall)
+            store(row, note: try rejection.encoded(for: entry.idempotencyKey), in: &update)
             hide(entry, in: &update)
         case .unsent:
             if operation.isThrough { return failure(of: entry, in: &update) }
@@ -272,16 +247,9 @@ extension Outbox {
     ) throws {
         var row = entry.row
         row.state = newState.rawValue
-        store(row, in: &update)
         let hold = Outbox.Hold(of: entry, for: wait, at: now.wall)
-        guard hold != nil || entry.hold != nil else { return }
-        let (bytes, key) = (try hold?.encoded(), DiskOutboxRow.noteKey(entry.id.rawValue))
-        update.rows.append { transaction in try transaction.setMetadata(bytes, for: key) }
-    }
-
-    private func store(_ row: DiskOutboxRow, in update: inout CacheUpdate) {
-        update.mayUseReserve = true
-        update.rows.append { transaction in try transaction.update(row) }
+        guard hold != nil || entry.hold != nil else { return store(row, in: &update) }
+        store(row, note: try hold?.encoded(), in: &update)
     }
 
     /// Replaces temporary client IDs in the operations behind one.
@@ -302,29 +270,14 @@ extension Outbox {
             var new = old
             new.payload = renamed(old.payload, names, operation)
             guard new.payload != old.payload else { continue }
-            storePayload(new.payload, of: old, in: &update)
-            hide(old, in: &update)
-            showAgain(new, operation, in: &update)
+            require(old, in: &update) { Outbox.Entry.State(stored: $0.state) == old.state }
+            replace(old, by: new, operation, in: &update)
             rewritten.append(new)
         }
         return rewritten
     }
 
-    /// Replaces the payload of a row, whose state stays. The update fails if another process has changed the operation.
-    func storePayload(_ payload: [UInt8], of entry: Outbox.Entry, in update: inout CacheUpdate) {
-        let number = entry.id.rawValue
-        update.mayUseReserve = true
-        update.rows.append { transaction in
-            let row = try transaction.read { reading in try reading.outbox(after: number - 1, limit: 1) }.first
-            guard var row, row.sequence == number, row.payload == entry.payload,
-                row.idempotencyKey == entry.idempotencyKey
-            else { throw Overtaken() }
-            row.payload = payload
-            try transaction.update(row)
-        }
-    }
-
-    private func finish(_ entry: Outbox.Entry, _ result: OutboxResult, _ operation: OutboxOperation) {
+    private func finish(_ entry: Outbox.Entry, _ result: OutboxResult, _ operation: OutboxOperation, _ now: Moment) {
         let id = entry.id.rawValue
         switch result {
         case .accepted(let receipt, _, _):
@@ -333,7 +286,7 @@ extension Outbox {
             forget(entry)
             answer(id, .success(receipt))
             tell(.accepted)
-        case .rejected(let error, let rejection):
+        case .rejected(let error):
             if operation.isThrough {
                 forget(entry)
             } else {
@@ -341,7 +294,7 @@ extension Outbox {
                     state.queue.update(id) { entry in
                         entry.state = .rejected
                         entry.error = error
-                        entry.rejection = rejection
+                        entry.rejection = Outbox.Rejection(error, at: now.wall)
                     }
                 }
             }

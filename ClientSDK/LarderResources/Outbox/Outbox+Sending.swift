@@ -21,7 +21,7 @@ extension Outbox {
                         for batch in batches {
                             group.addTask { [weak self] in
                                 await self?.send(batch)
-                                self?.endBatch(batch)
+                                self?.end(batch)
                             }
                         }
                     } while await signal.next() != nil
@@ -81,18 +81,20 @@ extension Outbox {
     }
 
     /// Takes the operations that can be sent now, in batches, each of which uses the send lock.
-    private func takeReady() -> [[Outbox.Entry]] {
+    private func takeReady() -> [Batch] {
         let now = core.now().uptime
         let behavior = core.configuration.networkBehavior()
         guard behavior.sendsOutbox, core.configuration.mayUseNetwork() else { return [] }
         let limit = behavior.concurrency(core.configuration.concurrentSendsMaximum)
-        let (isWorthwhile, next, delayResets) = state.withLock { state -> (Bool, MonotonicTime?, Int) in
-            guard !state.isPaused, !state.isClosed else { return (false, nil, 0) }
-            let next = state.queue.promote(at: now)
+        let (isWorthwhile, next) = state.withLock { state -> (Bool, MonotonicTime?) in
+            guard !state.isPaused, !state.isClosed else { return (false, nil) }
             // When a batch has ended, this is called again.
-            guard state.hasWork(limit) || state.looksForOthers else { return (false, next, 0) }
-            if let due = state.lockRetryDue, now < due { return (false, due, 0) }
-            return (true, next, state.delayResets)
+            guard state.hasWork(limit, at: now) || state.looksForOthers else {
+                return (false, state.queue.nextDue(after: now))
+            }
+            if let due = state.lockRetryDue, now < due { return (false, due) }
+            state.looksForOthers = false
+            return (true, nil)
         }
         guard isWorthwhile else {
             wake(at: next)
@@ -100,40 +102,33 @@ extension Outbox {
         }
         do {
             guard try turn.enter() else {
-                waitForSendLock(now, delayResets)
+                waitForSendLock(now)
                 return []
             }
+            defer { turn.leave() }
+            // Without a pause in between: no operation is taken before those of other processes that precede it.
+            let (batches, next) = try locked { commits in
+                try readRows(&commits)
+                return state.withLock { $0.takeBatches(limit, at: now, behavior) }
+            }
+            for _ in batches { turn.share() }
+            // Replies to the process that held the lock before are shown from now on.
+            core.checkForeignCommits()
+            wake(at: next)
+            return batches
         } catch {
-            stall(now, delayResets, error)
+            stall(now, error)
             return []
         }
-        defer { turn.leave() }
-        // Before the rows are read: a call that asks for a check from here on gets another one.
-        let looksForOthers = state.withLock { state in
-            defer { state.looksForOthers = false }
-            return state.looksForOthers
-        }
-        do {
-            // Another process may have sent, edited or dropped rejected operations.
-            if looksForOthers, state.withLock({ !$0.queue.rejected.isEmpty }) { try reconcile() }
-            try adoptNew()
-        } catch {
-            if looksForOthers { state.withLock { $0.looksForOthers = true } }
-            stall(now, delayResets, error)
-            return []
-        }
-        // Replies to the process that held the lock before are shown from now on.
-        core.checkForeignCommits()
-        return takeBatches(now, behavior, limit)
     }
 
     /// Handles an error of the store or the lock: nothing is sent while another process may be sending.
-    private func stall(_ now: MonotonicTime, _ delayResets: Int, _ error: any Error) {
+    private func stall(_ now: MonotonicTime, _ error: any Error) {
         guard !state.withLock({ $0.isClosed }) else { return }
         let failure = LarderError(error)
         noteStoreFailure(failure)
         answerPending(failure)
-        waitForSendLock(now, delayResets)
+        waitForSendLock(now)
         changed()
     }
 
@@ -162,37 +157,6 @@ extension Outbox {
         core.configuration.onEvent(.storageFailed(error))
     }
 
-    private func takeBatches(_ now: MonotonicTime, _ behavior: NetworkBehavior, _ limit: Int) -> [[Outbox.Entry]] {
-        let (batches, next) = state.withLock { state -> ([[Outbox.Entry]], MonotonicTime?) in
-            state.failedLockAttempts = 0
-            state.lockRetryDue = nil
-            guard !state.isPaused, !state.isClosed else { return ([], nil) }
-            let next = state.queue.promote(at: now)
-            var batches: [[Outbox.Entry]] = []
-            // The others stay where they are: their attempts, and so their timeouts, have not begun.
-            while state.hasWork(limit) {
-                let isFull = state.batchesInFlight >= limit
-                let batch = state.queue.takeBatch(
-                    seen: state.lastSeen,
-                    isAwaitedOnly: isFull,
-                    isLongExcluded: state.longInFlight != nil,
-                    behavior
-                )
-                guard let first = batch.first else { break }
-                batches.append(batch)
-                if state.queue.operation(first.operation)?.isLong ?? false {
-                    state.longInFlight = first.id
-                } else {
-                    state.batchesInFlight += 1
-                }
-            }
-            return (batches, next)
-        }
-        for _ in batches { turn.share() }
-        wake(at: next)
-        return batches
-    }
-
     func wake(at due: MonotonicTime?) {
         let sleeper = core.configuration.monotonicClock
         let signal = signal
@@ -210,15 +174,16 @@ extension Outbox {
     // MARK: One batch
 
     /// Makes room for the next batch.
-    private func endBatch(_ batch: [Outbox.Entry]) {
-        state.withLock { $0.endBatch(batch) }
+    private func end(_ batch: Batch) {
+        state.withLock { $0.batches[batch.number] = nil }
         signal.put(())
     }
 
-    private func send(_ taken: [Outbox.Entry]) async {
-        // `takeBatches` has added this batch as a user of the lock.
+    private func send(_ taken: Batch) async {
+        // `takeReady` has added this batch as a user of the lock.
         defer { turn.leave() }
-        guard let first = taken.first, let operation = state.withLock({ $0.queue.operation(first.operation) }) else {
+        guard let first = taken.entries.first, let operation = state.withLock({ $0.queue.operation(first.operation) })
+        else {
             return
         }
         changed()
@@ -228,7 +193,7 @@ extension Outbox {
         } catch {
             let failure = LarderError(error)
             // First the delay, then the report: a `drained` call that knows of the failure ends the delay.
-            storeUnmarked(taken, failure, operation)
+            storeUnmarked(taken.entries, failure, operation)
             noteStoreFailure(failure)
             return changed()
         }
@@ -302,29 +267,5 @@ extension Outbox {
     /// Whether a caller still waits for an operation, and it may be sent.
     private func mayRepeat(_ entry: Outbox.Entry) -> Bool {
         state.withLock { $0.waiters[entry.id.rawValue] != nil && !$0.isPaused && !$0.isClosed && !$0.isEnding }
-    }
-}
-
-extension Outbox.State {
-    /// Whether a batch can be sent now. A caller that waits for a result is not held up by requests that hang: one more batch is
-    /// allowed for it.
-    func hasWork(_ limit: Int) -> Bool {
-        batchesInFlight < limit ? queue.hasReady : batchesInFlight == limit && queue.hasReadyAwaited
-    }
-
-    fileprivate mutating func endBatch(_ batch: [Outbox.Entry]) {
-        guard let longInFlight, batch.first?.id == longInFlight else {
-            batchesInFlight -= 1
-            return
-        }
-        self.longInFlight = nil
-    }
-
-    /// Removes all delays.
-    mutating func clearDelays() {
-        queue.clearDelays()
-        looksForOthers = true
-        lockRetryDue = nil
-        delayResets += 1
     }
 }

@@ -18,29 +18,27 @@ import Synchronization
 public final class Outbox: Sendable {
     struct State {
         var queue = OutboxQueue()
-        /// The number of batches that are being sent, without a long one.
-        var batchesInFlight = 0
-        /// The long operation that is being sent (`WriteBehind.isLong`).
-        var longInFlight: OperationID?
-        var waiters: [Int64: CheckedContinuation<Result<any Sendable, LarderError>, Never>] = [:]
+        /// The version of the rows that were read last; nil: to be read again.
+        var version: DiskStore.OutboxVersion?
+        /// The batches that are being sent, by their numbers.
+        var batches: [Int: Batch] = [:]
+        var lastBatch = 0
+        /// The callers that wait for the results of operations.
+        var waiters: [Int64: Waiter] = [:]
+        /// The callers of operations that other processes have ended, to be answered after the outbox lock is released.
+        var abandoned: [Waiter] = []
         var task: Task<Void, Never>?
         var timer: Task<Void, Never>?
         var isPaused = true
         /// Whether no operation is taken any more.
         var isEnding = false
         var isClosed = false
-        /// The number up to which rows were read from the store: later operations are not sent before rows of other processes in
-        /// between were read.
-        var lastSeen: Int64 = 0
-        /// The largest number that was enqueued in this process.
-        var newestOwn: Int64 = 0
-        /// Whether to read rows of other processes although this process has nothing to send.
+        /// Whether a call has asked for a check since the last one began: the rows of other processes are read, although this process may
+        /// have nothing to send.
         var looksForOthers = false
         /// How often in a row another process held the lock, and when to try again.
         var failedLockAttempts = 0
         var lockRetryDue: MonotonicTime?
-        /// The number of calls that asked for an immediate check: a decision to wait is void if it has changed since.
-        var delayResets = 0
         /// The error of the store or the lock since the last progress, and the total number of errors.
         var storeFailure: LarderError?
         var storeFailures = 0
@@ -49,6 +47,9 @@ public final class Outbox: Sendable {
         /// Errors to report after the outbox lock is released.
         var problems: [LarderError] = []
     }
+
+    /// A caller that waits for the result of an operation.
+    typealias Waiter = CheckedContinuation<Result<any Sendable, LarderError>, Never>
 
     let core: CacheCore
     let state = Mutex(State())
@@ -66,23 +67,8 @@ public final class Outbox: Sendable {
         lock = OutboxLock(core)
         let file = core.outboxDisk.map { FileProcessLock(path: $0.configuration.directory + "/store.sending") }
         turn = SendLock(core.configuration.outboxLock ?? file)
-        do { try load() } catch { throw LarderError(error) }
-        for operation in core.configuration.operations { register(OutboxOperation(any: operation)) }
-    }
-
-    private func load() throws {
-        guard let disk = core.outboxDisk else { return }
-        let entries = try Self.entries(in: disk, after: 0)
-        let names = ServerIDs(encoded: try disk.metadata(ServerIDs.metadataKey))
-        let now = core.now()
-        state.withLock { state in
-            state.serverIDs = names
-            for var entry in entries {
-                entry.applyHold(at: now)
-                state.queue.put(entry)
-                state.lastSeen = entry.id.rawValue
-            }
-        }
+        do { try readRows() } catch { throw LarderError(error) }
+        for operation in core.configuration.operations { register(operation) }
     }
 
     // MARK: Registering
@@ -90,37 +76,25 @@ public final class Outbox: Sendable {
     /// Registers an operation: stored operations of its name are shown and sent from now on.
     ///
     /// For an operation that needs the open cache. Call it before the first read. Other operations belong in
-    /// `CacheConfiguration.operations`, so that pending changes are visible from the first read on.
-    public func register<Input, Receipt>(_ operation: WriteBehind<Input, Receipt>) {
-        register(OutboxOperation(operation))
-    }
-
-    /// Registers an operation: operations in doubt are resolved from now on.
-    public func register<Input, Receipt>(_ operation: WriteThrough<Input, Receipt>) {
-        register(OutboxOperation(operation))
-    }
-
-    /// Registers an operation of any type.
-    package func register(any operation: any CacheConfiguration.Operation) { register(OutboxOperation(any: operation)) }
+    /// `CacheConfiguration.operations`, so that pending changes are visible, and operations in doubt are resolved, from the beginning.
+    public func register(_ operation: any CacheConfiguration.Operation) { register(OutboxOperation(any: operation)) }
 
     private func register(_ operation: OutboxOperation) {
-        let commit = lock.withLock { _ -> Commit? in
-            // Their changes are shown before they can be sent: an operation that has ended must not be shown afterwards.
-            let restored = state.withLock { state -> [Outbox.Entry] in
-                guard state.queue.operation(operation.name) == nil else { return [] }
-                return state.queue.entries(of: operation.name).filter { $0.state != .rejected }
+        do {
+            try locked { commits in
+                // Their changes are shown before they can be sent: an operation that has ended must not be shown afterwards.
+                let restored = state.withLock { state -> [Outbox.Entry] in
+                    guard state.queue.operation(operation.name) == nil else { return [] }
+                    return state.queue.entries(of: operation.name).filter { $0.state != .rejected }
+                }
+                var update = CacheUpdate()
+                for entry in restored { showAgain(entry, operation, in: &update) }
+                defer { state.withLock { $0.queue.register(operation) } }
+                if !update.steps.isEmpty { commits.append(try core.carryOutLocally(update)) }
             }
-            var update = CacheUpdate()
-            for entry in restored { showAgain(entry, operation, in: &update) }
-            var commit: Commit?
-            do { if !update.steps.isEmpty { commit = try core.carryOutLocally(update) } } catch {
-                state.withLock { $0.problems.append(LarderError(error)) }
-            }
-            state.withLock { _ = $0.queue.register(operation) }
-            return commit
+        } catch {
+            core.configuration.onEvent(.storageFailed(LarderError(error)))
         }
-        if let commit { core.announce(commit) }
-        tellProblems()
         signal.put(())
     }
 
@@ -137,11 +111,6 @@ public final class Outbox: Sendable {
             // Another version of the application stored it. The outbox lock may be held here.
             state.withLock { $0.problems.append(LarderError(error)) }
         }
-    }
-
-    /// Reports errors that occurred while the outbox lock was held.
-    func tellProblems() {
-        for problem in state.withLock({ $0.takeProblems() }) { core.configuration.onEvent(.storageFailed(problem)) }
     }
 
     func show(_ changes: Outbox.LocalChanges, of id: Int64, in update: inout CacheUpdate) {
@@ -189,7 +158,13 @@ public final class Outbox: Sendable {
     // MARK: Removing
 
     func removal(of entry: Outbox.Entry, in update: inout CacheUpdate) {
-        removeRow(of: entry, in: &update)
+        let id = entry.id.rawValue
+        update.mayUseReserve = true
+        let hasNote = entry.rejection != nil || entry.hold != nil
+        update.rows.append { transaction in
+            try transaction.removeOperation(id)
+            if hasNote { try transaction.setMetadata(nil, for: DiskOutboxRow.noteKey(id)) }
+        }
         hide(entry, in: &update)
     }
 
@@ -200,25 +175,85 @@ public final class Outbox: Sendable {
         update.durability = .powerLoss
     }
 
-    func removeRow(of entry: Outbox.Entry, in update: inout CacheUpdate) {
-        let id = entry.id.rawValue
-        update.mayUseReserve = true
-        let hasNote = entry.rejection != nil || entry.hold != nil
-        update.rows.append { transaction in
-            try transaction.removeOperation(id)
-            if hasNote { try transaction.setMetadata(nil, for: DiskOutboxRow.noteKey(id)) }
-        }
-    }
-
     func forget(_ entry: Outbox.Entry) {
         state.withLock { $0.queue.remove(entry.id.rawValue) }
     }
 }
 
+extension Outbox {
+    /// Operations that are sent together.
+    struct Batch: Sendable {
+        let number: Int
+        let entries: [Outbox.Entry]
+        /// Whether it is sent beside the others (`WriteBehind.isLong`).
+        let isLong: Bool
+    }
+}
+
 extension Outbox.State {
-    fileprivate mutating func takeProblems() -> [LarderError] {
-        guard !problems.isEmpty else { return [] }
-        defer { problems = [] }
-        return problems
+    /// The operations that only this process ends.
+    var operationsInFlight: Set<OperationID> { Set(batches.values.flatMap(\.entries).map(\.id)) }
+
+    /// Whether a batch can be sent now. A caller that waits for a result is not held up by requests that hang: one more batch is
+    /// allowed for it.
+    func hasWork(_ limit: Int, at now: MonotonicTime) -> Bool {
+        let count = batches.values.count { !$0.isLong }
+        return count < limit ? queue.hasReady(at: now) : count == limit && queue.hasReadyAwaited(at: now)
+    }
+
+    /// Removes all delays.
+    mutating func clearDelays() {
+        queue.clearDelays()
+        looksForOthers = true
+        lockRetryDue = nil
+    }
+
+    /// Takes the batches that can be sent now.
+    ///
+    /// - Returns: the batches, and when the next operation can be sent.
+    mutating func takeBatches(
+        _ limit: Int,
+        at now: MonotonicTime,
+        _ behavior: NetworkBehavior
+    ) -> ([Outbox.Batch], next: MonotonicTime?) {
+        failedLockAttempts = 0
+        lockRetryDue = nil
+        guard !isPaused, !isClosed else { return ([], nil) }
+        var taken: [Outbox.Batch] = []
+        // The others stay where they are: their attempts, and so their timeouts, have not begun.
+        while hasWork(limit, at: now) {
+            let entries = queue.takeBatch(
+                at: now,
+                isAwaitedOnly: batches.values.count { !$0.isLong } >= limit,
+                isLongExcluded: batches.values.contains(where: \.isLong),
+                behavior
+            )
+            guard let first = entries.first else { break }
+            lastBatch += 1
+            let isLong = queue.operation(first.operation)?.isLong ?? false
+            let batch = Outbox.Batch(number: lastBatch, entries: entries, isLong: isLong)
+            batches[lastBatch] = batch
+            taken.append(batch)
+        }
+        return (taken, queue.nextDue(after: now))
+    }
+
+    /// Another process has decided about one of the operations before they were sent: the rows are read again before they are taken again.
+    mutating func giveBack(_ batch: Outbox.Batch) {
+        batches[batch.number] = nil
+        for entry in batch.entries {
+            queue.update(entry.id.rawValue) { entry in
+                entry.state = entry.isInDoubt ? .inDoubt : .pending
+                entry.attempts -= 1
+            }
+        }
+        version = nil
+        looksForOthers = true
+    }
+
+    /// Removes what is to be told after the outbox lock is released.
+    mutating func takeReports() -> (problems: [LarderError], abandoned: [Outbox.Waiter]) {
+        defer { (problems, abandoned) = ([], []) }
+        return (problems, abandoned)
     }
 }

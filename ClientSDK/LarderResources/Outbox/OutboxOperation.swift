@@ -31,9 +31,24 @@ struct OutboxOperation: Sendable {
         self = definition.untyped
     }
 
-    init<Input, Receipt>(_ operation: WriteBehind<Input, Receipt>) {
+    init<Input, Receipt>(_ operation: WriteBehind<Input, Receipt>) { self.init(operation, isThrough: false) }
+
+    init<Input, Receipt>(_ operation: WriteThrough<Input, Receipt>) {
+        var same = WriteBehind<Input, Receipt>(operation.name, scope: operation.scope, changes: { _, _ in }) {
+            attempts in
+            var outcomes: [Outbox.Outcome<Receipt>] = []
+            for attempt in attempts { outcomes.append(try await operation.send(attempt)) }
+            return outcomes
+        }
+        same.retry = operation.retry
+        same.timeout = operation.timeout
+        same.acknowledge = operation.acknowledge
+        self.init(same, isThrough: true)
+    }
+
+    private init<Input, Receipt>(_ operation: WriteBehind<Input, Receipt>, isThrough: Bool) {
         name = operation.name
-        isThrough = false
+        self.isThrough = isThrough
         batchMaximum = max(1, operation.batchMaximum)
         batchUsual = min(batchMaximum, max(1, operation.batchUsual ?? batchMaximum))
         onRejection = operation.onRejection
@@ -42,7 +57,8 @@ struct OutboxOperation: Sendable {
         isLong = operation.isLong
         changes = { bytes, key in
             var changes = Outbox.LocalChanges(idempotencyKey: key)
-            operation.changes(try operation.codec.decode(bytes), &changes)
+            // What is awaited shows nothing before it is carried out.
+            if !isThrough { operation.changes(try operation.codec.decode(bytes), &changes) }
             return changes
         }
         send = { entries in
@@ -56,37 +72,12 @@ struct OutboxOperation: Sendable {
         }
         rename = { bytes, names in
             // Usually no operation behind a creation depends on it, and to decode all of them would take long.
-            if operation.codec.isJSON, !names.keys.contains(where: { Self.mayMention($0, bytes) }) { return bytes }
+            if isThrough || operation.codec.isJSON && !names.keys.contains(where: { Self.mayMention($0, bytes) }) {
+                return bytes
+            }
             return try Self.encode(operation.replacingIDs(try operation.codec.decode(bytes), names), operation.codec)
         }
         conflicts = operation.conflicts.map { StoredConflictRule($0, operation.codec) }
-    }
-
-    init<Input, Receipt>(_ operation: WriteThrough<Input, Receipt>) {
-        name = operation.name
-        isThrough = true
-        batchMaximum = 1
-        batchUsual = 1
-        onRejection = .continue
-        retry = operation.retry
-        timeout = operation.timeout
-        isLong = false
-        changes = { _, key in Outbox.LocalChanges(idempotencyKey: key) }
-        send = { entries in
-            await Self.send(
-                entries,
-                by: { (attempts: [Outbox.Attempt<Input>]) in
-                    var outcomes: [Outbox.Outcome<Receipt>] = []
-                    for attempt in attempts { outcomes.append(try await operation.send(attempt)) }
-                    return outcomes
-                },
-                .json,
-                operation.acknowledge,
-                serverIDs: { _, _ in [:] }
-            )
-        }
-        rename = { bytes, _ in bytes }
-        conflicts = nil
     }
 
     /// The number of accepting replies that cannot be decoded after which an operation ends. Before that it is sent
@@ -140,21 +131,16 @@ struct OutboxOperation: Sendable {
         _ acknowledge: @escaping @Sendable (Input, Receipt, inout CacheUpdate) -> Void,
         serverIDs: @Sendable (Input, Receipt) -> [String: String]
     ) async -> [OutboxResult] {
-        var attempts: [Outbox.Attempt<Input>?] = []
-        for entry in entries {
-            do {
-                attempts.append(
-                    Outbox.Attempt(
-                        id: entry.id,
-                        idempotencyKey: entry.idempotencyKey,
-                        input: try codec.decode(entry.payload),
-                        number: entry.attempts,
-                        isInDoubt: entry.isInDoubt
-                    )
-                )
-            } catch {
-                attempts.append(nil)
-            }
+        let attempts = entries.map { entry -> Outbox.Attempt<Input>? in
+            // What cannot be decoded is reported as the result of the operation.
+            guard let input = try? codec.decode(entry.payload) else { return nil }
+            return Outbox.Attempt(
+                id: entry.id,
+                idempotencyKey: entry.idempotencyKey,
+                input: input,
+                number: entry.attempts,
+                isInDoubt: entry.isInDoubt
+            )
         }
         let readable = attempts.compactMap { $0 }
         var outcomes: [Outbox.Outcome<Receipt>]
@@ -182,7 +168,7 @@ struct OutboxOperation: Sendable {
                 // Another version of the application may be able to decode it. It is kept, unless it is an awaited write that no process
                 // has begun to send.
                 let error = LarderError(.encoding, "The stored operation cannot be read by this version.")
-                return .rejected(error, nil)
+                return .rejected(error)
             }
             switch outcome {
             case .accepted(let receipt):
@@ -192,11 +178,11 @@ struct OutboxOperation: Sendable {
                     acknowledge: { acknowledge(input, receipt, &$0) },
                     serverIDs: serverIDs(input, receipt)
                 )
-            case .rejected(let error): return .rejected(error, nil)
+            case .rejected(let error): return .rejected(error)
             case .unsent(let error): return .unsent(error)
             case .retry(let error, _)
             where error.isUnreadableAcceptance && entry.unreadableReplies + 1 >= Self.unreadableRepliesMaximum:
-                return .rejected(Self.unreadable(error), nil)
+                return .rejected(Self.unreadable(error))
             case .retry(let error, let after): return .retry(error, after: after)
             }
         }
@@ -210,15 +196,9 @@ enum OutboxResult: Sendable {
         acknowledge: @Sendable (inout CacheUpdate) -> Void,
         serverIDs: [String: String]
     )
-    /// The rejection is nil until the time of the rejection is known (`rejected(at:)`).
-    case rejected(LarderError, Outbox.Rejection?)
+    case rejected(LarderError)
     case unsent(LarderError)
     case retry(LarderError, after: Duration?)
-
-    func rejected(at time: WallTime) -> OutboxResult {
-        guard case .rejected(let error, _) = self else { return self }
-        return .rejected(error, Outbox.Rejection(error, at: time))
-    }
 
     /// The meaning of this result for an operation of which an earlier attempt may have been carried out: the only place that decides
     /// whether nothing was sent.
@@ -232,7 +212,7 @@ enum OutboxResult: Sendable {
     func afterDoubt(isAwaited: Bool) -> OutboxResult {
         switch self {
         case .unsent(let error): .retry(error, after: nil)
-        case .rejected(let error, _) where isAwaited && error.isOfRequest: .retry(error, after: nil)
+        case .rejected(let error) where isAwaited && error.isOfRequest: .retry(error, after: nil)
         case .accepted, .rejected, .retry: self
         }
     }

@@ -17,6 +17,8 @@ struct OutboxQueue: Sendable {
         var ids: [Int64] = []
         /// The order in which lanes take turns: it grows with each lane that is begun, and each operation that is taken.
         var turn: UInt64
+        /// The number of its operations in flight.
+        var inFlight = 0
         var state = LaneState.idle
     }
 
@@ -26,12 +28,14 @@ struct OutboxQueue: Sendable {
         case idle
         /// A decision about a rejected operation.
         case blocked
-        case delayed(MonotonicTime)
-        case ready(Company)
+        /// The time from which on the first operation can be sent.
+        case sendable(Company, from: MonotonicTime)
     }
 
     private var operationsByName: [String: OutboxOperation] = [:]
     private var entriesByID: [Int64: Outbox.Entry] = [:]
+    /// The numbers of all operations, in order.
+    private var ids: [Int64] = []
     private var lanes: [String: Lane] = [:]
     private var lastTurn: UInt64 = 0
     private var counts = Outbox.Status()
@@ -39,6 +43,8 @@ struct OutboxQueue: Sendable {
     private var joinDue: [String: MonotonicTime] = [:]
     /// The size of all operations (`Outbox.Entry.bytes`).
     private(set) var bytes = 0
+    /// The largest number that was added.
+    private(set) var newest: Int64 = 0
 
     // MARK: Reading
 
@@ -49,15 +55,13 @@ struct OutboxQueue: Sendable {
     subscript(id: Int64) -> Outbox.Entry? { entriesByID[id] }
 
     /// All operations in the order of enqueuing.
-    var sorted: [Outbox.Entry] { entriesByID.values.sorted { $0.id < $1.id } }
+    var sorted: [Outbox.Entry] { ids.compactMap { entriesByID[$0] } }
 
     /// The rejected operations in the order of enqueuing.
-    var rejected: [Outbox.Entry] { entriesByID.values.filter { $0.state == .rejected }.sorted { $0.id < $1.id } }
+    var rejected: [Outbox.Entry] { counts.rejected == 0 ? [] : sorted.filter { $0.state == .rejected } }
 
     /// The operations of a name in the order of enqueuing.
-    func entries(of operation: String) -> [Outbox.Entry] {
-        entriesByID.values.filter { $0.operation == operation }.sorted { $0.id < $1.id }
-    }
+    func entries(of operation: String) -> [Outbox.Entry] { sorted.filter { $0.operation == operation } }
 
     func operation(_ name: String) -> OutboxOperation? { operationsByName[name] }
 
@@ -73,16 +77,7 @@ struct OutboxQueue: Sendable {
 
     var status: Outbox.Status {
         var status = counts
-        var oldest = Int64.max
-        for lane in lanes.values {
-            var first = lane.ids.first
-            if case .blocked = lane.state {
-                status.blockedScopes += 1
-                first = lane.ids.first { entriesByID[$0]?.state != .rejected }
-            }
-            oldest = min(oldest, first ?? .max)
-        }
-        status.oldest = entriesByID[oldest]?.enqueuedAt
+        status.oldest = ids.lazy.compactMap { entriesByID[$0] }.first { $0.state != .rejected }?.enqueuedAt
         return status
     }
 
@@ -98,11 +93,7 @@ struct OutboxQueue: Sendable {
     func canMove(until time: MonotonicTime) -> Bool {
         counts.inFlight > 0
             || lanes.values.contains { lane in
-                switch lane.state {
-                case .ready: true
-                case .delayed(let due): due <= time
-                case .idle, .blocked: false
-                }
+                company(of: lane, at: time) != nil
             }
     }
 
@@ -111,16 +102,12 @@ struct OutboxQueue: Sendable {
 
     // MARK: Changing
 
-    /// - Returns: whether the name was not registered before.
-    mutating func register(_ operation: OutboxOperation) -> Bool {
-        let isNew = operationsByName[operation.name] == nil
-        operationsByName[operation.name] = operation
-        guard isNew else { return false }
+    mutating func register(_ operation: OutboxOperation) {
+        guard operationsByName.updateValue(operation, forKey: operation.name) == nil else { return }
         for entry in entries(of: operation.name) {
             if entry.state == .rejected, isInLane(entry) { join(entry) }
             look(at: entry.scope)
         }
-        return true
     }
 
     mutating func removeOperations() { operationsByName = [:] }
@@ -130,6 +117,8 @@ struct OutboxQueue: Sendable {
         let id = entry.id.rawValue
         guard entriesByID[id] == nil else { return update(id) { $0 = entry } }
         entriesByID[id] = entry
+        Self.insert(id, into: &ids)
+        newest = max(newest, id)
         bytes += entry.bytes
         tally(entry, 1)
         if isInLane(entry) { join(entry) }
@@ -163,7 +152,8 @@ struct OutboxQueue: Sendable {
     }
 
     mutating func remove(_ id: Int64) {
-        guard let entry = entriesByID.removeValue(forKey: id) else { return }
+        guard let entry = entriesByID.removeValue(forKey: id), let index = ids.firstIndex(of: id) else { return }
+        ids.remove(at: index)
         bytes -= entry.bytes
         tally(entry, -1)
         leave(entry)
@@ -179,45 +169,38 @@ struct OutboxQueue: Sendable {
 
     // MARK: Sending
 
-    var hasReady: Bool { lanes.values.contains { company(of: $0) != nil } }
+    func hasReady(at now: MonotonicTime) -> Bool { lanes.values.contains { company(of: $0, at: now) != nil } }
 
     /// Whether an operation for whose result a caller waits can be sent.
-    var hasReadyAwaited: Bool { lanes.values.contains { company(of: $0).map(isAwaited) ?? false } }
+    func hasReadyAwaited(at now: MonotonicTime) -> Bool {
+        lanes.values.contains { company(of: $0, at: now).map(isAwaited) ?? false }
+    }
 
     private func isAwaited(_ company: Company) -> Bool { operationsByName[company.operation]?.isThrough ?? false }
 
-    /// Makes operations ready whose time has come.
-    ///
-    /// - Returns: the time of the next one.
-    mutating func promote(at now: MonotonicTime) -> MonotonicTime? {
-        var next: MonotonicTime?
-        for lane in lanes.values {
-            guard case .delayed(let due) = lane.state, let id = lane.ids.first else { continue }
-            if due > now {
-                next = min(next ?? due, due)
-            } else {
-                update(id) { ($0.due, $0.heldUntil) = (Self.atOnce, Self.atOnce) }
-            }
+    /// When the next operation can be sent that cannot be sent yet.
+    func nextDue(after now: MonotonicTime) -> MonotonicTime? {
+        let times = lanes.values.lazy.compactMap { lane in
+            if case .sendable(_, let due) = lane.state, due > now { due } else { nil }
         }
-        return next
+        return times.min()
     }
 
     /// Takes a batch of ready operations, which are in flight then. Awaited operations come first, because a caller waits; among the
     /// others those come first whose lanes were not served for the longest time, so that no lane overtakes another one again and again.
     ///
     /// - Parameters:
-    ///   - seen: later operations are not taken, because other processes may have enqueued some before them.
     ///   - isAwaitedOnly: whether only an operation for whose result a caller waits is taken.
     ///   - isLongExcluded: whether no long operation is taken (`WriteBehind.isLong`).
     /// - Returns: in the order of enqueuing; empty if none is ready.
     mutating func takeBatch(
-        seen: Int64,
+        at now: MonotonicTime,
         isAwaitedOnly: Bool = false,
         isLongExcluded: Bool = false,
         _ behavior: NetworkBehavior
     ) -> [Outbox.Entry] {
         let ready = lanes.values.compactMap { lane -> (id: Int64, turn: UInt64, company: Company)? in
-            guard let id = lane.ids.first, id <= seen, let company = company(of: lane),
+            guard let id = lane.ids.first, let company = company(of: lane, at: now),
                 !isLongExcluded || operationsByName[company.operation]?.isLong != true
             else { return nil }
             return (id, lane.turn, company)
@@ -251,49 +234,52 @@ struct OutboxQueue: Sendable {
     }
 
     private mutating func join(_ entry: Outbox.Entry) {
-        let id = entry.id.rawValue
-        if lanes[entry.scope] == nil {
-            lastTurn += 1
-            lanes[entry.scope] = Lane(turn: lastTurn)
-        }
-        let place = lanes[entry.scope]?.ids.lastIndex { $0 < id }.map { $0 + 1 } ?? 0
-        lanes[entry.scope]?.ids.insert(id, at: place)
+        if lanes[entry.scope] == nil { lastTurn += 1 }
+        Self.insert(entry.id.rawValue, into: &lanes[entry.scope, default: Lane(turn: lastTurn)].ids)
+    }
+
+    /// Inserts a number in order; usually it is the last.
+    private static func insert(_ id: Int64, into ids: inout [Int64]) {
+        ids.insert(id, at: ids.lastIndex { $0 < id }.map { $0 + 1 } ?? 0)
     }
 
     private mutating func leave(_ entry: Outbox.Entry) {
         lanes[entry.scope]?.ids.removeAll { $0 == entry.id.rawValue }
     }
 
-    private func company(of lane: Lane) -> Company? {
-        guard case .ready(let company) = lane.state else { return nil }
+    /// The group of the operation that a lane can send at a time; nil if there is none.
+    private func company(of lane: Lane, at now: MonotonicTime) -> Company? {
+        guard case .sendable(let company, let due) = lane.state, due <= now else { return nil }
         return company
     }
 
     /// Finds out what a lane waits for after a change.
     private mutating func look(at scope: String) {
-        guard let ids = lanes[scope]?.ids else { return }
-        guard let id = ids.first, let entry = entriesByID[id] else {
+        guard let lane = lanes[scope] else { return }
+        if case .blocked = lane.state { counts.blockedScopes -= 1 }
+        guard let id = lane.ids.first, let entry = entriesByID[id] else {
             lanes[scope] = nil
             return
         }
-        let state = state(of: entry, ids)
+        let state = state(of: entry, lane)
+        if case .blocked = state { counts.blockedScopes += 1 }
         lanes[scope]?.state = state
     }
 
-    private func state(of first: Outbox.Entry, _ ids: [Int64]) -> LaneState {
+    private func state(of first: Outbox.Entry, _ lane: Lane) -> LaneState {
         if first.state == .rejected { return .blocked }
         // Not always the first one is in flight: an older rejected one may be sent again meanwhile.
-        guard operationsByName[first.operation] != nil, !ids.contains(where: { entriesByID[$0]?.state == .sending })
-        else { return .idle }
-        let due = max(first.due, first.heldUntil)
-        if due > Self.atOnce { return .delayed(due) }
-        return .ready(Company(operation: first.operation, failureCount: first.failureCount))
+        guard operationsByName[first.operation] != nil, lane.inFlight == 0 else { return .idle }
+        let company = Company(operation: first.operation, failureCount: first.failureCount)
+        return .sendable(company, from: max(first.due, first.heldUntil))
     }
 
     private mutating func tally(_ entry: Outbox.Entry, _ change: Int) {
         switch entry.state {
         case .pending: counts.pending += change
-        case .sending: counts.inFlight += change
+        case .sending:
+            counts.inFlight += change
+            lanes[entry.scope]?.inFlight += change
         case .inDoubt:
             counts.pending += change
             counts.inDoubt += change

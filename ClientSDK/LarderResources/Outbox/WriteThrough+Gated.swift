@@ -22,10 +22,3 @@ extension WriteThrough {
         Gated(operation: self, check: check)
     }
 }
-
-extension Outbox {
-    /// Registers an operation: operations in doubt are resolved from now on.
-    public func register<Input, Receipt, Evidence>(_ operation: WriteThrough<Input, Receipt>.Gated<Evidence>) {
-        register(operation.operation)
-    }
-}

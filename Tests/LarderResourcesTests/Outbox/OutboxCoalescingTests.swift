@@ -46,22 +46,22 @@ struct OutboxCoalescingTests {
         #expect(server.requests == [["1-"]] && server.post("1").likes == 10)
     }
 
-    @Test(arguments: [false, true])
-    func `an operation that is replaced while it is taken is sent with the new input`(_ isInMemory: Bool) throws {
-        let cache = try scene.cache(inMemory: isInMemory)
-        let taken = Mutex<[Outbox.Entry]>([])
-        var operation = server.operation
-        operation.coalesce = { _, new in
-            let batch = cache.outbox.state.withLock { $0.queue.takeBatch(seen: .max, .unrestricted) }
-            taken.withLock { $0 = batch }
-            return .replace(new)
+    @Test func `an operation that another process replaces after it was taken is sent with the new input`() async throws
+    {
+        let cache = try scene.cache()
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        let other = try scene.cache()
+        let batches = cache.outbox.state.withLock { state in
+            state.isPaused = false
+            return state.takeBatches(1, at: MonotonicTime(nanoseconds: .max), .unrestricted).0
         }
-        for isLike in [true, false] { try cache.enqueue(Tap(post: "1", isLike: isLike), operation) }
-        let batch = taken.withLock { $0 }
-        #expect(try batch.map { try $0.input(as: Tap.self).isLike } == [true])
-        let marked = try cache.outbox.mark(batch, OutboxOperation(operation))
-        #expect(try marked.map { try $0.input(as: Tap.self).isLike } == [false])
-        #expect(marked.map(\.attempts) == [1])
+        try other.enqueue(Tap(post: "1", isLike: false), server.operation)
+        #expect(other.outbox.entries.count == 1)
+        let batch = try #require(batches.first)
+        #expect(try cache.outbox.mark(batch, OutboxOperation(server.operation)).isEmpty)
+        cache.outbox.resume()
+        try await cache.outbox.drained()
+        #expect(server.requests == [["1-"]])
     }
 
     @Test func `taps become one behind an earlier tap in flight, and the last one wins`() async throws {

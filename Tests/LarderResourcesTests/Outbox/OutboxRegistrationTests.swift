@@ -56,7 +56,13 @@ struct OutboxRegistrationTests {
         let outbox = cache.outbox
         let wasReady = Mutex<[Bool]>([])
         operation.changes = { tap, changes in
-            wasReady.withLock { $0.append(outbox.state.withLock { $0.queue.hasReady || $0.queue.status.inFlight > 0 }) }
+            wasReady.withLock {
+                $0.append(
+                    outbox.state.withLock {
+                        $0.queue.hasReady(at: MonotonicTime(nanoseconds: .max)) || $0.queue.status.inFlight > 0
+                    }
+                )
+            }
             plain(tap, &changes)
         }
         outbox.register(operation)
@@ -116,15 +122,19 @@ struct OutboxRegistrationTests {
     @Test func `reading all rows again removes what another process has ended, and nothing in flight here`() throws {
         let cache = try scene.cache()
         let outbox = cache.outbox
-        for post in ["1", "2"] { try cache.enqueue(Tap(post: post, isLike: true), server.operation) }
+        let other = try scene.cache()
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        let batches = outbox.state.withLock { state in
+            state.isPaused = false
+            return state.takeBatches(1, at: MonotonicTime(nanoseconds: .max), .unrestricted).0
+        }
+        try cache.enqueue(Tap(post: "2", isLike: true), server.operation)
         let ids = outbox.entries.map(\.id)
-        let batch = outbox.state.withLock { $0.queue.takeBatch(seen: ids[0].rawValue, .unrestricted) }
-        #expect(batch.map(\.id) == [ids[0]])
-        // As this process does when it stores a result, and another one when it sends.
-        try cache.core.outboxDisk?.write { transaction in
+        #expect(batches.flatMap(\.entries).map(\.id) == [ids[0]])
+        try other.core.outboxDisk?.write { transaction in
             for id in ids { try transaction.removeOperation(id.rawValue) }
         }
-        try outbox.reconcile()
+        try outbox.readRows()
         #expect(outbox.entries.map(\.id) == [ids[0]] && outbox.status.inFlight == 1)
     }
 

@@ -54,7 +54,8 @@ extension Outbox {
         )
     }
 
-    private func rejected(_ id: OperationID) -> (Outbox.Entry, OutboxOperation)? {
+    /// A rejected operation whose name is registered.
+    func rejected(_ id: OperationID) -> (Outbox.Entry, OutboxOperation)? {
         state.withLock { state in
             guard let entry = state.queue[id.rawValue], entry.state == .rejected else { return nil }
             return state.queue.operation(entry.operation).map { (entry, $0) }
