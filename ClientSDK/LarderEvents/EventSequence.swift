@@ -36,13 +36,3 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
         return await until(time, by: sleeper) { await mailbox.next() } ?? nil
     }
 }
-
-/// Keeps an observer registered for as long as it lives.
-public final class EventRegistration: Sendable {
-    private let cancel: @Sendable () -> Void
-
-    /// - Parameter cancel: called once, when the registration is released.
-    public init(cancel: @escaping @Sendable () -> Void) { self.cancel = cancel }
-
-    deinit { cancel() }
-}

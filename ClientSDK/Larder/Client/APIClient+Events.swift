@@ -145,10 +145,9 @@ private struct EventStreamChannel: LiveSync.Channel {
     }
 
     func receive() async throws(LarderError) -> LiveSync.Message? {
-        var iterator = stream.makeAsyncIterator()
         let event: EventStreamClient.Event?
-        do throws(EventStreamError) { event = try await iterator.next() } catch {
-            let code: LarderError.Code = error.code == .cancelled ? .cancelled : .offline
+        do throws(EventStreamError) { event = try await stream.receive() } catch {
+            let code: ErrorCode<LarderError> = error.code == .cancelled ? .cancelled : .offline
             throw LarderError(code, "\(error)", cause: error, retryAfter: stream.retry)
         }
         guard let event else {

@@ -99,7 +99,7 @@ public struct Profiles: Sendable {
                 )
             // An inconclusive reply counts as lost.
             case .offline, .timedOut, .unexpectedReply, .rejected:
-                guard Outbox.Verdict(error) == .unknown else { throw error }
+                guard error.mayHaveBeenCarriedOut else { throw error }
                 return try await resolve(base, mine, error)
             default: throw error
             }

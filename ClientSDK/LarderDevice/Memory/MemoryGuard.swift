@@ -15,7 +15,7 @@ import Synchronization
 /// ```
 public final class MemoryGuard: Sendable {
     /// An event of the guard.
-    public enum Event: Sendable, Hashable {
+    package enum Event: Sendable, Hashable {
         /// The level has changed.
         case level(MemoryLevel, previous: MemoryLevel, cause: String)
         /// The level has risen, and this is what the components held and did before their reactions.
@@ -61,11 +61,11 @@ public final class MemoryGuard: Sendable {
     /// Observes a source until `close` or its own end.
     ///
     /// - Parameters:
-    ///   - source: reports memory pressure; `MemoryGuard.systemSource()` returns the platform's.
+    ///   - source: reports memory pressure.
     ///   - policy: the levels at which it reacts, and when it calms down.
     ///   - clock: used for the quiet time and recovery.
     ///   - onEvent: called for each event.
-    public init(
+    package init(
         source: any Source,
         policy: MemoryPolicy = .standard,
         clock: any MonotonicClock = SystemMonotonicClock(),
@@ -76,6 +76,14 @@ public final class MemoryGuard: Sendable {
         recording = records.add(onEvent)
         let token = source.observe { [weak self] signal in self?.note(signal) }
         attachment.withLock { $0 = (source, token) }
+    }
+
+    /// Observes the system's memory pressure until `close`: for several clients that share a guard (`APIClient.Services.memory`).
+    public convenience init(policy: MemoryPolicy = .standard) { self.init(source: Self.systemSource(), policy: policy) }
+
+    /// Observes a source that the app or a test sets, until `close`.
+    public convenience init(source: ManualSource, policy: MemoryPolicy = .standard) {
+        self.init(source: source, policy: policy, clock: SystemMonotonicClock())
     }
 
     // MARK: Asking
@@ -111,7 +119,7 @@ public final class MemoryGuard: Sendable {
     }
 
     /// Notes a report of a source.
-    public func note(_ signal: Signal) {
+    package func note(_ signal: Signal) {
         decide { state, now in
             state.machine.signal(signal.level, at: now)
             state.known.told = signal.level
@@ -121,7 +129,7 @@ public final class MemoryGuard: Sendable {
     }
 
     /// Takes the steps that are due.
-    public func tick() { look(wakeUps: true) }
+    package func tick() { look(wakeUps: true) }
 
     /// Turns the guard off, so that no limits apply, or on again.
     public func setEnabled(_ isEnabled: Bool) {

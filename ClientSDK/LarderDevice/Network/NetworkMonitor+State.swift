@@ -7,9 +7,9 @@ extension NetworkMonitor {
         /// The cause of the level.
         public var cause: Cause
         /// The state reported by the system.
-        public var status: NetworkStatus
+        package var status: NetworkStatus
         /// The averages measured by requests.
-        public var quality: Quality
+        package var quality: Quality
 
         /// The cause of a level.
         public enum Cause: String, Sendable, Hashable {

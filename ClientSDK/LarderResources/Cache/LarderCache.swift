@@ -344,7 +344,7 @@ public final class LarderCache: Sendable {
     }
 
     /// Call it when the network is back: waiting operations are sent, stale observed values are refreshed, and live channels reconnect,
-    /// all at once. `DegradationPolicy.ResumeSpread` spreads the return of many clients.
+    /// all at once. `DegradationPolicy.resumeWindow` spreads the return of many clients.
     public func networkReturned() {
         // Local changes are sent first, so that later reads contain them.
         outbox.clearDelays()

@@ -10,7 +10,7 @@ struct OutboxOperation: Sendable {
     let batchMaximum: Int
     /// The batch size on a good network.
     let batchUsual: Int
-    let onRejection: Outbox.RejectionPolicy
+    let rejectionBlocksScope: Bool
     let retry: RetryPolicy
     let timeout: Duration
     /// Whether it is sent beside the others (`WriteBehind.isLong`).
@@ -36,7 +36,7 @@ struct OutboxOperation: Sendable {
         isThrough = false
         batchMaximum = max(1, operation.batchMaximum)
         batchUsual = min(batchMaximum, max(1, operation.batchUsual ?? batchMaximum))
-        onRejection = operation.onRejection
+        rejectionBlocksScope = operation.rejectionBlocksScope
         retry = operation.retry
         timeout = operation.timeout
         isLong = operation.isLong
@@ -67,7 +67,7 @@ struct OutboxOperation: Sendable {
         isThrough = true
         batchMaximum = 1
         batchUsual = 1
-        onRejection = .continue
+        rejectionBlocksScope = false
         retry = operation.retry
         timeout = operation.timeout
         isLong = false
@@ -267,7 +267,7 @@ enum OutboxResult: Sendable {
 extension LarderError {
     /// Whether the attempt was not sent because of its own content: the server has decided nothing.
     fileprivate var isOfRequest: Bool {
-        status == nil && [Code.encoding, .invalidArgument, .notValidated].contains(code)
+        status == nil && [ErrorCode<LarderError>.encoding, .invalidArgument, .notValidated].contains(code)
     }
 }
 

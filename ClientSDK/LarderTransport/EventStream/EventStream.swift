@@ -8,19 +8,16 @@ extension EventStreamClient {
     /// The sequence ends when the server ends it and throws if the connection breaks or is silent. The connection is
     /// closed when the last copy of this value is released.
     public struct Stream: AsyncSequence, Sendable {
-        /// Iterates over the events.
-        public struct Iterator: AsyncIteratorProtocol {
-            fileprivate let reader: EventStreamReader
+        private struct Iterator: AsyncIteratorProtocol {
+            let stream: Stream
 
-            /// Returns the next event; nil after the server has ended the stream.
-            public mutating func next() async throws(EventStreamError) -> EventStreamClient.Event? {
-                try await reader.next()
+            mutating func next() async throws(EventStreamError) -> EventStreamClient.Event? {
+                try await stream.receive()
             }
 
-            /// Returns the next event; nil after the server has ended the stream.
-            public mutating func next(
+            mutating func next(
                 isolation actor: isolated (any Actor)?
-            ) async throws(EventStreamError) -> EventStreamClient.Event? { try await reader.next() }
+            ) async throws(EventStreamError) -> EventStreamClient.Event? { try await stream.receive() }
         }
 
         private let reader: EventStreamReader
@@ -40,8 +37,13 @@ extension EventStreamClient {
         /// The server's reconnection time; nil if it has sent none.
         public var retry: Duration? { reader.retry }
 
+        /// Returns the next event; nil after the server has ended the stream.
+        public func receive() async throws(EventStreamError) -> EventStreamClient.Event? { try await reader.next() }
+
         /// Creates an iterator, which continues where others stopped.
-        public func makeAsyncIterator() -> Iterator { Iterator(reader: reader) }
+        public func makeAsyncIterator() -> some AsyncIteratorProtocol<EventStreamClient.Event, EventStreamError> {
+            Iterator(stream: self)
+        }
     }
 }
 
@@ -123,8 +125,7 @@ final class EventStreamReader: Sendable {
     }
 
     private static func piece(of body: TransportStream.Body) async -> Result<[UInt8]?, TransportError> {
-        var iterator = body.makeAsyncIterator()
-        do throws(TransportError) { return .success(try await iterator.next()) } catch { return .failure(error) }
+        do throws(TransportError) { return .success(try await body.next()) } catch { return .failure(error) }
     }
 
     private func end(_ end: Result<Void, EventStreamError>) {

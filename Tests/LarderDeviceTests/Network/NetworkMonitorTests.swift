@@ -1,5 +1,4 @@
 import Larder
-import LarderDevice
 import LarderEvents
 import LarderTelemetry
 import LarderTesting
@@ -7,6 +6,8 @@ import LarderTime
 import LarderTransport
 import TestSupport
 import Testing
+
+@testable import LarderDevice
 
 @Suite("Network monitor", .oneMinute)
 struct NetworkMonitorTests {
@@ -147,18 +148,18 @@ struct NetworkMonitorTests {
     }
 
     @Test func `each return waits for its own time, and for none if the network is lost again`() {
-        let spread = DegradationPolicy.ResumeSpread(window: .seconds(60))
-        let monitor = monitor { $0.policy.resume = spread }
+        let window = Duration.seconds(60)
+        let monitor = monitor { $0.policy.resumeWindow = window }
         source.set(isConnected: false)
         source.set(isConnected: true)
         // The network is lost before the time has come.
-        clock.advance(by: spread.delay(seed: 7, round: 1) - .milliseconds(1))
+        clock.advance(by: ResumeSchedule.delay(within: window, seed: 7, round: 1) - .milliseconds(1))
         #expect(monitor.behavior.isReturning)
         source.set(isConnected: false)
         #expect(!monitor.behavior.isReturning)
         clock.advance(by: .seconds(300))
         source.set(isConnected: true)
-        clock.advance(by: spread.delay(seed: 7, round: 2) - .milliseconds(1))
+        clock.advance(by: ResumeSchedule.delay(within: window, seed: 7, round: 2) - .milliseconds(1))
         #expect(monitor.behavior.isReturning)
         clock.advance(by: .milliseconds(1))
         #expect(!monitor.behavior.isReturning)

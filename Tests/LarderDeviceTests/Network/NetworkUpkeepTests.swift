@@ -26,7 +26,7 @@ struct NetworkUpkeepTests {
 
     private func monitor(_ source: any NetworkMonitor.Source, _ window: Duration = .seconds(60)) -> NetworkMonitor {
         var configuration = NetworkMonitor.Configuration(seed: 7)
-        configuration.policy.resume = DegradationPolicy.ResumeSpread(window: window)
+        configuration.policy.resumeWindow = window
         return NetworkMonitor(source: source, configuration: configuration, clock: clock)
     }
 
@@ -182,7 +182,7 @@ struct NetworkUpkeepTests {
         var generator = SeededGenerator(seed: 11)
         var clients = (0..<1_000).map { _ in
             var configuration = NetworkMonitor.Configuration(seed: generator.next())
-            configuration.policy.resume = DegradationPolicy.ResumeSpread(window: .seconds(100))
+            configuration.policy.resumeWindow = .seconds(100)
             return NetworkMonitor(source: source, configuration: configuration, clock: clock)
         }
         source.set(isConnected: false)

@@ -188,7 +188,7 @@ struct FlightTests {
         let second = Task { try await cache.refresh(resource) }
         await source.waitForRequests(2)
         source.answer(1, .value("b"))
-        #expect(try await second.value.activity == .idle)
+        #expect(try await second.value.isFetching == false)
         source.fail(0, Broken())
         await #expect(throws: LarderError.self) { try await first.value }
         let seen = SequenceRecorder(cache.snapshots(resource))

@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    private func code(_ result: Result<TransportResponse, TransportError>) -> TransportError.Code? {
+    private func code(_ result: Result<TransportResponse, TransportError>) -> ErrorCode<TransportError>? {
         if case .failure(let error) = result { error.code } else { nil }
     }
 
