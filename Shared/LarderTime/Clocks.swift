@@ -34,6 +34,11 @@ public protocol WallClock: Sendable {
 public protocol MonotonicClock: Sendable {
     /// The time since the clock's origin.
     var uptime: MonotonicTime { get }
+
+    /// Returns when the clock has reached `time`, immediately if it has already.
+    ///
+    /// - Throws: immediately when the task is cancelled, or if it was cancelled before.
+    func sleep(until time: MonotonicTime) async throws(CancellationError)
 }
 
 /// A clock that is moved by hand, which wakes those that wait in the kernel for its time.

@@ -11,7 +11,7 @@ import Testing
 
 /// The transport under test.
 func makeTransport(
-    clock: any MonotonicClock & Sleeper = ManualClock(),
+    clock: any MonotonicClock = ManualClock(),
     connectionsPerHost: Int = 6
 ) -> SocketTransport {
     var configuration = SocketTransport.Configuration()

@@ -218,7 +218,7 @@ struct ImageStageTests {
 }
 
 /// Decodes previews and notes how many decodes run meanwhile.
-private final class PreviewingDecoder: ImageDecoder {
+private final class PreviewingDecoder: ProgressiveImageDecoder {
     private struct State {
         var onPreview: @Sendable () -> Int = { 0 }
         var running: [Int] = []

@@ -134,18 +134,18 @@ extension LiveSync.Message {
 }
 
 private struct EventStreamChannel: LiveSync.Channel {
-    let stream: EventStreamClient.Stream
+    let stream: EventStream
     let events: APIClient.Events
     let received: ReceivedEvents
 
-    init(_ stream: EventStreamClient.Stream, _ events: APIClient.Events, _ received: ReceivedEvents) {
+    init(_ stream: EventStream, _ events: APIClient.Events, _ received: ReceivedEvents) {
         self.stream = stream
         self.events = events
         self.received = received
     }
 
     func receive() async throws(LarderError) -> LiveSync.Message? {
-        let event: EventStreamClient.Event?
+        let event: EventStream.Event?
         do throws(EventStreamError) { event = try await stream.receive() } catch {
             let code: ErrorCode<LarderError> = error.code == .cancelled ? .cancelled : .offline
             throw LarderError(code, "\(error)", cause: error, retryAfter: stream.retry)

@@ -84,13 +84,13 @@ private struct WebSocketLiveChannel: LiveSync.Channel {
 
 /// The live channel as server-sent events.
 private final class EventStreamLiveChannel: LiveSync.Channel {
-    private let stream: EventStreamClient.Stream
+    private let stream: EventStream
 
-    init(_ stream: EventStreamClient.Stream) { self.stream = stream }
+    init(_ stream: EventStream) { self.stream = stream }
 
     func receive() async throws(LarderError) -> LiveSync.Message? {
         while true {
-            let event: EventStreamClient.Event?
+            let event: EventStream.Event?
             do { event = try await stream.receive() } catch {
                 throw LarderError(error.code == .cancelled ? .cancelled : .offline, "\(error)", cause: error)
             }

@@ -35,7 +35,9 @@ public struct Profiles: Sendable {
     }
 
     /// Observes a profile.
-    public func snapshots(_ id: String, _ policy: ReadPolicy? = nil) -> Snapshots<Profile> {
+    public func snapshots(_ id: String, _ policy: ReadPolicy? = nil) -> some AsyncSequence<Snapshot<Profile>, Never>
+        & Sendable
+    {
         cache.snapshots(resource(id), policy)
     }
 

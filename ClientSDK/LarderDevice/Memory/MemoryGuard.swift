@@ -141,7 +141,7 @@ public final class MemoryGuard: Sendable {
     }
 
     /// Takes each step at its time; returns when its task is cancelled.
-    public func run(sleeper: any Sleeper = SystemMonotonicClock()) async {
+    public func run(sleeper: any MonotonicClock = SystemMonotonicClock()) async {
         let wakeUps = wakeUps.subscribe(limit: 1)
         while !Task.isCancelled {
             _ = await wakeUps.next(until: state.withLock { $0.machine.nextChange }, by: sleeper)

@@ -5,14 +5,14 @@ extension NetworkMonitor {
     public struct State: Sendable, Hashable {
         public var level: NetworkLevel
         /// The cause of the level.
-        public var cause: Cause
+        package var cause: Cause
         /// The state reported by the system.
         package var status: NetworkStatus
         /// The averages measured by requests.
         package var quality: Quality
 
         /// The cause of a level.
-        public enum Cause: String, Sendable, Hashable {
+        package enum Cause: String, Sendable, Hashable {
             /// Set with `setOverride`.
             case override
             /// The system reports no network.

@@ -238,7 +238,7 @@ public final class NetworkMonitor: Sendable {
     }
 
     /// Takes timed decisions at their time; returns when its task is cancelled.
-    public func run(sleeper: any Sleeper = SystemMonotonicClock()) async {
+    public func run(sleeper: any MonotonicClock = SystemMonotonicClock()) async {
         let wakeUps = wakeUps.subscribe(limit: 1)
         while !Task.isCancelled {
             _ = await wakeUps.next(until: state.withLock { $0.nextChange }, by: sleeper)
@@ -252,7 +252,9 @@ public final class NetworkMonitor: Sendable {
     /// - Parameters:
     ///   - sleeper: used for the waits between probes.
     ///   - request: sends a small request and reports its result, as a `MonitoredTransport` does.
-    package func probe(sleeper: any Sleeper = SystemMonotonicClock(), _ request: @Sendable () async -> Void) async {
+    package func probe(sleeper: any MonotonicClock = SystemMonotonicClock(), _ request: @Sendable () async -> Void)
+        async
+    {
         let wakeUps = wakeUps.subscribe(limit: 1)
         while !Task.isCancelled {
             let due = nextProbe

@@ -63,7 +63,7 @@ struct ImageLoader: Sendable {
     let decoders: [any ImageDecoder]
     let retry: Retry
     let clock: any WallClock
-    let uptime: any MonotonicClock & Sleeper
+    let uptime: any MonotonicClock
     let bytesMaximum: Int
     let report: @Sendable (() -> ImagePipeline.Event) -> Void
 

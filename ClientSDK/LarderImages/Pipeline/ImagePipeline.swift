@@ -81,7 +81,7 @@ public final class ImagePipeline: Sendable {
         /// Used for freshness.
         public var clock: any WallClock = SystemWallClock()
         /// Used for durations, and to wait between tries.
-        public var uptime: any MonotonicClock & Sleeper = SystemMonotonicClock()
+        public var uptime: any MonotonicClock = SystemMonotonicClock()
         /// Called with every event, on any thread, while no lock is held. It must not block. Nil costs nothing.
         package var onEvent: (@Sendable (ImagePipeline.Event) -> Void)?
 

@@ -111,7 +111,7 @@ public final class LarderCache: Sendable {
         _ resource: Resource<Value>,
         _ policy: ReadPolicy? = nil,
         fields: Set<String> = []
-    ) -> Snapshots<Value> {
+    ) -> some AsyncSequence<Snapshot<Value>, Never> & Sendable {
         let node = core.nodes.node(of: resource, in: core)
         node.note(tagsOf: resource)
         node.take(resource)

@@ -38,7 +38,7 @@ public struct CacheConfiguration: Sendable {
     public var crossProcessCheckInterval: Duration = .milliseconds(100)
     public var wallClock: any WallClock = SystemWallClock()
     /// Measures durations; used for every delay and timeout.
-    public var monotonicClock: any MonotonicClock & Sleeper = SystemMonotonicClock()
+    public var monotonicClock: any MonotonicClock = SystemMonotonicClock()
     /// Orders requests, events and changes. What shares a store shares the source, or its clock.
     package var stamps = StampSource.system
     /// Returns numbers in 0..<1 for jitter.

@@ -118,7 +118,7 @@ extension Freshness {
             .rule(Freshness.Rule(.timeToLive(duration), stretchClass: stretchClass))
         }
 
-        func rule(in table: [Freshness.Class: Freshness.Rule]) -> Freshness.Rule {
+        package func rule(in table: [Freshness.Class: Freshness.Rule]) -> Freshness.Rule {
             switch self {
             case .bySource(let name):
                 var rule = Freshness.Demand.named(name).rule(in: table)

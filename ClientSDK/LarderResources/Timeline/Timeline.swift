@@ -42,7 +42,9 @@ public final class Timeline<Item: CacheEntity>: Sendable {
     ///
     /// Snapshots are in order; a slow reader gets the newest one and not all, and a snapshot without a change is left out. The sequence
     /// ends when its task is cancelled and when the cache is closed.
-    public var snapshots: Timeline<Item>.Snapshots { Timeline<Item>.Snapshots(self) }
+    public var snapshots: some AsyncSequence<Timeline<Item>.Snapshot, Never> & Sendable {
+        Timeline<Item>.Snapshots(self)
+    }
 
     /// Reads the list by the policy: with `staleWhileRevalidate` the stored list, if there is one.
     ///

@@ -6,7 +6,7 @@ package import LarderTime
 ///
 /// The client does not reconnect: the caller decides what to do about missed events and resumes with `lastEventID`.
 /// Safe from any task.
-public struct EventStreamClient: Sendable {
+package struct EventStreamClient: Sendable {
     /// Limits and timeouts.
     package struct Configuration: Sendable, Hashable {
         /// How long the server may send nothing, not even a comment, before the stream fails with `.silent`; nil: any
@@ -23,7 +23,7 @@ public struct EventStreamClient: Sendable {
 
     private let transport: any Transport
     private let configuration: Configuration
-    private let clock: any MonotonicClock & Sleeper
+    private let clock: any MonotonicClock
 
     /// - Parameters:
     ///   - transport: sends the request. It must not cache.
@@ -32,7 +32,7 @@ public struct EventStreamClient: Sendable {
     package init(
         _ transport: any Transport,
         _ configuration: Configuration = Configuration(),
-        clock: any MonotonicClock & Sleeper = SystemMonotonicClock()
+        clock: any MonotonicClock = SystemMonotonicClock()
     ) {
         self.transport = transport
         self.configuration = configuration
@@ -50,7 +50,7 @@ public struct EventStreamClient: Sendable {
         _ url: String,
         fields: Fields = Fields(),
         lastEventID: String = ""
-    ) async throws(EventStreamError) -> EventStreamClient.Stream {
+    ) async throws(EventStreamError) -> EventStream {
         var fields = fields
         fields.set(.accept, "text/event-stream")
         fields.set(.cacheControl, "no-store")
@@ -86,7 +86,7 @@ public struct EventStreamClient: Sendable {
         guard stream.status == .ok, type.split(separator: ";").first?.trimmed == "text/event-stream" else {
             throw await rejection(stream)
         }
-        return EventStreamClient.Stream(stream, configuration, clock, lastEventID: lastEventID)
+        return EventStream(stream, configuration, clock, lastEventID: lastEventID)
     }
 
     private func rejection(_ stream: TransportStream) async -> EventStreamError {

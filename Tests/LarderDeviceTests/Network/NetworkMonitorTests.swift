@@ -100,13 +100,13 @@ struct NetworkMonitorTests {
         let monitor = monitor()
         let states = monitor.states
         var iterator = states.makeAsyncIterator()
-        #expect(await iterator.next()?.level == .good)
+        #expect(await iterator.next(isolation: nil)?.level == .good)
         source.set(isConnected: false)
-        #expect(await iterator.next()?.level == .offline)
+        #expect(await iterator.next(isolation: nil)?.level == .offline)
         source.set(isConnected: true)
         source.set(isConnected: false)
         source.set(isConnected: true)
-        #expect(await iterator.next()?.level == .good)
+        #expect(await iterator.next(isolation: nil)?.level == .good)
         monitor.note(NetworkSample(.reply, latency: .milliseconds(5)))
         #expect(states.droppedCount == 2, "A sample that changes nothing is no news.")
     }
@@ -118,8 +118,8 @@ struct NetworkMonitorTests {
         source.set(isConnected: false)
         source.set(isConnected: true)
         var iterator = events.makeAsyncIterator()
-        #expect(await iterator.next()?.kind == .networkLevel(.offline, from: .good, cause: "noInterface"))
-        #expect(await iterator.next()?.kind == .networkLevel(.good, from: .offline, cause: "nothing"))
+        #expect(await iterator.next(isolation: nil)?.kind == .networkLevel(.offline, from: .good, cause: "noInterface"))
+        #expect(await iterator.next(isolation: nil)?.kind == .networkLevel(.good, from: .offline, cause: "nothing"))
         #expect(telemetry.totals.networkLevel == .good && telemetry.totals.networkChanges == 2)
         _ = monitor
     }
@@ -128,12 +128,12 @@ struct NetworkMonitorTests {
         let monitor = monitor()
         let states = monitor.states
         var iterator = states.makeAsyncIterator()
-        _ = await iterator.next()
+        _ = await iterator.next(isolation: nil)
         let running = Task { await monitor.run(sleeper: clock) }
         for _ in 0..<3 { monitor.note(NetworkSample(.unreachable)) }
-        #expect(await iterator.next()?.level == .offline)
+        #expect(await iterator.next(isolation: nil)?.level == .offline)
         monitor.note(NetworkSample(.reply, latency: .milliseconds(50)))
-        #expect(await iterator.next()?.level == .constrained)
+        #expect(await iterator.next(isolation: nil)?.level == .constrained)
         try await clock.waitForSleepers()
         // The return is jittered by up to 30 s: first come what falls due before.
         var level = NetworkLevel.constrained
@@ -141,7 +141,7 @@ struct NetworkMonitorTests {
             clock.advance(by: .seconds(10))
             level = monitor.level
         }
-        #expect(await iterator.next()?.level == .good)
+        #expect(await iterator.next(isolation: nil)?.level == .good)
         running.cancel()
         await running.value
         #expect(clock.sleeperCount == 0)

@@ -28,7 +28,10 @@ struct FreshnessTests {
         #expect(table[.critical] == Freshness.Rule(.timeToLive(.seconds(15)), level: .validated))
         #expect(table[.interactive] == Freshness.Rule.timeToLive(.seconds(60)))
         #expect(table[.reference] == Freshness.Rule.timeToLive(.seconds(86_400)))
-        #expect(table[Freshness.Class(rawValue: "other")] == table[.interactive])
+        #expect(
+            Freshness.Demand.named(Freshness.Class(rawValue: "other")).rule(in: table).criterion
+                == .timeToLive(.seconds(60))
+        )
     }
 
     @Test func `a value is fresh for its lifetime, counted from the start of the request`() async throws {

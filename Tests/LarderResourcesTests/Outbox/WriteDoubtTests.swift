@@ -32,7 +32,7 @@ struct WriteDoubtTests {
     }
 
     /// A clock that jumps to the end of each sleep of less than a day, so that no retry has to be waited for.
-    final class JumpingClock: MonotonicClock, Sleeper {
+    final class JumpingClock: MonotonicClock {
         private let time = Mutex(MonotonicTime(nanoseconds: 0))
         private let parked = ManualClock()
 

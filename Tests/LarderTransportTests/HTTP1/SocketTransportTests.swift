@@ -19,7 +19,7 @@ import Testing
     private func url(_ server: WireServer) -> String { "http://127.0.0.1:\(server.port)/x" }
 
     private func transport(
-        _ clock: any MonotonicClock & Sleeper = ManualClock(),
+        _ clock: any MonotonicClock = ManualClock(),
         _ change: (inout SocketTransport.Configuration) -> Void = { _ in }
     ) -> SocketTransport {
         var configuration = SocketTransport.Configuration()
