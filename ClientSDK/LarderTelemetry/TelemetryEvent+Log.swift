@@ -2,27 +2,11 @@ import LarderCoding
 import LarderEvents
 
 extension TelemetryEvent {
-    /// How severe an event is, in the words of system logs.
-    public enum Severity: String, Sendable, Hashable, CaseIterable {
-        case debug, info, notice, warning
-    }
-
-    /// The severity of the event: a store that was replaced and a shortage of memory are warnings; changes of levels and rejected operations
-    /// are notices.
-    public var severity: Severity {
-        switch kind {
-        case .storeRecovered, .memoryWarning: .warning
-        case .memoryLevel, .networkLevel, .outbox(.rejected, _), .outbox(.inDoubt, _), .gateRejected, .note: .notice
-        case .request, .sync, .flagChanged, .memoryReaction: .info
-        default: .debug
-        }
-    }
-
     /// One line for a log: the kind, and its members as `name=value`. Members that an app or a server may have filled with names, URLs or
     /// keys are replaced by `<private>`.
     ///
     /// ```swift
-    /// for await event in client.telemetry.events() { print(event.severity, event.logLine()) }
+    /// for await event in client.telemetry.events() { print(event.logLine()) }
     /// ```
     ///
     /// - Parameter showsPrivate: whether private values are written, for a developer's own machine.

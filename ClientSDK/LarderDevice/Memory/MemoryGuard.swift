@@ -1,4 +1,4 @@
-public import LarderEvents
+package import LarderEvents
 public import LarderTime
 import Synchronization
 
@@ -10,7 +10,7 @@ import Synchronization
 ///
 /// ```swift
 /// if let memory = client.memory {
-///     for await state in memory.states { print(state) }
+///     for await limits in memory.limitChanges { print(limits.level, limits.cacheShare) }
 /// }
 /// ```
 public final class MemoryGuard: Sendable {
@@ -89,13 +89,16 @@ public final class MemoryGuard: Sendable {
     // MARK: Asking
 
     /// The reported pressure and the limits now.
-    public var current: State { state.withLock { $0.known } }
+    package var current: State { state.withLock { $0.known } }
 
     /// The limits now.
     public var limits: MemoryLimits { current.limits }
 
+    /// The limits as they change, beginning with the current ones. A slow reader gets only the newest.
+    public var limitChanges: some AsyncSequence<MemoryLimits, Never> & Sendable { states.map { $0.limits } }
+
     /// The states as they change, beginning with the current one. A slow reader gets only the newest.
-    public var states: EventSequence<State> {
+    package var states: EventSequence<State> {
         // Under the lock under which changes are posted, so that none is missed between the first state and the subscription.
         state.withLock { changes.subscribe(limit: 1, first: $0.known) }
     }

@@ -1,9 +1,9 @@
-public import LarderEvents
+package import LarderEvents
 
 extension NetworkMonitor {
     /// The level of the network and its cause.
-    public struct State: Sendable, Hashable {
-        public var level: NetworkLevel
+    package struct State: Sendable, Hashable {
+        package var level: NetworkLevel
         /// The cause of the level.
         package var cause: Cause
         /// The state reported by the system.

@@ -123,7 +123,7 @@ public final class NetworkMonitor: Sendable {
     public var requestsInFlight: Int { inFlight.load(ordering: .relaxed) }
 
     /// The level now and its cause.
-    public var current: State { decide { _, _ in } }
+    package var current: State { decide { _, _ in } }
 
     /// Whether the level is `.offline`.
     public var isOffline: Bool { level == .offline }
@@ -203,8 +203,11 @@ public final class NetworkMonitor: Sendable {
         return admitted
     }
 
+    /// The level as it changes, beginning with the current one: for a sign on the screen. A slow reader gets only the newest.
+    public var levels: some AsyncSequence<NetworkLevel, Never> & Sendable { states.map { $0.level } }
+
     /// The states as they change, beginning with the current one. A slow reader gets only the newest.
-    public var states: EventSequence<State> {
+    package var states: EventSequence<State> {
         let present = current
         // Under the lock under which changes are posted, so that none is missed between the first value and the subscription.
         return state.withLock { changes.subscribe(limit: 1, first: $0.told ?? present) }
