@@ -207,7 +207,8 @@ let package = Package(
         .target(
             name: "SDKTestSupport",
             dependencies: [
-                "LarderTime", "LarderTLS", "LarderHTTPWire", "LarderSQLite", "LarderStorage", "LarderTransport",
+                "LarderTime", "LarderTLS", "LarderHTTPWire", "LarderSQLite", "LarderEvents", "LarderStorage",
+                "LarderTransport",
                 "LarderResources", "Larder",
                 "FileFaults",
             ],

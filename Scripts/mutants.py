@@ -218,8 +218,8 @@ MUTANTS = {
     "later operations wait behind a rejected one": [
         (
             RESOURCES + "Outbox/OutboxQueue.swift",
-            "entry.state != .rejected || operationsByName[entry.operation]?.onRejection == .block",
-            "entry.state != .rejected || !MUTANT && operationsByName[entry.operation]?.onRejection == .block",
+            "entry.state != .rejected || operationsByName[entry.operation]?.rejectionBlocksScope == true",
+            "entry.state != .rejected || !MUTANT && operationsByName[entry.operation]?.rejectionBlocksScope == true",
         )
     ],
     "server IDs in waiting operations": [
@@ -352,8 +352,8 @@ MUTANTS = {
     "gap detection in the live channel": [
         (
             RESOURCES + "Sync/ChangeSync.swift",
-            "if live.previousToken == stored {",
-            "if live.previousToken == stored || MUTANT {",
+            "guard token == stored else {",
+            "guard token == stored || MUTANT else {",
         )
     ],
     "invalidation after an expired token": [

@@ -1,3 +1,4 @@
+import LarderTime
 import Synchronization
 
 /// Distributes elements to all its sequences. Safe from any thread.

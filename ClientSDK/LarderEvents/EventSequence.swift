@@ -6,16 +6,13 @@ package import LarderTime
 /// would share the elements. If the buffer is full, the oldest element is dropped. It ends with its source, and for a
 /// cancelled task.
 public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
-    /// Iterates over the elements.
-    public struct Iterator: AsyncIteratorProtocol, Sendable {
+    private struct Iterator: AsyncIteratorProtocol {
         let mailbox: EventMailbox<Element>
         let registration: EventRegistration
 
-        /// Returns the next element; nil at the end and for a cancelled task.
-        public mutating func next() async -> Element? { await mailbox.next() }
+        mutating func next() async -> Element? { await mailbox.next() }
 
-        /// Returns the next element; nil at the end and for a cancelled task.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? { await mailbox.next() }
+        mutating func next(isolation actor: isolated (any Actor)?) async -> Element? { await mailbox.next() }
     }
 
     let mailbox: EventMailbox<Element>
@@ -28,21 +25,13 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
     public func takeAvailable() -> [Element] { mailbox.takeAll() }
 
     /// Creates the iterator.
-    public func makeAsyncIterator() -> Iterator { Iterator(mailbox: mailbox, registration: registration) }
+    public func makeAsyncIterator() -> some AsyncIteratorProtocol<Element, Never> {
+        Iterator(mailbox: mailbox, registration: registration)
+    }
 
     /// Returns the next element; nil at the deadline, at the end, and for a cancelled task.
-    package func next(until time: MonotonicTime?, by sleeper: any Sleeper) async -> Element? {
+    package func next(until time: MonotonicTime?, by sleeper: any MonotonicClock) async -> Element? {
         guard let time else { return await mailbox.next() }
         return await until(time, by: sleeper) { await mailbox.next() } ?? nil
     }
-}
-
-/// Keeps an observer registered for as long as it lives.
-public final class EventRegistration: Sendable {
-    private let cancel: @Sendable () -> Void
-
-    /// - Parameter cancel: called once, when the registration is released.
-    public init(cancel: @escaping @Sendable () -> Void) { self.cancel = cancel }
-
-    deinit { cancel() }
 }

@@ -25,7 +25,7 @@ public struct NetworkBehavior: Sendable, Hashable {
     public var batchDelay: Duration
     /// The factors for lifetimes by the name of the freshness class; 1 for other classes. At least 1.
     public var lifetimeFactors: [String: Double]
-    /// Whether the network has returned and this client still waits for its turn (`DegradationPolicy.ResumeSpread`): no
+    /// Whether the network has returned and this client still waits for its turn (`DegradationPolicy.resumeWindow`): no
     /// automatic request begins. Set by the monitor.
     public package(set) var isReturning = false
     /// Whether the network counts as offline only because requests have failed. A person's refresh is then sent whatever

@@ -1,3 +1,4 @@
+package import LarderTime
 import Synchronization
 
 /// Calls observers with values in order, one at a time, without a lock.

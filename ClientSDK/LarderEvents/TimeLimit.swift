@@ -8,7 +8,7 @@ package import LarderTime
 /// - Returns: nil if the deadline came first.
 package func until<Value: Sendable>(
     _ deadline: MonotonicTime,
-    by sleeper: any Sleeper,
+    by sleeper: any MonotonicClock,
     _ body: @escaping @Sendable () async -> Value
 ) async -> Value? {
     await withTaskGroup(of: DeadlineEnd<Value>.self) { group in
@@ -47,7 +47,7 @@ private enum DeadlineEnd<Value: Sendable>: Sendable {
 package func within<Value: Sendable>(
     _ limit: Duration?,
     clock: any MonotonicClock,
-    sleeper: any Sleeper,
+    sleeper: any MonotonicClock,
     _ work: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
     guard let limit else { return try await work() }

@@ -1,6 +1,6 @@
 public import LarderStorage
 public import LarderTime
-public import LarderTransport
+package import LarderTransport
 
 extension HTTPCache {
     /// The storage, policy and environment of a cache.
@@ -17,7 +17,7 @@ extension HTTPCache {
         /// forbade it. Called for each `GET` and `HEAD`, from any thread.
         public var isOffline: @Sendable () -> Bool = { false }
         /// Called for each `GET` and `HEAD` hop with what the cache did for it, from any thread without a lock.
-        public var onEvent: @Sendable (TransportRequest, HTTPCache.Event) -> Void = { _, _ in }
+        package var onEvent: @Sendable (TransportRequest, HTTPCache.Event) -> Void = { _, _ in }
         /// Called when the storage failed, from any thread without a lock. The response is returned anyway.
         public var onStorageFailure: @Sendable (any Error) -> Void = { _ in }
 
@@ -42,7 +42,7 @@ extension HTTPCache {
 
 extension HTTPCache {
     /// What the cache did for a request. `bytes` counts the content that was not transferred.
-    public enum Event: Sendable, Hashable {
+    package enum Event: Sendable, Hashable {
         /// A stored response was served; `isStale` if it was not fresh.
         case hit(bytes: Int, isStale: Bool)
         /// The server is asked.

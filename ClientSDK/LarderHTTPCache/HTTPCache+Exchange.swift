@@ -28,7 +28,7 @@ extension HTTPCache {
         for error: TransportError,
         _ ticket: HTTPCacheTicket
     ) async throws(TransportError) -> HTTPCache.Response {
-        let codes: [TransportError.Code] = [.unreachable, .interrupted, .timedOut]
+        let codes: [ErrorCode<TransportError>] = [.unreachable, .interrupted, .timedOut]
         guard codes.contains(error.code) else { throw error }
         let response = await onDiskThread {
             self.staleFallback(

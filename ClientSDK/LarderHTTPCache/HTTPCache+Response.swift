@@ -22,15 +22,15 @@ extension HTTPCache {
         }
 
         /// The times of a stored response.
-        public struct Times: Sendable, Hashable {
+        package struct Times: Sendable, Hashable {
             /// When the content was received.
-            public let fetchedAt: WallTime
+            package let fetchedAt: WallTime
             /// When the server last confirmed it.
-            public let validatedAt: WallTime
+            package let validatedAt: WallTime
             /// Its age; nil if the clock was set back to before it was received.
-            public let age: Duration?
+            package let age: Duration?
             /// Its freshness lifetime, from when it was generated.
-            public let lifetime: Duration
+            package let lifetime: Duration
 
             init(_ entry: HTTPCacheEntry, now: WallTime, policy: HTTPCache.Policy) {
                 let freshness = HTTPCacheFreshness(entry, now: now, policy: policy)
@@ -50,7 +50,7 @@ extension HTTPCache {
         /// The reason for the source, with figures and RFC sections.
         public var explanation: String
         /// The times of the stored response; nil if it is not stored.
-        public var times: Times?
+        package var times: Times?
         /// The URL of the response if redirects were followed; nil if it is the request's URL.
         public var redirectedTo: String?
 
@@ -75,7 +75,7 @@ extension HTTPCache {
         /// The server failed, with this status.
         case serverFailed(Status)
         /// The server could not be reached, for this reason.
-        case transportFailed(TransportError.Code)
+        case transportFailed(ErrorCode<TransportError>)
         /// The response has no media type of the rule, such as a sign-in page.
         case unexpectedContent
     }

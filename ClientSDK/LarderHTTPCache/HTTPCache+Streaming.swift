@@ -129,10 +129,9 @@ final class HTTPCacheTee: Sendable {
     var body: TransportStream.Body { TransportStream.Body { () async throws(TransportError) in try await self.next() } }
 
     private func next() async throws(TransportError) -> [UInt8]? {
-        var pieces = stream.body.makeAsyncIterator()
         let piece: [UInt8]?
         do throws(TransportError) {
-            piece = try await pieces.next()
+            piece = try await stream.body.next()
         } catch {
             copy.withLock { $0 = .over }
             throw error

@@ -81,7 +81,7 @@ public final class HTTPCache: Transport {
     }
 
     /// What the cache has done so far.
-    public var statistics: HTTPCache.Statistics { state.withLock { $0.statistics } }
+    package var statistics: HTTPCache.Statistics { state.withLock { $0.statistics } }
 
     /// Sends a request or serves a stored response.
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {

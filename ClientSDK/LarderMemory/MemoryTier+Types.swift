@@ -16,7 +16,7 @@ extension MemoryTier {
     }
 
     /// The reason why an entry was removed.
-    public enum Reason: String, Sendable, Hashable, CaseIterable {
+    @usableFromInline package enum Reason: String, Sendable, Hashable, CaseIterable {
         /// The limit of entries.
         case count
         /// The limit of cost.
@@ -32,13 +32,13 @@ extension MemoryTier {
     }
 
     /// A removed entry and the reason.
-    public struct Departure: Sendable {
-        public let key: Key
-        public let value: Value
-        public let cost: Int
+    @usableFromInline package struct Departure: Sendable {
+        @usableFromInline package let key: Key
+        @usableFromInline package let value: Value
+        @usableFromInline package let cost: Int
         /// The end of its lifetime on the tier's clock; nil for none.
-        public let expiresAt: MonotonicTime?
-        public let reason: Reason
+        @usableFromInline package let expiresAt: MonotonicTime?
+        @usableFromInline package let reason: Reason
 
         @inlinable init(key: Key, value: Value, cost: Int, expires: Int64, reason: Reason) {
             self.key = key
@@ -50,21 +50,21 @@ extension MemoryTier {
     }
 
     /// Counters of a tier.
-    public struct Statistics: Sendable, Hashable {
+    @usableFromInline package struct Statistics: Sendable, Hashable {
         /// The number of hits.
-        public var hits = 0
+        @usableFromInline package var hits = 0
         /// The number of misses.
-        public var misses = 0
+        @usableFromInline package var misses = 0
         /// The number of stored values.
-        public var stores = 0
+        @usableFromInline package var stores = 0
         /// The number of removed entries by reason.
-        public var departures: [Reason: Int] = [:]
+        @usableFromInline package var departures: [Reason: Int] = [:]
 
         /// Creates counters of zero.
-        @inlinable public init() {}
+        @inlinable package init() {}
 
         /// The share of hits among reads; 0 without reads.
-        public var hitRate: Double { hits + misses == 0 ? 0 : Double(hits) / Double(hits + misses) }
+        package var hitRate: Double { hits + misses == 0 ? 0 : Double(hits) / Double(hits + misses) }
     }
 
     /// Removed entries, to be released and reported after the lock. Most of the time there is one, which needs no array.

@@ -45,12 +45,20 @@ public import Synchronization
     ///   - limits: the limits of the tier.
     ///   - policy: selects the entry to evict.
     ///   - clock: used for lifetimes.
-    ///   - onDeparture: called with every removed entry, while no lock is held.
     @inlinable public convenience init(
         limits: Limits,
         policy: EvictionPolicy = .adaptive,
+        clock: any MonotonicClock = SystemMonotonicClock()
+    ) {
+        self.init(limits: limits, policy: policy, clock: clock, onDeparture: nil)
+    }
+
+    /// - Parameter onDeparture: called with every removed entry, while no lock is held.
+    @inlinable package convenience init(
+        limits: Limits,
+        policy: EvictionPolicy = .adaptive,
         clock: any MonotonicClock = SystemMonotonicClock(),
-        onDeparture: (@Sendable (Departure) -> Void)? = nil
+        onDeparture: (@Sendable (Departure) -> Void)?
     ) {
         let isLarge = limits.count >= 4_096 && limits.count < .max
         self.init(
@@ -163,7 +171,7 @@ public import Synchronization
     public var cost: Int { costTotal.load(ordering: .sequentiallyConsistent) }
 
     /// The counters.
-    public var statistics: Statistics {
+    package var statistics: Statistics {
         var sum = Statistics()
         for number in 0...mask { unsafe shard(number).pointee.withLock { $0.add(to: &sum) } }
         return sum

@@ -84,7 +84,7 @@ extension DiskConnection {
 
     func record(_ key: String) throws(SQLiteError) -> DiskRecord? {
         guard let (row, body) = try find(.record, "", key),
-            let payload = payload(row, body, .record, "", key, item: .record(key))
+            let payload = payload(row, body, .record, "", key, item: key)
         else { return nil }
         return DiskRecord(
             key,
@@ -135,13 +135,13 @@ extension DiskConnection {
         )
         (query.asked, query.invalid, query.answered) = (row.asked, row.invalid, row.changed)
         query.isClockUncertain = row.flags & DiskFlags.clockUncertain != 0
-        guard let payload = payload(row, body, .query, key.name, canonical, members: members.sum, item: .query(key))
+        guard let payload = payload(row, body, .query, key.name, canonical, members: members.sum, item: "\(key)")
         else { return nil }
         query.members = members
         query.stored = DiskQuery.KnownRows(DiskQuery.Rows(sum: row.sum, members: members))
         guard query.decode(payload) else {
-            let reason = DiskStore.Event.DiscardReason.undecodable("cursors")
-            context.noteDamage(row.row, DiskContext.Damage(sum: row.sum, item: .query(key), reason: reason))
+            let reason = DiskContext.Damage.Reason.undecodable("cursors")
+            context.noteDamage(row.row, DiskContext.Damage(sum: row.sum, item: "\(key)", reason: reason))
             return nil
         }
         return (query, row.row)
@@ -171,7 +171,7 @@ extension DiskConnection {
         }
         guard isFound, let row = found?.row, row.isTombstone else { return found }
         if !isWhole(row, tombstoneOf: EntityKey(type: space, id: key), kind) {
-            note(row, .entity(EntityKey(type: space, id: key)), .checksum)
+            note(row, "\(EntityKey(type: space, id: key))", .checksum)
         }
         return nil
     }
@@ -206,7 +206,7 @@ extension DiskConnection {
     }
 
     func entity(_ key: EntityKey, _ row: DiskRow, _ body: [UInt8]) -> DiskEntity? {
-        guard !row.isTombstone, let payload = payload(row, body, .entity, key.type, key.id, item: .entity(key)) else {
+        guard !row.isTombstone, let payload = payload(row, body, .entity, key.type, key.id, item: "\(key)") else {
             return nil
         }
         var entity = DiskEntity(
@@ -234,7 +234,7 @@ extension DiskConnection {
         _ space: String,
         _ key: String,
         members: UInt64 = 0,
-        item: @autoclosure () -> DiskStore.Event.Item
+        item: @autoclosure () -> String
     ) -> [UInt8]? {
         var stored = body
         if let name = row.blob {
@@ -260,7 +260,7 @@ extension DiskConnection {
         }
     }
 
-    private func note(_ row: DiskRow, _ item: DiskStore.Event.Item, _ reason: DiskStore.Event.DiscardReason) {
+    private func note(_ row: DiskRow, _ item: String, _ reason: DiskContext.Damage.Reason) {
         context.noteDamage(row.row, DiskContext.Damage(sum: row.sum, item: item, reason: reason))
     }
 

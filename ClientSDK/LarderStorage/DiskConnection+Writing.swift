@@ -359,7 +359,7 @@ extension DiskConnection {
             try run(.noteLost, [], numbers: [row])
             try run(.removeRow, [], numbers: [row, damage.sum])
             if database.changes > 0, damage.reason == .fileMissing {
-                context.post(.discarded(damage.item, .fileMissing))
+                context.post(damage.event)
             }
         }
     }

@@ -19,8 +19,24 @@ package final class DiskContext: Sendable {
 
     struct Damage {
         let sum: Int64
-        let item: DiskStore.Event.Item
-        let reason: DiskStore.Event.DiscardReason
+        enum Reason: Equatable {
+            case checksum
+            case fileMissing
+            /// The text is the cause.
+            case undecodable(String)
+        }
+
+        /// The description of its key.
+        let item: String
+        let reason: Reason
+
+        var event: DiskStore.Event {
+            switch reason {
+            case .checksum: .discarded(item: item, reason: "checksum")
+            case .fileMissing: .discarded(item: item, reason: "fileMissing")
+            case .undecodable(let cause): .discarded(item: item, reason: "undecodable", cause: cause)
+            }
+        }
     }
 
     let configuration: DiskStore.Configuration
@@ -97,7 +113,7 @@ package final class DiskContext: Sendable {
             deferred.damaged[row] = damage
             if damage.reason == .checksum { deferred.isSuspect = true }
             // A missing file may belong to a row that was replaced meanwhile. It is reported when the row is removed.
-            if damage.reason != .fileMissing { deferred.events.append(.discarded(damage.item, damage.reason)) }
+            if damage.reason != .fileMissing { deferred.events.append(damage.event) }
         }
     }
 

@@ -1,72 +1,72 @@
-public import LarderTime
+package import LarderTime
 
 /// A stored entity: the bytes of its value and its metadata.
-public struct DiskEntity: Sendable, Hashable {
+package struct DiskEntity: Sendable, Hashable {
     /// The completeness of an entity. A struct, because an app may have steps in between.
-    public struct Completeness: RawRepresentable, Sendable, Hashable, Comparable {
+    package struct Completeness: RawRepresentable, Sendable, Hashable, Comparable {
         /// The step; more is more complete.
-        public let rawValue: Int
+        package let rawValue: Int
 
         /// A step between `partial` and `complete`, both included.
-        public init(rawValue: Int) { self.rawValue = rawValue }
+        package init(rawValue: Int) { self.rawValue = rawValue }
 
         /// The part that a list shows.
-        public static let partial = Completeness(rawValue: 0)
+        package static let partial = Completeness(rawValue: 0)
         /// The whole entity.
-        public static let complete = Completeness(rawValue: 100)
+        package static let complete = Completeness(rawValue: 100)
 
         /// Orders from less to more complete.
-        public static func < (left: Completeness, right: Completeness) -> Bool { left.rawValue < right.rawValue }
+        package static func < (left: Completeness, right: Completeness) -> Bool { left.rawValue < right.rawValue }
     }
 
     /// The source of a value. A struct, because sources may be added.
-    public struct Source: RawRepresentable, Sendable, Hashable {
+    package struct Source: RawRepresentable, Sendable, Hashable {
         /// The number as it is stored.
-        public let rawValue: Int
+        package let rawValue: Int
 
         /// Creates a source.
-        public init(rawValue: Int) { self.rawValue = rawValue }
+        package init(rawValue: Int) { self.rawValue = rawValue }
 
         /// A response.
-        public static let network = Source(rawValue: 0)
+        package static let network = Source(rawValue: 0)
         /// A message of the live channel or the change feed.
-        public static let event = Source(rawValue: 1)
+        package static let event = Source(rawValue: 1)
         /// The user on this device.
-        public static let local = Source(rawValue: 2)
+        package static let local = Source(rawValue: 2)
     }
 
     /// What the source has said about the freshness of a value. The raw values are stored as bits of `items.flags`.
-    public struct Terms: OptionSet, Sendable, Hashable {
-        public let rawValue: Int64
+    package struct Terms: OptionSet, Sendable, Hashable {
+        package let rawValue: Int64
 
         /// Creates terms from their stored bits.
-        public init(rawValue: Int64) { self.rawValue = rawValue }
+        package init(rawValue: Int64) { self.rawValue = rawValue }
 
         /// `expiresAt` is the end of a lifetime that the source has stated.
-        public static let lifetimeStated = Terms(rawValue: 8)
+        package static let lifetimeStated = Terms(rawValue: 8)
         /// An expired value must not be used in place of a failed validation (RFC 9111 §5.2.2.2, §5.2.2.4).
-        public static let mustRevalidate = Terms(rawValue: 16)
+        package static let mustRevalidate = Terms(rawValue: 16)
     }
 
-    public var key: EntityKey
+    package var key: EntityKey
     /// The encoded value.
-    public var payload: [UInt8]
+    package var payload: [UInt8]
     /// The server's version, which only increases; nil if there is none. Any value replaces one without a version.
-    public var version: Int64?
+    package var version: Int64?
     /// The entity tag of its response.
-    public var entityTag: String?
+    package var entityTag: String?
     /// When the content was received.
-    public var fetchedAt: WallTime
+    package var fetchedAt: WallTime
     /// When it was last confirmed to be current.
-    public var validatedAt: WallTime
+    package var validatedAt: WallTime
     /// When it becomes stale. It can still be read: see `DiskStore.Configuration.staleRetention`.
-    public var expiresAt: WallTime
+    package var expiresAt: WallTime
     /// What the source has said about its freshness.
-    public var terms: Terms
+    package var terms: Terms
     /// The completeness of the payload.
-    public var completeness: Completeness
+    package var completeness: Completeness
     /// The source of the value.
-    public var source: Source
+    package var source: Source
     /// When what has brought or confirmed it began.
     package var asked = Stamp.never
     /// When it was last invalidated.
@@ -74,14 +74,14 @@ public struct DiskEntity: Sendable, Hashable {
     /// When the commit that has stored this value began. Not read back.
     package var changed = Stamp.never
     /// Whether it was marked as stale since it was stored or validated.
-    public var isInvalidated: Bool { invalid > asked }
+    package var isInvalidated: Bool { invalid > asked }
     /// Whether the clock was set back since: its times are uncertain.
-    public package(set) var isClockUncertain = false
+    package var isClockUncertain = false
     /// The fields to index it by, when it is stored. Not read back.
     package var fields: [DiskField] = []
 
     /// Creates an entity.
-    public init(
+    package init(
         _ key: EntityKey,
         payload: [UInt8],
         version: Int64? = nil,
@@ -108,7 +108,7 @@ public struct DiskEntity: Sendable, Hashable {
 
 extension DiskStore {
     /// The result of storing an entity.
-    public enum PutOutcome: Sendable, Hashable {
+    package enum PutOutcome: Sendable, Hashable {
         case stored
         /// Not stored: the stored entity or deletion is newer.
         case keptNewer

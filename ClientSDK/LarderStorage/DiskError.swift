@@ -5,17 +5,14 @@ public import LarderTime
 ///
 /// Nothing of the transaction was stored, and earlier content is unchanged. The app can continue in memory.
 public struct DiskError: Error, Sendable, CustomStringConvertible {
-    /// The kind of failure. More codes may be added.
-    public typealias Code = ErrorCode<DiskError>
-
     /// The kind of failure.
-    public let code: Code
+    public let code: ErrorCode<DiskError>
     /// What happened and what to do about it.
     public let description: String
     /// The underlying error.
     public let cause: (any Error)?
 
-    package init(_ code: Code, _ description: String, cause: (any Error)? = nil) {
+    package init(_ code: ErrorCode<DiskError>, _ description: String, cause: (any Error)? = nil) {
         self.code = code
         self.description = description
         self.cause = cause
@@ -25,7 +22,7 @@ public struct DiskError: Error, Sendable, CustomStringConvertible {
     var isDamage: Bool { (cause as? SQLiteError)?.isDamage ?? false }
 
     init(_ error: SQLiteError) {
-        let code: Code =
+        let code: ErrorCode<DiskError> =
             switch error.code {
             case .full: .full
             case .readOnly: .readOnly

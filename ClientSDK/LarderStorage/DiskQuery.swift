@@ -1,11 +1,11 @@
-public import LarderTime
+package import LarderTime
 
 /// A stored list: the keys of its entities in order, and its metadata.
-public struct DiskQuery: Sendable, Hashable {
-    public var key: QueryKey
+package struct DiskQuery: Sendable, Hashable {
+    package var key: QueryKey
     /// The entities in order. They need not be stored. What the owner has noted beside one that stays is kept. Reading and setting cost
     /// O(n).
-    public var ids: [EntityKey] {
+    package var ids: [EntityKey] {
         get { members.keys }
         set {
             let (marks, notes) = (members.marks, members.notes)
@@ -17,21 +17,21 @@ public struct DiskQuery: Sendable, Hashable {
     /// What is on disk, to find the rows that differ.
     package var stored = KnownRows()
     /// The cursor of the next page, if any.
-    public var nextCursor: String?
+    package var nextCursor: String?
     /// Whether the list is complete. Never inferred from an empty list.
-    public var isComplete: Bool
+    package var isComplete: Bool
     /// The entity tag of its response.
-    public var entityTag: String?
+    package var entityTag: String?
     /// When the list was received.
-    public var fetchedAt: WallTime
+    package var fetchedAt: WallTime
     /// When it was last confirmed to be current.
-    public var validatedAt: WallTime
+    package var validatedAt: WallTime
     /// When it becomes stale.
-    public var expiresAt: WallTime
+    package var expiresAt: WallTime
     /// What the source has said about its freshness.
-    public var terms: DiskEntity.Terms
+    package var terms: DiskEntity.Terms
     /// Further data of the list's owner, such as gaps. Opaque to the store.
-    public var details: [UInt8]
+    package var details: [UInt8]
     /// When the request or the event that has brought or confirmed it began.
     package var asked = Stamp.never
     /// When it was last invalidated.
@@ -41,15 +41,15 @@ public struct DiskQuery: Sendable, Hashable {
     /// The edits of a list that replaces are applied to the replies of earlier requests.
     package var edits = ListEdits()
     /// Whether it was marked as stale since it was stored or validated.
-    public var isInvalidated: Bool {
+    package var isInvalidated: Bool {
         get { invalid > asked }
         set { invalid = newValue ? max(invalid, asked.successor) : min(invalid, asked) }
     }
     /// Whether the clock was set back since: its times are uncertain.
-    public package(set) var isClockUncertain = false
+    package var isClockUncertain = false
 
     /// Creates a list.
-    public init(
+    package init(
         _ key: QueryKey,
         ids: [EntityKey],
         nextCursor: String? = nil,
@@ -98,11 +98,11 @@ extension DiskQuery {
 
 extension DiskStore {
     /// A list with its entities in one snapshot.
-    public struct List: Sendable, Hashable {
+    package struct List: Sendable, Hashable {
         /// The list.
-        public let query: DiskQuery
+        package let query: DiskQuery
         /// The entity for each key, in the list's order; nil if it is not stored.
-        public let entities: [DiskEntity?]
+        package let entities: [DiskEntity?]
     }
 }
 

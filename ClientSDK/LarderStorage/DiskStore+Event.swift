@@ -1,29 +1,11 @@
 extension DiskStore {
     /// An event of the store. Cases may be added.
     public enum Event: Sendable {
-        /// The identity of a stored item.
-        public enum Item: Sendable, Hashable {
-            case entity(EntityKey)
-            /// A list.
-            case query(QueryKey)
-            /// A generic record.
-            case record(String)
-        }
-
-        /// The reason why a stored item is discarded.
-        public enum DiscardReason: Sendable, Hashable {
-            /// Its checksum is wrong.
-            case checksum
-            /// Its file is missing.
-            case fileMissing
-            /// The payload cannot be decoded; the text is the reason.
-            case undecodable(String)
-        }
-
         /// The database was damaged or missing and has been replaced.
         case recovered(Recovery)
-        /// An item was damaged or cannot be decoded. The read was a miss, and the item is removed.
-        case discarded(Item, DiscardReason)
+        /// An item was damaged or cannot be decoded. The read was a miss, and the item is removed. `item` is the description of its key;
+        /// `reason` is `checksum`, `fileMissing` or `undecodable`, then with the cause.
+        case discarded(item: String, reason: String, cause: String? = nil)
         /// The store was written with another payload transform or key, or without one. All items and change tokens were removed.
         /// Operations of the outbox that cannot be decoded are kept, and not sent until the store is opened with their key.
         case transformChanged(itemsRemoved: Int, operationsUnreadable: Int)

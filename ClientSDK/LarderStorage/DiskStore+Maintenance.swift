@@ -3,15 +3,15 @@ import Synchronization
 
 extension DiskStore {
     /// The result of one step of maintenance.
-    public struct Maintenance: Sendable, Hashable {
+    package struct Maintenance: Sendable, Hashable {
         /// The number of items removed because of their age.
-        public internal(set) var expired = 0
+        package internal(set) var expired = 0
         /// The number of unreferenced files removed.
-        public internal(set) var blobsRemoved = 0
+        package internal(set) var blobsRemoved = 0
         /// The number of pages returned to the file system; the file shrinks at the next checkpoint.
-        public internal(set) var pagesFreed = 0
+        package internal(set) var pagesFreed = 0
         /// Whether nothing is left to do. If not, call again when there is time.
-        public package(set) var isDone = true
+        package var isDone = true
 
         package init() {}
 
@@ -27,13 +27,13 @@ extension DiskStore {
 
 extension DiskStore {
     /// The size of a store.
-    public struct Statistics: Sendable, Hashable {
+    package struct Statistics: Sendable, Hashable {
         /// The number of entities, lists, records and tombstones.
-        public let items: Int
+        package let items: Int
         /// The bytes that count in the budget: payloads, files, and an estimate for rows and indexes.
-        public let bytes: Int64
+        package let bytes: Int64
         /// The length of the database and its log, which may exceed the stored bytes until maintenance is done.
-        public let databaseBytes: Int64
+        package let databaseBytes: Int64
     }
 }
 
@@ -53,9 +53,11 @@ extension DiskStore {
     ///
     /// Does not block readers; writers wait for one step. Call it until it is done when the app is idle: after the start, after
     /// large removals, and regularly.
-    public func maintain() throws(DiskError) -> Maintenance { try maintain(limit: Int(Self.stepMaximum)) }
+    ///
+    /// - Returns: whether nothing is left to do.
+    @discardableResult public func maintain() throws(DiskError) -> Bool { try maintain(limit: .max).isDone }
 
-    /// Does a step of at most `limit` items, files and pages of each kind; at least one. A writer waits for one kind only.
+    /// Does a step of at most `limit` items, files and pages of each kind, from 1 to 64. A writer waits for one kind only.
     package func maintain(limit: Int) throws(DiskError) -> Maintenance {
         defer { context.deliver() }
         let limit = max(1, min(Int64(limit), Self.stepMaximum))
@@ -179,7 +181,7 @@ extension DiskStore {
     }
 
     /// The size of the store.
-    public func statistics() throws(DiskError) -> Statistics {
+    package func statistics() throws(DiskError) -> Statistics {
         let totals = try readOnce { try $0.totals() }
         let sizes = ["", "-wal"].map { context.files.size(context.path + $0) ?? 0 }
         return Statistics(items: Int(totals.items), bytes: totals.bytes, databaseBytes: sizes.reduce(0, +))

@@ -8,7 +8,7 @@ extension DiskStore {
     ///
     /// - Parameter body: may be called a second time, after a damaged database was rebuilt.
     /// - Throws: `DiskError`, or what `body` throws.
-    public func read<Result>(_ body: (borrowing ReadTransaction) throws -> Result) throws -> Result {
+    package func read<Result>(_ body: (borrowing ReadTransaction) throws -> Result) throws -> Result {
         defer { context.deliver() }
         return try withReader { connection in
             // Only in the writer of a store in memory.

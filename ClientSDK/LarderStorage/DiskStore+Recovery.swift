@@ -16,7 +16,7 @@ extension DiskStore {
     /// | log removed | everything | the state of the last checkpoint; if its index is missing too, nothing is reported | `corrupt` |
     /// | replaced by another process | every operation that this process has written or read, unless the other process knew it and has sent or removed it | – | `replaced`, if operations were added |
     /// | directory removed, or erased by another process | nothing: it counts as erased. Writes throw `cannotOpen`; pending operations are neither sent nor restored | a new store | – |
-    /// | disk full | everything; new operations fail until there is room. Pending ones are sent from `DiskStore.Configuration.outboxReserveBytes`, and cached content is evicted for them | the same | `DiskError.Code.full`; `evicted` |
+    /// | disk full | everything; new operations fail until there is room. Pending ones are sent from `DiskStore.Configuration.outboxReserveBytes`, and cached content is evicted for them | the same | `DiskError.code` `full`; `evicted` |
     /// | directory not writable | writes throw `readOnly`, reads continue | it cannot be opened: `readOnly` | – |
     ///
     /// Operations keep their number, idempotency key, order and state; one that was in flight is in doubt after a restart. New
@@ -25,7 +25,7 @@ extension DiskStore {
     /// finished may be sent again with the same key.
     public struct Recovery: Sendable, Hashable {
         /// The kind of damage.
-        public enum Reason: Sendable, Hashable {
+        package enum Reason: Sendable, Hashable {
             /// The file is not an SQLite database.
             case notADatabase
             /// The file's structure is damaged.
@@ -37,7 +37,7 @@ extension DiskStore {
         }
 
         /// The kind of damage.
-        public let reason: Reason
+        package let reason: Reason
         /// SQLite's description of the damage.
         public let description: String
         /// The path of the damaged file; nil if there was none.

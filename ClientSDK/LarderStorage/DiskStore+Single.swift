@@ -1,12 +1,12 @@
-public import LarderTime
+package import LarderTime
 
 /// Reads and writes of single items.
 extension DiskStore {
     /// An entity, however stale; nil if there is none or it is damaged, which is reported and the entity removed.
-    public func entity(_ key: EntityKey) throws(DiskError) -> DiskEntity? { try readOnce { try $0.entity(key) } }
+    package func entity(_ key: EntityKey) throws(DiskError) -> DiskEntity? { try readOnce { try $0.entity(key) } }
 
     /// A list and its entities.
-    public func list(_ key: QueryKey) throws(DiskError) -> List? {
+    package func list(_ key: QueryKey) throws(DiskError) -> List? {
         do {
             return try read { transaction in try transaction.list(key) }
         } catch {
@@ -15,7 +15,7 @@ extension DiskStore {
     }
 
     /// A list of identifiers.
-    public func query(_ key: QueryKey) throws(DiskError) -> DiskQuery? {
+    package func query(_ key: QueryKey) throws(DiskError) -> DiskQuery? {
         do {
             return try read { transaction in try transaction.query(key) }
         } catch {
@@ -27,18 +27,18 @@ extension DiskStore {
     public func record(_ key: String) throws(DiskError) -> DiskRecord? { try readOnce { try $0.record(key) } }
 
     /// A metadata value.
-    public func metadata(_ key: String) throws(DiskError) -> [UInt8]? {
+    package func metadata(_ key: String) throws(DiskError) -> [UInt8]? {
         try readOnce { try $0.metadata(.value, key) }
     }
 
     /// The change token of a feed.
-    public func token(_ feed: String) throws(DiskError) -> String? {
+    package func token(_ feed: String) throws(DiskError) -> String? {
         try readOnce { try $0.metadata(.token, feed) }.map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Stores an entity, unless the stored one is newer, or of the same version and more complete.
     @discardableResult
-    public func put(_ entity: DiskEntity) throws(DiskError) -> PutOutcome {
+    package func put(_ entity: DiskEntity) throws(DiskError) -> PutOutcome {
         try writeOnce { transaction throws(DiskError) in try transaction.put(entity) }
     }
 
@@ -49,7 +49,7 @@ extension DiskStore {
 
     /// Renews an entity's times after a validation; returns whether there was one to renew.
     @discardableResult
-    public func touch(
+    package func touch(
         _ key: EntityKey,
         validatedAt: WallTime,
         expiresAt: WallTime,
@@ -61,7 +61,7 @@ extension DiskStore {
     }
 
     /// Removes an entity. Lists still contain its key.
-    public func remove(_ key: EntityKey) throws(DiskError) {
+    package func remove(_ key: EntityKey) throws(DiskError) {
         try writeOnce { transaction throws(DiskError) in try transaction.remove(key) }
     }
 
@@ -71,7 +71,7 @@ extension DiskStore {
     }
 
     /// Removes all entities, lists and records. Metadata, tokens and the outbox stay.
-    public func removeAllItems() throws(DiskError) {
+    package func removeAllItems() throws(DiskError) {
         try writeOnce { transaction throws(DiskError) in try transaction.removeAllItems() }
     }
 

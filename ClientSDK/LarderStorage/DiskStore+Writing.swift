@@ -12,7 +12,7 @@ extension DiskStore {
     ///     traps. It may be called a second time, after a damaged database was rebuilt. If it catches an error of the disk, the
     ///     transaction is not committed either.
     /// - Throws: `DiskError`, or what `body` throws.
-    public func write<Result: Sendable>(
+    package func write<Result: Sendable>(
         _ durability: Durability = .processDeath,
         _ body: (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {

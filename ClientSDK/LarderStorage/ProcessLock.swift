@@ -2,7 +2,7 @@
 ///
 /// The outbox sends, and a session renews its tokens, while it holds such a lock. The lock is advisory: idempotency keys and the
 /// server's rules protect the data. Called from any thread, one call at a time.
-public protocol ProcessLock: Sendable {
+package protocol ProcessLock: Sendable {
     /// Acquires the lock unless another owner holds it. Never waits.
     ///
     /// - Returns: whether the lock is held now.

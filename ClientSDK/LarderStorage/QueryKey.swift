@@ -3,22 +3,22 @@ public struct QueryKey: Sendable, Hashable, CustomStringConvertible {
     /// The query's name: `feed`.
     public let name: String
     /// The parameters, sorted by name and then by value; a name may occur more than once.
-    public let parameters: [Parameter]
+    package let parameters: [Parameter]
     /// Computed once, because keys are looked up far more often than created.
     private let hash: Int
 
-    public struct Parameter: Sendable, Hashable, Comparable {
-        public let name: String
-        public let value: String
+    package struct Parameter: Sendable, Hashable, Comparable {
+        package let name: String
+        package let value: String
 
         /// Creates a parameter.
-        public init(_ name: String, _ value: String) {
+        package init(_ name: String, _ value: String) {
             self.name = name
             self.value = value
         }
 
         /// Orders by the bytes of the name, then by those of the value.
-        public static func < (left: Parameter, right: Parameter) -> Bool {
+        package static func < (left: Parameter, right: Parameter) -> Bool {
             if left.name.utf8.elementsEqual(right.name.utf8) {
                 return left.value.utf8.lexicographicallyPrecedes(right.value.utf8)
             }
@@ -27,7 +27,7 @@ public struct QueryKey: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Creates a key. The order of parameters does not matter.
-    public init(_ name: String, _ parameters: [Parameter] = []) {
+    package init(_ name: String, _ parameters: [Parameter]) {
         self.init(name: name, sorted: parameters.count > 1 ? parameters.sorted() : parameters)
     }
 
@@ -49,7 +49,7 @@ public struct QueryKey: Sendable, Hashable, CustomStringConvertible {
     public func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
     /// Creates a key with parameters that occur once each.
-    public init(_ name: String, _ parameters: [String: String]) {
+    public init(_ name: String, _ parameters: [String: String] = [:]) {
         self.init(name, parameters.map { Parameter($0.key, $0.value) })
     }
 

@@ -1,40 +1,40 @@
 extension DiskStore {
     /// A read transaction: a snapshot of all items. Valid within its closure.
-    public struct ReadTransaction: ~Copyable {
+    package struct ReadTransaction: ~Copyable {
         let connection: DiskConnection
 
         /// An entity, however stale; nil if there is none or it is damaged, which is reported and the entity removed.
-        public func entity(_ key: EntityKey) throws(DiskError) -> DiskEntity? {
+        package func entity(_ key: EntityKey) throws(DiskError) -> DiskEntity? {
             try connection.perform { try connection.entity(key) }
         }
 
         /// A list of identifiers.
-        public func query(_ key: QueryKey) throws(DiskError) -> DiskQuery? {
+        package func query(_ key: QueryKey) throws(DiskError) -> DiskQuery? {
             try connection.perform { try connection.query(key) }
         }
 
         /// A list and its entities. Cost: two statements.
-        public func list(_ key: QueryKey) throws(DiskError) -> DiskStore.List? {
+        package func list(_ key: QueryKey) throws(DiskError) -> DiskStore.List? {
             try connection.perform { try connection.list(key) }
         }
 
         /// The keys of all lists of a query, sorted.
-        public func queryKeys(named name: String) throws(DiskError) -> [QueryKey] {
+        package func queryKeys(named name: String) throws(DiskError) -> [QueryKey] {
             try connection.perform { try connection.queryKeys(named: name) }
         }
 
         /// The types of all entities, sorted. O(n) in all items.
-        public func entityTypes() throws(DiskError) -> [String] {
+        package func entityTypes() throws(DiskError) -> [String] {
             try connection.perform { try connection.texts(.spaces, "0") }
         }
 
         /// The names of all lists, sorted. O(n) in all items.
-        public func queryNames() throws(DiskError) -> [String] {
+        package func queryNames() throws(DiskError) -> [String] {
             try connection.perform { try connection.texts(.spaces, "1") }
         }
 
         /// The identifiers of all entities of a type, sorted.
-        public func entityIDs(ofType type: String) throws(DiskError) -> [String] {
+        package func entityIDs(ofType type: String) throws(DiskError) -> [String] {
             try connection.perform { try connection.texts(.entityIDs, type) }
         }
 
@@ -50,12 +50,12 @@ extension DiskStore {
         }
 
         /// The keys of all lists that contain an entity, sorted.
-        public func queries(with key: EntityKey) throws(DiskError) -> [QueryKey] {
+        package func queries(with key: EntityKey) throws(DiskError) -> [QueryKey] {
             try connection.perform { try connection.queries(with: key) }
         }
 
         /// The keys of all generic records with a prefix, sorted. O(n) in all records.
-        public func recordKeys(startingWith prefix: String) throws(DiskError) -> [String] {
+        package func recordKeys(startingWith prefix: String) throws(DiskError) -> [String] {
             try connection.perform { try connection.texts(.recordKeys, prefix) }
         }
 
@@ -75,17 +75,17 @@ extension DiskStore {
         }
 
         /// A generic record, however outdated.
-        public func record(_ key: String) throws(DiskError) -> DiskRecord? {
+        package func record(_ key: String) throws(DiskError) -> DiskRecord? {
             try connection.perform { try connection.record(key) }
         }
 
         /// A metadata value.
-        public func metadata(_ key: String) throws(DiskError) -> [UInt8]? {
+        package func metadata(_ key: String) throws(DiskError) -> [UInt8]? {
             try connection.perform { try connection.metadata(.value, key) }
         }
 
         /// The change token of a feed.
-        public func token(_ feed: String) throws(DiskError) -> String? {
+        package func token(_ feed: String) throws(DiskError) -> String? {
             try connection.perform {
                 try connection.metadata(.token, feed).map { String(decoding: $0, as: UTF8.self) }
             }

@@ -5,13 +5,13 @@ extension DiskStore {
     /// A write transaction: all of its changes are stored, or none. Valid within its closure.
     ///
     /// Entities, lists, tokens and the changes that they cover belong in one transaction.
-    public struct WriteTransaction: ~Copyable {
+    package struct WriteTransaction: ~Copyable {
         package let connection: DiskConnection
 
         package init(connection: DiskConnection) { self.connection = connection }
 
         /// Reads the stored items, including the changes of this transaction.
-        public func read<Result>(_ body: (borrowing ReadTransaction) throws -> Result) rethrows -> Result {
+        package func read<Result>(_ body: (borrowing ReadTransaction) throws -> Result) rethrows -> Result {
             let transaction = ReadTransaction(connection: connection)
             return try body(transaction)
         }
@@ -22,7 +22,7 @@ extension DiskStore {
         ///
         /// - Throws: `.tooLarge`, `.transform`, or the disk's error.
         @discardableResult
-        public func put(_ entity: DiskEntity) throws(DiskError) -> DiskStore.PutOutcome {
+        package func put(_ entity: DiskEntity) throws(DiskError) -> DiskStore.PutOutcome {
             try connection.perform { try connection.put(entity) }
         }
 
@@ -62,7 +62,7 @@ extension DiskStore {
         }
 
         /// Removes an entity. Lists still contain its key.
-        public func remove(_ key: EntityKey) throws(DiskError) {
+        package func remove(_ key: EntityKey) throws(DiskError) {
             try connection.perform { try connection.run(.remove, .entity, key.type, key.id) }
         }
 
@@ -76,7 +76,7 @@ extension DiskStore {
         ///
         /// - Returns: false if the stored entity is newer than the deletion, and stays.
         @discardableResult
-        public func remove(_ key: EntityKey, deletedInVersion version: Int64) throws(DiskError) -> Bool {
+        package func remove(_ key: EntityKey, deletedInVersion version: Int64) throws(DiskError) -> Bool {
             try connection.perform { try connection.bury(key, version: version, at: .never) }
         }
 
@@ -90,7 +90,7 @@ extension DiskStore {
         }
 
         /// Removes all entities of a type, and their tombstones.
-        public func removeEntities(ofType type: String) throws(DiskError) {
+        package func removeEntities(ofType type: String) throws(DiskError) {
             try connection.perform { try connection.run(.removeSpace, kind: .entity, space: type) }
         }
 
@@ -107,12 +107,12 @@ extension DiskStore {
         }
 
         /// Marks the times of all items as uncertain, because the clock was set back, until they are stored or touched again.
-        public func markTimesUncertain() throws(DiskError) { try connection.perform { try connection.run(.distrust) } }
+        package func markTimesUncertain() throws(DiskError) { try connection.perform { try connection.run(.distrust) } }
 
         // MARK: Lists
 
         /// Stores a list, replacing the one under its key. Only the members that differ are written.
-        public func put(_ query: DiskQuery) throws(DiskError) { _ = try store(query) }
+        package func put(_ query: DiskQuery) throws(DiskError) { _ = try store(query) }
 
         /// Stores a list; returns it with the positions of its rows, by which the next call finds the difference without reading them.
         package func store(_ query: DiskQuery) throws(DiskError) -> DiskQuery {
@@ -139,7 +139,7 @@ extension DiskStore {
         }
 
         /// Removes a list. Its entities stay.
-        public func remove(_ key: QueryKey) throws(DiskError) {
+        package func remove(_ key: QueryKey) throws(DiskError) {
             try connection.perform { try connection.run(.remove, .query, key.name, key.canonicalParameters) }
         }
 
@@ -153,19 +153,19 @@ extension DiskStore {
         // MARK: Records
 
         /// Stores a generic record, replacing the one under its key.
-        public func put(_ record: DiskRecord) throws(DiskError) {
+        package func put(_ record: DiskRecord) throws(DiskError) {
             try connection.perform { try connection.put(record) }
         }
 
         /// Removes a generic record.
-        public func removeRecord(_ key: String) throws(DiskError) {
+        package func removeRecord(_ key: String) throws(DiskError) {
             try connection.perform { try connection.run(.remove, .record, "", key) }
         }
 
         // MARK: Metadata and tokens
 
         /// Stores a metadata value; nil removes it. At most 1 MiB; never evicted.
-        public func setMetadata(_ value: [UInt8]?, for key: String) throws(DiskError) {
+        package func setMetadata(_ value: [UInt8]?, for key: String) throws(DiskError) {
             try connection.perform {
                 try connection.setMetadata(.value, key, value)
                 if let number = DiskOutboxRow.sequence(ofNote: key) {
@@ -175,14 +175,14 @@ extension DiskStore {
         }
 
         /// Stores a feed's change token; nil removes it.
-        public func setToken(_ token: String?, for feed: String) throws(DiskError) {
+        package func setToken(_ token: String?, for feed: String) throws(DiskError) {
             try connection.perform { try connection.setMetadata(.token, feed, token.map { Array($0.utf8) }) }
         }
 
         // MARK: Everything
 
         /// Removes all entities, lists and records. Metadata, tokens and the outbox stay.
-        public func removeAllItems() throws(DiskError) {
+        package func removeAllItems() throws(DiskError) {
             try connection.perform {
                 for kind in [DiskKind.entity, .query, .record] {
                     try connection.run(.removeKind, [], numbers: [kind.rawValue])

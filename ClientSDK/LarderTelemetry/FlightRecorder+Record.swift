@@ -24,7 +24,7 @@ extension FlightRecorder {
         }
 
         /// The session and the version of the app in which the event happened.
-        public var labels: TelemetryEvent.Labels {
+        package var labels: TelemetryEvent.Labels {
             // Written by the recorder and covered by its checksum.
             guard let value = try? JSONParser.parse(Array(json.utf8)) else { return .none }
             return TelemetryEvent.Labels(

@@ -2,11 +2,8 @@ public import LarderTime
 
 /// Why a flight recorder's file cannot be used.
 public struct FlightRecorderError: Error, Sendable, CustomStringConvertible {
-    /// The kind of failure. More codes may be added.
-    public typealias Code = ErrorCode<FlightRecorderError>
-
     /// The kind of failure.
-    public let code: Code
+    public let code: ErrorCode<FlightRecorderError>
     /// What happened and what to do about it.
     public let description: String
 }

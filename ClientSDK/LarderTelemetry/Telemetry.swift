@@ -63,11 +63,20 @@ public final class Telemetry: Sendable {
         self.isOff = isOff
     }
 
-    /// The labels of the events from now on. An app may set them anew when it begins another session.
-    public var labels: TelemetryEvent.Labels { state.withLock { $0.labels } }
+    /// The labels of the events from now on.
+    package var labels: TelemetryEvent.Labels { state.withLock { $0.labels } }
+
+    /// Names the session and the version of the app in all events from now on, to compare versions and to join the events of a session.
+    ///
+    /// - Parameters:
+    ///   - session: random, and not the identity of a person or a device; at most 32 bytes of it are kept.
+    ///   - appVersion: such as `3.4.1`; at most 32 bytes.
+    public func setLabels(session: String, appVersion: String) {
+        setLabels(TelemetryEvent.Labels(session: session, appVersion: appVersion))
+    }
 
     /// Sets the labels of the events from now on.
-    public func setLabels(_ labels: TelemetryEvent.Labels) {
+    package func setLabels(_ labels: TelemetryEvent.Labels) {
         guard !isOff else { return }
         state.withLock { state in
             state.labels = labels

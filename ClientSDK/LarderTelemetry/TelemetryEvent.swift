@@ -12,29 +12,33 @@ public struct TelemetryEvent: Sendable, Hashable {
     /// The kind of event.
     public let kind: Kind
     /// The session and the version of the app in which it happened.
-    public let labels: Labels
+    package let labels: Labels
+    /// The session in which it happened; empty: unknown.
+    public var session: String { labels.session }
+    /// The version of the app in which it happened; empty: unknown.
+    public var appVersion: String { labels.appVersion }
 
     /// Names the session and the version of the app, to compare versions and to join the events of one session.
-    public struct Labels: Sendable, Hashable, Encodable {
+    package struct Labels: Sendable, Hashable, Encodable {
         /// The maximum length of a label in bytes; longer ones are truncated, so that they fit into a flight recorder's records.
-        public static let bytesMaximum = 32
+        package static let bytesMaximum = 32
         /// The identity of the session: random, and not that of a person or a device. Empty: unknown.
-        public let session: String
+        package let session: String
         /// The version of the app: `3.4.1`. Empty: unknown.
-        public let appVersion: String
+        package let appVersion: String
 
         /// No labels.
-        public static let none = Labels()
+        package static let none = Labels()
 
         /// Creates labels.
-        public init(session: String = "", appVersion: String = "") {
+        package init(session: String = "", appVersion: String = "") {
             self.session = session.prefix(utf8Maximum: Self.bytesMaximum)
             self.appVersion = appVersion.prefix(utf8Maximum: Self.bytesMaximum)
         }
     }
 
     /// Creates an event.
-    public init(sequence: UInt64, uptime: MonotonicTime, wall: WallTime, kind: Kind, labels: Labels = .none) {
+    package init(sequence: UInt64, uptime: MonotonicTime, wall: WallTime, kind: Kind, labels: Labels = .none) {
         self.labels = labels
         self.sequence = sequence
         self.uptime = uptime
@@ -49,37 +53,6 @@ public struct TelemetryEvent: Sendable, Hashable {
 
     /// The name of the note with the error's code of a picture that failed.
     package static let imageFailure = "imageFailed"
-
-    /// The tier that was read or that a value came from.
-    public enum Tier: String, Sendable, Hashable, CaseIterable {
-        /// Values in memory.
-        case memory
-        /// The store on disk.
-        case disk
-        /// The HTTP cache.
-        case http
-        /// A server.
-        case network
-        /// A local change that the server has not confirmed yet.
-        case optimistic
-    }
-
-    /// A step of an outbox operation.
-    public enum OutboxChange: String, Sendable, Hashable, CaseIterable {
-        /// Stored durably.
-        case enqueued
-        /// Coalesced with a waiting operation.
-        case coalesced
-        case sent
-        /// Accepted by the server.
-        case accepted
-        /// Rejected by the server.
-        case rejected
-        /// Unknown outcome.
-        case inDoubt
-        /// Removed together with a waiting operation, of which neither was sent.
-        case cancelled
-    }
 
     /// A stage of loading a picture.
     public enum ImageStage: String, Sendable, Hashable, CaseIterable {
@@ -107,10 +80,10 @@ public struct TelemetryEvent: Sendable, Hashable {
     /// shows them, and hides the details of notes (`Telemetry.log`).
     public enum Kind: Sendable, Hashable {
         /// A hit; `bytes` is the size of the value, or 0 if unknown.
-        case tierHit(Tier, feature: String, bytes: Int = 0)
-        case tierMiss(Tier, feature: String)
+        case tierHit(CacheTier, feature: String, bytes: Int = 0)
+        case tierMiss(CacheTier, feature: String)
         /// Entries were removed from a tier; `reason` is the tier's own name for it.
-        case eviction(Tier, reason: String, count: Int = 1, bytes: Int = 0)
+        case eviction(CacheTier, reason: String, count: Int = 1, bytes: Int = 0)
         /// A request joined one in flight.
         case merged(feature: String)
         /// The server confirmed a stored value (304); the bytes were not sent again.
@@ -118,7 +91,7 @@ public struct TelemetryEvent: Sendable, Hashable {
         /// A retry; the first one is attempt 2.
         case retry(feature: String, attempt: Int, delay: Duration)
         /// A step of an outbox operation; `depth` is the number of waiting operations.
-        case outbox(OutboxChange, depth: Int)
+        case outbox(OutboxStep, depth: Int)
         /// Changes of the server were applied; `remaining` of them are known to be left.
         case sync(feature: String, applied: Int, remaining: Int?)
         /// A stage of loading a picture; `isPrefetch` if only prefetching wants it.
@@ -146,7 +119,7 @@ public struct TelemetryEvent: Sendable, Hashable {
             bytesDecoded: Int? = nil
         )
         /// A screen has content for the first time, this long after its request.
-        case firstContent(feature: String, from: Tier, after: Duration)
+        case firstContent(feature: String, from: CacheTier, after: Duration)
         /// A damaged store was rebuilt with the saved operations; `isOutboxWhole` tells whether no operation was lost.
         case storeRecovered(store: String, kept: Int, isOutboxWhole: Bool)
         /// The value of a feature flag changed.

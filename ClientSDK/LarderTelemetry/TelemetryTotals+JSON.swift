@@ -13,8 +13,6 @@ extension TelemetryTotals {
     }
 }
 
-extension TelemetryEvent.Tier: Encodable, CodingKeyRepresentable {}
-extension TelemetryEvent.OutboxChange: Encodable, CodingKeyRepresentable {}
 extension TelemetryEvent.ImageStage: Encodable, CodingKeyRepresentable {}
 
 extension TelemetryTotals.Histogram: Encodable {

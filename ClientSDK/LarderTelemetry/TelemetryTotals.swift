@@ -19,16 +19,16 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
     }
 
     /// Entries removed from a tier.
-    public struct Evictions: Sendable, Hashable, Encodable {
+    package struct Evictions: Sendable, Hashable, Encodable {
         /// The number of entries.
-        public internal(set) var count = 0
+        package internal(set) var count = 0
         /// Their bytes.
-        public internal(set) var bytes = 0
+        package internal(set) var bytes = 0
     }
 
     /// The totals of one feature.
     public struct Feature: Sendable, Hashable, Encodable {
-        public internal(set) var reads: [TelemetryEvent.Tier: Reads] = [:]
+        public internal(set) var reads: [CacheTier: Reads] = [:]
         /// Requests that joined one in flight.
         public internal(set) var merged = 0
         /// Responses that confirmed a stored value.
@@ -49,7 +49,7 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
         /// Sent content bytes.
         public internal(set) var bytesSent = 0
         /// The times until there was content to show, by the tier that it came from.
-        public internal(set) var firstContentByTier: [TelemetryEvent.Tier: TelemetryTotals.Histogram] = [:]
+        public internal(set) var firstContentByTier: [CacheTier: TelemetryTotals.Histogram] = [:]
         /// The times until there was content to show, from all tiers.
         public var firstContent: TelemetryTotals.Histogram {
             firstContentByTier.values.reduce(into: TelemetryTotals.Histogram()) { $0.merge($1) }
@@ -90,39 +90,39 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
     }
 
     /// The exchanges and pictures of one version of the app.
-    public struct Version: Sendable, Hashable, Encodable {
+    package struct Version: Sendable, Hashable, Encodable {
         /// The number of exchanges.
-        public internal(set) var requests = 0
+        package internal(set) var requests = 0
         /// Exchanges without a response, or with a status of 500 or more.
-        public internal(set) var requestsFailed = 0
+        package internal(set) var requestsFailed = 0
         /// Failed exchanges by the transport's code, or by status: `503`.
-        public internal(set) var failures: [String: Int] = [:]
+        package internal(set) var failures: [String: Int] = [:]
         /// Pictures that were loaded from disk or network.
-        public internal(set) var images = 0
+        package internal(set) var images = 0
         /// Pictures that could not be loaded or decoded, or only a part of them.
-        public internal(set) var imagesFailed = 0
+        package internal(set) var imagesFailed = 0
         /// Failed pictures by the code of the error: `damaged`.
-        public internal(set) var imageFailures: [String: Int] = [:]
+        package internal(set) var imageFailures: [String: Int] = [:]
     }
 
     /// What caches held and what was in flight when memory pressure rose, before any reaction.
-    public struct MemoryWarnings: Sendable, Hashable, Encodable {
+    package struct MemoryWarnings: Sendable, Hashable, Encodable {
         /// The figures of one warning, or the maximum of each.
-        public struct Figures: Sendable, Hashable, Encodable {
+        package struct Figures: Sendable, Hashable, Encodable {
             /// The bytes in caches.
-            public internal(set) var cost = 0
+            package internal(set) var cost = 0
             /// The number of HTTP requests in flight.
-            public internal(set) var requests = 0
+            package internal(set) var requests = 0
             /// The number of waiting or running loads of pictures.
-            public internal(set) var loads = 0
+            package internal(set) var loads = 0
         }
 
         /// The number of warnings.
-        public internal(set) var count = 0
+        package internal(set) var count = 0
         /// The figures of the last warning.
-        public internal(set) var last = Figures()
+        package internal(set) var last = Figures()
         /// The maximum of each figure.
-        public internal(set) var maximum = Figures()
+        package internal(set) var maximum = Figures()
     }
 
     /// The maximum number of distinct names in each place; further ones count as `other`.
@@ -141,21 +141,21 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
     /// The totals of each feature.
     public internal(set) var features: [String: Feature] = [:]
     /// Removed entries by tier and reason.
-    public internal(set) var evictions: [TelemetryEvent.Tier: [String: Evictions]] = [:]
+    package internal(set) var evictions: [CacheTier: [String: Evictions]] = [:]
     /// The number of waiting operations in the outbox; nil if unknown.
     public internal(set) var outboxDepth: Int?
     /// Steps of outbox operations.
-    public internal(set) var outbox: [TelemetryEvent.OutboxChange: Int] = [:]
+    public internal(set) var outbox: [OutboxStep: Int] = [:]
     /// The durations of loading pictures that a reader waited for, by stage.
     public internal(set) var images: [TelemetryEvent.ImageStage: TelemetryTotals.Histogram] = [:]
     /// The durations of loading pictures that only prefetching wanted, by stage.
     public internal(set) var prefetchedImages: [TelemetryEvent.ImageStage: TelemetryTotals.Histogram] = [:]
     /// The labels of the last event.
-    public internal(set) var labels = TelemetryEvent.Labels.none
+    package internal(set) var labels = TelemetryEvent.Labels.none
     /// The exchanges by the version of the app. Empty without a version.
-    public internal(set) var versions: [String: Version] = [:]
+    package internal(set) var versions: [String: Version] = [:]
     /// The warnings of the memory guard.
-    public internal(set) var memoryWarnings = MemoryWarnings()
+    package internal(set) var memoryWarnings = MemoryWarnings()
     /// Responses by status: `2xx`, `4xx`.
     public internal(set) var statuses: [String: Int] = [:]
     /// Exchanges without a response, by the transport's code.
@@ -182,7 +182,7 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
     public var all: Feature { features.values.reduce(into: Feature()) { $0.merge($1) } }
 
     /// The bytes by the tier that they came from.
-    public var bytesBySource: [TelemetryEvent.Tier: Int] {
+    public var bytesBySource: [CacheTier: Int] {
         let all = all
         var bytes = all.reads.mapValues(\.bytes)
         bytes[.network, default: 0] += all.bytesReceived
@@ -192,7 +192,7 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
     // MARK: Adding up
 
     /// Counts an event.
-    public mutating func add(_ kind: TelemetryEvent.Kind, _ labels: TelemetryEvent.Labels = .none) {
+    package mutating func add(_ kind: TelemetryEvent.Kind, _ labels: TelemetryEvent.Labels = .none) {
         events += 1
         if labels != .none { self.labels = labels }
         switch kind {

@@ -2,16 +2,13 @@ public import LarderTime
 
 /// Why a TLS connection was not made or has ended, or why a certificate or key cannot be used.
 public struct TLSError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The kind of failure. More codes may be added.
-    public typealias Code = ErrorCode<TLSError>
-
     /// The kind of failure.
-    public let code: Code
+    public let code: ErrorCode<TLSError>
     /// What is wrong with which certificate or peer, and what to do.
     public let description: String
 
     /// Creates an error.
-    public init(_ code: Code, _ description: String) {
+    public init(_ code: ErrorCode<TLSError>, _ description: String) {
         self.code = code
         self.description = description
     }
@@ -19,7 +16,7 @@ public struct TLSError: Error, Sendable, Hashable, CustomStringConvertible {
     /// Whether the peer's certificate was rejected here.
     public var isAboutCertificate: Bool { Self.certificateCodes.contains(code) }
 
-    private static let certificateCodes: Set<Code> = [
+    private static let certificateCodes: Set<ErrorCode<TLSError>> = [
         .certificateExpired, .certificateNotYetValid, .certificateForAnotherHost, .certificateFromUnknownAuthority,
         .certificateInvalid, .certificateNotPinned,
     ]

@@ -35,15 +35,16 @@ public protocol MonotonicClock: Sendable {
     /// The time since the clock's origin.
     var uptime: MonotonicTime { get }
 
-    /// Calls `body` after each manual change of the clock until the registration is released.
+    /// Returns when the clock has reached `time`, immediately if it has already.
     ///
-    /// For waiters on a manual clock. Other clocks need not implement it.
-    func onJump(_ body: @escaping @Sendable () -> Void) -> ManualClock.Registration?
+    /// - Throws: immediately when the task is cancelled, or if it was cancelled before.
+    func sleep(until time: MonotonicTime) async throws(CancellationError)
 }
 
-extension MonotonicClock {
-    /// Returns nil: the clock is not manual.
-    public func onJump(_ body: @escaping @Sendable () -> Void) -> ManualClock.Registration? { nil }
+/// A clock that is moved by hand, which wakes those that wait in the kernel for its time.
+package protocol JumpingClock: MonotonicClock {
+    /// Calls `body` after each change of the clock until the registration is released.
+    func onJump(_ body: @escaping @Sendable () -> Void) -> EventRegistration
 }
 
 /// The system's wall clock.

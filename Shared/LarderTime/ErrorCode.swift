@@ -1,7 +1,7 @@
 /// A failure code of the error type `Scope`.
 ///
-/// A struct rather than an enum, so that codes can be added without breaking a `switch` of an app. An error type declares
-/// `typealias Code = ErrorCode<Self>`, and its codes in an extension of `ErrorCode` where `Scope` is that type.
+/// A struct rather than an enum, so that codes can be added without breaking a `switch` of an app. The codes of an error type are in an
+/// extension of `ErrorCode` where `Scope` is that type.
 public struct ErrorCode<Scope>: RawRepresentable, Sendable, Hashable {
     /// The name of the code, which is stable.
     public let rawValue: String

@@ -11,7 +11,7 @@ import Synchronization
 /// clock.advance(by: .seconds(60))                             // wakes what sleeps until then, in order
 /// print(clock.now - before)
 /// ```
-public final class ManualClock: WallClock, MonotonicClock {
+public final class ManualClock: WallClock, JumpingClock {
     private struct State {
         var wall: WallTime
         var uptime: MonotonicTime
@@ -49,13 +49,13 @@ public final class ManualClock: WallClock, MonotonicClock {
     public func set(wall: WallTime) { move { $0.wall = wall } }
 
     /// Calls `body` after each change until the registration is released.
-    public func onJump(_ body: @escaping @Sendable () -> Void) -> ManualClock.Registration? {
+    package func onJump(_ body: @escaping @Sendable () -> Void) -> EventRegistration {
         let id = state.withLock { state in
             state.lastID += 1
             state.observers[state.lastID] = body
             return state.lastID
         }
-        return ManualClock.Registration { [weak self] in
+        return EventRegistration { [weak self] in
             _ = self?.state.withLock { $0.observers.removeValue(forKey: id) }
         }
     }
@@ -109,16 +109,4 @@ public final class ManualClock: WallClock, MonotonicClock {
     }
 
     func unwatch(_ id: UInt64) { state.withLock { $0.watchers.removeAll { $0.id == id } } }
-}
-
-extension ManualClock {
-    /// Keeps an observer registered until it is released.
-    public final class Registration: Sendable {
-        private let cancel: @Sendable () -> Void
-
-        /// - Parameter cancel: called once, when the registration is released.
-        public init(cancel: @escaping @Sendable () -> Void) { self.cancel = cancel }
-
-        deinit { cancel() }
-    }
 }

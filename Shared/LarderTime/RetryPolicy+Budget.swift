@@ -4,13 +4,13 @@ extension RetryPolicy {
     ///
     /// Without it, retries multiply the load of a failing server. Of `n` requests at most `share × n + reserve` are retried in vain, and
     /// one in each `interval`: while all requests are retries, nothing else fills an empty bucket.
-    public struct Budget: Sendable, Hashable {
+    package struct Budget: Sendable, Hashable {
         /// The tokens that each request adds: 0.1 allows one retry for ten requests.
-        public let share: Double
+        package let share: Double
         /// The maximum and initial number of tokens.
-        public let reserve: Double
+        package let reserve: Double
         /// The time after which a retry needs no token.
-        public let interval: Duration
+        package let interval: Duration
         private var tokens: Double
         /// The time of the last retry, or of the first one that was refused.
         private var latest: MonotonicTime?
@@ -18,7 +18,7 @@ extension RetryPolicy {
         /// Creates a full bucket.
         ///
         /// - Parameters: negative and non-finite values are replaced by 0.
-        public init(share: Double = 0.1, reserve: Double = 10, interval: Duration = .seconds(60)) {
+        package init(share: Double = 0.1, reserve: Double = 10, interval: Duration = .seconds(60)) {
             self.share = share > 0 && share.isFinite ? share : 0
             self.reserve = reserve > 0 && reserve.isFinite ? reserve : 0
             self.interval = max(interval, .zero)
@@ -26,10 +26,10 @@ extension RetryPolicy {
         }
 
         /// Counts a first attempt.
-        public mutating func deposit() { tokens = min(max(reserve, 1), tokens + share) }
+        package mutating func deposit() { tokens = min(max(reserve, 1), tokens + share) }
 
         /// Takes a token for a retry; false if there is none, unless there was no retry for the interval.
-        public mutating func withdraw(at now: MonotonicTime) -> Bool {
+        package mutating func withdraw(at now: MonotonicTime) -> Bool {
             let last = latest ?? now
             // Ten deposits of 0.1 are slightly less than 1.
             let isAllowed = tokens >= 1 - 1e-9 || latest != nil && now - last >= interval
@@ -39,9 +39,9 @@ extension RetryPolicy {
         }
 
         /// Gives the token of a retry back that has succeeded, or that was not sent.
-        public mutating func refund() { tokens = min(max(reserve, 1), tokens + 1) }
+        package mutating func refund() { tokens = min(max(reserve, 1), tokens + 1) }
 
         /// The number of retries that are possible now.
-        public var available: Int { Int(tokens + 1e-9) }
+        package var available: Int { Int(tokens + 1e-9) }
     }
 }

@@ -2,11 +2,11 @@
 /// platform.
 ///
 /// For reproducible simulations and tests. Not for secrets.
-public struct SeededGenerator: RandomNumberGenerator, Sendable {
+package struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: (UInt64, UInt64, UInt64, UInt64)
 
     /// Creates a generator from a seed.
-    public init(seed: UInt64) {
+    package init(seed: UInt64) {
         var mixer = seed
         func mix() -> UInt64 {
             mixer &+= 0x9E37_79B9_7F4A_7C15
@@ -19,7 +19,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     }
 
     /// Returns the next 64 bits.
-    public mutating func next() -> UInt64 {
+    package mutating func next() -> UInt64 {
         let result = rotate(state.1 &* 5, 7) &* 9
         let shifted = state.1 << 17
         state.2 ^= state.0
@@ -32,7 +32,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     }
 
     /// Returns a uniformly distributed number in the range.
-    public mutating func uniform(in range: Range<Int>) -> Int {
+    package mutating func uniform(in range: Range<Int>) -> Int {
         precondition(!range.isEmpty, "The range must not be empty.")
         // Lemire's method: a multiplication instead of a division, and rejection of biased values.
         let bound = UInt64(range.upperBound - range.lowerBound)
@@ -45,7 +45,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     }
 
     /// Returns a number in 0..<1, in steps of 2⁻⁵³.
-    public mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
+    package mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
 
     private func rotate(_ value: UInt64, _ count: UInt64) -> UInt64 { (value << count) | (value >> (64 - count)) }
 }

@@ -115,7 +115,7 @@ struct ImageTests {
         let request = ImageRequest(url: url, target: ImageTarget(width: 160, height: 160))
         let image = try await setting.pipeline().image(for: request)
         #expect(image.width == 160 && image.sourceWidth == 640 && image.isOpaque && !image.isPartial)
-        let other = setting.pipeline { $0.decoders = ImageDecoders([PNGDecoder()]) }
+        let other = setting.pipeline { $0.decoders = [PNGDecoder()] }
         do {
             _ = try await other.image(for: request)
             Issue.record("There is no decoder for JPEG.")

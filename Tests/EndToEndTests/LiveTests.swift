@@ -63,7 +63,7 @@ struct LiveTests {
         let backend = try MockBackend.startSmall()
         let socket = try await WebSocketClient(clock: ManualClock()).connect(url(backend))
         try await socket.send("nonsense")
-        for try await _ in socket.messages {}
+        while try await socket.receive() != nil {}
         #expect(socket.closing?.code == 1_008 && socket.closing?.reason != "")
         #expect(await backend.activity() == [])
         await backend.stop()
@@ -194,20 +194,18 @@ struct LiveTests {
         var token = ""
         do {
             let events = try await client.open(backend.url + "/v1/live/events")
-            var iterator = events.makeAsyncIterator()
-            #expect(try await iterator.next()?.type == "hello")
+            #expect(try await events.receive()?.type == "hello")
             #expect(events.retry == .seconds(2))
             post(backend, "one")
-            let change = try await iterator.next()
+            let change = try await events.receive()
             #expect(change?.type == "change" && change?.data.contains("\"one\"") == true)
             token = events.lastEventID
         }
         post(backend, "two", "three")
         let events = try await client.open(backend.url + "/v1/live/events", lastEventID: token)
-        var iterator = events.makeAsyncIterator()
-        #expect(try await iterator.next()?.type == "hello")
-        #expect(try await iterator.next()?.data.contains("\"two\"") == true)
-        #expect(try await iterator.next()?.data.contains("\"three\"") == true)
+        #expect(try await events.receive()?.type == "hello")
+        #expect(try await events.receive()?.data.contains("\"two\"") == true)
+        #expect(try await events.receive()?.data.contains("\"three\"") == true)
         #expect(await backend.activity() == [])
         await backend.stop()
     }
@@ -218,12 +216,11 @@ struct LiveTests {
         let events = try await EventStreamClient(SocketTransport(clock: ManualClock()), clock: ManualClock()).open(
             backend.url + "/v1/live/events"
         )
-        var iterator = events.makeAsyncIterator()
-        _ = try await iterator.next()
+        _ = try await events.receive()
         post(backend, "last")
-        #expect(try await iterator.next()?.data.contains("last") == true)
+        #expect(try await events.receive()?.data.contains("last") == true)
         do {
-            _ = try await iterator.next()
+            _ = try await events.receive()
             Issue.record("it ended in order")
         } catch { #expect(error.code == .disconnected) }
         #expect(await backend.activity() == [])

@@ -599,7 +599,7 @@ struct MalformedReplyTests {
             ImageRequest(url: "\(backend.url)/v1/images/img_ridges_19818cd2?width=\(width)")
         }
         let small = try await pipeline.image(for: request(320))
-        let typed: Set<ImageError.Code> = [
+        let typed: Set<ErrorCode<ImageError>> = [
             .damaged, .unsupportedFormat, .invalid, .interrupted, .tooLarge, .status,
         ]
         for spoilage in Spoilage.allCases where ![.wrongType, .null].contains(spoilage) {

@@ -49,7 +49,7 @@ struct OpenOutcomeTests {
         /// Waits until an operation is postponed, and returns for how long.
         func postponement() async -> Duration? {
             var waits = postponed.stream.makeAsyncIterator()
-            return await waits.next()
+            return await waits.next(isolation: nil)
         }
     }
 

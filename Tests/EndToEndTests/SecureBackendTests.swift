@@ -106,15 +106,14 @@ struct SecureBackendTests {
         let events = try await EventStreamClient(transport(backend), clock: ManualClock()).open(
             secure + "/v1/live/events"
         )
-        var iterator = events.makeAsyncIterator()
-        #expect(try await iterator.next()?.type == "hello")
+        #expect(try await events.receive()?.type == "hello")
         backend.main.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: "{\"text\":\"one\"}"))
         guard case .text(let change)? = try await socket.receive() else {
             Issue.record("no change arrived")
             return
         }
         #expect(change.contains("\"one\""))
-        #expect(try await iterator.next()?.data.contains("\"one\"") == true)
+        #expect(try await events.receive()?.data.contains("\"one\"") == true)
         #expect(await socket.close()?.code == 1_000)
         await backend.stop()
     }

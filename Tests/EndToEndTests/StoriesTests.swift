@@ -281,7 +281,7 @@ struct StoriesTests {
                 conflict.mine.bio == "mine" && conflict.theirs.location == "Lisbon"
                     && conflict.base.location != "Lisbon"
             )
-            let merge = try conflict.merged(preferring: .mine)
+            let merge = try conflict.merged(preferringMine: true)
             #expect(merge.conflicts.subtracting(["version", "updatedAt"]).isEmpty)
             let saved = try await client.profiles.save(
                 base: conflict.theirs,

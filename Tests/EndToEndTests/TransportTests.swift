@@ -11,7 +11,7 @@ import Testing
 
 /// The transport under test.
 func makeTransport(
-    clock: any MonotonicClock & Sleeper = ManualClock(),
+    clock: any MonotonicClock = ManualClock(),
     connectionsPerHost: Int = 6
 ) -> SocketTransport {
     var configuration = SocketTransport.Configuration()
@@ -21,7 +21,7 @@ func makeTransport(
 
 @Suite("Transports, end to end", .oneMinute)
 struct TransportTests {
-    private func code(_ body: () async throws(TransportError) -> Void) async -> TransportError.Code? {
+    private func code(_ body: () async throws(TransportError) -> Void) async -> ErrorCode<TransportError>? {
         do throws(TransportError) {
             try await body()
             return nil
@@ -127,13 +127,13 @@ struct TransportTests {
         let peer = try await server.accept()
         _ = try await peer.readHead()
         await peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12")
-        var pieces = try await opening.value.body.makeAsyncIterator()
+        let pieces = try await opening.value.body
         #expect(try await pieces.next() == Array("12".utf8))
         clock.advance(by: .seconds(100))
         await peer.send("34")
         #expect(try await pieces.next() == Array("34".utf8))
         let reading = Task { [pieces] in
-            var pieces = pieces
+            let pieces = pieces
             return await code { () async throws(TransportError) in _ = try await pieces.next() }
         }
         try await clock.waitForSleepers()
@@ -313,7 +313,7 @@ struct TransportTests {
         let peer = try await server.accept()
         _ = try await peer.readHead()
         await peer.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n12")
-        var pieces = try await opening.value.body.makeAsyncIterator()
+        let pieces = try await opening.value.body
         #expect(try await pieces.next() == Array("12".utf8))
         await peer.send("34")
         #expect(try await pieces.next() == Array("34".utf8))

@@ -76,9 +76,9 @@ func fuzzHandshake(_ bytes: [UInt8]) {
     }
 }
 
-private func events(_ pieces: [ArraySlice<UInt8>]) -> ([EventStreamClient.Event], String, Duration?, isTooLarge: Bool) {
+private func events(_ pieces: [ArraySlice<UInt8>]) -> ([EventStream.Event], String, Duration?, isTooLarge: Bool) {
     var parser = EventStreamParser(lastEventID: "9", eventBytesMaximum: 512)
-    var events: [EventStreamClient.Event] = []
+    var events: [EventStream.Event] = []
     do throws(EventStreamParser.TooLarge) {
         for piece in pieces { try parser.receive(Array(piece), &events) }
     } catch { return (events, parser.lastEventID, parser.retry, true) }

@@ -156,7 +156,7 @@ private func use(_ store: DiskStore) throws {
             guard let entity = try store.entity(StoredFiles.key(index)) else { continue }
             requireEqual(entity.payload, StoredFiles.payload(index), "An entity was not written like this.")
         }
-        while try !store.maintain().isDone {}
+        while try !store.maintain() {}
     }
     for index in 0..<StoredFiles.count { try store.put(StoredFiles.entity(index, version: 9)) }
     for index in 0..<StoredFiles.count {

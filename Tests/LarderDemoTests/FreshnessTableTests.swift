@@ -12,7 +12,8 @@ struct FreshnessTableTests {
     /// What a table says of a demand: class, criterion, level.
     private static func words(_ demand: Freshness.Demand) -> String {
         switch demand {
-        case .named(let name): return "\(name.rawValue) | " + words(Freshness.Table.standard[name])
+        case .named(let name):
+            return "\(name.rawValue) | " + words([Freshness.Class: Freshness.Rule].standard[name] ?? .timeToLive(.zero))
         case .bySource(let name): return "\(name.rawValue) | as the server states | best effort"
         case .rule(let rule): return "\(rule.stretchClass?.rawValue ?? "–") | " + words(rule)
         }

@@ -93,7 +93,7 @@ struct SearchModelTests {
         await wait(for: { search.isSearching }, until: { !$0 })
         #expect(search.summary == "0 people, 3 posts, 0 liked" && transport.requests.count == 4)
         var ends = cancelled.makeAsyncIterator()
-        for _ in 0..<2 { await ends.next() }
+        for _ in 0..<2 { await ends.next(isolation: nil) }
         // The entities are those of the whole cache: a like elsewhere changes what is derived from them.
         try client.likes.set(true, "post_2")
         await wait(for: { search.summary }, until: { $0 == "0 people, 3 posts, 1 liked" })

@@ -18,6 +18,8 @@ struct RecordTimeTests {
             let hasReply = unsafe poll(&state, 1, 0) == 1
             return MonotonicTime(nanoseconds: hasReply ? 3_600_000_000_000 : 1)
         }
+
+        func sleep(until time: MonotonicTime) async throws(CancellationError) {}
     }
 
     private final class Handler: ExchangeHandler {

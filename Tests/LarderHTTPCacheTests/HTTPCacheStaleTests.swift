@@ -19,13 +19,13 @@ struct HTTPCacheStaleTests {
         return stage
     }
 
-    private func fail(_ stage: CacheStage, _ code: TransportError.Code) {
+    private func fail(_ stage: CacheStage, _ code: ErrorCode<TransportError>) {
         stage.origin.answer { _, _ throws(TransportError) in throw TransportError(code, "down") }
     }
 
-    @Test(arguments: [TransportError.Code.unreachable, .interrupted, .timedOut], [false, true])
+    @Test(arguments: [ErrorCode<TransportError>.unreachable, .interrupted, .timedOut], [false, true])
     func `without a reply a stored response stands in, visibly stale`(
-        code: TransportError.Code,
+        code: ErrorCode<TransportError>,
         streams: Bool
     ) async throws {
         for terms in ["max-age=60", "max-age=60, proxy-revalidate, s-maxage=1", "max-age=60, stale-if-error=1"] {
@@ -78,8 +78,8 @@ struct HTTPCacheStaleTests {
         } catch { #expect(!isServed) }
     }
 
-    @Test(arguments: [TransportError.Code.cancelled, .tooLarge, .untrusted, .invalidRequest])
-    func `other failures are thrown`(code: TransportError.Code) async throws {
+    @Test(arguments: [ErrorCode<TransportError>.cancelled, .tooLarge, .untrusted, .invalidRequest])
+    func `other failures are thrown`(code: ErrorCode<TransportError>) async throws {
         let stage = try await stage("max-age=60")
         fail(stage, code)
         await #expect { try await stage.get() } throws: { ($0 as? TransportError)?.code == code }

@@ -161,7 +161,7 @@ struct ImageFailureTests {
     }
 
     @Test func `a wrong digest is detected in any format`() async throws {
-        let setting = try ImageSetting { $0.decoders = ImageDecoders([PlainDecoder()]) }
+        let setting = try ImageSetting { $0.decoders = [PlainDecoder()] }
         defer { setting.remove() }
         let bytes = PlainDecoder.file(width: 4, height: 4, gray: 9)
         let digest = Base64.encode(SHA256.hash(bytes))
@@ -191,7 +191,7 @@ struct ImageFailureTests {
     }
 
     @Test func `bytes that fail to decode are removed and fetched once more`() async throws {
-        let setting = try ImageSetting { $0.decoders = ImageDecoders([PlainDecoder()]) }
+        let setting = try ImageSetting { $0.decoders = [PlainDecoder()] }
         defer { setting.remove() }
         var bytes = PlainDecoder.file(width: 4, height: 4, gray: 9)
         bytes[4] = 200
@@ -308,7 +308,7 @@ struct ImageFailureTests {
         #expect(
             await failure { try await setting.pipeline.image(for: ImageRequest(url: url)) }?.code == .unsupportedFormat
         )
-        let adding = try ImageSetting { $0.decoders = ImageDecoders([PNGDecoder(), PlainDecoder()]) }
+        let adding = try ImageSetting { $0.decoders = [PNGDecoder(), PlainDecoder()] }
         defer { adding.remove() }
         adding.server[url] = .init(bytes: file)
         #expect(

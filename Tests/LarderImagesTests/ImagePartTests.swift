@@ -44,7 +44,7 @@ struct ImagePartTests {
     @Test func `received bytes are on disk before the download fails`() async throws {
         let (broken, never) = (Gate(), Gate())
         let setting = try ImageSetting(pieceLength: 10_000) { configuration in
-            configuration.decoders = ImageDecoders([PlainDecoder()])
+            configuration.decoders = [PlainDecoder()]
             configuration.uptime = NoWaitClock(configuration.uptime) { _ in
                 broken.open()
                 try await never.pass()
@@ -56,7 +56,7 @@ struct ImagePartTests {
         let task = setting.pipeline.task(for: request)
         try await broken.pass()
         // The process dies here: the first pipeline does nothing more.
-        let pipeline = setting.restarted { $0.decoders = ImageDecoders([PlainDecoder()]) }
+        let pipeline = setting.restarted { $0.decoders = [PlainDecoder()] }
         #expect(try await pipeline.image(for: request).width == 4)
         let resumed = try #require(setting.server.requests.last?.fields[.range])
         let start = try #require(Int(resumed.dropFirst(6).dropLast()))

@@ -1,4 +1,5 @@
 import Foundation
+import LarderEvents
 import LarderHTTP
 import LarderTime
 import Synchronization
@@ -65,7 +66,7 @@ struct ImagePipelineTests {
     private let other = "http://pictures/b.png"
     private let picture = PNGBuilder.picture(width: 24, height: 16) { (UInt8($0 * 10), UInt8($1 * 10), 7) }
 
-    private func code(_ body: () async throws -> DecodedImage) async -> ImageError.Code? {
+    private func code(_ body: () async throws -> DecodedImage) async -> ErrorCode<ImageError>? {
         do {
             _ = try await body()
             return nil

@@ -28,7 +28,7 @@ struct ImageStageEventsTests {
     @Test func `every stage of a picture is reported in order with its duration`() async throws {
         let clock = ManualClock()
         let setting = try ImageSetting {
-            $0.decoders = ImageDecoders([SlowDecoder(clock: clock)])
+            $0.decoders = [SlowDecoder(clock: clock)]
             $0.uptime = clock
         }
         defer { setting.remove() }

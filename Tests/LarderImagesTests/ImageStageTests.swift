@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderTime
 import Synchronization
 import TestSupport
@@ -102,7 +103,7 @@ struct ImageStageTests {
     @Test func `previews are decodes, and one that took long is the last of its picture`() async throws {
         let decoder = PreviewingDecoder()
         let setting = try ImageSetting {
-            $0.decoders = ImageDecoders([decoder])
+            $0.decoders = [decoder]
             $0.decodesMaximum = 1
         }
         defer { setting.remove() }
@@ -217,7 +218,7 @@ struct ImageStageTests {
 }
 
 /// Decodes previews and notes how many decodes run meanwhile.
-private final class PreviewingDecoder: ImageDecoder {
+private final class PreviewingDecoder: ProgressiveImageDecoder {
     private struct State {
         var onPreview: @Sendable () -> Int = { 0 }
         var running: [Int] = []

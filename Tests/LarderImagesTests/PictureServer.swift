@@ -217,7 +217,7 @@ final class ImageLog: Sendable {
 }
 
 /// A clock on which every wait ends immediately and no time passes.
-struct NoWaitClock: MonotonicClock, Sleeper {
+struct NoWaitClock: MonotonicClock {
     private let base: any MonotonicClock
     private let onWait: @Sendable (Duration) async throws -> Void
 

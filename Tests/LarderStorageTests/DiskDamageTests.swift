@@ -66,7 +66,7 @@ struct DiskDamageTests {
                 guard let entity = try store.entity(fixture.key("\(index)")) else { continue }
                 #expect(entity.payload == payload(index), comment)
             }
-            while try !store.maintain().isDone {}
+            while try !store.maintain() {}
         }
         for index in 0..<Self.count { try store.put(fixture.entity("\(index)", payload(index), version: 4)) }
         for index in 0..<Self.count {
@@ -169,8 +169,8 @@ struct DiskDamageTests {
         let start = try #require((0..<(bytes.count - 300)).first { bytes[$0..<($0 + 300)].elementsEqual(needle) })
         try fixture.directory.overwrite("store.sqlite", at: start + 50, with: [bytes[start + 50] ^ 1])
         for _ in 0..<2 { #expect(try store.entity(fixture.key("5")) == nil) }
-        #expect(fixture.events.discarded == [.entity(fixture.key("5"))])
-        #expect(fixture.events.reasons == [.checksum])
+        #expect(fixture.events.discarded == [fixture.key("5").description])
+        #expect(fixture.events.reasons == ["checksum"])
         let items = try store.statistics().items
         _ = try store.maintain()
         #expect(try store.statistics().items == items - 1)

@@ -99,7 +99,7 @@ struct DiskSecretTests {
             try transaction.setToken(nil, for: "f")
             try transaction.removeOperation(1)
         }
-        while try !store.maintain().isDone {}
+        while try !store.maintain() {}
         _ = try store.emptyLog()
         #expect(!isFound())
     }
@@ -160,7 +160,7 @@ struct DiskSecretTests {
         }
         #expect(isFound())
         let store = try fixture.store { $0.transform = Mask(byte: 0x55) }
-        while try !store.maintain().isDone {}
+        while try !store.maintain() {}
         _ = try store.emptyLog()
         #expect(!isFound())
         #expect(try store.metadata("m") == secret)

@@ -1,4 +1,5 @@
 import LarderStorage
+import LarderTime
 import SDKTestSupport
 import TestSupport
 import Testing
@@ -42,7 +43,8 @@ struct KillableStoreTests {
         let killable = KillableStore(fixture.configuration())
         let store = try killable.store()
         for (failure, code) in [
-            (KillableStore.Failure.full, DiskError.Code.full), (.readOnly, .readOnly), (.inputOutput, .inputOutput),
+            (KillableStore.Failure.full, ErrorCode<DiskError>.full), (.readOnly, .readOnly),
+            (.inputOutput, .inputOutput),
         ] {
             killable.fail(failure)
             let error = try #require(throws: DiskError.self) { try store.put(fixture.entity("1")) }

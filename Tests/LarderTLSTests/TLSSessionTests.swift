@@ -170,7 +170,7 @@ struct TLSSessionTests {
 struct WrongCertificateTests {
     struct Case: CustomTestStringConvertible {
         let fault: CertificateFault
-        let code: TLSError.Code
+        let code: ErrorCode<TLSError>
         let words: [String]
         var testDescription: String { fault.rawValue }
     }

@@ -50,8 +50,8 @@ struct TelemetryTests {
         clock.advance(by: .seconds(3))
         telemetry.record(.note(name: "second"))
         var iterator = events.makeAsyncIterator()
-        let first = await iterator.next()
-        let second = await iterator.next()
+        let first = await iterator.next(isolation: nil)
+        let second = await iterator.next(isolation: nil)
         #expect(first?.kind == .note(name: "first") && second?.kind == .note(name: "second"))
         #expect(first?.sequence == 2 && second?.sequence == 3)
         #expect(second.flatMap { event in first.map { event.uptime - $0.uptime } } == .seconds(3))
@@ -64,7 +64,7 @@ struct TelemetryTests {
         for number in 1...10 { telemetry.record(.note(name: "\(number)")) }
         #expect(events.droppedCount == 7 && telemetry.totals.eventsDropped == 7)
         var iterator = events.makeAsyncIterator()
-        let sequence = await iterator.next()?.sequence
+        let sequence = await iterator.next(isolation: nil)?.sequence
         #expect(sequence == 8)
     }
 

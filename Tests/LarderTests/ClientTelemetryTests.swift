@@ -77,7 +77,7 @@ struct ClientTelemetryTests {
         _ = try await slow.value
         client.close()
         var first = events.makeAsyncIterator()
-        #expect(await first.next()?.labels == labels)
+        #expect(await first.next(isolation: nil)?.labels == labels)
         #expect(client.telemetry.totals.versions["3.4.1"]?.requests == 2)
     }
     @Test

@@ -127,7 +127,7 @@ struct SecretSearchTests {
             var rejections = cache.outbox.rejections.makeAsyncIterator()
             try cache.enqueue(secret, operation)
             guard kind == .rejection else { return }
-            while let rejected = await rejections.next(), rejected.isEmpty {}
+            while let rejected = await rejections.next(isolation: nil), rejected.isEmpty {}
         case .awaited:
             let order = WriteThrough<String, Bool>("order", scope: { $0 }) { _ in .retry(LarderError(.offline, secret))
             }

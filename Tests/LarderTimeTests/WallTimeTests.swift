@@ -77,7 +77,7 @@ struct ManualClockTests {
     @Test func `observers are called after the time has changed, until they are released`() {
         let clock = ManualClock(WallTime(seconds: 0))
         let seen = Mutex<[Int64]>([])
-        var registration = clock.onJump { seen.withLock { $0.append(clock.now.seconds) } }
+        var registration: EventRegistration? = clock.onJump { seen.withLock { $0.append(clock.now.seconds) } }
         clock.advance(by: .seconds(1))
         #expect(seen.withLock { $0 } == [1])
         _ = registration

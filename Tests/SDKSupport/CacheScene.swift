@@ -1,4 +1,5 @@
 import Foundation
+import LarderEvents
 package import LarderResources
 package import LarderStorage
 package import LarderTime
@@ -72,6 +73,6 @@ extension Snapshot {
             }
         let error = refreshError.map { " !\($0.code.rawValue)" } ?? ""
         return
-            "\(value) \(freshness)\(source.map { " \($0.rawValue)" } ?? "")\(activity == .fetching ? " …" : "")\(error)"
+            "\(value) \(freshness)\(source.map { " \($0.rawValue)" } ?? "")\(isFetching ? " …" : "")\(error)"
     }
 }

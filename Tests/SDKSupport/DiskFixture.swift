@@ -64,12 +64,12 @@ package final class EventLog: Sendable {
         state.withLock { $0 }.compactMap { if case .recovered(let recovery) = $0 { recovery } else { nil } }
     }
 
-    package var discarded: [DiskStore.Event.Item] {
-        state.withLock { $0 }.compactMap { if case .discarded(let item, _) = $0 { item } else { nil } }
+    package var discarded: [String] {
+        state.withLock { $0 }.compactMap { if case .discarded(let item, _, _) = $0 { item } else { nil } }
     }
 
-    package var reasons: [DiskStore.Event.DiscardReason] {
-        state.withLock { $0 }.compactMap { if case .discarded(_, let reason) = $0 { reason } else { nil } }
+    package var reasons: [String] {
+        state.withLock { $0 }.compactMap { if case .discarded(_, let reason, _) = $0 { reason } else { nil } }
     }
 
     package var evicted: Int {

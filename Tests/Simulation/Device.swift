@@ -261,7 +261,7 @@ final class Device: @unchecked Sendable {
 
     private func observe<Value: Sendable>(
         _ what: String,
-        _ snapshots: Snapshots<Value>,
+        _ snapshots: some AsyncSequence<Snapshot<Value>, Never> & Sendable,
         _ generation: Int,
         _ judged: (@Sendable (Value, Bool) -> Void)? = nil,
         _ versions: @escaping @Sendable (Value) -> ([(String, Int64)], [Post])

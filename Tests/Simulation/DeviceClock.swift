@@ -20,7 +20,7 @@ struct DateError: Sendable {
 }
 
 /// The clocks of one process on a device: the simulation's time, from an origin of its own, and a date that somebody may set.
-final class DeviceClock: WallClock, MonotonicClock, Sleeper {
+final class DeviceClock: WallClock, MonotonicClock {
     private let base: ManualClock
     /// When the device was booted, on the simulation's clock.
     private let origin: MonotonicTime

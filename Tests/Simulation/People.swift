@@ -205,7 +205,7 @@ extension Device {
         let bio = "bio \(choice % 1_000)"
         do { try await client.profiles.edit(id) { $0.bio = bio } } catch {
             guard let conflict = error.cause as? Outbox.EditConflict<Profile> else { throw error }
-            let merged = try conflict.merged(preferring: .mine).value
+            let merged = try conflict.merged(preferringMine: true).value
             _ = try await client.profiles.save(base: conflict.theirs, mine: merged, ifMatch: conflict.validator)
         }
     }

@@ -134,21 +134,20 @@ extension LiveSync.Message {
 }
 
 private struct EventStreamChannel: LiveSync.Channel {
-    let stream: EventStreamClient.Stream
+    let stream: EventStream
     let events: APIClient.Events
     let received: ReceivedEvents
 
-    init(_ stream: EventStreamClient.Stream, _ events: APIClient.Events, _ received: ReceivedEvents) {
+    init(_ stream: EventStream, _ events: APIClient.Events, _ received: ReceivedEvents) {
         self.stream = stream
         self.events = events
         self.received = received
     }
 
     func receive() async throws(LarderError) -> LiveSync.Message? {
-        var iterator = stream.makeAsyncIterator()
-        let event: EventStreamClient.Event?
-        do throws(EventStreamError) { event = try await iterator.next() } catch {
-            let code: LarderError.Code = error.code == .cancelled ? .cancelled : .offline
+        let event: EventStream.Event?
+        do throws(EventStreamError) { event = try await stream.receive() } catch {
+            let code: ErrorCode<LarderError> = error.code == .cancelled ? .cancelled : .offline
             throw LarderError(code, "\(error)", cause: error, retryAfter: stream.retry)
         }
         guard let event else {

@@ -15,7 +15,7 @@ extension APIClient {
     public func openEventStream(
         _ path: String,
         lastEventID: String = ""
-    ) async throws(LarderError) -> EventStreamClient.Stream {
+    ) async throws(LarderError) -> EventStream {
         try await channels.eventStream(path, lastEventID: lastEventID)
     }
 
@@ -46,9 +46,9 @@ struct LiveChannelOpener: Sendable {
     let account: AccountTransport
     let webSockets: WebSocketClient
     let gate: HostGate
-    let clock: any MonotonicClock & Sleeper
+    let clock: any MonotonicClock
 
-    func eventStream(_ path: String, lastEventID: String) async throws(LarderError) -> EventStreamClient.Stream {
+    func eventStream(_ path: String, lastEventID: String) async throws(LarderError) -> EventStream {
         let client = EventStreamClient(account.base, clock: clock)
         return try await open(account.url(path)) { (url, fields) throws(Failure) in
             do throws(EventStreamError) {

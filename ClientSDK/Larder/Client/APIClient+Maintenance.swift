@@ -3,16 +3,16 @@ extension APIClient.Services {
     ///
     /// The work is done in steps, and only while nobody waits: not during an interaction (`APIClient.idle`), not under memory pressure
     /// (`APIClient.memory`), and not while `APIClient.isMaintenancePaused`. A write to the store waits for at most one part of a step.
-    public struct Maintenance: Sendable {
+    package struct Maintenance: Sendable {
         /// The time from the start of the client, or from the end of a round, to the first round and the next one.
-        public var delay: Duration = .seconds(20)
-        public var interval: Duration = .seconds(900)
+        package var delay: Duration = .seconds(20)
+        package var interval: Duration = .seconds(900)
         /// The time between two steps, and between two checks whether somebody waits.
-        public var pause: Duration = .milliseconds(50)
+        package var pause: Duration = .milliseconds(50)
         /// The intended duration of a step. After a longer one the next has fewer rows, from 64 down to 4.
-        public var stepDuration: Duration = .milliseconds(4)
+        package var stepDuration: Duration = .milliseconds(4)
 
         /// Creates the standard settings.
-        public init() {}
+        package init() {}
     }
 }

@@ -28,8 +28,13 @@ extension APIClient {
         /// Delays decoding of pictures that are not visible while the user interacts; see `APIClient.idle`.
         public var idle = Part<IdleScheduler>.own
 
-        /// Maintains the stores of the client while nobody waits; nil: off, and `LarderCache.maintain` must be called.
-        public var maintenance: Maintenance? = Maintenance()
+        /// Whether the client maintains its stores: removes outdated rows and unknown files, returns free pages, empties the logs. It works
+        /// in small steps and only while nobody waits (`APIClient.isMaintenancePaused`). If not, `LarderCache.maintain` must be called.
+        public var maintainsStores: Bool {
+            get { maintenance != nil }
+            set { maintenance = newValue ? maintenance ?? Maintenance() : nil }
+        }
+        package var maintenance: Maintenance? = Maintenance()
 
         /// The allowed background work at each network level. It replaces the policy of a given monitor.
         public var degradation = DegradationPolicy.standard
@@ -43,9 +48,9 @@ extension APIClient {
         public var dataBudget: NetworkMonitor.DataBudget?
         /// The source of the client's own monitor; nil: the system's, whose interfaces do not count for a server on
         /// this machine.
-        public var networkSource: (any NetworkMonitor.Source)?
+        package var networkSource: (any NetworkMonitor.Source)?
         /// The source of the client's own guard; nil: the system's.
-        public var memorySource: (any MemoryGuard.Source)?
+        package var memorySource: (any MemoryGuard.Source)?
         /// Keeps the last events of the client's own telemetry on disk, so that they can be read after the process was killed
         /// (`FlightRecorder.records(path:)`). The client's own recorder has the file `flight.recorder` in the account's directory, of
         /// 128 KiB, readable by its owner only. It is left out if another process of the account has it open, and if the cache has a

@@ -325,7 +325,7 @@ final class RunningServices: Sendable {
     }
 
     /// Starts the maintenance of stores while nobody waits.
-    func maintain(_ stores: [StoreMaintenance.Item], _ clock: any MonotonicClock & Sleeper) {
+    func maintain(_ stores: [StoreMaintenance.Item], _ clock: any MonotonicClock) {
         guard let chosen = settings.maintenance, !stores.isEmpty else { return }
         let work = StoreMaintenance(stores, chosen, clock: clock, telemetry: telemetry) { [idle, memory] in
             idle?.isIdle ?? true && memory?.current.reported ?? .normal == .normal

@@ -21,7 +21,7 @@ final class StoreMaintenance: Sendable {
 
     private let items: [Item]
     private let settings: APIClient.Services.Maintenance
-    private let clock: any MonotonicClock & Sleeper
+    private let clock: any MonotonicClock
     private let telemetry: Telemetry
     private let mayWork: @Sendable () -> Bool
     private let paused = Atomic<Bool>(false)
@@ -30,7 +30,7 @@ final class StoreMaintenance: Sendable {
     init(
         _ items: [Item],
         _ settings: APIClient.Services.Maintenance,
-        clock: any MonotonicClock & Sleeper,
+        clock: any MonotonicClock,
         telemetry: Telemetry,
         mayWork: @escaping @Sendable () -> Bool
     ) {

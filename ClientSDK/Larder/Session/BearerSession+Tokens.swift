@@ -27,7 +27,7 @@ extension BearerSession {
                 throw LarderError(.encoding, "The stored session cannot be decoded and is ignored. Sign in again.")
             }
         } catch {
-            let isWrongKey = (error.cause as? DiskError)?.code == DiskError.Code.transform
+            let isWrongKey = (error.cause as? DiskError)?.code == ErrorCode<DiskError>.transform
             guard isWrongKey || error.code == .encoding else { throw error }
             let report = LarderError(.storage, error.description, cause: error.cause)
             cache.configuration.onEvent(.storageFailed(report))

@@ -20,7 +20,7 @@ extension DiskStore.EncryptingTransform {
         in store: any SecretStore,
         forDataIn directory: String,
         named name: String = "storage-key",
-        clock: any MonotonicClock & Sleeper = SystemMonotonicClock()
+        clock: any MonotonicClock = SystemMonotonicClock()
     ) async throws(LarderError) -> [UInt8] {
         if let saved = try await saved(in: store, name) { return saved }
         let lock = FileProcessLock(path: directory + "/storage-key.lock")

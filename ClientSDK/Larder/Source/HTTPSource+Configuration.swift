@@ -7,9 +7,9 @@ extension HTTPSource {
     /// How an API writes its requests and replies. The defaults fit a JSON API.
     public struct Configuration: Sendable {
         /// Decodes the content of replies. Do not change a decoder that is in use.
-        public var decoder: any ContentDecoder = JSONDecoder()
+        public var decoder = JSONDecoder()
         /// Encodes the content of requests. Do not change an encoder that is in use.
-        public var encoder: any ContentEncoder = {
+        public var encoder: JSONEncoder = {
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
             return encoder
@@ -44,17 +44,4 @@ extension HTTPSource {
         /// The settings of a JSON API.
         public init() {}
     }
-
-    /// Decodes the content of replies. `JSONDecoder` and `PropertyListDecoder` conform.
-    public protocol ContentDecoder: Sendable {
-        func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
-    }
-
-    /// Encodes the content of requests. `JSONEncoder` and `PropertyListEncoder` conform.
-    public protocol ContentEncoder: Sendable {
-        func encode<Value: Encodable>(_ value: Value) throws -> Data
-    }
 }
-
-extension JSONDecoder: HTTPSource.ContentDecoder {}
-extension JSONEncoder: HTTPSource.ContentEncoder {}

@@ -1,7 +1,7 @@
-public import LarderResources
+import LarderResources
 
 extension HTTPSource.Paging {
-    /// How an API answers requests by index: see `PageRequest.page`.
+    /// How an API answers requests by index.
     struct Indexed: Sendable {
         let index:
             @Sendable (HTTPSource, _ url: String, FetchContext) async throws(LarderError) -> Fetched<PageRequest.Index>
@@ -16,7 +16,7 @@ extension HTTPSource.Paging {
     /// The same pages, for an API that also has them as identifiers with versions, and items by identifiers: a stored page that was not
     /// confirmed for `age` is refreshed by its index, and only items that are missing, older or invalidated are fetched.
     ///
-    /// Only for pages by cursor. Without it every page is fetched as a whole. See `PageRequest.page` for when an index is used.
+    /// Only for pages by cursor. Without it every page is fetched as a whole.
     ///
     /// - Parameters:
     ///   - parameters: the query parameters that request an index.
@@ -29,7 +29,7 @@ extension HTTPSource.Paging {
     ///   - age: how long ago a page must have been confirmed.
     public func indexed<IndexContent: Decodable & Sendable>(
         _ parameters: [(String, String?)] = [("fields", "id,version")],
-        entries: @escaping @Sendable (IndexContent) -> [PageRequest.Index.Entry],
+        entries: @escaping @Sendable (IndexContent) -> [(id: String, version: Int64)],
         next: @escaping @Sendable (IndexContent) -> String?,
         previous: @escaping @Sendable (IndexContent) -> String? = { _ in nil },
         itemsAt itemsPath: String,
@@ -44,7 +44,7 @@ extension HTTPSource.Paging {
                 try await source.fetch(url: url, context: context, as: IndexContent.self) {
                     (reply: HTTPSource.Reply<IndexContent>) throws(LarderError) in
                     PageRequest.Index(
-                        entries(reply.value),
+                        entries(reply.value).map { PageRequest.Index.Entry(id: $0.id, version: $0.version) },
                         nextCursor: next(reply.value),
                         previousCursor: previous(reply.value)
                     )

@@ -6,12 +6,10 @@ extension Telemetry {
     /// Records an event of a cache, for `CacheConfiguration.onEvent`. The name of the resource is the feature.
     public func record(_ event: CacheEvent) {
         switch event {
-        case .hit(let resource, .memory, let bytes): record(.tierHit(.memory, feature: resource, bytes: bytes))
-        case .hit(let resource, .disk, let bytes):
+        case .hit(let resource, let tier, let bytes):
             // Memory was checked before.
-            record(.tierMiss(.memory, feature: resource))
-            record(.tierHit(.disk, feature: resource, bytes: bytes))
-        case .hit(let resource, .network, let bytes): record(.tierHit(.network, feature: resource, bytes: bytes))
+            if tier == .disk { record(.tierMiss(.memory, feature: resource)) }
+            record(.tierHit(tier, feature: resource, bytes: bytes))
         case .miss(let resource):
             record(.tierMiss(.memory, feature: resource))
             record(.tierMiss(.disk, feature: resource))
@@ -21,10 +19,10 @@ extension Telemetry {
         case .revalidated: break
         case .spared(let resource, let bytes): record(.revalidated(feature: resource, bytesSaved: bytes))
         case .firstContent(let resource, let tier, let duration):
-            record(.firstContent(feature: resource, from: Self.tier(tier), after: duration))
+            record(.firstContent(feature: resource, from: tier, after: duration))
         case .evicted(let reason, let count, let bytes):
             record(.eviction(.memory, reason: reason, count: count, bytes: bytes))
-        case .outbox(let step, let depth): record(.outbox(Self.change(step), depth: depth))
+        case .outbox(let step, let depth): record(TelemetryEvent.Kind.outbox(step, depth: depth))
         case .notStored(let resource): record(.note(name: "notStored " + resource, detail: "no-store"))
         case .failed(let resource, let error): record(.note(name: "failed " + resource, detail: error.code.rawValue))
         case .gateRejected(let resource): record(.gateRejected(feature: resource, reason: "notValidated"))
@@ -38,28 +36,6 @@ extension Telemetry {
             case .rejected(let error): record(.note(name: "rejected " + name, detail: error.code.rawValue))
             case .postponed(_, let wait): record(.retry(feature: name, attempt: 2, delay: wait))
             }
-        }
-    }
-
-    /// A value from several tiers contains a local change.
-    private static func tier(_ tier: CacheEvent.Tier?) -> TelemetryEvent.Tier {
-        switch tier {
-        case .memory: .memory
-        case .disk: .disk
-        case .network: .network
-        case nil: .optimistic
-        }
-    }
-
-    private static func change(_ step: CacheEvent.OutboxStep) -> TelemetryEvent.OutboxChange {
-        switch step {
-        case .enqueued: .enqueued
-        case .coalesced: .coalesced
-        case .cancelled: .cancelled
-        case .sent: .sent
-        case .accepted: .accepted
-        case .rejected: .rejected
-        case .inDoubt: .inDoubt
         }
     }
 }

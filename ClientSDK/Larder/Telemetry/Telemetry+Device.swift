@@ -1,14 +1,14 @@
-public import LarderDevice
-public import LarderTelemetry
+package import LarderDevice
+package import LarderTelemetry
 
 extension Telemetry {
     /// Records a change of the network level, for `NetworkMonitor.onEvent`.
-    public func record(_ event: NetworkMonitor.Event) {
+    package func record(_ event: NetworkMonitor.Event) {
         record(.networkLevel(event.level, from: event.previous, cause: event.cause.rawValue))
     }
 
     /// Records an event of a memory guard, for its `onEvent`.
-    public func record(_ event: MemoryGuard.Event) {
+    package func record(_ event: MemoryGuard.Event) {
         switch event {
         case .level(let level, let previous, let cause): record(.memoryLevel(level, from: previous, cause: cause))
         case .usage(let level, let usage):

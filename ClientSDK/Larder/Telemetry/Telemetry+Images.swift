@@ -1,20 +1,18 @@
-public import LarderImages
+package import LarderImages
 import LarderTelemetry
 import LarderTime
 
 extension Telemetry {
     /// Records an event of an image pipeline, for its `Configuration.onEvent`. All images that readers wait for are one feature, and those
     /// that only prefetching wants another, with `.prefetch` after its name: so prefetching does not count as hits or misses of readers.
-    public func record(_ event: ImagePipeline.Event, feature: String = "images") {
+    package func record(_ event: ImagePipeline.Event, feature: String = "images") {
         let wanted = feature
         let feature = event.isPrefetch ? "\(wanted).prefetch" : wanted
         switch event {
-        case .hit(_, .memory, _): record(.tierHit(.memory, feature: feature))
-        case .hit(_, .disk, _):
+        case .hit(_, let tier, _):
             // Memory was checked before.
-            record(.tierMiss(.memory, feature: feature))
-            record(.tierHit(.disk, feature: feature))
-        case .hit(_, .network, _): record(.tierHit(.network, feature: feature))
+            if tier == .disk { record(.tierMiss(.memory, feature: feature)) }
+            record(.tierHit(tier, feature: feature))
         case .mergedDownload, .mergedDecode: record(.merged(feature: feature))
         case .downloadStarted(_, let offset, _):
             record(.tierMiss(.memory, feature: feature))

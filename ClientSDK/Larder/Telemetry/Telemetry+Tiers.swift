@@ -1,9 +1,9 @@
-public import LarderStorage
+package import LarderStorage
 import LarderTelemetry
 
 extension Telemetry {
     /// Records an event of a disk store, for its `Configuration.onEvent`.
-    public func record(_ event: DiskStore.Event, store: String = "disk") {
+    package func record(_ event: DiskStore.Event, store: String = "disk") {
         switch event {
         case .recovered(let recovery):
             record(
@@ -13,14 +13,9 @@ extension Telemetry {
                     isOutboxWhole: recovery.isOutboxWhole
                 )
             )
-        case .discarded(_, let reason):
-            switch reason {
-            case .checksum: record(.eviction(.disk, reason: "checksum"))
-            case .fileMissing: record(.eviction(.disk, reason: "fileMissing"))
-            case .undecodable(let detail):
-                record(.eviction(.disk, reason: "undecodable"))
-                record(.note(name: "undecodable", detail: detail))
-            }
+        case .discarded(_, let reason, let cause):
+            record(.eviction(.disk, reason: reason))
+            if let cause { record(.note(name: reason, detail: cause)) }
         case .evicted(let count): record(.eviction(.disk, reason: "budget", count: count))
         case .expired(let count): record(.eviction(.disk, reason: "expired", count: count))
         case .transformChanged(let items, let operations):

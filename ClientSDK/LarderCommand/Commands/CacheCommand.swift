@@ -19,7 +19,7 @@ struct CacheCommand {
             // The outbox and the session are not part of the cache and stay.
             try disk.removeAllItems()
             try imageStore().removeAllItems()
-            while try !disk.maintain().isDone {}
+            while try !disk.maintain() {}
         }
         try show(try StoreSummary(disk), try StoreSummary(imageStore()), action)
     }

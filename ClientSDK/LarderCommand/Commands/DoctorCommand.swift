@@ -106,7 +106,7 @@ struct DoctorCommand {
         }
         let damage = context.events.damage
         // Damaged rows leave the store with its next change.
-        if damage.discards > 0 { while try !disk.maintain().isDone {} }
+        if damage.discards > 0 { while try !disk.maintain() {} }
         let statistics = try disk.statistics()
         let isHealthy = damage.discards == 0 && damage.recoveries.isEmpty
         let health =

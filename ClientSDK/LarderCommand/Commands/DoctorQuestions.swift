@@ -37,7 +37,7 @@ struct DoctorQuestions {
         guard let rate = all.firstContentHitRate else { return "No first content was recorded." }
         let count = Int(all.firstContent.count)
         let remote = Int(all.firstContentByTier[.network]?.count ?? 0)
-        let tiers = TelemetryEvent.Tier.allCases.compactMap { tier -> String? in
+        let tiers = CacheTier.allCases.compactMap { tier -> String? in
             guard let times = all.firstContentByTier[tier], let middle = times.percentile(0.5) else { return nil }
             return "\(tier.rawValue) \(times.count) (p50 \(TimeText.text(middle)))"
         }

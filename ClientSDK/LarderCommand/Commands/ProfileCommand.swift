@@ -48,7 +48,7 @@ struct ProfileCommand {
             try await client.profiles.edit(id, change)
         } catch {
             guard let conflict = error.cause as? Outbox.EditConflict<Profile> else { throw error }
-            let merge = try conflict.merged(preferring: .theirs)
+            let merge = try conflict.merged(preferringMine: false)
             guard merge.conflicts.isEmpty else {
                 throw Failure(
                     "Another client has changed \(merge.conflicts.sorted().joined(separator: ", ")) in the meantime. Nothing was "

@@ -79,7 +79,7 @@ extension CommandContext {
         for await snapshot in cache.snapshots(resource, policy, fields: fields) {
             steps.append(.init(time: uptime.uptime - start, badge: Badge(snapshot)))
             last = snapshot
-            if snapshot.activity == .idle { break }
+            if !snapshot.isFetching { break }
         }
         guard let last else { throw Failure("The store was closed during the read. Try again.") }
         return Reading(snapshot: last, steps: steps)

@@ -13,7 +13,7 @@ extension TelemetryEvent.Kind {
         func number(_ name: String) -> Int { Int(clamping: json[name]?.integer ?? 0) }
         func time(_ name: String) -> Duration { .nanoseconds(json[name]?.integer ?? 0) }
         let feature = text("feature") ?? TelemetryTotals.other
-        let tier = text("tier").flatMap { TelemetryEvent.Tier(rawValue: $0) }
+        let tier = text("tier").flatMap { CacheTier(rawValue: $0) }
         switch (text("kind"), tier) {
         case ("tierHit", let tier?): self = .tierHit(tier, feature: feature, bytes: number("bytes"))
         case ("tierMiss", let tier?): self = .tierMiss(tier, feature: feature)
@@ -29,7 +29,7 @@ extension TelemetryEvent.Kind {
         case ("revalidated", _): self = .revalidated(feature: feature, bytesSaved: number("bytesSaved"))
         case ("retry", _): self = .retry(feature: feature, attempt: number("attempt"), delay: time("delay"))
         case ("outbox", _):
-            guard let change = text("change").flatMap({ TelemetryEvent.OutboxChange(rawValue: $0) }) else {
+            guard let change = text("change").flatMap({ OutboxStep(rawValue: $0) }) else {
                 return nil
             }
             self = .outbox(change, depth: number("depth"))

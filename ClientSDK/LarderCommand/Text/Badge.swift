@@ -21,7 +21,7 @@ struct Badge: Sendable, Hashable {
             validatedAt: validatedAt,
             isUncertain: isUncertain,
             isFetching: isFetching,
-            isOffline: failure == LarderError.Code.offline.rawValue,
+            isOffline: failure == ErrorCode<LarderError>.offline.rawValue,
             at: now
         )
         var parts = [notice.text]
@@ -89,7 +89,7 @@ extension Badge {
         expiresAt = snapshot.expiresAt
         isUncertain = snapshot.times?.isUncertain ?? false
         pendingChanges = snapshot.pendingChanges
-        isFetching = snapshot.activity == .fetching
+        isFetching = snapshot.isFetching
         failure = snapshot.refreshError.map { $0.code.rawValue }
     }
 }

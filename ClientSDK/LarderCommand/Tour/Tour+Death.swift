@@ -7,7 +7,7 @@ enum TourDeath {
     static let article = Resource<String>("article") { _ in .value("an article of the server") }
     static let code: Resource<String> = {
         var code = Resource<String>("code") { _ in .value("a new code of the server") }
-        code.retention = .memory
+        code.isMemoryOnly = true
         return code
     }()
     static let like = WriteBehind<String, Bool>(

@@ -60,7 +60,7 @@ extension TourScene {
         if stored == .stale { clock.advance(by: .seconds(120)) }
         var shown: [String] = []
         for await snapshot in cache.snapshots(resource, policy) {
-            let isLast = snapshot.activity != .fetching
+            let isLast = !snapshot.isFetching
             sees.finish()
             if snapshot.value != nil || isLast {
                 let mark = snapshot.freshness.isFresh || snapshot.value == nil ? "" : "*"

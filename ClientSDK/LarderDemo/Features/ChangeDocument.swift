@@ -105,22 +105,14 @@ extension CacheUpdate {
     ///
     /// A list that has grown to `maximum` items is invalidated instead, so that the next read fetches a page.
     mutating func insert(_ key: EntityKey, atFrontOf list: QueryKey, keeping maximum: Int = 200) {
-        let step: @Sendable (inout DiskQuery) -> Void = { query in
-            let ids = query.ids
+        edit(list, atMost: maximum) { ids in
             guard !ids.contains(key) else { return }
             // IDs increase: an older entity than the last one belongs to a later page.
             let last = ids.last { $0.type == key.type && !$0.id.hasPrefix(LocalID.prefix) }
             if let last, Self.isOlder(key.id, last.id) { return }
-            // The validator stands for the keys of a reply.
-            query.entityTag = nil
-            guard ids.count < maximum else {
-                query.isInvalidated = true
-                return
-            }
             let index = ids.firstIndex { $0.type == key.type && Self.isOlder($0.id, key.id) }
-            query.ids.insert(key, at: index ?? (last == nil ? 0 : ids.count))
+            ids.insert(key, at: index ?? (last == nil ? 0 : ids.count))
         }
-        editQuery(list, step)
     }
 
     /// Whether a server ID such as `post_1042` was assigned before another.

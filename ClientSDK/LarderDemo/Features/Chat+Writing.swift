@@ -125,7 +125,7 @@ extension Chat {
             }
         )
         // Later messages are not sent out of order; the user decides what to do about the rejected one.
-        operation.onRejection = .block
+        operation.rejectionBlocksScope = true
         operation.coalescingKey = { $0.messageID }
         operation.coalesce = { old, new in
             switch (old.kind, new.kind) {

@@ -84,15 +84,14 @@ private struct WebSocketLiveChannel: LiveSync.Channel {
 
 /// The live channel as server-sent events.
 private final class EventStreamLiveChannel: LiveSync.Channel {
-    private let stream: EventStreamClient.Stream
+    private let stream: EventStream
 
-    init(_ stream: EventStreamClient.Stream) { self.stream = stream }
+    init(_ stream: EventStream) { self.stream = stream }
 
     func receive() async throws(LarderError) -> LiveSync.Message? {
         while true {
-            var iterator = stream.makeAsyncIterator()
-            let event: EventStreamClient.Event?
-            do { event = try await iterator.next() } catch {
+            let event: EventStream.Event?
+            do { event = try await stream.receive() } catch {
                 throw LarderError(error.code == .cancelled ? .cancelled : .offline, "\(error)", cause: error)
             }
             guard let event else { return nil }
@@ -118,6 +117,6 @@ extension LiveSync.Message {
             self = .hello(token: token)
             return
         }
-        self = .change(LiveSync.Change(change.remote, token: token, previousToken: previous))
+        self = .page(ChangeFeed.Batch([change.remote], nextToken: token), since: previous)
     }
 }

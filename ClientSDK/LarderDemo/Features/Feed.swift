@@ -66,7 +66,9 @@ public struct Feed: Sendable {
     }
 
     /// Observes the newest posts.
-    public func snapshots(_ policy: ReadPolicy? = nil) -> Snapshots<Timeline<Post>.List> {
+    public func snapshots(_ policy: ReadPolicy? = nil) -> some AsyncSequence<Snapshot<Timeline<Post>.List>, Never>
+        & Sendable
+    {
         cache.snapshots(newest, policy)
     }
 }

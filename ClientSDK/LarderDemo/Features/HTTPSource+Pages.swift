@@ -12,7 +12,7 @@ extension HTTPSource.Paging where Item: Hashable, Content == Page<Item> {
     /// The same pages, of which a part can be fetched: `fields=id,version`, and `ids` at another path.
     static func demo(itemsAt path: String) -> Self {
         demo.indexed(
-            entries: { (index: Page<IndexEntry>) in index.items.map { .init(id: $0.id, version: $0.version) } },
+            entries: { (index: Page<IndexEntry>) in index.items.map { ($0.id, $0.version) } },
             next: { $0.nextCursor },
             previous: { $0.previousCursor },
             itemsAt: path

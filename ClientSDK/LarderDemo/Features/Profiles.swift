@@ -35,7 +35,9 @@ public struct Profiles: Sendable {
     }
 
     /// Observes a profile.
-    public func snapshots(_ id: String, _ policy: ReadPolicy? = nil) -> Snapshots<Profile> {
+    public func snapshots(_ id: String, _ policy: ReadPolicy? = nil) -> some AsyncSequence<Snapshot<Profile>, Never>
+        & Sendable
+    {
         cache.snapshots(resource(id), policy)
     }
 
@@ -99,7 +101,7 @@ public struct Profiles: Sendable {
                 )
             // An inconclusive reply counts as lost.
             case .offline, .timedOut, .unexpectedReply, .rejected:
-                guard Outbox.Verdict(error) == .unknown else { throw error }
+                guard error.mayHaveBeenCarriedOut else { throw error }
                 return try await resolve(base, mine, error)
             default: throw error
             }

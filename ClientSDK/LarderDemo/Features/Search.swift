@@ -54,7 +54,7 @@ public struct Search: Sendable {
             )
         }
         // A deleted post is not worth a place in an old search.
-        pages.onDiscontinuity = .reset
+        pages.dropsBehindGap = true
         pages.itemsMaximum = 200
         pages.tags = [LarderClient.everything]
         pages.isCached = isCached

@@ -29,7 +29,7 @@ public import Observation
     private var people: FoundList<Profile>?
     @ObservationIgnored private let client: LarderClient
     @ObservationIgnored private let pause: Duration
-    @ObservationIgnored private let clock: any MonotonicClock & Sleeper
+    @ObservationIgnored private let clock: any MonotonicClock
     @ObservationIgnored private var typing: Task<Void, Never>?
 
     /// - Parameters:
@@ -39,7 +39,7 @@ public import Observation
     public init(
         _ client: LarderClient,
         pause: Duration = .milliseconds(250),
-        clock: any MonotonicClock & Sleeper = SystemMonotonicClock()
+        clock: any MonotonicClock = SystemMonotonicClock()
     ) {
         self.client = client
         self.pause = pause

@@ -21,7 +21,7 @@ public final class IdleScheduler: Sendable {
 
     private let countMaximum: Int
     private let pause: Duration
-    private let clock: any MonotonicClock & Sleeper
+    private let clock: any MonotonicClock
     private let state: Mutex<State>
 
     /// - Parameters:
@@ -35,7 +35,7 @@ public final class IdleScheduler: Sendable {
         countMaximum: Int = 2,
         pause: Duration = .milliseconds(8),
         ageMaximum: Duration = .seconds(1),
-        clock: any MonotonicClock & Sleeper = SystemMonotonicClock()
+        clock: any MonotonicClock = SystemMonotonicClock()
     ) {
         self.countMaximum = max(1, countMaximum)
         self.pause = max(.milliseconds(1), pause)

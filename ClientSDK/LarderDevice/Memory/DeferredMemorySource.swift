@@ -1,4 +1,5 @@
-package import LarderEvents
+import LarderEvents
+package import LarderTime
 import Synchronization
 
 /// A source that is created when its explanation is first read, because opening the system's files takes about a millisecond at

@@ -1,9 +1,10 @@
 public import LarderEvents
+package import LarderTime
 import Synchronization
 
 extension MemoryGuard {
     /// Reports memory pressure. Safe from any thread.
-    public protocol Source: Sendable {
+    package protocol Source: Sendable {
         /// A description of the system's signals that are used.
         var explanation: String { get }
 
@@ -23,7 +24,7 @@ extension MemoryGuard {
         public init() {}
 
         /// A fixed description.
-        public let explanation = "Set by the app."
+        package let explanation = "Set by the app."
 
         /// Reports a level. Observers have been called when this returns, unless another thread is calling them.
         public func signal(_ level: MemoryLevel, cause: String = "set by the app") {
@@ -31,7 +32,7 @@ extension MemoryGuard {
         }
 
         /// Calls `body` with each report.
-        public func observe(_ body: @escaping @Sendable (Signal) -> Void) -> EventRegistration {
+        package func observe(_ body: @escaping @Sendable (Signal) -> Void) -> EventRegistration {
             observers.add(body)
         }
     }
@@ -39,7 +40,7 @@ extension MemoryGuard {
 
 extension MemoryGuard {
     /// The system's source: pressure-stall information and control groups on Linux; elsewhere one that is set by hand.
-    public static func systemSource() -> any Source {
+    package static func systemSource() -> any Source {
         LinuxMemorySource()
     }
 

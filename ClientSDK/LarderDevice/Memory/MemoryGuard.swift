@@ -1,4 +1,4 @@
-public import LarderEvents
+package import LarderEvents
 public import LarderTime
 import Synchronization
 
@@ -10,12 +10,12 @@ import Synchronization
 ///
 /// ```swift
 /// if let memory = client.memory {
-///     for await state in memory.states { print(state) }
+///     for await limits in memory.limitChanges { print(limits.level, limits.cacheShare) }
 /// }
 /// ```
 public final class MemoryGuard: Sendable {
     /// An event of the guard.
-    public enum Event: Sendable, Hashable {
+    package enum Event: Sendable, Hashable {
         /// The level has changed.
         case level(MemoryLevel, previous: MemoryLevel, cause: String)
         /// The level has risen, and this is what the components held and did before their reactions.
@@ -61,11 +61,11 @@ public final class MemoryGuard: Sendable {
     /// Observes a source until `close` or its own end.
     ///
     /// - Parameters:
-    ///   - source: reports memory pressure; `MemoryGuard.systemSource()` returns the platform's.
+    ///   - source: reports memory pressure.
     ///   - policy: the levels at which it reacts, and when it calms down.
     ///   - clock: used for the quiet time and recovery.
     ///   - onEvent: called for each event.
-    public init(
+    package init(
         source: any Source,
         policy: MemoryPolicy = .standard,
         clock: any MonotonicClock = SystemMonotonicClock(),
@@ -78,16 +78,27 @@ public final class MemoryGuard: Sendable {
         attachment.withLock { $0 = (source, token) }
     }
 
+    /// Observes the system's memory pressure until `close`: for several clients that share a guard (`APIClient.Services.memory`).
+    public convenience init(policy: MemoryPolicy = .standard) { self.init(source: Self.systemSource(), policy: policy) }
+
+    /// Observes a source that the app or a test sets, until `close`.
+    public convenience init(source: ManualSource, policy: MemoryPolicy = .standard) {
+        self.init(source: source, policy: policy, clock: SystemMonotonicClock())
+    }
+
     // MARK: Asking
 
     /// The reported pressure and the limits now.
-    public var current: State { state.withLock { $0.known } }
+    package var current: State { state.withLock { $0.known } }
 
     /// The limits now.
     public var limits: MemoryLimits { current.limits }
 
+    /// The limits as they change, beginning with the current ones. A slow reader gets only the newest.
+    public var limitChanges: some AsyncSequence<MemoryLimits, Never> & Sendable { states.map { $0.limits } }
+
     /// The states as they change, beginning with the current one. A slow reader gets only the newest.
-    public var states: EventSequence<State> {
+    package var states: EventSequence<State> {
         // Under the lock under which changes are posted, so that none is missed between the first state and the subscription.
         state.withLock { changes.subscribe(limit: 1, first: $0.known) }
     }
@@ -111,7 +122,7 @@ public final class MemoryGuard: Sendable {
     }
 
     /// Notes a report of a source.
-    public func note(_ signal: Signal) {
+    package func note(_ signal: Signal) {
         decide { state, now in
             state.machine.signal(signal.level, at: now)
             state.known.reported = signal.level
@@ -121,7 +132,7 @@ public final class MemoryGuard: Sendable {
     }
 
     /// Takes the steps that are due.
-    public func tick() { look(wakeUps: true) }
+    package func tick() { look(wakeUps: true) }
 
     /// Turns the guard off, so that no limits apply, or on again.
     public func setEnabled(_ isEnabled: Bool) {
@@ -133,7 +144,7 @@ public final class MemoryGuard: Sendable {
     }
 
     /// Takes each step at its time; returns when its task is cancelled.
-    public func run(sleeper: any Sleeper = SystemMonotonicClock()) async {
+    public func run(sleeper: any MonotonicClock = SystemMonotonicClock()) async {
         let wakeUps = wakeUps.subscribe(limit: 1)
         while !Task.isCancelled {
             _ = await wakeUps.next(until: state.withLock { $0.machine.nextChange }, by: sleeper)

@@ -2,14 +2,14 @@ public import LarderEvents
 
 /// The limits at each level of memory pressure and during recovery: a value that can be replaced.
 public struct MemoryPolicy: Sendable, Hashable {
-    public struct RecoveryStep: Sendable, Hashable {
+    package struct RecoveryStep: Sendable, Hashable {
         /// The duration without new pressure until the next step.
-        public var duration: Duration
+        package var duration: Duration
         /// The limits during the step.
-        public var limits: MemoryLimits
+        package var limits: MemoryLimits
 
         /// Creates a recovery step.
-        public init(_ duration: Duration, _ limits: MemoryLimits) {
+        package init(_ duration: Duration, _ limits: MemoryLimits) {
             self.duration = duration
             self.limits = limits
         }
@@ -22,13 +22,13 @@ public struct MemoryPolicy: Sendable, Hashable {
     /// The time for which pressure must be lower, or over, before limits are relaxed.
     public var quietTime: Duration
     /// The steps from pressure back to normal. The guard sets their numbers.
-    public var recovery: [RecoveryStep]
+    package var recovery: [RecoveryStep]
     /// The number of times that waiting times double when pressure returns during recovery; they are reset after quiet for as long
     /// as a whole recovery takes.
     public var doublingsMaximum: Int
 
     /// Creates a memory policy.
-    public init(
+    package init(
         warning: MemoryLimits,
         critical: MemoryLimits,
         quietTime: Duration,

@@ -11,16 +11,16 @@ public struct MemoryReaction: Sendable {
     let release: @Sendable (MemoryLimits) -> Int
 
     /// What a component holds and does.
-    public struct Usage: Sendable, Hashable {
+    package struct Usage: Sendable, Hashable {
         /// The bytes in its caches.
-        public var cost: Int
+        package var cost: Int
         /// The number of its HTTP requests in flight.
-        public var requests: Int
+        package var requests: Int
         /// The number of its waiting or running loads of pictures.
-        public var loads: Int
+        package var loads: Int
 
         /// Creates a usage.
-        public init(cost: Int = 0, requests: Int = 0, loads: Int = 0) {
+        package init(cost: Int = 0, requests: Int = 0, loads: Int = 0) {
             self.cost = cost
             self.requests = requests
             self.loads = loads
@@ -32,7 +32,7 @@ public struct MemoryReaction: Sendable {
     ///   - measure: returns what the component holds. Called when the pressure rises, before `stop` of any component.
     ///   - stop: cancels loads and limits concurrency and quality; returns the number of cancelled loads.
     ///   - release: shrinks to the limits or allows growth again; returns about how many bytes were freed.
-    public init(
+    package init(
         _ name: String,
         measure: @escaping @Sendable () -> Usage = { Usage() },
         stop: @escaping @Sendable (MemoryLimits) -> Int = { _ in 0 },
@@ -42,5 +42,19 @@ public struct MemoryReaction: Sendable {
         self.measure = measure
         self.stop = stop
         self.release = release
+    }
+
+    /// - Parameters:
+    ///   - name: names the reaction in reports.
+    ///   - cost: returns the bytes in the component's caches. Called when the pressure rises, before `stop` of any component.
+    ///   - stop: cancels loads and limits concurrency and quality; returns the number of cancelled loads.
+    ///   - release: shrinks to the limits or allows growth again; returns about how many bytes were freed.
+    public init(
+        _ name: String,
+        cost: @escaping @Sendable () -> Int,
+        stop: @escaping @Sendable (MemoryLimits) -> Int = { _ in 0 },
+        release: @escaping @Sendable (MemoryLimits) -> Int = { _ in 0 }
+    ) {
+        self.init(name, measure: { Usage(cost: cost()) }, stop: stop, release: release)
     }
 }

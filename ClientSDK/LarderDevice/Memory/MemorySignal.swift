@@ -1,15 +1,15 @@
-public import LarderEvents
+package import LarderEvents
 
 extension MemoryGuard {
     /// A report of a memory source.
-    public struct Signal: Sendable, Hashable {
+    package struct Signal: Sendable, Hashable {
         /// The pressure level.
-        public var level: MemoryLevel
+        package var level: MemoryLevel
         /// The cause, for display.
-        public var cause: String
+        package var cause: String
 
         /// Creates a signal.
-        public init(_ level: MemoryLevel, cause: String) {
+        package init(_ level: MemoryLevel, cause: String) {
             self.level = level
             self.cause = cause
         }

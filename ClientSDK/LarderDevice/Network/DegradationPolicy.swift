@@ -14,20 +14,21 @@ public struct DegradationPolicy: Sendable, Hashable {
     public var constrained: NetworkBehavior
     /// The behavior without a network.
     public var offline: NetworkBehavior
-    /// How clients are spread when the network returns.
-    public var resume: DegradationPolicy.ResumeSpread
+    /// The time over which clients that lost the network together are spread when it returns, so that n clients return at a rate of
+    /// n / window. Requests made by a person do not wait. For 10,000 clients and a server that takes 100 requests a second: 100 s or more.
+    public var resumeWindow: Duration
 
     /// Creates a degradation policy.
     public init(
         good: NetworkBehavior,
         constrained: NetworkBehavior,
         offline: NetworkBehavior,
-        resume: DegradationPolicy.ResumeSpread = DegradationPolicy.ResumeSpread()
+        resumeWindow: Duration = .seconds(30)
     ) {
         self.good = good
         self.constrained = constrained
         self.offline = offline
-        self.resume = resume
+        self.resumeWindow = resumeWindow
     }
 
     /// The behavior at a level.
@@ -66,6 +67,6 @@ public struct DegradationPolicy: Sendable, Hashable {
         good: NetworkBehavior(),
         constrained: NetworkBehavior(),
         offline: NetworkBehavior(),
-        resume: DegradationPolicy.ResumeSpread(window: .zero)
+        resumeWindow: .zero
     )
 }

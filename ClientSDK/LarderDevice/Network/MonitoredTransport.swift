@@ -209,11 +209,9 @@ private final class MonitoredBody: Sendable {
     }
 
     func next(clock: any MonotonicClock) async throws(TransportError) -> [UInt8]? {
-        // Content is read once: a new iterator continues where the last one stopped.
-        var iterator = body.makeAsyncIterator()
         let start = clock.uptime
         do {
-            let piece = try await iterator.next()
+            let piece = try await body.next()
             note(waited: clock.uptime - start, bytes: piece?.count ?? 0, isEnd: piece == nil, nil)
             return piece
         } catch {

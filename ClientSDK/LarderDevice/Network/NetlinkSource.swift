@@ -1,5 +1,6 @@
 import Glibc
 import LarderEvents
+import LarderTime
 import Synchronization
 
 /// The network state of Linux: interfaces and addresses by getifaddrs(3), read again when rtnetlink(7) reports a change.

@@ -1,4 +1,4 @@
-public import LarderEvents
+package import LarderEvents
 public import LarderTime
 import Synchronization
 
@@ -6,23 +6,22 @@ extension NetworkMonitor {
     /// The bytes that may be received in a calendar month (UTC). When they are spent, a `NetworkMonitor` with this budget treats the network as
     /// metered: nothing is prefetched, and less is refreshed. Requests of a person are not stopped. Safe from any thread.
     ///
-    /// A client stores the use with its account (`APIClient.Services.dataBudget`). An app with a monitor of its own stores `use` and passes it
-    /// to the next budget.
+    /// A client stores with its account what was received.
     ///
     /// ```swift
-    /// var configuration = NetworkMonitor.Configuration()
-    /// configuration.dataBudget = NetworkMonitor.DataBudget(bytesPerMonth: 500 << 20)
+    /// var configuration = APIClient.Configuration()
+    /// configuration.services.dataBudget = NetworkMonitor.DataBudget(bytesPerMonth: 500 << 20)
     /// ```
     public final class DataBudget: Sendable {
         /// What was received in a month.
-        public struct Use: Codable, Sendable, Hashable {
+        package struct Use: Codable, Sendable, Hashable {
             /// The month: `2026-07`.
-            public var month: String
+            package var month: String
             /// The bytes of content, as they were sent, without heads.
-            public var bytes: Int
+            package var bytes: Int
 
             /// Creates a use.
-            public init(month: String = "", bytes: Int = 0) {
+            package init(month: String = "", bytes: Int = 0) {
                 self.month = month
                 self.bytes = bytes
             }
@@ -38,17 +37,27 @@ extension NetworkMonitor {
         ///   - bytesPerMonth: the limit.
         ///   - use: what was received before, from the process that ran last.
         ///   - clock: tells the month.
-        public init(bytesPerMonth: Int, use: Use = Use(), clock: any WallClock = SystemWallClock()) {
+        package init(bytesPerMonth: Int, use: Use, clock: any WallClock = SystemWallClock()) {
             self.bytesPerMonth = bytesPerMonth
             self.clock = clock
             state = Mutex(use)
         }
 
+        /// - Parameters:
+        ///   - bytesPerMonth: the limit.
+        ///   - clock: tells the month.
+        public convenience init(bytesPerMonth: Int, clock: any WallClock = SystemWallClock()) {
+            self.init(bytesPerMonth: bytesPerMonth, use: Use(), clock: clock)
+        }
+
         /// What was received in the present month.
-        public var use: Use { inPresentMonth { $0 } }
+        package var use: Use { inPresentMonth { $0 } }
+
+        /// The bytes of content that were received in the present month, as they were sent, without heads.
+        public var bytesReceived: Int { use.bytes }
 
         /// The use after each exchange. A slow reader gets only the newest.
-        public var uses: EventSequence<Use> { changes.subscribe(limit: 1) }
+        package var uses: EventSequence<Use> { changes.subscribe(limit: 1) }
 
         /// Whether nothing is left of the present month.
         public var isSpent: Bool { use.bytes >= bytesPerMonth }

@@ -1,9 +1,10 @@
-public import LarderEvents
+import LarderEvents
+package import LarderTime
 import Synchronization
 
 extension NetworkMonitor {
     /// Observes the system's network state. Safe from any thread.
-    public protocol Source: Sendable {
+    package protocol Source: Sendable {
         /// The current state.
         var status: NetworkStatus { get }
 
@@ -19,13 +20,16 @@ extension NetworkMonitor {
         private let observers = OrderedObservers<NetworkStatus>()
 
         /// - Parameter status: the state until it is set.
-        public init(_ status: NetworkStatus = .assumed) { state = Mutex(status) }
+        package init(_ status: NetworkStatus) { state = Mutex(status) }
+
+        /// Reports a connection until it is set.
+        public convenience init() { self.init(.assumed) }
 
         /// The last state that was set.
-        public var status: NetworkStatus { state.withLock { $0 } }
+        package var status: NetworkStatus { state.withLock { $0 } }
 
         /// Sets the state. Observers have been called when this returns, unless another thread is calling them.
-        public func set(_ status: NetworkStatus) {
+        package func set(_ status: NetworkStatus) {
             let isNew = state.withLock { state in
                 defer { state = status }
                 return state != status
@@ -33,11 +37,13 @@ extension NetworkMonitor {
             if isNew { observers.tell(status) }
         }
 
-        /// Sets the state to connected or disconnected.
-        public func set(isConnected: Bool) { set(NetworkStatus(isConnected: isConnected)) }
+        /// Sets whether there is a network, and whether its traffic is expensive or limited.
+        public func set(isConnected: Bool, isMetered: Bool = false) {
+            set(NetworkStatus(isConnected: isConnected, isMetered: isMetered))
+        }
 
         /// Calls `body` with each state that is set.
-        public func observe(_ body: @escaping @Sendable (NetworkStatus) -> Void) -> EventRegistration {
+        package func observe(_ body: @escaping @Sendable (NetworkStatus) -> Void) -> EventRegistration {
             observers.add(body)
         }
     }
@@ -46,7 +52,7 @@ extension NetworkMonitor {
 extension NetworkMonitor {
     /// The system's source and a description of it: netlink on Linux. Without one, a source that always reports a connection, so
     /// that only requests show the state of the network.
-    public static func systemSource() -> (source: any Source, explanation: String) {
+    package static func systemSource() -> (source: any Source, explanation: String) {
         do {
             return (try NetlinkSource(), "Interfaces and addresses come from netlink.")
         } catch {

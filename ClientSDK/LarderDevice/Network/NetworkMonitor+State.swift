@@ -1,18 +1,18 @@
-public import LarderEvents
+package import LarderEvents
 
 extension NetworkMonitor {
     /// The level of the network and its cause.
-    public struct State: Sendable, Hashable {
-        public var level: NetworkLevel
+    package struct State: Sendable, Hashable {
+        package var level: NetworkLevel
         /// The cause of the level.
-        public var cause: Cause
+        package var cause: Cause
         /// The state reported by the system.
-        public var status: NetworkStatus
+        package var status: NetworkStatus
         /// The averages measured by requests.
-        public var quality: Quality
+        package var quality: Quality
 
         /// The cause of a level.
-        public enum Cause: String, Sendable, Hashable {
+        package enum Cause: String, Sendable, Hashable {
             /// Set with `setOverride`.
             case override
             /// The system reports no network.

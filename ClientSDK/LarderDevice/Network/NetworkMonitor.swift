@@ -16,31 +16,31 @@ import Synchronization
 /// ```
 public final class NetworkMonitor: Sendable {
     /// The settings of a monitor.
-    public struct Configuration: Sendable {
+    package struct Configuration: Sendable {
         /// The thresholds between levels.
-        public var thresholds = Thresholds()
+        package var thresholds = Thresholds()
         /// The behavior at each level.
-        public var policy = DegradationPolicy.standard
+        package var policy = DegradationPolicy.standard
         /// Whether the network is offline without a usable interface. False for servers on this machine.
-        public var requiresInterface = true
+        package var requiresInterface = true
         /// Whether a metered network counts as constrained.
-        public var treatsMeteredAsConstrained = true
+        package var treatsMeteredAsConstrained = true
         /// The bytes that may be received in a month; when they are spent the network counts as metered. Nil: no limit.
-        public var dataBudget: DataBudget?
+        package var dataBudget: DataBudget?
         /// A random number of the client, the same at each start: it decides the client's place among those that return.
-        public var seed: UInt64
+        package var seed: UInt64
 
         /// - Parameter seed: drawn once, then stored.
-        public init(seed: UInt64 = .random(in: 0 ... .max)) { self.seed = seed }
+        package init(seed: UInt64 = .random(in: 0 ... .max)) { self.seed = seed }
     }
 
     /// A change of the level.
-    public struct Event: Sendable, Hashable {
-        public let level: NetworkLevel
+    package struct Event: Sendable, Hashable {
+        package let level: NetworkLevel
         /// The level before.
-        public let previous: NetworkLevel
+        package let previous: NetworkLevel
         /// The cause of the new level.
-        public let cause: State.Cause
+        package let cause: State.Cause
     }
 
     private struct Core {
@@ -80,11 +80,11 @@ public final class NetworkMonitor: Sendable {
     /// Observes a source until `close` or its own end.
     ///
     /// - Parameters:
-    ///   - source: reports the system's state; `NetworkMonitor.systemSource()` returns the platform's.
+    ///   - source: reports the system's state.
     ///   - configuration: thresholds and waiting times.
     ///   - clock: used for the age of samples.
     ///   - onEvent: called for each event.
-    public init(
+    package init(
         source: any Source,
         configuration: Configuration = Configuration(),
         clock: any MonotonicClock = SystemMonotonicClock(),
@@ -97,7 +97,7 @@ public final class NetworkMonitor: Sendable {
             Core(
                 status: source.status,
                 estimator: NetworkQualityEstimator(configuration.thresholds, seed: configuration.seed),
-                resume: ResumeSchedule(configuration.policy.resume, seed: configuration.seed),
+                resume: ResumeSchedule(configuration.policy.resumeWindow, seed: configuration.seed),
                 policy: configuration.policy
             )
         )
@@ -108,6 +108,12 @@ public final class NetworkMonitor: Sendable {
         note(source.status)
     }
 
+    /// Observes the system's network until `close`: for several clients that share a monitor (`APIClient.Services.network`).
+    public convenience init() { self.init(source: Self.systemSource().source) }
+
+    /// Observes a source that the app or a test sets, until `close`.
+    public convenience init(source: ManualSource) { self.init(source: source, configuration: Configuration()) }
+
     // MARK: Asking
 
     /// The level now.
@@ -117,7 +123,7 @@ public final class NetworkMonitor: Sendable {
     public var requestsInFlight: Int { inFlight.load(ordering: .relaxed) }
 
     /// The level now and its cause.
-    public var current: State { decide { _, _ in } }
+    package var current: State { decide { _, _ in } }
 
     /// Whether the level is `.offline`.
     public var isOffline: Bool { level == .offline }
@@ -158,20 +164,20 @@ public final class NetworkMonitor: Sendable {
         set {
             decide { state, _ in
                 state.policy = newValue
-                state.resume.spread = newValue.resume
+                state.resume.window = newValue.resumeWindow
             }
         }
     }
 
     /// Whether `admits` would allow a request of the current task now. Asking does not use up a probe.
-    public var mayTry: Bool {
+    package var mayTry: Bool {
         if level != .offline || behavior.isOfflineByExperience && RequestReason.isUserWaiting { return true }
         let now = clock.uptime
         return nextProbe.map { $0 <= now } ?? false
     }
 
     /// When a probe is due; nil unless the network is offline because of measurements alone.
-    public var nextProbe: MonotonicTime? {
+    package var nextProbe: MonotonicTime? {
         state.withLock { state in
             guard level(of: state).0 == .offline, isExperience(state) else { return nil }
             return state.estimator.nextProbe
@@ -184,7 +190,7 @@ public final class NetworkMonitor: Sendable {
     ///
     /// Never if the system reports no network. If only measurements say so, a person's refresh is allowed, and one automatic request
     /// from time to time, because otherwise nothing would find out that the server is back.
-    public func admits() -> Bool {
+    package func admits() -> Bool {
         var admitted = true
         decide { state, now in
             let level = self.level(of: state).0
@@ -197,8 +203,11 @@ public final class NetworkMonitor: Sendable {
         return admitted
     }
 
+    /// The level as it changes, beginning with the current one: for a sign on the screen. A slow reader gets only the newest.
+    public var levels: some AsyncSequence<NetworkLevel, Never> & Sendable { states.map { $0.level } }
+
     /// The states as they change, beginning with the current one. A slow reader gets only the newest.
-    public var states: EventSequence<State> {
+    package var states: EventSequence<State> {
         let present = current
         // Under the lock under which changes are posted, so that none is missed between the first value and the subscription.
         return state.withLock { changes.subscribe(limit: 1, first: $0.published ?? present) }
@@ -210,7 +219,7 @@ public final class NetworkMonitor: Sendable {
     package func note(_ sample: NetworkSample) { decide { state, now in state.estimator.add(sample, at: now) } }
 
     /// Notes the system's state. Measurements in another network are discarded.
-    public func note(_ status: NetworkStatus) {
+    package func note(_ status: NetworkStatus) {
         decide { state, _ in
             let old = state.status
             state.status = status
@@ -232,7 +241,7 @@ public final class NetworkMonitor: Sendable {
     }
 
     /// Takes timed decisions at their time; returns when its task is cancelled.
-    public func run(sleeper: any Sleeper = SystemMonotonicClock()) async {
+    public func run(sleeper: any MonotonicClock = SystemMonotonicClock()) async {
         let wakeUps = wakeUps.subscribe(limit: 1)
         while !Task.isCancelled {
             _ = await wakeUps.next(until: state.withLock { $0.nextChange }, by: sleeper)
@@ -246,7 +255,9 @@ public final class NetworkMonitor: Sendable {
     /// - Parameters:
     ///   - sleeper: used for the waits between probes.
     ///   - request: sends a small request and reports its result, as a `MonitoredTransport` does.
-    public func probe(sleeper: any Sleeper = SystemMonotonicClock(), _ request: @Sendable () async -> Void) async {
+    package func probe(sleeper: any MonotonicClock = SystemMonotonicClock(), _ request: @Sendable () async -> Void)
+        async
+    {
         let wakeUps = wakeUps.subscribe(limit: 1)
         while !Task.isCancelled {
             let due = nextProbe

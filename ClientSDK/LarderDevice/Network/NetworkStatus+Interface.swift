@@ -1,16 +1,16 @@
 extension NetworkStatus {
     /// A network interface.
-    public struct Interface: Sendable, Hashable {
+    package struct Interface: Sendable, Hashable {
         /// The name: `eth0`, `wlan0`.
-        public var name: String
+        package var name: String
         /// Whether it is enabled and has a link: a cable, an access point.
-        public var isUp: Bool
+        package var isUp: Bool
         /// Whether it is a loopback interface.
-        public var isLoopback: Bool
+        package var isLoopback: Bool
         /// Its addresses: 4 bytes of IPv4 or 16 of IPv6, in network order.
-        public var addresses: Set<[UInt8]>
+        package var addresses: Set<[UInt8]>
 
-        public init(name: String, isUp: Bool, isLoopback: Bool = false, addresses: Set<[UInt8]> = []) {
+        package init(name: String, isUp: Bool, isLoopback: Bool = false, addresses: Set<[UInt8]> = []) {
             self.name = name
             self.isUp = isUp
             self.isLoopback = isLoopback
@@ -19,7 +19,7 @@ extension NetworkStatus {
 
         /// Whether it can carry requests to other machines. A default route is not asked for: the server may be in the interface's own
         /// network, such as a local network without a router or a bridge of containers.
-        public var isUsable: Bool { isUp && !isLoopback && addresses.contains(where: Self.isRoutable) }
+        package var isUsable: Bool { isUp && !isLoopback && addresses.contains(where: Self.isRoutable) }
 
         /// Whether an address is routable beyond its link: not 0/8, 127/8, 169.254/16, ::, ::1 or fe80::/10.
         private static func isRoutable(_ bytes: [UInt8]) -> Bool {

@@ -1,24 +1,24 @@
 /// The network state reported by the system, before any request was sent.
-public struct NetworkStatus: Sendable, Hashable {
+package struct NetworkStatus: Sendable, Hashable {
     /// Whether other machines are reachable at all.
-    public var isConnected: Bool
+    package var isConnected: Bool
     /// Whether traffic is expensive or limited.
-    public var isMetered: Bool
+    package var isMetered: Bool
     /// The interfaces; empty if the source does not know them.
-    public var interfaces: [Interface]
+    package var interfaces: [Interface]
 
     /// Creates a network status.
-    public init(isConnected: Bool, isMetered: Bool = false, interfaces: [Interface] = []) {
+    package init(isConnected: Bool, isMetered: Bool = false, interfaces: [Interface] = []) {
         self.isConnected = isConnected
         self.isMetered = isMetered
         self.interfaces = interfaces
     }
 
     /// Connected if one of the interfaces is usable.
-    public init(interfaces: [Interface]) {
+    package init(interfaces: [Interface]) {
         self.init(isConnected: interfaces.contains(where: \.isUsable), interfaces: interfaces)
     }
 
     /// The state before anything is known: connected.
-    public static let assumed = NetworkStatus(isConnected: true)
+    package static let assumed = NetworkStatus(isConnected: true)
 }

@@ -7,7 +7,7 @@ import LarderTime
 /// network therefore causes no load.
 struct ResumeSchedule: Sendable, Hashable {
     /// The window; a return that is under way keeps its time.
-    var spread: DegradationPolicy.ResumeSpread
+    var window: Duration
     private let seed: UInt64
     private var round: UInt64 = 0
     private var wasOffline = false
@@ -15,8 +15,8 @@ struct ResumeSchedule: Sendable, Hashable {
     /// When to resume; nil while there is nothing to resume.
     private(set) var due: MonotonicTime?
 
-    init(_ spread: DegradationPolicy.ResumeSpread, seed: UInt64) {
-        self.spread = spread
+    init(_ window: Duration, seed: UInt64) {
+        self.window = window
         self.seed = seed
     }
 
@@ -27,8 +27,26 @@ struct ResumeSchedule: Sendable, Hashable {
         } else if wasOffline {
             wasOffline = false
             round += 1
-            due = now + spread.delay(seed: seed, round: round)
+            due = now + Self.delay(within: window, seed: seed, round: round)
         }
+    }
+
+    /// The delay of a client: less than the window, and always the same for the same arguments.
+    ///
+    /// - Parameters:
+    ///   - window: the time over which clients are spread; negative counts as zero.
+    ///   - seed: a random number of the client, stored once.
+    ///   - round: the number of this return, so that the order differs each time.
+    static func delay(within window: Duration, seed: UInt64, round: UInt64) -> Duration {
+        // SplitMix64's mixing, twice, so that neighbouring seeds or rounds are unrelated.
+        func mix(_ value: UInt64) -> UInt64 {
+            var z = value &+ 0x9E37_79B9_7F4A_7C15
+            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+            return z ^ (z >> 31)
+        }
+        let nanoseconds = UInt64(max(0, window.nanosecondsSaturating))
+        return .nanoseconds(Int64(mix(mix(seed) ^ round).multipliedFullWidth(by: nanoseconds).high))
     }
 
     /// Whether it is time to resume; true once for each return.

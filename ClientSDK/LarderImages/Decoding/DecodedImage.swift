@@ -44,14 +44,14 @@ public struct DecodedImage: Sendable, Hashable {
 
 extension DecodedImage {
     /// A preliminary picture from the beginning of a file.
-    public struct Preview: Sendable, Hashable {
+    package struct Preview: Sendable, Hashable {
         /// The picture.
-        public let image: DecodedImage
+        package let image: DecodedImage
         /// How fine it is, by the decoder's own measure; at least 1.
-        public let detail: Int
+        package let detail: Int
 
         /// Creates a preview.
-        public init(_ image: DecodedImage, detail: Int) {
+        package init(_ image: DecodedImage, detail: Int) {
             self.image = image
             self.detail = detail
         }

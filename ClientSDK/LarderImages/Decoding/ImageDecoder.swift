@@ -22,7 +22,7 @@ extension DecodedImage {
     }
 }
 
-/// Decodes one file format. PNG and JPEG are built in; conform to this protocol for others and add them to `ImageDecoders`.
+/// Decodes one file format. PNG and JPEG are built in; conform to this protocol for others and add them to `ImagePipeline.Configuration.decoders`.
 ///
 ///     struct GIFDecoder: ImageDecoder {
 ///         let name = "GIF"
@@ -34,7 +34,7 @@ extension DecodedImage {
 ///             // `ImageTarget.plan` says, and report what it rejects as `.damaged` or `.truncated`.
 ///         }
 ///     }
-///     configuration.decoders = ImageDecoders([PNGDecoder(), JPEGDecoder(), GIFDecoder()])
+///     configuration.decoders.append(GIFDecoder())
 ///
 /// Called on any thread, concurrently. A decoder that takes long checks `Task.isCancelled` regularly and throws `.cancelled`.
 public protocol ImageDecoder: Sendable {
@@ -43,7 +43,7 @@ public protocol ImageDecoder: Sendable {
 
     /// Whether the file has this format.
     ///
-    /// - Parameter start: the first bytes of the file, at most `ImageDecoders.startLength`.
+    /// - Parameter start: the first bytes of the file, at most 32.
     func canDecode(_ start: [UInt8]) -> Bool
 
     /// Decodes the picture, downsampled to its target.
@@ -60,7 +60,10 @@ public protocol ImageDecoder: Sendable {
 
     /// Throws if the file is certainly incomplete or damaged, without decoding it. Called before bytes are stored.
     func verify(_ bytes: [UInt8]) throws(ImageDecodingError)
+}
 
+/// A decoder that can show a picture before its file is complete.
+package protocol ProgressiveImageDecoder: ImageDecoder {
     /// The finest picture that can be made of the beginning of a file that is still being downloaded.
     ///
     /// - Parameters:
@@ -80,12 +83,4 @@ public protocol ImageDecoder: Sendable {
 extension ImageDecoder {
     /// Accepts every file.
     public func verify(_ bytes: [UInt8]) throws(ImageDecodingError) {}
-
-    /// Decodes no previews.
-    public func preview(
-        _ start: [UInt8],
-        beyond detail: Int,
-        into target: ImageTarget?,
-        limits: DecodedImage.Limits
-    ) -> DecodedImage.Preview? { nil }
 }

@@ -2,23 +2,20 @@ public import LarderTime
 
 /// Why bytes are not a picture that can be shown.
 public struct ImageDecodingError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The kind of failure. More codes may be added.
-    public typealias Code = ErrorCode<ImageDecodingError>
-
     /// The kind of failure.
-    public let code: Code
+    public let code: ErrorCode<ImageDecodingError>
     /// What was wrong, and where.
     public let description: String
 
     /// Creates an image decoding error.
-    public init(_ code: Code, _ description: String) {
+    public init(_ code: ErrorCode<ImageDecodingError>, _ description: String) {
         self.code = code
         self.description = description
     }
 }
 
 extension ErrorCode where Scope == ImageDecodingError {
-    /// No decoder knows the format. Register one in `ImageDecoders`, or ask the server for another format.
+    /// No decoder knows the format. Add one to `ImagePipeline.Configuration.decoders`, or ask the server for another format.
     public static var unsupportedFormat: Self { Self(rawValue: "unsupportedFormat") }
     /// The bytes are not what was written: a checksum is wrong, or something that cannot be. Fetch them again.
     public static var damaged: Self { Self(rawValue: "damaged") }

@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderHTTP
 import LarderHTTPCache
 import LarderTime

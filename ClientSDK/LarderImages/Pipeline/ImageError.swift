@@ -3,11 +3,8 @@ import LarderTransport
 
 /// The reason why a request for a picture failed.
 public struct ImageError: Error, Sendable, CustomStringConvertible {
-    /// The kind of failure. More codes may be added.
-    public typealias Code = ErrorCode<ImageError>
-
     /// The kind of failure.
-    public let code: Code
+    public let code: ErrorCode<ImageError>
     /// What happened and what to do about it.
     public let description: String
     /// The HTTP status, if the server answered with an error.
@@ -20,7 +17,7 @@ public struct ImageError: Error, Sendable, CustomStringConvertible {
     let retryAfter: Duration?
 
     init(
-        _ code: Code,
+        _ code: ErrorCode<ImageError>,
         _ description: String,
         status: Int? = nil,
         cause: (any Error)? = nil,
@@ -34,7 +31,7 @@ public struct ImageError: Error, Sendable, CustomStringConvertible {
     }
 
     init(_ error: ImageDecodingError) {
-        let code: Code =
+        let code: ErrorCode<ImageError> =
             switch error.code {
             case .unsupportedFormat: .unsupportedFormat
             case .tooLarge: .tooLarge
@@ -45,7 +42,7 @@ public struct ImageError: Error, Sendable, CustomStringConvertible {
     }
 
     init(_ error: TransportError) {
-        let code: Code =
+        let code: ErrorCode<ImageError> =
             switch error.code {
             case .cancelled: .cancelled
             case .unreachable, .untrusted: .offline

@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderTime
 
 /// A waiting or running download.
@@ -39,7 +40,7 @@ struct ImageJob {
     /// The number of times that its bytes were damaged.
     var damages = 0
     /// What could be decoded of damaged bytes, to be shown if they cannot be fetched again.
-    var partial: (image: DecodedImage, origin: ImagePipeline.Origin)?
+    var partial: (image: DecodedImage, origin: CacheTier)?
     /// The running preview.
     var preview: Task<Void, Never>?
     /// The detail of the last preview; 0 before the first one.

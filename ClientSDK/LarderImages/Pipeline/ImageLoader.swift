@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderHTTP
 import LarderHTTPCache
 import LarderStorage
@@ -9,7 +10,7 @@ struct LoadedImage: Sendable {
     /// Where it is stored, after redirects.
     let source: ImageSourceKey
     let bytes: [UInt8]
-    let origin: ImagePipeline.Origin
+    let origin: CacheTier
     /// Identifies the content; nil if it must not be stored.
     let contentID: String?
     /// The period in which its pixels are fresh; nil if each use needs a decision.
@@ -59,10 +60,10 @@ struct ImageLoader: Sendable {
     let transport: any Transport
     let store: ImageStore
     let terms: ImageTerms
-    let decoders: ImageDecoders
+    let decoders: [any ImageDecoder]
     let retry: Retry
     let clock: any WallClock
-    let uptime: any MonotonicClock & Sleeper
+    let uptime: any MonotonicClock
     let bytesMaximum: Int
     let report: @Sendable (() -> ImagePipeline.Event) -> Void
 
@@ -164,7 +165,7 @@ struct ImageLoader: Sendable {
     func loaded(
         _ entry: HTTPCacheEntry?,
         _ bytes: [UInt8],
-        _ origin: ImagePipeline.Origin,
+        _ origin: CacheTier,
         _ order: Order,
         isOnDisk: Bool
     ) -> LoadedImage {

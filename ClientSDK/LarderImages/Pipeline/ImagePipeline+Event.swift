@@ -1,13 +1,14 @@
-public import LarderStorage
+package import LarderEvents
+package import LarderStorage
 
 extension ImagePipeline {
     /// An event of the image pipeline. Cases may be added.
     ///
     /// Passed to `ImagePipeline.Configuration.onEvent` on any thread, while no lock is held. `isPrefetch` is true if only prefetching
     /// wants the picture at that time.
-    public enum Event: Sendable {
+    package enum Event: Sendable {
         /// A tier had the picture.
-        case hit(url: String, tier: ImagePipeline.Origin, isPrefetch: Bool = false)
+        case hit(url: String, tier: CacheTier, isPrefetch: Bool = false)
         /// A request joined a running or waiting download.
         case mergedDownload(url: String)
         /// A request joined a decode of the same result.
@@ -29,11 +30,11 @@ extension ImagePipeline {
         /// A picture was decoded.
         case decoded(url: String, width: Int, height: Int, duration: Duration)
         /// The picture was delivered; `duration` counts from the first request. A picture from memory is a `hit` instead.
-        case delivered(url: String, from: ImagePipeline.Origin, duration: Duration, isPrefetch: Bool = false)
+        case delivered(url: String, from: CacheTier, duration: Duration, isPrefetch: Bool = false)
         /// Decoded pixels in memory were reused because the server confirmed that their file has not changed.
         case reused(url: String)
         /// The bytes were damaged. They are removed and fetched again.
-        case damaged(url: String, origin: ImagePipeline.Origin)
+        case damaged(url: String, origin: CacheTier)
         /// The last request for the picture was cancelled. `wasRunning` tells whether its work had begun.
         case cancelled(url: String, wasRunning: Bool, isPrefetch: Bool = false)
         /// The request failed. If a part of the picture could be decoded, `delivered` follows.
@@ -42,17 +43,5 @@ extension ImagePipeline {
         case evicted(url: String, byteCount: Int, reason: String)
         /// The disk could not be read or written. The pipeline continues without it.
         case storageFailed(DiskError)
-    }
-}
-
-extension ImagePipeline {
-    /// The tier that a picture came from.
-    public enum Origin: String, Sendable, Hashable {
-        /// Decoded pixels in memory.
-        case memory
-        /// A file on disk.
-        case disk
-        /// A download.
-        case network
     }
 }

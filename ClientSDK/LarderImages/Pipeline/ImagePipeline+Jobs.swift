@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderTime
 import Synchronization
 

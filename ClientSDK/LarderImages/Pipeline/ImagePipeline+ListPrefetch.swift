@@ -15,19 +15,19 @@ extension ImagePipeline {
     /// this is cancelled or released. Safe from any thread; a call costs a step for each item that is visible or in the window.
     public final class ListPrefetch: Sendable {
         /// How far to load beyond the visible range.
-        public struct Window: Sendable, Hashable {
+        package struct Window: Sendable, Hashable {
             /// The maximum number of items after the visible range, in the direction of movement.
-            public var aheadMaximum = 12
+            package var aheadMaximum = 12
             /// The maximum number of items on its other side.
-            public var behindMaximum = 4
+            package var behindMaximum = 4
             /// The maximum number of bytes of pixels of the items beyond the visible range, by the targets of their requests. A request
             /// without a target counts as 4 MiB.
-            public var bytesMaximum = 24 << 20
+            package var bytesMaximum = 24 << 20
             /// Whether a download that has begun is finished after its item has left the window.
-            public var finishesBegun = false
+            package var finishesBegun = false
 
             /// Creates a window of 12 items ahead and 4 behind, of 24 MiB.
-            public init() {}
+            package init() {}
         }
 
         private struct State {
@@ -54,14 +54,35 @@ extension ImagePipeline {
 
         /// - Parameters:
         ///   - pipeline: loads the pictures.
-        ///   - window: how far to load.
+        ///   - aheadMaximum: the maximum number of items to load after the visible range, in the direction of movement.
+        ///   - behindMaximum: the maximum number of items on its other side.
+        ///   - bytesMaximum: the maximum number of bytes of pixels of the items beyond the visible range, by the targets of their
+        ///     requests. A request without a target counts as 4 MiB.
+        ///   - finishesBegun: whether a download that has begun is finished after its item has left the window.
         ///   - onRecovery: called with the index of a visible item whose picture has been loaded after a failure, on any thread, while
         ///     no lock is held: request the picture again to show it.
         ///   - request: returns the request for an item; nil for an item without picture. Its priority is ignored. Called by `show`,
         ///     `setShare` and when the share of the pipeline changes, on the thread that causes it, while no lock is held.
-        public init(
+        public convenience init(
             _ pipeline: ImagePipeline,
-            window: Window = Window(),
+            aheadMaximum: Int = 12,
+            behindMaximum: Int = 4,
+            bytesMaximum: Int = 24 << 20,
+            finishesBegun: Bool = false,
+            onRecovery: (@Sendable (Int) -> Void)? = nil,
+            request: @escaping @Sendable (Int) -> ImageRequest?
+        ) {
+            var window = Window()
+            window.aheadMaximum = aheadMaximum
+            window.behindMaximum = behindMaximum
+            window.bytesMaximum = bytesMaximum
+            window.finishesBegun = finishesBegun
+            self.init(pipeline, window: window, onRecovery: onRecovery, request: request)
+        }
+
+        package init(
+            _ pipeline: ImagePipeline,
+            window: Window,
             onRecovery: (@Sendable (Int) -> Void)? = nil,
             request: @escaping @Sendable (Int) -> ImageRequest?
         ) {

@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderMemory
 import LarderTime
 import Synchronization
@@ -280,7 +281,7 @@ extension ImagePipeline {
     /// Delivers a picture to all requests of a job that has ended.
     private func show(
         _ image: DecodedImage,
-        from origin: Origin,
+        from origin: CacheTier,
         _ job: ImageJob,
         _ effects: inout [Effect]
     ) {
@@ -340,8 +341,7 @@ extension ImagePipeline {
         _ bytes: [UInt8],
         beyond detail: Int
     ) {
-        let start = Array(bytes.prefix(ImageDecoders.startLength))
-        let decoder = configuration.decoders.all.first { $0.canDecode(start) }
+        let decoder = configuration.decoders.decoder(recognizing: bytes) as? any ProgressiveImageDecoder
         let began = configuration.uptime.uptime
         let preview = decoder?.preview(bytes, beyond: detail, into: request.target, limits: configuration.limits)
         let isSlow = configuration.uptime.uptime - began > Self.previewDurationMaximum

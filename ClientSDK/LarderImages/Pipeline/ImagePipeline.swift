@@ -27,7 +27,7 @@ public final class ImagePipeline: Sendable {
         /// The store for files. It must hold nothing else, because `removeAll` erases it. Nil stores no files.
         public var disk: DiskStore?
         /// The decoders of file formats.
-        public var decoders = ImageDecoders()
+        public var decoders: [any ImageDecoder] = [PNGDecoder(), JPEGDecoder()]
         /// The largest pictures that are decoded.
         public var limits = DecodedImage.Limits()
         /// The maximum number of bytes of decoded pixels in memory, unless `memory` has budgets by size.
@@ -81,9 +81,9 @@ public final class ImagePipeline: Sendable {
         /// Used for freshness.
         public var clock: any WallClock = SystemWallClock()
         /// Used for durations, and to wait between tries.
-        public var uptime: any MonotonicClock & Sleeper = SystemMonotonicClock()
+        public var uptime: any MonotonicClock = SystemMonotonicClock()
         /// Called with every event, on any thread, while no lock is held. It must not block. Nil costs nothing.
-        public var onEvent: (@Sendable (ImagePipeline.Event) -> Void)?
+        package var onEvent: (@Sendable (ImagePipeline.Event) -> Void)?
 
         /// Creates a configuration.
         public init(transport: any Transport, disk: DiskStore? = nil) {
@@ -194,7 +194,9 @@ public final class ImagePipeline: Sendable {
     public func task(for request: ImageRequest) -> ImageTask { start(request, placeholder: true) }
 
     /// The stages of a picture: placeholder, previews, picture. Releasing the sequence cancels the request.
-    public func stages(for request: ImageRequest) -> ImageTask.Stages { task(for: request).stages }
+    public func stages(for request: ImageRequest) -> some AsyncSequence<ImageTask.Stage, ImageError> & Sendable {
+        task(for: request).stages
+    }
 
     /// Loads pictures before they are needed, after all other requests.
     public func prefetch(_ requests: [ImageRequest]) -> ImagePipeline.Prefetch {

@@ -1,3 +1,5 @@
+public import LarderEvents
+
 extension ImageTask {
     /// A picture or a preliminary version of it.
     public enum Stage: Sendable, Hashable {
@@ -6,7 +8,7 @@ extension ImageTask {
         /// A coarse picture made of the bytes received so far. It is never stored.
         case preview(DecodedImage)
         /// The final picture.
-        case image(DecodedImage, from: ImagePipeline.Origin)
+        case image(DecodedImage, from: CacheTier)
 
         /// The pixels of the stage.
         public var image: DecodedImage {
@@ -18,22 +20,17 @@ extension ImageTask {
 }
 
 extension ImageTask {
-    /// The stages of a picture as they arrive; the last one is the picture, or an error is thrown.
-    ///
-    /// A late reader gets the newest stage first and all that follow. Several readers are independent.
-    public struct Stages: AsyncSequence, Sendable {
-        /// Iterates over the stages.
-        public struct Iterator: AsyncIteratorProtocol {
+    /// The sequence of `ImageTask.stages`.
+    struct Stages: AsyncSequence, Sendable {
+        struct Iterator: AsyncIteratorProtocol {
             let task: ImageTask
             var seen = 0
 
-            /// The next stage; nil after the picture.
-            public mutating func next() async throws(ImageError) -> ImageTask.Stage? {
+            mutating func next() async throws(ImageError) -> ImageTask.Stage? {
                 try take(await task.waiter.stage(after: seen))
             }
 
-            /// The next stage; nil after the picture.
-            public mutating func next(isolation actor: isolated (any Actor)?) async throws(ImageError) -> ImageTask
+            mutating func next(isolation actor: isolated (any Actor)?) async throws(ImageError) -> ImageTask
                 .Stage?
             {
                 try take(await task.waiter.stage(after: seen))
@@ -50,7 +47,6 @@ extension ImageTask {
 
         let task: ImageTask
 
-        /// Starts an iteration.
-        public func makeAsyncIterator() -> Iterator { Iterator(task: task) }
+        func makeAsyncIterator() -> Iterator { Iterator(task: task) }
     }
 }

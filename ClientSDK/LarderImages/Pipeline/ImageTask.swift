@@ -29,8 +29,10 @@ public final class ImageTask: Sendable {
         get async throws(ImageError) { try await waiter.image().get().0 }
     }
 
-    /// The stages of the picture, beginning with the newest one.
-    public var stages: ImageTask.Stages { ImageTask.Stages(task: self) }
+    /// The stages of the picture as they arrive; the last one is the picture, or an error is thrown.
+    ///
+    /// A late reader gets the newest stage first and all that follow. Several readers are independent.
+    public var stages: some AsyncSequence<ImageTask.Stage, ImageError> & Sendable { Stages(task: self) }
 }
 
 extension ImagePipeline {

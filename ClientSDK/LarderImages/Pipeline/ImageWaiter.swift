@@ -1,3 +1,4 @@
+import LarderEvents
 import Synchronization
 
 /// The stages of one request's picture, and the tasks that wait for the next stage. Safe from any thread.
@@ -72,7 +73,7 @@ final class ImageWaiter: Sendable {
     }
 
     /// The picture.
-    func image() async -> Result<(DecodedImage, ImagePipeline.Origin), ImageError> {
+    func image() async -> Result<(DecodedImage, CacheTier), ImageError> {
         var seen = 0
         while true {
             switch await stage(after: seen) {

@@ -3,11 +3,12 @@ public import LarderStorage
 
 /// What the cache keeps in memory and on disk, and its end.
 extension LarderCache {
-    /// Does one bounded step of background maintenance: removes expired rows, returns free pages. Call it until it reports that it is
-    /// done.
-    nonisolated(nonsending) public func maintain() async throws(LarderError) -> DiskStore.Maintenance {
+    /// Does one bounded step of background maintenance: removes expired rows, returns free pages. Call it until nothing is left.
+    ///
+    /// - Returns: whether nothing is left to do.
+    @discardableResult nonisolated(nonsending) public func maintain() async throws(LarderError) -> Bool {
         let core = core
-        return try await core.changing { () async throws(LarderError) in try core.maintain() }
+        return try await core.changing { () async throws(LarderError) in try core.maintain().isDone }
     }
 
     /// Shrinks the memory tier to at most `bytes`. Observed values stay.

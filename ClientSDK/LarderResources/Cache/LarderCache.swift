@@ -111,7 +111,7 @@ public final class LarderCache: Sendable {
         _ resource: Resource<Value>,
         _ policy: ReadPolicy? = nil,
         fields: Set<String> = []
-    ) -> Snapshots<Value> {
+    ) -> some AsyncSequence<Snapshot<Value>, Never> & Sendable {
         let node = core.nodes.node(of: resource, in: core)
         node.note(tagsOf: resource)
         node.take(resource)
@@ -344,7 +344,7 @@ public final class LarderCache: Sendable {
     }
 
     /// Call it when the network is back: waiting operations are sent, stale observed values are refreshed, and live channels reconnect,
-    /// all at once. `DegradationPolicy.ResumeSpread` spreads the return of many clients.
+    /// all at once. `DegradationPolicy.resumeWindow` spreads the return of many clients.
     public func networkReturned() {
         // Local changes are sent first, so that later reads contain them.
         outbox.clearDelays()

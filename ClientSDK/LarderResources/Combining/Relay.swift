@@ -2,45 +2,41 @@ import LarderEvents
 import LarderStorage
 import Synchronization
 
-extension LarderCache {
-    /// A sequence whose elements other sequences make. Each iteration runs them separately, until it ends. A slow reader gets the newest one.
-    public struct Relay<Element: Sendable>: AsyncSequence, Sendable {
-        /// Returns elements in order.
-        public struct Iterator: AsyncIteratorProtocol {
-            private final class Run: Sendable {
-                let mailbox = Mailbox<Element>()
-                private let task: Task<Void, Never>
+/// A sequence whose elements other sequences make. Each iteration runs them separately, until it ends. A slow reader gets the newest one.
+private struct Relay<Element: Sendable>: AsyncSequence, Sendable {
+    struct AsyncIterator: AsyncIteratorProtocol {
+        private final class Run: Sendable {
+            let mailbox = Mailbox<Element>()
+            private let task: Task<Void, Never>
 
-                init(_ run: @escaping @Sendable (Mailbox<Element>) async -> Void) {
-                    let mailbox = mailbox
-                    task = Task {
-                        await run(mailbox)
-                        mailbox.end()
-                    }
+            init(_ run: @escaping @Sendable (Mailbox<Element>) async -> Void) {
+                let mailbox = mailbox
+                task = Task {
+                    await run(mailbox)
+                    mailbox.end()
                 }
-
-                deinit { task.cancel() }
             }
 
-            fileprivate let run: @Sendable (Mailbox<Element>) async -> Void
-            private var current: Run?
-
-            fileprivate init(_ run: @escaping @Sendable (Mailbox<Element>) async -> Void) { self.run = run }
-
-            /// The next element; nil at the end.
-            public mutating func next() async -> Element? {
-                let run = current ?? Run(run)
-                current = run
-                return await run.mailbox.next()
-            }
+            deinit { task.cancel() }
         }
 
-        private let run: @Sendable (Mailbox<Element>) async -> Void
+        let run: @Sendable (Mailbox<Element>) async -> Void
+        private var current: Run?
 
         init(_ run: @escaping @Sendable (Mailbox<Element>) async -> Void) { self.run = run }
 
-        public func makeAsyncIterator() -> Iterator { Iterator(run) }
+        mutating func next() async -> Element? {
+            let run = current ?? Run(run)
+            current = run
+            return await run.mailbox.next()
+        }
     }
+
+    private let run: @Sendable (Mailbox<Element>) async -> Void
+
+    init(_ run: @escaping @Sendable (Mailbox<Element>) async -> Void) { self.run = run }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(run) }
 }
 
 /// The read of several of which the last one counts.
@@ -89,8 +85,9 @@ extension LarderCache {
     public func snapshots<Value, Resources: AsyncSequence & Sendable>(
         following resources: Resources,
         _ policy: ReadPolicy? = nil
-    ) -> Relay<Snapshot<Value>> where Resources.Element == Resource<Value>?, Resources.Failure == Never {
-        Relay { mailbox in
+    ) -> some AsyncSequence<Snapshot<Value>, Never> & Sendable
+    where Resources.Element == Resource<Value>?, Resources.Failure == Never {
+        Relay<Snapshot<Value>> { mailbox in
             let turn = Turn()
             await withTaskCancellationHandler {
                 var key: QueryKey?
@@ -118,11 +115,11 @@ extension LarderCache {
     public static func combine<First: AsyncSequence & Sendable, Second: AsyncSequence & Sendable>(
         _ first: First,
         _ second: Second
-    ) -> Relay<(First.Element, Second.Element)>
+    ) -> some AsyncSequence<(First.Element, Second.Element), Never> & Sendable
     where
         First.Element: Sendable, Second.Element: Sendable, First.Failure == Never, Second.Failure == Never
     {
-        Relay { mailbox in
+        Relay<(First.Element, Second.Element)> { mailbox in
             let pair = Pair<First.Element, Second.Element>(mailbox)
             await withDiscardingTaskGroup { group in
                 group.addTask { for await element in first { pair.set { $0.0 = element } } }

@@ -26,8 +26,8 @@ public struct CacheConfiguration: Sendable {
 
     /// Where values are stored.
     public var storage: Storage
-    /// The rules of the freshness classes.
-    public var freshness: Freshness.Table = .standard
+    /// The rules of the freshness classes. A class without one has that of `interactive`.
+    public var freshness: [Freshness.Class: Freshness.Rule] = .standard
     /// The maximum size of the entities in memory in bytes, counted as encoded plus some overhead for each. Lists of keys, and values
     /// that were assembled for readers, may each take a quarter of it on top; values that are observed stay. So may, up to the same size again,
     /// the encoded rows of what is kept off the disk, and in a cache without a directory of everything. At least 64 KiB.
@@ -39,7 +39,7 @@ public struct CacheConfiguration: Sendable {
     public var crossProcessCheckInterval: Duration = .milliseconds(100)
     public var wallClock: any WallClock = SystemWallClock()
     /// Measures durations; used for every delay and timeout.
-    public var monotonicClock: any MonotonicClock & Sleeper = SystemMonotonicClock()
+    public var monotonicClock: any MonotonicClock = SystemMonotonicClock()
     /// Orders requests, events and changes. What shares a store shares the source, or its clock.
     package var stamps = StampSource.system
     /// Returns numbers in 0..<1 for jitter.
@@ -52,7 +52,7 @@ public struct CacheConfiguration: Sendable {
     /// answered with a `Retry-After` of at most 5 s. It is repeated while the caller waits, within the time limit of the read.
     public var readRetry = RetryPolicy(base: .seconds(1), ceiling: .seconds(60))
     /// Limits the reads that follow a failure among all requests of the cache.
-    public var readRetryBudget = RetryPolicy.Budget(share: 0.1, reserve: 20)
+    package var readRetryBudget = RetryPolicy.Budget(share: 0.1, reserve: 20)
     /// Makes a unique idempotency key.
     public var makeIdempotencyKey: @Sendable () -> String = { RandomKey.make() }
     /// The operations that the outbox shows and sends from the first read on, including those of an earlier process. Stored operations
@@ -69,7 +69,7 @@ public struct CacheConfiguration: Sendable {
     public var concurrentSendsMaximum = 4
     /// Lets one process at a time send from the outbox if several have one store open; nil: a lock file in the store's directory, or no
     /// lock if the cache is in memory only.
-    public var outboxLock: (any ProcessLock)?
+    package var outboxLock: (any ProcessLock)?
     /// Whether the network may be used at present. If not, requests fail at once and nothing is sent. It is called more than once for
     /// one request and must be cheap and without side effects. Call `LarderCache.networkReturned` when it becomes true again.
     public var mayUseNetwork: @Sendable () -> Bool = { true }

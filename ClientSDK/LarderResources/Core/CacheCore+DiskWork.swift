@@ -65,7 +65,7 @@ extension CacheCore {
         do {
             // The store of the values also while the disk tier is off: what is in it still expires.
             for disk in [outboxDisk, disk, keptRows].compactMap(\.self) {
-                let step = try disk.maintain()
+                let step = try disk.maintain(limit: .max)
                 let isDone = report.isDone && step.isDone
                 report.add(step)
                 report.isDone = isDone

@@ -127,21 +127,31 @@ public struct CacheUpdate: Sendable {
     ///
     /// The change is applied again to the answer of a request that was in flight, and must have no effect where it is applied already.
     /// If it has an effect, the list loses its validator, which stands for the keys of a reply: the next request fetches the whole list.
-    public mutating func edit(_ key: QueryKey, _ change: @escaping @Sendable (inout [EntityKey]) -> Void) {
+    ///
+    /// - Parameters:
+    ///   - key: the key of the list.
+    ///   - maximum: a change after which the list would be longer than before and than this is not made: the list is invalidated instead, so
+    ///     that the next read fetches it.
+    ///   - change: changes the keys.
+    public mutating func edit(
+        _ key: QueryKey,
+        atMost maximum: Int = .max,
+        _ change: @escaping @Sendable (inout [EntityKey]) -> Void
+    ) {
         steps.append(
             .editQuery(key) { query in
                 let known = query.ids
                 var keys = known
                 change(&keys)
                 guard keys != known else { return }
-                query.ids = keys
+                if keys.count > max(known.count, maximum) { query.isInvalidated = true } else { query.ids = keys }
                 query.entityTag = nil
             }
         )
     }
 
     /// Changes a stored list: its keys, its validator, whether it is invalidated. Nothing happens if the list is not stored.
-    public mutating func editQuery(_ key: QueryKey, _ change: @escaping @Sendable (inout DiskQuery) -> Void) {
+    package mutating func editQuery(_ key: QueryKey, _ change: @escaping @Sendable (inout DiskQuery) -> Void) {
         steps.append(.editQuery(key, change))
     }
 

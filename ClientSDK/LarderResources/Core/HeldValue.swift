@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderStorage
 import LarderTime
 import Synchronization

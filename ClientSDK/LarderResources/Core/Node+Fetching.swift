@@ -203,7 +203,7 @@ extension Node {
                 defer { state.withLock { $0.answers -= 1 } }
                 try core.commit(update, askedAt: sent.stamp, moment: moment, isTolerant: true)
                 // Unless a later request has stored another value.
-                if update.isMemoryOnly, resource.retention == .disk, content().facts.asked <= sent.stamp {
+                if update.isMemoryOnly, !resource.isMemoryOnly, content().facts.asked <= sent.stamp {
                     try removeFromDisk()
                 }
             }
@@ -214,7 +214,7 @@ extension Node {
                 core.configuration.onEvent(.spared(resource: key.name, bytes: storedBytes))
             case .gone: break
             }
-            if update.isMemoryOnly, resource.retention == .disk {
+            if update.isMemoryOnly, !resource.isMemoryOnly {
                 core.configuration.onEvent(.notStored(resource: key.name))
             }
             complete(flight, nil)

@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderStorage
 import LarderTime
 
@@ -102,7 +103,7 @@ extension Node {
         _ content: Content,
         _ options: ReadOptions,
         shows: Bool = true,
-        source: Snapshot<Value>.Source? = nil,
+        source: CacheTier? = nil,
         error: LarderError? = nil,
         isFetching: Bool,
         revision: UInt64,
@@ -117,7 +118,7 @@ extension Node {
                 times: nil,
                 version: nil,
                 validator: nil,
-                activity: isFetching ? .fetching : .idle,
+                isFetching: isFetching,
                 refreshError: error,
                 pendingChanges: 0,
                 revision: revision
@@ -133,7 +134,7 @@ extension Node {
             times: times,
             version: content.facts.version,
             validator: content.validator(options),
-            activity: isFetching ? .fetching : .idle,
+            isFetching: isFetching,
             refreshError: error,
             pendingChanges: content.pending,
             revision: revision

@@ -81,16 +81,9 @@ extension Node {
     }
 
     /// Reports the time to first content.
-    func tellFirstContent(from source: Snapshot<Value>.Source?, since start: MonotonicTime) {
-        let tier: CacheEvent.Tier? =
-            switch source {
-            case .memory: .memory
-            case .disk: .disk
-            case .network: .network
-            case .merged, nil: nil
-            }
+    func tellFirstContent(from source: CacheTier?, since start: MonotonicTime) {
         let waited = core.configuration.monotonicClock.uptime - start
-        core.configuration.onEvent(.firstContent(resource: key.name, tier, waited))
+        core.configuration.onEvent(.firstContent(resource: key.name, source ?? .merged, waited))
     }
 
     /// The stored size of the parts that are in memory.

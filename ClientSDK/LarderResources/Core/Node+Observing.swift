@@ -108,7 +108,7 @@ extension Node {
         let now = core.now()
         // Left outside of the lock: the last holder cancels the request, which locks the node.
         var ended: [Observer<Value>.Started] = []
-        var firsts: [(source: Snapshot<Value>.Source?, since: MonotonicTime)] = []
+        var firsts: [(source: CacheTier?, since: MonotonicTime)] = []
         var replaced: Task<Void, Never>?
         defer {
             replaced?.cancel()
@@ -134,7 +134,7 @@ extension Node {
                         isAnswer = isAnswer || error == nil
                         ended.append(observer.release())
                     }
-                    let source: Snapshot<Value>.Source? =
+                    let source: CacheTier? =
                         isAnswer ? .network : id == newcomer && isFromDisk ? .disk : nil
                     let snapshot = snapshot(
                         content,

@@ -28,7 +28,7 @@ extension Node {
     /// Whether `admit` changes the disk.
     func mustLeaveDisk(_ resource: Resource<Value>) -> Bool {
         guard !isOffDisk.load(ordering: .relaxed) else { return false }
-        return resource.retention == .memory || resource.isCached?() == false
+        return resource.isMemoryOnly || resource.isCached?() == false
     }
 
     /// The policy of a read whose resource is not cached at present.
@@ -40,7 +40,7 @@ extension Node {
     func admit(_ resource: Resource<Value>) {
         if mustLeaveDisk(resource) {
             // Read before it is removed, so that a stored value is not lost.
-            if resource.retention == .memory { _ = content() }
+            if resource.isMemoryOnly { _ = content() }
             keepOffDisk()
         }
         note(tagsOf: resource)
@@ -287,7 +287,7 @@ extension Node {
     private func current(
         _ content: Content,
         _ options: ReadOptions,
-        source: Snapshot<Value>.Source? = nil,
+        source: CacheTier? = nil,
         error: LarderError? = nil,
         isFetching: Bool = false
     ) -> Snapshot<Value> {

@@ -60,7 +60,7 @@ final class Observer<Value: Sendable & Equatable>: @unchecked Sendable {
 extension Snapshot where Value: Equatable {
     /// Whether another snapshot has the same visible content. The time of a confirmation and the tier do not count.
     func hasSameContent(as other: Snapshot) -> Bool {
-        freshness == other.freshness && activity == other.activity && completeness == other.completeness
+        freshness == other.freshness && isFetching == other.isFetching && completeness == other.completeness
             && pendingChanges == other.pendingChanges && refreshError?.code == other.refreshError?.code
             && refreshError?.description == other.refreshError?.description && value == other.value
     }

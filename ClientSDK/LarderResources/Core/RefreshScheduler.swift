@@ -19,17 +19,17 @@ final class RefreshScheduler: Sendable {
     }
 
     private let clock: any MonotonicClock
-    private let sleeper: any Sleeper
+    private let sleeper: any MonotonicClock
     private let state = Mutex(State())
 
-    init(clock: any MonotonicClock, sleeper: any Sleeper) {
+    init(clock: any MonotonicClock, sleeper: any MonotonicClock) {
         self.clock = clock
         self.sleeper = sleeper
     }
 
     /// Wakes a node at a time, in place of its earlier time; nil: removes the node. May be called under the node's lock.
     ///
-    /// - Returns: the wait that this one replaces. The caller cancels it without a lock, because that calls the app's `Sleeper`.
+    /// - Returns: the wait that this one replaces. The caller cancels it without a lock, because that calls the app's clock.
     func schedule(_ node: any AnyNode, at due: MonotonicTime?) -> Task<Void, Never>? {
         let id = ObjectIdentifier(node)
         return state.withLock { state in

@@ -9,7 +9,7 @@ extension Resource {
     /// - Parameter answer: validator, lifetime and completeness.
     func steps<Content>(storing value: Value, as answer: Fetched<Content>) throws(LarderError) -> [CacheUpdate.Step] {
         let stated = answer.stated
-        let isOffDisk = retention == .memory || !answer.mayStore
+        let isOffDisk = isMemoryOnly || !answer.mayStore
         func put(_ draft: EntityDraft, validator: String?) -> CacheUpdate.Step {
             var draft = draft
             draft.isMemoryOnly = draft.isMemoryOnly || isOffDisk
@@ -66,7 +66,7 @@ extension CacheUpdate {
         validator: String? = nil,
         lifetime: Duration? = nil
     ) throws(LarderError) {
-        if resource.retention == .memory { keptOffDisk.append(resource.storedKey) }
+        if resource.isMemoryOnly { keptOffDisk.append(resource.storedKey) }
         let answer = Fetched.value(value, validator: validator, lifetime: lifetime, completeness: completeness)
         steps += try resource.steps(storing: value, as: answer)
     }

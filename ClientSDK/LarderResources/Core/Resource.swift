@@ -9,8 +9,7 @@ public import LarderStorage
 /// - `policy`, `freshness` and `demands` apply to the read or the observer that passes the resource.
 /// - `timeout`: a request has the timeout of the read that begins it. A read that joins the request waits no longer than its own.
 /// - `tags`: a value has all tags that readers in this process have passed.
-/// - `retention`: `.memory` wins over `.disk`. The first read with `.memory` removes from the disk what is stored under the key, and
-///   nothing is written under the key until the cache is closed.
+/// - `isMemoryOnly`: true wins over false. The first read with true removes from the disk what is stored under the key, and nothing is written under the key until the cache is closed.
 /// - A request calls the fetch function of the latest reader, which may know a newer session.
 ///
 /// ```swift
@@ -26,22 +25,14 @@ public import LarderStorage
 /// }
 /// ```
 public struct Resource<Value: Sendable & Equatable>: Sendable {
-    /// Where values are stored.
-    public enum Retention: Sendable, Hashable {
-        /// In memory and on disk.
-        case disk
-        /// In memory only, as for values that a server marks `no-store`.
-        case memory
-    }
-
     /// The name and the parameters: with the type and the shape of the value, the identity.
     public let key: QueryKey
     /// When values are fresh. By default the source decides; a stated freshness overrides the lifetime that the source states.
     public var freshness: Freshness.Demand
     /// The read policy, unless a read passes another one.
     public var policy: ReadPolicy
-    /// Where values are stored.
-    public var retention: Retention = .disk
+    /// Whether values are kept in memory only, as those that a server marks `no-store`.
+    public var isMemoryOnly = false
     /// Names for invalidation of many values at once (`LarderCache.invalidate(tag:)`). Any characters are allowed.
     public var tags: Set<String> = []
     /// The time limit of a fetch; nil: no limit.
@@ -197,7 +188,7 @@ extension Resource {
     ///   - freshness: how long the value is fresh.
     ///   - policy: how it is read unless the reader says otherwise.
     ///   - fetch: returns the value; see `init(_:_:freshness:policy:codec:fetch:)`.
-    public init(
+    package init(
         _ name: String,
         _ parameters: [String: String] = [:],
         of normalizer: Normalizer<Value>,

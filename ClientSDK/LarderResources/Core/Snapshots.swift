@@ -1,9 +1,9 @@
 import LarderEvents
 
 /// The snapshots of a resource. Each iteration observes the resource separately.
-public struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
+package struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
     /// Returns snapshots in order; a slow reader gets the newest one.
-    public struct Iterator: AsyncIteratorProtocol {
+    package struct Iterator: AsyncIteratorProtocol {
         private let node: Node<Value>
         private let resource: Resource<Value>
         private let options: ReadOptions
@@ -17,7 +17,7 @@ public struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
         }
 
         /// The next snapshot; nil when the task was cancelled or the cache closed.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> Snapshot<Value>? {
+        package mutating func next(isolation actor: isolated (any Actor)?) async -> Snapshot<Value>? {
             let subscription = await subscribed()
             self.subscription = subscription
             // Compared here, because `==` is user code and must not run while the node is locked.
@@ -59,5 +59,5 @@ public struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
     let options: ReadOptions
 
     /// Creates an iterator, which begins to observe at the first call of `next`.
-    public func makeAsyncIterator() -> Iterator { Iterator(node: node, resource: resource, options: options) }
+    package func makeAsyncIterator() -> Iterator { Iterator(node: node, resource: resource, options: options) }
 }

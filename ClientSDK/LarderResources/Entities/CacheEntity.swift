@@ -32,7 +32,7 @@ where ID: CustomStringConvertible & Sendable {
     /// The indices of the type for local queries (`LarderCache.entities`); none by default.
     static var indices: [Index] { get }
 
-    typealias Index = DiskEntity.Index<Self>
+    typealias Index = EntityIndex<Self>
     typealias Merge = @Sendable (_ new: Self, _ stored: Self) -> Self
 }
 

@@ -1,12 +1,12 @@
-public import LarderStorage
+package import LarderStorage
 import LarderTime
 
 /// Looks up the entities of an index, with pending local changes applied.
-public struct EntityLookup {
+package struct EntityLookup {
     /// The keys of the index, in order.
-    public let keys: [EntityKey]
+    package let keys: [EntityKey]
     /// The number of requested entities that are no longer stored.
-    public internal(set) var missing = 0
+    package internal(set) var missing = 0
     /// The invalidated entities, with the times of their values and of their invalidation.
     var stale: [(key: EntityKey, fetchedAt: WallTime, invalid: Stamp)] = []
     /// The number of pending changes that were applied.
@@ -37,7 +37,7 @@ public struct EntityLookup {
     }
 
     /// An entity, if it is stored.
-    public mutating func entity<E: CacheEntity>(_ type: E.Type, _ key: EntityKey) -> E? {
+    package mutating func entity<E: CacheEntity>(_ type: E.Type, _ key: EntityKey) -> E? {
         var remark = EntityRemark(key)
         let entity = look(type, &remark)
         take(remark)
@@ -82,7 +82,7 @@ public struct EntityLookup {
     }
 
     /// All entities of a type in the index, in order; entities that are no longer stored are left out and counted.
-    public mutating func entities<E: CacheEntity>(_ type: E.Type) -> [E] {
+    package mutating func entities<E: CacheEntity>(_ type: E.Type) -> [E] {
         let name = E.entityType
         return keys.compactMap { key in key.type == name ? entity(type, key) : nil }
     }

@@ -1,11 +1,11 @@
-public import LarderStorage
+package import LarderStorage
 
 /// Splits a value into entities and a remainder, and joins them again.
-public struct Normalizer<Value: Sendable>: Sendable {
+package struct Normalizer<Value: Sendable>: Sendable {
     /// Passes the entities of the value to the collector in order, and returns the encoded remainder.
-    public let split: @Sendable (Value, inout EntityCollector) throws -> [UInt8]
+    package let split: @Sendable (Value, inout EntityCollector) throws -> [UInt8]
     /// Joins a value from the remainder and the current entities; throws if the remainder cannot be decoded.
-    public let join: @Sendable ([UInt8], inout EntityLookup) throws -> Value
+    package let join: @Sendable ([UInt8], inout EntityLookup) throws -> Value
     /// How an answer is merged into the stored index; nil: it replaces the index.
     var merge: (@Sendable (DiskQuery, _ stated: StatedFreshness?) -> QueryMerge)?
 
@@ -13,7 +13,7 @@ public struct Normalizer<Value: Sendable>: Sendable {
     var memberType: String?
 
     /// Creates a normalizer.
-    public init(
+    package init(
         split: @escaping @Sendable (Value, inout EntityCollector) throws -> [UInt8],
         join: @escaping @Sendable ([UInt8], inout EntityLookup) throws -> Value
     ) {
@@ -23,7 +23,7 @@ public struct Normalizer<Value: Sendable>: Sendable {
 }
 
 /// Collects the entities of a value.
-public struct EntityCollector {
+package struct EntityCollector {
     var drafts: [EntityDraft] = []
 
     /// Adds an entity.
@@ -31,7 +31,7 @@ public struct EntityCollector {
     /// - Parameters:
     ///   - entity: an entity of the value.
     ///   - completeness: how complete the entity is. A more complete stored entity of the same version stays.
-    public mutating func add<E: CacheEntity>(_ entity: E, completeness: Completeness = .complete) {
+    package mutating func add<E: CacheEntity>(_ entity: E, completeness: Completeness = .complete) {
         drafts.append(EntityDraft(entity, completeness: completeness))
     }
 }

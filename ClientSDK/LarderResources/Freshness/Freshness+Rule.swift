@@ -61,7 +61,7 @@ extension Freshness {
 }
 
 extension Freshness {
-    /// A name for the staleness that a kind of value tolerates. `Freshness.Table` maps it to a rule.
+    /// A name for the staleness that a kind of value tolerates. `CacheConfiguration.freshness` maps it to a rule.
     public struct Class: RawRepresentable, Sendable, Hashable {
         /// The class's name.
         public let rawValue: String
@@ -78,33 +78,23 @@ extension Freshness {
     }
 }
 
-extension Freshness {
-    /// The rules of the freshness classes.
-    public struct Table: Sendable, Hashable {
-        private var rules: [Freshness.Class: Freshness.Rule]
-
-        /// critical: 15 seconds, validated. interactive: one minute. reference: one day.
-        public static let standard = Freshness.Table(
-            rules: [
-                .critical: Freshness.Rule(.timeToLive(.seconds(15)), level: .validated),
-                .interactive: .timeToLive(.seconds(60)),
-                .reference: .timeToLive(.seconds(86_400)),
-            ]
-        )
-
-        public subscript(_ name: Freshness.Class) -> Freshness.Rule {
-            get { rules[name] ?? rules[.interactive] ?? .timeToLive(.seconds(60)) }
-            set { rules[name] = newValue }
-        }
+extension [Freshness.Class: Freshness.Rule] {
+    /// critical: 15 seconds, validated. interactive: one minute. reference: one day.
+    public static var standard: Self {
+        [
+            .critical: Freshness.Rule(.timeToLive(.seconds(15)), level: .validated),
+            .interactive: .timeToLive(.seconds(60)),
+            .reference: .timeToLive(.seconds(86_400)),
+        ]
     }
 }
 
 extension Freshness {
     /// The freshness that a resource asks for: a class, or a rule of its own.
     public enum Demand: Sendable, Hashable {
-        /// As the source states (`Freshness.Criterion.source`). If it states nothing, the lifetime of the class in `Freshness.Table`.
+        /// As the source states (`Freshness.Criterion.source`). If it states nothing, the lifetime of the class in `CacheConfiguration.freshness`.
         case bySource(otherwise: Freshness.Class)
-        /// The rule of the class in `Freshness.Table`. It overrides the lifetime that the source states.
+        /// The rule of the class in `CacheConfiguration.freshness`. It overrides the lifetime that the source states.
         case named(Freshness.Class)
         /// A rule of its own. It overrides the lifetime that the source states.
         case rule(Freshness.Rule)
@@ -128,14 +118,14 @@ extension Freshness {
             .rule(Freshness.Rule(.timeToLive(duration), stretchClass: stretchClass))
         }
 
-        func rule(in table: Freshness.Table) -> Freshness.Rule {
+        package func rule(in table: [Freshness.Class: Freshness.Rule]) -> Freshness.Rule {
             switch self {
             case .bySource(let name):
                 var rule = Freshness.Demand.named(name).rule(in: table)
                 if case .timeToLive(let duration) = rule.criterion { rule.criterion = .source(otherwise: duration) }
                 return rule
             case .named(let name):
-                var rule = table[name]
+                var rule = table[name] ?? table[.interactive] ?? .timeToLive(.seconds(60))
                 rule.stretchClass = rule.stretchClass ?? name
                 return rule
             case .rule(let rule): return rule

@@ -1,19 +1,19 @@
 import LarderStorage
-public import LarderTime
+package import LarderTime
 
 extension Freshness {
     /// When a value was fetched, when it was validated, and when it expires.
-    public struct Times: Sendable, Hashable {
+    package struct Times: Sendable, Hashable {
         /// When the content was fetched: the start of the request that returned it.
-        public var fetchedAt: WallTime
+        package var fetchedAt: WallTime
         /// When the source last confirmed it: the start of that request.
-        public var validatedAt: WallTime
+        package var validatedAt: WallTime
         /// When it expires, by the reader's rule or by the lifetime that the source stated.
-        public var expiresAt: WallTime
+        package var expiresAt: WallTime
         /// What the source has said about the freshness.
         var terms: DiskEntity.Terms
         /// Whether the clock was set back since, so that the times are not meaningful.
-        public var isUncertain: Bool
+        package var isUncertain: Bool
         /// The number of times that the clock was set back before these were taken, within this process.
         var epoch: UInt64
         /// The uptime at `validatedAt`, if that was in this process.

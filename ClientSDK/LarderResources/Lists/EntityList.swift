@@ -1,6 +1,6 @@
 import Foundation
 import LarderCoding
-public import LarderStorage
+package import LarderStorage
 
 /// A list of entities, or a page of one, as the source returned it.
 public struct EntityList<Item: CacheEntity>: Sendable, Equatable {
@@ -18,10 +18,10 @@ public struct EntityList<Item: CacheEntity>: Sendable, Equatable {
     }
 
     /// Stores the items as entities, and an index with the cursor.
-    public static var normalizer: Normalizer<EntityList> { normalizer(showing: .complete) }
+    package static var normalizer: Normalizer<EntityList> { normalizer(showing: .complete) }
 
     /// Stores the items as entities of the given completeness, and an index with the cursor.
-    public static func normalizer(showing completeness: Completeness) -> Normalizer<EntityList> {
+    package static func normalizer(showing completeness: Completeness) -> Normalizer<EntityList> {
         Normalizer(
             split: { list, collector in
                 for item in list.items { collector.add(item, completeness: completeness) }

@@ -32,7 +32,7 @@ extension RunList {
     static let replicaLagMaximum = Duration.seconds(60)
 
     /// Merges the newest page.
-    mutating func takeNewest(_ page: IncomingPage, _ policy: GapPolicy) {
+    mutating func takeNewest(_ page: IncomingPage, dropsBehindGap: Bool = false) {
         var page = page
         let above = Array(runs[..<laterRuns(than: page)])
         var below = Array(runs[above.count...])
@@ -40,7 +40,7 @@ extension RunList {
             // A later page was empty.
             if page.isBefore(runs[0]) { return }
             if page.isOnlyConfirmed { invalidatePages() }
-            place(page, start: nil, above: [], below: runs, policy)
+            place(page, start: nil, above: [], below: runs, dropsBehindGap: dropsBehindGap)
             return dropUnknownEnd()
         }
         // Later runs stay as they are, and the page counts only below them.
@@ -140,7 +140,7 @@ extension RunList {
         start: Start?,
         above: [Run],
         below: [Run],
-        _ policy: GapPolicy = .keepBehindGap,
+        dropsBehindGap: Bool = false,
         isAdjacent: Bool = false,
         digest: UInt64? = nil
     ) {
@@ -223,7 +223,14 @@ extension RunList {
                 run.join(rest.removeFirst())
             }
         } else {
-            end(&run, page, &rest, isJoined: isJoined, isUnbroken: last == page.keys.count - 1, policy)
+            end(
+                &run,
+                page,
+                &rest,
+                isJoined: isJoined,
+                isUnbroken: last == page.keys.count - 1,
+                dropsBehindGap: dropsBehindGap
+            )
         }
         var upper = above
         for index in upper.indices { upper[index].items.removeAll { !$0.isPlaced && new[$0.key] != nil } }
@@ -239,7 +246,7 @@ extension RunList {
         _ rest: inout [Run],
         isJoined: Bool,
         isUnbroken: Bool,
-        _ policy: GapPolicy
+        dropsBehindGap: Bool
     ) {
         guard let cursor = page.cursor else {
             for other in rest {
@@ -248,7 +255,7 @@ extension RunList {
             (rest, tail) = ([], .end)
             return
         }
-        guard rest.contains(where: { $0.items.contains(where: \.isPlaced) }), isJoined || policy == .keepBehindGap
+        guard rest.contains(where: { $0.items.contains(where: \.isPlaced) }), isJoined || !dropsBehindGap
         else {
             (rest, tail) = ([], .cursor(cursor))
             return

@@ -65,7 +65,7 @@ extension RunList {
         normalize()
     }
 
-    /// Drops what is behind the first gap (`GapPolicy.reset`).
+    /// Drops what is behind the first gap (`PagedResource.dropsBehindGap`).
     mutating func dropBehindGap() {
         guard let index = runs.firstIndex(where: { $0.start?.gap != nil }), let start = runs[index].start else {
             return

@@ -17,7 +17,7 @@ extension Outbox {
             public static let postponed = Reason(rawValue: "postponed")
             /// The server has rejected it; see `Outbox.Entry.rejection`. It waits for `retry`, `edit` or `drop`.
             public static let rejected = Reason(rawValue: "rejected")
-            /// A rejected operation blocks its scope (`Outbox.RejectionPolicy.block`).
+            /// A rejected operation blocks its scope (`WriteBehind.rejectionBlocksScope`).
             public static let blocked = Reason(rawValue: "blocked")
             /// The network may not be used at present.
             public static let offline = Reason(rawValue: "offline")
@@ -29,19 +29,8 @@ extension Outbox {
             public static let unregistered = Reason(rawValue: "unregistered")
         }
 
-        /// A remaining operation.
-        public struct Remainder: Sendable, Identifiable {
-            /// The operation.
-            public let entry: Outbox.Entry
-            /// Why it was not sent.
-            public let reason: Reason
-
-            /// Which operation.
-            public var id: OperationID { entry.id }
-        }
-
-        /// The remaining operations, in the order of enqueuing.
-        public let remaining: [Remainder]
+        /// The remaining operations in the order of enqueuing, and why each was not sent.
+        public let remaining: [(entry: Outbox.Entry, reason: Reason)]
 
         /// Whether nothing is left to send. Rejected operations may remain.
         public var isDrained: Bool { remaining.allSatisfy { $0.reason == .rejected } }

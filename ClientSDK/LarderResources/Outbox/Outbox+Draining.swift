@@ -93,11 +93,11 @@ extension Outbox {
     }
 
     /// All operations, each with the reason why it would not have been sent by the time.
-    private func remainders(at time: MonotonicTime) -> [Outbox.Drain.Remainder] {
+    private func remainders(at time: MonotonicTime) -> [(entry: Outbox.Entry, reason: Outbox.Drain.Reason)] {
         let isOffline = !core.configuration.mayUseNetwork()
         return state.withLock { state in
             state.queue.sorted.map { entry in
-                Outbox.Drain.Remainder(entry: entry, reason: state.reason(for: entry, at: time, isOffline: isOffline))
+                (entry, state.reason(for: entry, at: time, isOffline: isOffline))
             }
         }
     }

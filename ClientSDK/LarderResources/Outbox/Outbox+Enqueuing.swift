@@ -196,5 +196,5 @@ private struct StoredOperation {
     /// Nil if it is not in the outbox.
     let id: OperationID?
     let commit: Commit
-    let step: CacheEvent.OutboxStep
+    let step: OutboxStep
 }

@@ -34,7 +34,7 @@ extension Outbox {
     }
 
     /// Reports a step of an operation as an event.
-    func tell(_ step: CacheEvent.OutboxStep) {
+    func tell(_ step: OutboxStep) {
         core.configuration.onEvent(.outbox(step, depth: state.withLock { $0.queue.count }))
     }
 

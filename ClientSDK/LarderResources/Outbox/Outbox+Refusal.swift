@@ -6,7 +6,7 @@ extension Outbox {
     /// Why and when an operation was rejected. It is stored with the operation until a decision about it.
     public struct Rejection: Sendable, Hashable {
         /// The kind of failure.
-        public let code: LarderError.Code
+        public let code: ErrorCode<LarderError>
         /// The HTTP status of the reply, if there was one.
         public let status: Int?
         /// The `type` of the problem document in the reply (RFC 9457), if there was one.
@@ -62,7 +62,7 @@ extension Outbox {
             guard let stored = try? JSONDecoder().decode(Stored.self, from: Data(bytes)), stored.key == key else {
                 return nil
             }
-            code = LarderError.Code(rawValue: stored.code)
+            code = ErrorCode<LarderError>(rawValue: stored.code)
             status = stored.status
             problem = stored.problem
             title = stored.title

@@ -1,6 +1,6 @@
 extension Outbox {
     /// What a failure means for an operation. The only place where failures of writes are classified.
-    public enum Verdict: Sendable, Hashable {
+    package enum Verdict: Sendable, Hashable {
         /// The server has rejected it, or it cannot be sent: a retry fails again.
         case rejected
         /// Nothing has reached the server.
@@ -21,7 +21,7 @@ extension Outbox {
         /// | 501, 505, 510 and any 4xx that is not named here | rejected |
         /// | any other status, 3xx and unknown 5xx included; a rejection without a status | unknown |
         /// | no reply, a reply that is not the API's, and everything else | unknown |
-        public init(_ error: LarderError) {
+        package init(_ error: LarderError) {
             switch error.code {
             case .offline where error.isUnsent: self = .unsent
             case .unauthorized: self = .unsent
@@ -48,4 +48,9 @@ extension Outbox {
         /// The first request with the key is still running (draft-ietf-httpapi-idempotency-key-header-07, section 2.6).
         private static let inProgress = "idempotency-in-progress"
     }
+}
+
+extension LarderError {
+    /// Whether the server may have carried out the write that has failed with this error.
+    public var mayHaveBeenCarriedOut: Bool { Outbox.Verdict(self) == .unknown }
 }

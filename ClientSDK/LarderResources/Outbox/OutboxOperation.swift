@@ -10,7 +10,7 @@ struct OutboxOperation: Sendable {
     let batchMaximum: Int
     /// The batch size on a good network.
     let batchUsual: Int
-    let onRejection: Outbox.RejectionPolicy
+    let rejectionBlocksScope: Bool
     let retry: RetryPolicy
     let timeout: Duration
     /// Whether it is sent beside the others (`WriteBehind.isLong`).
@@ -51,7 +51,7 @@ struct OutboxOperation: Sendable {
         self.isThrough = isThrough
         batchMaximum = max(1, operation.batchMaximum)
         batchUsual = min(batchMaximum, max(1, operation.batchUsual ?? batchMaximum))
-        onRejection = operation.onRejection
+        rejectionBlocksScope = operation.rejectionBlocksScope
         retry = operation.retry
         timeout = operation.timeout
         isLong = operation.isLong
@@ -247,7 +247,7 @@ enum OutboxResult: Sendable {
 extension LarderError {
     /// Whether the attempt was not sent because of its own content: the server has decided nothing.
     fileprivate var isOfRequest: Bool {
-        status == nil && [Code.encoding, .invalidArgument, .notValidated].contains(code)
+        status == nil && [ErrorCode<LarderError>.encoding, .invalidArgument, .notValidated].contains(code)
     }
 }
 

@@ -230,7 +230,7 @@ struct OutboxQueue: Sendable {
     private static let atOnce = MonotonicTime(nanoseconds: .min)
 
     private func isInLane(_ entry: Outbox.Entry) -> Bool {
-        entry.state != .rejected || operationsByName[entry.operation]?.onRejection == .block
+        entry.state != .rejected || operationsByName[entry.operation]?.rejectionBlocksScope == true
     }
 
     private mutating func join(_ entry: Outbox.Entry) {

@@ -13,16 +13,6 @@ extension Outbox {
     }
 }
 
-extension Outbox {
-    /// Whether later operations in a scope are sent after one was rejected.
-    public enum RejectionPolicy: String, Sendable, Hashable {
-        /// The rejected operation is set aside, and later ones are sent.
-        case `continue`
-        /// Later operations wait for a decision about the rejected one: `Outbox.retry`, `edit` or `drop`.
-        case block
-    }
-}
-
 /// A change that is shown at once and sent later. It survives process death, takes effect on the server exactly once, and is rolled
 /// back if the server rejects it.
 ///
@@ -57,8 +47,9 @@ public struct WriteBehind<Input: Codable & Sendable, Receipt: Sendable>: CacheCo
     public var batchMaximum = 1
     /// The batch size on a good network; on a poor network batches grow up to the maximum. Nil: the maximum.
     public var batchUsual: Int?
-    /// Whether later operations in the same scope are sent after one was rejected.
-    public var onRejection = Outbox.RejectionPolicy.continue
+    /// Whether later operations in the same scope wait for a decision about a rejected one (`Outbox.retry`, `edit` or `drop`). Otherwise it is
+    /// set aside, and they are sent.
+    public var rejectionBlocksScope = false
     /// Back-off between attempts. The number of attempts is not limited: `attemptsMaximum` and `elapsedMaximum` have no effect.
     public var retry = RetryPolicy(base: .seconds(1), ceiling: .seconds(60))
     /// How long an attempt may take before its outcome counts as unknown.

@@ -1,8 +1,8 @@
-public import LarderStorage
+import LarderStorage
 
 extension EntityQuery {
     /// A comparison of a field of an entity. Texts are compared by their bytes in UTF-8. An optional field without a value equals only nil.
-    public struct Comparison<Value: DiskEntity.Field>: Sendable {
+    public struct Comparison<Value: EntityField>: Sendable {
         let test: FieldTest
 
         /// The field has this value.

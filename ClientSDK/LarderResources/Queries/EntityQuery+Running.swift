@@ -156,7 +156,7 @@ extension EntityQuery {
     /// The entities that the query has accepted so far.
     struct Selection {
         private let query: EntityQuery
-        private let texts: DiskEntity.Index<Entity>?
+        private let texts: EntityIndex<Entity>?
         private let words: SearchWords?
         private var found: [(entity: Entity, order: [FieldValue])] = []
 

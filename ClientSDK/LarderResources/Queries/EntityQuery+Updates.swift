@@ -2,17 +2,15 @@ import LarderEvents
 
 extension EntityQuery {
     /// The results of a local query, now and after each change (`EntityQuery.updates`). Each iteration observes separately.
-    public struct Updates: AsyncSequence, Sendable {
-        /// Returns results in order; a slow reader gets the newest one.
-        public struct Iterator: AsyncIteratorProtocol {
+    struct Updates: AsyncSequence, Sendable {
+        struct Iterator: AsyncIteratorProtocol {
             let query: EntityQuery<Entity>
             private var registration: EntityObservers.Registration?
             private var last: [Entity]?
 
             init(query: EntityQuery<Entity>) { self.query = query }
 
-            /// The first result, or the next one that differs; nil at the end.
-            public mutating func next() async -> [Entity]? {
+            mutating func next() async -> [Entity]? {
                 while true {
                     if let registration {
                         guard await registration.changes.next() != nil else { return nil }
@@ -34,6 +32,6 @@ extension EntityQuery {
 
         let query: EntityQuery<Entity>
 
-        public func makeAsyncIterator() -> Iterator { Iterator(query: query) }
+        func makeAsyncIterator() -> Iterator { Iterator(query: query) }
     }
 }

@@ -1,4 +1,4 @@
-public import LarderStorage
+import LarderStorage
 
 /// A query over the stored entities of a type, whatever has brought them. It needs no source and no network, and sees pending changes.
 ///
@@ -36,7 +36,7 @@ public struct EntityQuery<Entity: CacheEntity>: Sendable {
     var countMaximum: Int?
 
     /// Only entities of which a field compares so. Several conditions must all be met.
-    public func `where`<Value: DiskEntity.Field>(
+    public func `where`<Value: EntityField>(
         _ field: any KeyPath<Entity, Value> & Sendable,
         _ comparison: Comparison<Value>
     ) -> Self {
@@ -55,7 +55,7 @@ public struct EntityQuery<Entity: CacheEntity>: Sendable {
         return query
     }
 
-    /// Only entities whose texts (`DiskEntity.Index.text`) contain words that begin with the words of `text`, whatever their case and
+    /// Only entities whose texts (`EntityIndex.text`) contain words that begin with the words of `text`, whatever their case and
     /// diacritics. A text without words finds all. A type without that index has no texts, and nothing is found.
     public func matching(_ text: String) -> Self {
         var query = self
@@ -65,7 +65,7 @@ public struct EntityQuery<Entity: CacheEntity>: Sendable {
     }
 
     /// Sorts by a field; by the next one where the fields before are equal, and by identifier at last.
-    public func sorted<Value: DiskEntity.Field>(
+    public func sorted<Value: EntityField>(
         by field: any KeyPath<Entity, Value> & Sendable,
         descending: Bool = false
     ) -> Self {
@@ -100,7 +100,8 @@ public struct EntityQuery<Entity: CacheEntity>: Sendable {
     /// The entities now, and after each change of the result. Nothing runs while no entity of the type changes; after a change the query is
     /// run again, and changes in quick succession are taken together. An error of the store is reported as a `CacheEvent`, and the
     /// next change tries again. The sequence ends when its task is cancelled and when the cache is closed.
-    public var updates: Updates { Updates(query: self) }
+    /// Each iteration observes separately.
+    public var updates: some AsyncSequence<[Entity], Never> & Sendable { Updates(query: self) }
 }
 
 extension LarderCache {

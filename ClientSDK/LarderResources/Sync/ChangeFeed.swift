@@ -35,24 +35,6 @@ extension ChangeFeed {
     }
 }
 
-extension LiveSync {
-    /// A change from a live channel, with its position in the feed, so that a missed change is noticed.
-    public struct Change: Sendable {
-        public let change: ChangeFeed.Change
-        /// The feed's token after the change.
-        public let token: String
-        /// The feed's token before the change.
-        public let previousToken: String
-
-        /// Creates a change with its position.
-        public init(_ change: ChangeFeed.Change, token: String, previousToken: String) {
-            self.change = change
-            self.token = token
-            self.previousToken = previousToken
-        }
-    }
-}
-
 /// A source of changes with opaque tokens, independent of a protocol.
 public struct ChangeFeed: Sendable {
     /// The name of the feed in the store.

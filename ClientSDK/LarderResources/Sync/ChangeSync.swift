@@ -275,20 +275,6 @@ public final class ChangeSync: Sendable {
 
     // MARK: Live
 
-    /// Receives a change from a live channel: stores it if it follows the stored token, ignores it if it is stored already, and
-    /// otherwise reads the missed changes.
-    public func receive(_ live: LiveSync.Change) async throws(LarderError) {
-        try await gate.run { () async throws(LarderError) in
-            if state.withLock({ $0.seen.contains(live.token) }) { return }
-            let stored = try await stored()
-            if live.previousToken == stored {
-                try await store([live.change], token: live.token)
-                return markCaughtUp()
-            }
-            _ = try await readAll()
-        }
-    }
-
     /// Receives the feed's present token from a live channel, and reads the changes up to it.
     func receive(current token: String) async throws(LarderError) {
         let isStored = try await gate.run { () async throws(LarderError) in
@@ -299,7 +285,8 @@ public final class ChangeSync: Sendable {
         if !isStored { try await catchUp() }
     }
 
-    /// Receives a page of the feed from a live channel, as `receive(_:)` does a change.
+    /// Receives changes from a live channel: stores them if they follow the stored token, ignores them if they are stored already, and
+    /// otherwise reads the missed changes.
     func receive(_ batch: ChangeFeed.Batch, since token: String) async throws(LarderError) {
         try await gate.run { () async throws(LarderError) in
             let stored = try await stored()

@@ -44,13 +44,13 @@ private final class LongPollChannel: LiveSync.Channel {
     private static let pauses = RetryPolicy(base: .seconds(1), ceiling: .seconds(30))
 
     private let state: Mutex<State>
-    private let clock: any MonotonicClock & Sleeper
+    private let clock: any MonotonicClock
     private let timeout: Duration
     private let read: @Sendable (_ since: String?) async throws(LarderError) -> ChangeFeed.Batch
 
     init(
         _ since: String?,
-        _ clock: any MonotonicClock & Sleeper,
+        _ clock: any MonotonicClock,
         _ timeout: Duration,
         _ read: @escaping @Sendable (_ since: String?) async throws(LarderError) -> ChangeFeed.Batch
     ) {

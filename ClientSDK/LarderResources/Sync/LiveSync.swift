@@ -18,8 +18,7 @@ extension LiveSync {
     public enum Message: Sendable {
         /// The channel delivers all changes after the token.
         case hello(token: String)
-        case change(LiveSync.Change)
-        /// A page of the change feed, and the token before it.
+        /// Changes with their position in the feed: a page, or one change with the token after it, and the token before them.
         case page(ChangeFeed.Batch, since: String)
         /// A change of a backend without change tokens. If it throws, the messages count as missed (`afterGap`).
         case update(@Sendable (inout CacheUpdate) throws -> Void)
@@ -60,7 +59,7 @@ extension LiveSync {
 /// messages: by reading the change feed, or, if the backend has no change tokens, by marking as stale what the messages cover.
 ///
 /// It does nothing while the network may not be used, and continues at once when it returns (`LarderCache.networkReturned`), but not before
-/// a time that the server has asked for (`LarderError.retryAfter` of the source). A return adds no jitter: `DegradationPolicy.ResumeSpread` spreads
+/// a time that the server has asked for (`LarderError.retryAfter` of the source). A return adds no jitter: `DegradationPolicy.resumeWindow` spreads
 /// the return of many clients. Safe from any task.
 public final class LiveSync: Sendable {
     /// The state of a live sync.
@@ -312,7 +311,6 @@ public final class LiveSync: Sendable {
         switch (message, repair) {
         // Changes before the channel's token are in the feed.
         case (.hello(let token), .feed(let sync)): try await sync.receive(current: token)
-        case (.change(let change), .feed(let sync)): try await sync.receive(change)
         case (.page(let batch, let since), .feed(let sync)): try await sync.receive(batch, since: since)
         case (.update(let body), .feed(let sync)): try await sync.receive(body)
         case (.update(let body), .invalidation(let cache, let afterGap)):
@@ -322,8 +320,6 @@ public final class LiveSync: Sendable {
                 try await cache.update(isTolerant: true, afterGap)
             }
         case (.hello, .invalidation): break
-        case (.change(let change), .invalidation(let cache, _)):
-            try await cache.update(isTolerant: true) { change.change.apply(&$0) }
         case (.page(let batch, _), .invalidation(let cache, _)):
             try await cache.update(isTolerant: true) { update in for change in batch.changes { change.apply(&update) } }
         }

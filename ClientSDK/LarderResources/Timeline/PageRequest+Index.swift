@@ -2,28 +2,28 @@ import LarderStorage
 
 extension PageRequest {
     /// A page by identifiers and versions only.
-    public struct Index: Sendable, Hashable {
+    package struct Index: Sendable, Hashable {
         /// An item of the page.
-        public struct Entry: Sendable, Hashable {
+        package struct Entry: Sendable, Hashable {
             /// The description of its identifier.
-            public let id: String
+            package let id: String
             /// Its version at the source (`CacheEntity.entityVersion`).
-            public let version: Int64
+            package let version: Int64
 
-            public init(id: String, version: Int64) {
+            package init(id: String, version: Int64) {
                 self.id = id
                 self.version = version
             }
         }
 
         /// The items in order.
-        public var entries: [Entry]
+        package var entries: [Entry]
         /// As `EntityList.nextCursor`.
-        public var nextCursor: String?
+        package var nextCursor: String?
         /// As `EntityList.previousCursor`.
-        public var previousCursor: String?
+        package var previousCursor: String?
 
-        public init(_ entries: [Entry], nextCursor: String? = nil, previousCursor: String? = nil) {
+        package init(_ entries: [Entry], nextCursor: String? = nil, previousCursor: String? = nil) {
             self.entries = entries
             self.nextCursor = nextCursor
             self.previousCursor = previousCursor
@@ -64,7 +64,7 @@ extension PageRequest {
     ///   - index: fetches the index of the page. The validator of its request is that of an index.
     ///   - items: fetches items by identifiers, in any order, without those that do not exist.
     ///   - whole: fetches the whole page.
-    public func page<Item: CacheEntity>(
+    package func page<Item: CacheEntity>(
         of type: Item.Type = Item.self,
         unconfirmedFor age: Duration = .seconds(7_200),
         batchMaximum: Int = 100,

@@ -27,12 +27,13 @@ public struct PagedResource<Item: CacheEntity>: Sendable {
     public var pageSizeMaximum: Int?
     /// The maximum number of stored items, at least two pages. Older items are dropped and can be loaded again.
     public var itemsMaximum = 5_000
-    /// What to do with older items when the refreshed first page does not overlap them.
-    public var onDiscontinuity = GapPolicy.keepBehindGap
+    /// Whether older items are dropped when the refreshed first page does not overlap them: they are loaded again when a reader pages to
+    /// them. Otherwise they are kept behind a gap, which can be filled.
+    public var dropsBehindGap = false
     /// How complete the items of a page are.
     public var completeness = Completeness.complete
-    /// Where the list is stored.
-    public var retention = QueryRetention.disk
+    /// Whether the list is kept in memory only.
+    public var isMemoryOnly = false
     /// Names for invalidation of many values at once.
     public var tags: Set<String> = []
     /// The temporary client ID of an item that was created on this device. If both items are in the list, because an event came before
@@ -65,7 +66,7 @@ public struct PagedResource<Item: CacheEntity>: Sendable {
             list.completeness = .complete
             return list
         }
-        list.retention = retention
+        list.isMemoryOnly = isMemoryOnly
         list.tags = tags
         list.isCached = isCached
         list.timeout = timeout
@@ -77,9 +78,6 @@ public struct PagedResource<Item: CacheEntity>: Sendable {
         let usual = max(1, pageSize)
         return max(usual, min(pageSizeMaximum ?? usual, conduct.batch(usual)))
     }
-
-    /// Where a list is stored.
-    public typealias QueryRetention = Resource<Timeline<Item>.List>.Retention
 
     /// Creates a paged list.
     ///

@@ -141,7 +141,7 @@ extension Timeline.List {
                 var isLatest = false
                 let list = try query.editRuns { list in
                     isLatest = !page.isBefore(list.runs[0])
-                    list.takeNewest(page, resource.onDiscontinuity)
+                    list.takeNewest(page, dropsBehindGap: resource.dropsBehindGap)
                     list.keep(atMost: resource.keptMaximum)
                 }
                 // While the list does not begin with the page alone, the validator is dropped: a 304 would keep other items there for ever.

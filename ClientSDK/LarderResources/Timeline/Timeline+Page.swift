@@ -1,4 +1,5 @@
 import LarderStorage
+public import LarderTime
 
 extension Timeline {
     /// A loaded page of a timeline, as a part of a snapshot: consecutive items, and how current they are.
@@ -11,7 +12,9 @@ extension Timeline {
         /// Whether its items are current.
         public let freshness: Freshness
         /// When it was fetched, was last confirmed by the server, and expires.
-        public let times: Freshness.Times
+        package let times: Freshness.Times
+        /// When the server last confirmed it.
+        public var validatedAt: WallTime { times.validatedAt }
         /// Whether it is being fetched again.
         public let isRefreshing: Bool
 

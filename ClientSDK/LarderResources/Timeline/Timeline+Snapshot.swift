@@ -1,4 +1,6 @@
+public import LarderEvents
 public import LarderStorage
+public import LarderTime
 
 extension Timeline {
     /// The state of a timeline for one reader at one moment.
@@ -18,9 +20,9 @@ extension Timeline {
         /// The freshness of all shown items: fresh only if every page is. `freshness(of:)` is that of a part.
         public internal(set) var freshness: Freshness
         /// Where the list came from; nil if there is none.
-        public let source: LarderResources.Snapshot<Timeline<Item>.List>.Source?
+        public let source: CacheTier?
         /// When the newest page was fetched, was validated and expires; nil if there is none.
-        public let times: Freshness.Times?
+        package let times: Freshness.Times?
         /// Whether the newest page is being fetched.
         public let isRefreshing: Bool
         /// Whether the page after the last item is being fetched.
@@ -38,6 +40,13 @@ extension Timeline {
         /// Grows with every change: of two snapshots the one with the larger revision is later.
         public let revision: UInt64
 
+        /// When the newest page was fetched; nil if there is none.
+        public var fetchedAt: WallTime? { times?.fetchedAt }
+        /// When the server last confirmed the newest page; nil if there is none.
+        public var validatedAt: WallTime? { times?.validatedAt }
+        /// When the newest page stops being fresh; nil if there is none.
+        public var expiresAt: WallTime? { times?.expiresAt }
+
         /// How complete the list is: complete, with gaps, or its newest part.
         public var completeness: Completeness {
             let gaps = segments.lazy.filter { $0.gap != nil }.count
@@ -53,7 +62,7 @@ extension Timeline {
             freshness = snapshot.freshness
             source = snapshot.source
             times = snapshot.times
-            isRefreshing = snapshot.activity == .fetching
+            isRefreshing = snapshot.isFetching
             isLoadingOlder = fetching.contains(.tail)
             let places = Set(snapshot.value?.gaps.map(\.place) ?? [])
             gapsBeingFilled = Set(fetching.intersection(places).map { Timeline<Item>.Gap($0).id })

@@ -3,9 +3,9 @@ import Synchronization
 
 extension Timeline {
     /// The snapshots of a timeline. Each iteration observes the timeline separately; one task may iterate.
-    public struct Snapshots: AsyncSequence, Sendable {
+    struct Snapshots: AsyncSequence, Sendable {
         /// Returns snapshots in order; a slow reader gets the newest one.
-        public struct Iterator: AsyncIteratorProtocol {
+        struct Iterator: AsyncIteratorProtocol {
             let timeline: Timeline<Item>
             private var subscription: Subscription?
             private var last: Timeline<Item>.Snapshot?
@@ -13,7 +13,7 @@ extension Timeline {
             init(_ timeline: Timeline<Item>) { self.timeline = timeline }
 
             /// The next snapshot; nil when the task was cancelled or the cache closed.
-            public mutating func next(isolation actor: isolated (any Actor)?) async -> Timeline<Item>.Snapshot? {
+            mutating func next(isolation actor: isolated (any Actor)?) async -> Timeline<Item>.Snapshot? {
                 let subscription = await subscribed()
                 self.subscription = subscription
                 while let snapshot = await subscription.mailbox.next() {
@@ -79,6 +79,6 @@ extension Timeline {
         init(_ timeline: Timeline<Item>) { self.timeline = timeline }
 
         /// Creates an iterator, which begins to observe at the first call of `next`.
-        public func makeAsyncIterator() -> Iterator { Iterator(timeline) }
+        func makeAsyncIterator() -> Iterator { Iterator(timeline) }
     }
 }

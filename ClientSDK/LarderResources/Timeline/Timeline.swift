@@ -42,7 +42,9 @@ public final class Timeline<Item: CacheEntity>: Sendable {
     ///
     /// Snapshots are in order; a slow reader gets the newest one and not all, and a snapshot without a change is left out. The sequence
     /// ends when its task is cancelled and when the cache is closed.
-    public var snapshots: Timeline<Item>.Snapshots { Timeline<Item>.Snapshots(self) }
+    public var snapshots: some AsyncSequence<Timeline<Item>.Snapshot, Never> & Sendable {
+        Timeline<Item>.Snapshots(self)
+    }
 
     /// Reads the list by the policy: with `staleWhileRevalidate` the stored list, if there is one.
     ///
@@ -59,14 +61,15 @@ public final class Timeline<Item: CacheEntity>: Sendable {
 
     /// Fetches the newest page, whatever is stored, and merges it by overlap. Costs one page or a 304.
     ///
-    /// - Parameter separation: `.reset` drops the items behind a gap after the refresh; otherwise the resource's policy applies.
+    /// - Parameter isDropping: drops the items behind a gap after the refresh, also if the resource keeps them
+    ///   (`PagedResource.dropsBehindGap`).
     /// - Throws: the error of the request. The shown items stay.
-    public func refresh(onDiscontinuity separation: GapPolicy? = nil) async throws(LarderError) {
+    public func refresh(droppingBehindGap isDropping: Bool = false) async throws(LarderError) {
         let (node, options, since) = (engine.node, options, engine.core.now().uptime)
         _ = try await engine.core.reading { () async throws(LarderError) in
             try await node.refresh(since: since, options)
         }
-        if separation == .reset { try await engine.edit { $0.dropBehindGap() } }
+        if isDropping { try await engine.edit { $0.dropBehindGap() } }
     }
 
     /// Fetches the pages that contain these items again, unless they are fresh: for the items on screen. Other pages stay as old as they

@@ -1,9 +1,10 @@
+public import LarderEvents
 public import LarderStorage
 
 /// An event of a cache. Cases may be added.
 public enum CacheEvent: Sendable {
     /// A read was answered from a tier. `bytes` is the stored size; 0 if it was not determined.
-    case hit(resource: String, Tier, bytes: Int)
+    case hit(resource: String, CacheTier, bytes: Int)
     /// A read found no usable value.
     case miss(resource: String)
     /// A read joined a request in flight.
@@ -26,8 +27,8 @@ public enum CacheEvent: Sendable {
     /// The clock was set back: all values must be validated again.
     case clockSetBack
 
-    /// A reader or an observer got its first content after this time; nil: from several tiers.
-    case firstContent(resource: String, Tier?, Duration)
+    /// A reader or an observer got its first content after this time.
+    case firstContent(resource: String, CacheTier, Duration)
     /// The server confirmed a value, which was not transferred again; `bytes` is its stored size.
     case spared(resource: String, bytes: Int)
     /// Entries were evicted from memory; `reason` is the tier's term.
@@ -50,32 +51,5 @@ public enum CacheEvent: Sendable {
         case rejected(LarderError)
         /// It is sent again after this time.
         case postponed(LarderError, Duration)
-    }
-
-    /// A step of an operation.
-    public enum OutboxStep: String, Sendable, Hashable, CaseIterable {
-        /// It was stored durably.
-        case enqueued
-        /// It was coalesced with an older one.
-        case coalesced
-        /// It was removed: by `Outbox.drop`, or together with an older one before they were sent.
-        case cancelled
-        /// It was sent.
-        case sent
-        /// The server has carried it out.
-        case accepted
-        /// The server has rejected it.
-        case rejected
-        /// The outcome is unknown.
-        case inDoubt
-    }
-
-    /// Where a value was found.
-    public enum Tier: String, Sendable, Hashable {
-        case memory
-        /// On disk.
-        case disk
-        /// On the server.
-        case network
     }
 }

@@ -4,11 +4,8 @@ public import LarderTime
 
 /// The error of a read or a write.
 public struct LarderError: Error, Sendable, CustomStringConvertible {
-    /// The kind of failure. More codes may be added.
-    public typealias Code = ErrorCode<LarderError>
-
     /// The kind of failure.
-    public let code: Code
+    public let code: ErrorCode<LarderError>
     /// What happened and what to do.
     public let description: String
     /// The underlying error.
@@ -33,7 +30,7 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
 
     /// Creates an error.
     public init(
-        _ code: Code,
+        _ code: ErrorCode<LarderError>,
         _ description: String,
         cause: (any Error)? = nil,
         status: Int? = nil,
@@ -54,7 +51,7 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
     }
 
     package init(
-        _ code: Code,
+        _ code: ErrorCode<LarderError>,
         _ description: String,
         cause: (any Error)? = nil,
         status: Int? = nil,
@@ -105,7 +102,7 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
         case let error as DiskError: self.init(.storage, error.description, cause: error)
         case is CancellationError: self.init(.cancelled, "The caller was cancelled.", cause: error)
         case let error as any RequestFailure:
-            let code: Code =
+            let code: ErrorCode<LarderError> =
                 switch error.kind {
                 case .cancelled: .cancelled
                 case .timedOut: .timedOut

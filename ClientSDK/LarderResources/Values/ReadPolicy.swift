@@ -18,7 +18,7 @@ import LarderStorage
 /// `staleWhileRevalidate` and `cacheAndLoad` the network is asked in the background.
 public struct ReadPolicy: Sendable, Hashable {
     /// What may be shown before the network has answered.
-    public enum Local: Sendable, Hashable {
+    package enum Local: Sendable, Hashable {
         /// Nothing.
         case never
         /// A fresh value.
@@ -28,7 +28,7 @@ public struct ReadPolicy: Sendable, Hashable {
     }
 
     /// When the network is asked.
-    public enum Remote: Sendable, Hashable {
+    package enum Remote: Sendable, Hashable {
         case never
         /// If there is no fresh and complete value.
         case ifStale
@@ -36,17 +36,18 @@ public struct ReadPolicy: Sendable, Hashable {
     }
 
     /// What may be shown before the network has answered.
-    public var local: Local
+    package var local: Local
     /// When the network is asked.
-    public var remote: Remote
+    package var remote: Remote
     /// What may be shown, together with the error, when the network has failed.
-    public var fallback: Local
+    package var fallback: Local
     /// How long to wait for the network before `fallback` is shown; the answer is still stored and shown later. Nil: until the network
     /// has answered or failed.
-    public var fallbackDelay: Duration?
+    package var fallbackDelay: Duration?
 
     /// Creates a policy from its settings.
-    public init(_ local: Local, _ remote: Remote, fallback: Local = .any(within: nil), fallbackDelay: Duration? = nil) {
+    package init(_ local: Local, _ remote: Remote, fallback: Local = .any(within: nil), fallbackDelay: Duration? = nil)
+    {
         self.local = local
         self.remote = remote
         self.fallback = fallback

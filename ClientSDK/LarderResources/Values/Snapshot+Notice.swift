@@ -12,7 +12,7 @@ extension Snapshot {
             freshness,
             validatedAt: validatedAt,
             isUncertain: times?.isUncertain ?? false,
-            isFetching: activity == .fetching,
+            isFetching: isFetching,
             isOffline: isOffline || refreshError?.code == .offline,
             at: now
         )

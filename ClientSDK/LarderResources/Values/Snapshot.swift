@@ -1,31 +1,12 @@
+public import LarderEvents
 public import LarderStorage
 public import LarderTime
 
 /// The state of a resource at one moment: value, freshness, network activity and last error.
 ///
-/// Content (`value`, `freshness`) and activity (`activity`, `refreshError`) are independent: a failed refresh does not remove the
+/// Content (`value`, `freshness`) and activity (`isFetching`, `refreshError`) are independent: a failed refresh does not remove the
 /// content.
 public struct Snapshot<Value: Sendable>: Sendable {
-    /// Where the value came from.
-    public enum Source: String, Sendable, Hashable {
-        /// The memory tier.
-        case memory
-        /// The disk tier.
-        case disk
-        /// The server just now: it sent the value or confirmed it (304).
-        case network
-        /// Several of them, or a pending local change.
-        case merged
-    }
-
-    /// Whether a request is in flight.
-    public enum Activity: String, Sendable, Hashable {
-        /// No request.
-        case idle
-        /// A request is in flight.
-        case fetching
-    }
-
     /// The value; nil if there is none, or if the policy does not allow it to be shown yet.
     public var value: Value?
     /// Whether the value is current.
@@ -33,15 +14,15 @@ public struct Snapshot<Value: Sendable>: Sendable {
     /// How complete the value is.
     public var completeness: Completeness
     /// Where the value came from; nil without a value.
-    public var source: Source?
+    public var source: CacheTier?
     /// When the value was fetched, was validated and expires; nil without a value.
-    public var times: Freshness.Times?
+    package var times: Freshness.Times?
     /// The server's version; nil if it has none.
     public var version: Int64?
     /// The validator that came with it (an ETag). Nil if there is none, or if the value has changed since.
     public var validator: String?
     /// Whether a request is in flight.
-    public var activity: Activity
+    public var isFetching: Bool
     /// The error of the last refresh; nil if it succeeded.
     public var refreshError: LarderError?
     /// The number of local changes in the value that the server has not acknowledged.
@@ -53,8 +34,10 @@ public struct Snapshot<Value: Sendable>: Sendable {
     public var fetchedAt: WallTime? { times?.fetchedAt }
     /// When the server last confirmed the content.
     public var validatedAt: WallTime? { times?.validatedAt }
-    /// When it stops being fresh.
+    /// When it stops being fresh, by the reader's rule or by the lifetime that the source stated.
     public var expiresAt: WallTime? { times?.expiresAt }
+    /// Whether the clock was set back since, so that the times are not meaningful.
+    public var areTimesUncertain: Bool { times?.isUncertain ?? false }
 
     /// The snapshot with a transformed value.
     public func map<Other: Sendable>(_ transform: (Value) throws -> Other) rethrows -> Snapshot<Other> {
@@ -62,11 +45,11 @@ public struct Snapshot<Value: Sendable>: Sendable {
             value: try value.map(transform),
             freshness: freshness,
             completeness: completeness,
-            source: source.flatMap { Snapshot<Other>.Source(rawValue: $0.rawValue) },
+            source: source,
             times: times,
             version: version,
             validator: validator,
-            activity: activity == .idle ? .idle : .fetching,
+            isFetching: isFetching,
             refreshError: refreshError,
             pendingChanges: pendingChanges,
             revision: revision
@@ -82,7 +65,7 @@ extension Snapshot: CustomStringConvertible {
         if let validatedAt, validatedAt != Freshness.Times.never { parts.append("validated \(validatedAt.rfc3339())") }
         if let expiresAt { parts.append("expires \(expiresAt.rfc3339())") }
         if pendingChanges > 0 { parts.append("\(pendingChanges) pending") }
-        if activity == .fetching { parts.append("fetching") }
+        if isFetching { parts.append("fetching") }
         if let refreshError { parts.append("error \(refreshError.code.rawValue)") }
         guard let value else { return parts.joined(separator: ", ") }
         let text = "\(value)"

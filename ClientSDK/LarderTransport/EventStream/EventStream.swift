@@ -2,46 +2,46 @@ import LarderEvents
 import LarderTime
 import Synchronization
 
-extension EventStreamClient {
-    /// The events of one connection, in order. One task may read them.
-    ///
-    /// The sequence ends when the server ends it and throws if the connection breaks or is silent. The connection is
-    /// closed when the last copy of this value is released.
-    public struct Stream: AsyncSequence, Sendable {
-        /// Iterates over the events.
-        public struct Iterator: AsyncIteratorProtocol {
-            fileprivate let reader: EventStreamReader
+/// The events of one connection, in order. One task may read them.
+///
+/// The sequence ends when the server ends it and throws if the connection breaks or is silent. The connection is
+/// closed when the last copy of this value is released.
+public struct EventStream: AsyncSequence, Sendable {
+    private struct Iterator: AsyncIteratorProtocol {
+        let stream: EventStream
 
-            /// Returns the next event; nil after the server has ended the stream.
-            public mutating func next() async throws(EventStreamError) -> EventStreamClient.Event? {
-                try await reader.next()
-            }
-
-            /// Returns the next event; nil after the server has ended the stream.
-            public mutating func next(
-                isolation actor: isolated (any Actor)?
-            ) async throws(EventStreamError) -> EventStreamClient.Event? { try await reader.next() }
+        mutating func next() async throws(EventStreamError) -> EventStream.Event? {
+            try await stream.receive()
         }
 
-        private let reader: EventStreamReader
+        mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(EventStreamError) -> EventStream.Event? { try await stream.receive() }
+    }
 
-        init(
-            _ stream: TransportStream,
-            _ configuration: EventStreamClient.Configuration,
-            _ clock: any MonotonicClock & Sleeper,
-            lastEventID: String
-        ) {
-            reader = EventStreamReader(stream, configuration, clock, lastEventID: lastEventID)
-        }
+    private let reader: EventStreamReader
 
-        /// The `lastEventID` that resumes after the last event that was read.
-        public var lastEventID: String { reader.lastEventID }
+    init(
+        _ stream: TransportStream,
+        _ configuration: EventStreamClient.Configuration,
+        _ clock: any MonotonicClock,
+        lastEventID: String
+    ) {
+        reader = EventStreamReader(stream, configuration, clock, lastEventID: lastEventID)
+    }
 
-        /// The server's reconnection time; nil if it has sent none.
-        public var retry: Duration? { reader.retry }
+    /// The `lastEventID` that resumes after the last event that was read.
+    public var lastEventID: String { reader.lastEventID }
 
-        /// Creates an iterator, which continues where others stopped.
-        public func makeAsyncIterator() -> Iterator { Iterator(reader: reader) }
+    /// The server's reconnection time; nil if it has sent none.
+    public var retry: Duration? { reader.retry }
+
+    /// Returns the next event; nil after the server has ended the stream.
+    public func receive() async throws(EventStreamError) -> EventStream.Event? { try await reader.next() }
+
+    /// Creates an iterator, which continues where others stopped.
+    public func makeAsyncIterator() -> some AsyncIteratorProtocol<EventStream.Event, EventStreamError> {
+        Iterator(stream: self)
     }
 }
 
@@ -49,20 +49,20 @@ extension EventStreamClient {
 final class EventStreamReader: Sendable {
     private struct State {
         var parser: EventStreamParser
-        var events: [EventStreamClient.Event] = []
+        var events: [EventStream.Event] = []
         var lastEventID: String
         var end: Result<Void, EventStreamError>?
     }
 
     private let body: Mutex<TransportStream.Body?>
     private let silenceMaximum: Duration?
-    private let clock: any MonotonicClock & Sleeper
+    private let clock: any MonotonicClock
     private let state: Mutex<State>
 
     init(
         _ stream: TransportStream,
         _ configuration: EventStreamClient.Configuration,
-        _ clock: any MonotonicClock & Sleeper,
+        _ clock: any MonotonicClock,
         lastEventID: String
     ) {
         body = Mutex(stream.body)
@@ -80,9 +80,9 @@ final class EventStreamReader: Sendable {
 
     var retry: Duration? { state.withLock { $0.parser.retry } }
 
-    func next() async throws(EventStreamError) -> EventStreamClient.Event? {
+    func next() async throws(EventStreamError) -> EventStream.Event? {
         while true {
-            let (event, end): (EventStreamClient.Event?, Result<Void, EventStreamError>?) = state.withLock { state in
+            let (event, end): (EventStream.Event?, Result<Void, EventStreamError>?) = state.withLock { state in
                 guard state.events.isEmpty else {
                     let event = state.events.removeFirst()
                     state.lastEventID = event.id
@@ -123,8 +123,7 @@ final class EventStreamReader: Sendable {
     }
 
     private static func piece(of body: TransportStream.Body) async -> Result<[UInt8]?, TransportError> {
-        var iterator = body.makeAsyncIterator()
-        do throws(TransportError) { return .success(try await iterator.next()) } catch { return .failure(error) }
+        do throws(TransportError) { return .success(try await body.next()) } catch { return .failure(error) }
     }
 
     private func end(_ end: Result<Void, EventStreamError>) {

@@ -1,41 +1,38 @@
 import LarderEvents
-public import LarderHTTP
-public import LarderTime
+package import LarderHTTP
+package import LarderTime
 
-/// Opens event streams (Server-Sent Events, WHATWG HTML §9.2) over a transport.
-///
-///     let events = try await client.open("https://example.org/v1/live/events", lastEventID: token)
-///     for try await event in events { … }
+/// Opens event streams (Server-Sent Events, WHATWG HTML §9.2) over a transport: `APIClient.eventStream(_:lastEventID:)`.
 ///
 /// The client does not reconnect: the caller decides what to do about missed events and resumes with `lastEventID`.
 /// Safe from any task.
-public struct EventStreamClient: Sendable {
+package struct EventStreamClient: Sendable {
     /// Limits and timeouts.
-    public struct Configuration: Sendable, Hashable {
+    package struct Configuration: Sendable, Hashable {
         /// How long the server may send nothing, not even a comment, before the stream fails with `.silent`; nil: any
         /// time.
-        public var silenceMaximum: Duration? = .seconds(75)
+        package var silenceMaximum: Duration? = .seconds(75)
         /// The timeout for the response's head.
-        public var openTimeout: Duration = .seconds(15)
+        package var openTimeout: Duration = .seconds(15)
         /// The maximum size of an event, in bytes.
-        public var eventBytesMaximum = 1 << 20
+        package var eventBytesMaximum = 1 << 20
 
         /// The defaults.
-        public init() {}
+        package init() {}
     }
 
     private let transport: any Transport
     private let configuration: Configuration
-    private let clock: any MonotonicClock & Sleeper
+    private let clock: any MonotonicClock
 
     /// - Parameters:
     ///   - transport: sends the request. It must not cache.
     ///   - configuration: limits.
     ///   - clock: measures silence.
-    public init(
+    package init(
         _ transport: any Transport,
         _ configuration: Configuration = Configuration(),
-        clock: any MonotonicClock & Sleeper = SystemMonotonicClock()
+        clock: any MonotonicClock = SystemMonotonicClock()
     ) {
         self.transport = transport
         self.configuration = configuration
@@ -49,11 +46,11 @@ public struct EventStreamClient: Sendable {
     ///   - fields: additional fields; `Accept` and `Cache-Control` are set by the client.
     ///   - lastEventID: the ID of the last received event; empty for none.
     /// - Throws: `.finished` for 204, and `.rejected` for any other response than 200 with `text/event-stream`.
-    public func open(
+    package func open(
         _ url: String,
         fields: Fields = Fields(),
         lastEventID: String = ""
-    ) async throws(EventStreamError) -> EventStreamClient.Stream {
+    ) async throws(EventStreamError) -> EventStream {
         var fields = fields
         fields.set(.accept, "text/event-stream")
         fields.set(.cacheControl, "no-store")
@@ -89,15 +86,14 @@ public struct EventStreamClient: Sendable {
         guard stream.status == .ok, type.split(separator: ";").first?.trimmed == "text/event-stream" else {
             throw await rejection(stream)
         }
-        return EventStreamClient.Stream(stream, configuration, clock, lastEventID: lastEventID)
+        return EventStream(stream, configuration, clock, lastEventID: lastEventID)
     }
 
     private func rejection(_ stream: TransportStream) async -> EventStreamError {
         let body = await until(clock.uptime + configuration.openTimeout, by: clock) { () -> [UInt8] in
             var body: [UInt8] = []
-            var pieces = stream.body.makeAsyncIterator()
             // The response is a rejection even if its content cannot be read.
-            while body.count < 65_536, let piece = try? await pieces.next() { body += piece }
+            while body.count < 65_536, let piece = try? await stream.body.next() { body += piece }
             return Array(body.prefix(65_536))
         }
         let what =

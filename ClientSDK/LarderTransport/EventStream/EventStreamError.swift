@@ -3,11 +3,8 @@ public import LarderTime
 
 /// A failure to open an event stream, or its end.
 public struct EventStreamError: Error, Sendable, CustomStringConvertible {
-    /// The kind of failure. More codes may be added.
-    public typealias Code = ErrorCode<EventStreamError>
-
     /// The kind of failure.
-    public let code: Code
+    public let code: ErrorCode<EventStreamError>
     /// What happened and what to do.
     public let description: String
     /// The status of the response, if the code is `.rejected`.
@@ -21,7 +18,7 @@ public struct EventStreamError: Error, Sendable, CustomStringConvertible {
 
     /// Creates an error.
     public init(
-        _ code: Code,
+        _ code: ErrorCode<EventStreamError>,
         _ description: String,
         status: Status? = nil,
         fields: Fields = Fields(),

@@ -1,4 +1,4 @@
-extension EventStreamClient {
+extension EventStream {
     /// One event of an event stream.
     public struct Event: Sendable, Hashable {
         /// The event type; `message` if the stream has none.
@@ -51,7 +51,7 @@ struct EventStreamParser: Sendable {
     }
 
     /// Parses bytes and appends the events that they complete.
-    mutating func receive(_ bytes: [UInt8], _ events: inout [EventStreamClient.Event]) throws(TooLarge) {
+    mutating func receive(_ bytes: [UInt8], _ events: inout [EventStream.Event]) throws(TooLarge) {
         var rest = bytes[...]
         if markBytes != nil { rest = withoutMark(rest) }
         while let first = rest.first {
@@ -95,7 +95,7 @@ struct EventStreamParser: Sendable {
         return rest
     }
 
-    private mutating func endLine(_ events: inout [EventStreamClient.Event]) {
+    private mutating func endLine(_ events: inout [EventStream.Event]) {
         defer { line.removeAll(keepingCapacity: true) }
         guard !line.isEmpty else { return dispatch(&events) }
         let colon = line.firstIndex(of: UInt8(ascii: ":"))
@@ -121,7 +121,7 @@ struct EventStreamParser: Sendable {
         }
     }
 
-    private mutating func dispatch(_ events: inout [EventStreamClient.Event]) {
+    private mutating func dispatch(_ events: inout [EventStream.Event]) {
         defer {
             type = ""
             data.removeAll(keepingCapacity: true)
@@ -130,7 +130,7 @@ struct EventStreamParser: Sendable {
         lastEventID = id
         guard hasData else { return }
         events.append(
-            EventStreamClient.Event(
+            EventStream.Event(
                 type: type.isEmpty ? "message" : type,
                 data: String(decoding: data, as: UTF8.self),
                 id: lastEventID

@@ -57,12 +57,11 @@ final class DecodedContent: Sendable {
     }
 
     private func next() async throws(TransportError) -> [UInt8]? {
-        var pieces = source.makeAsyncIterator()
         while true {
             if let piece = try decoder.withLock({ decoder throws(TransportError) in try decoder.next() }) {
                 return piece
             }
-            guard let coded = try await pieces.next() else {
+            guard let coded = try await source.next() else {
                 try decoder.withLock { decoder throws(TransportError) in try decoder.end() }
                 return nil
             }

@@ -1,4 +1,5 @@
 package import LarderHTTP
+import LarderTime
 
 /// Redirects (RFC 9110 §15.4): the only code that follows them.
 package enum Redirection {
@@ -22,7 +23,7 @@ package enum Redirection {
             } catch {
                 // The first server has received the request, so a failure of a later hop does not mean that it had no
                 // effect.
-                let unsent: [TransportError.Code] = [
+                let unsent: [ErrorCode<TransportError>] = [
                     .unreachable, .untrusted, .proxyRejected, .invalidURL, .invalidRequest,
                 ]
                 let isSeen = count > 0 && unsent.contains(error.code)

@@ -86,7 +86,7 @@ final class SocketConnection: SocketHandler {
     let clock: any MonotonicClock
     let keepAlive: Duration
     private let wallClock: any WallClock
-    private let jumps: ManualClock.Registration?
+    private let jumps: EventRegistration?
     let loop: SocketLoop
     private let addresses: [SocketCall.Address]
     private let connectDeadline: MonotonicTime
@@ -104,7 +104,7 @@ final class SocketConnection: SocketHandler {
         keepAlive = pool.keepAlive
         wallClock = pool.wallClock
         self.loop = loop
-        jumps = clock.onJump { loop.wake() }
+        jumps = (clock as? any JumpingClock)?.onJump { loop.wake() }
         self.addresses = addresses
         self.connectDeadline = connectDeadline
         var first = State()

@@ -66,7 +66,7 @@ public final class SocketTransport: Transport {
     let configuration: Configuration
     private let keeper: TimeoutKeeper
     let tls: LazyTLSClient
-    let clock: any MonotonicClock & Sleeper
+    let clock: any MonotonicClock
     let pool: SocketPool
 
     /// Creates a transport.
@@ -77,7 +77,7 @@ public final class SocketTransport: Transport {
     ///   - wallClock: the time at which certificates must be valid.
     public convenience init(
         _ configuration: Configuration = Configuration(),
-        clock: any MonotonicClock & Sleeper = SystemMonotonicClock(),
+        clock: any MonotonicClock = SystemMonotonicClock(),
         wallClock: any WallClock = SystemWallClock()
     ) {
         self.init(configuration, clock: clock, wallClock: wallClock, resolver: .shared)
@@ -93,7 +93,7 @@ public final class SocketTransport: Transport {
     /// A transport whose sockets are served by a loop of the caller.
     package convenience init(
         _ configuration: Configuration = Configuration(),
-        clock: any MonotonicClock & Sleeper,
+        clock: any MonotonicClock,
         loop: SocketLoop
     ) {
         self.init(configuration, clock: clock, resolver: .shared, loop: loop)
@@ -101,7 +101,7 @@ public final class SocketTransport: Transport {
 
     init(
         _ configuration: Configuration,
-        clock: any MonotonicClock & Sleeper,
+        clock: any MonotonicClock,
         wallClock: any WallClock = SystemWallClock(),
         resolver: HostResolver,
         loop: SocketLoop = .shared

@@ -92,11 +92,8 @@ public struct TransportResponse: Sendable, Hashable {
 
 /// A failure to get a response.
 public struct TransportError: Error, Sendable, CustomStringConvertible {
-    /// The kind of failure. More codes may be added.
-    public typealias Code = ErrorCode<TransportError>
-
     /// The kind of failure.
-    public let code: Code
+    public let code: ErrorCode<TransportError>
     /// The reason.
     public let description: String
 
@@ -107,7 +104,12 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     public let cause: TLSError?
 
     /// Creates an error.
-    public init(_ code: Code, _ description: String, retryAfter: Duration? = nil, cause: TLSError? = nil) {
+    public init(
+        _ code: ErrorCode<TransportError>,
+        _ description: String,
+        retryAfter: Duration? = nil,
+        cause: TLSError? = nil
+    ) {
         self.code = code
         self.description = description
         self.retryAfter = retryAfter

@@ -52,16 +52,13 @@ extension TransportStream {
     ///
     /// The exchange is cancelled and its connection closed when the last copy of this value is released.
     public struct Body: AsyncSequence, Sendable {
-        /// Iterates over the pieces.
-        public struct Iterator: AsyncIteratorProtocol {
-            let piece: @Sendable () async throws(TransportError) -> [UInt8]?
+        private struct Iterator: AsyncIteratorProtocol {
+            let body: Body
 
-            /// Returns the next piece; nil at the regular end.
-            public mutating func next() async throws(TransportError) -> [UInt8]? { try await piece() }
+            mutating func next() async throws(TransportError) -> [UInt8]? { try await body.next() }
 
-            /// Returns the next piece; nil at the regular end.
-            public mutating func next(isolation actor: isolated (any Actor)?) async throws(TransportError) -> [UInt8]? {
-                try await piece()
+            mutating func next(isolation actor: isolated (any Actor)?) async throws(TransportError) -> [UInt8]? {
+                try await body.next()
             }
         }
 
@@ -70,7 +67,10 @@ extension TransportStream {
         /// - Parameter piece: returns the next piece, nil at the end, and throws if the content is truncated.
         public init(_ piece: @escaping @Sendable () async throws(TransportError) -> [UInt8]?) { self.piece = piece }
 
+        /// Returns the next piece; nil at the regular end.
+        public func next() async throws(TransportError) -> [UInt8]? { try await piece() }
+
         /// Creates the iterator.
-        public func makeAsyncIterator() -> Iterator { Iterator(piece: piece) }
+        public func makeAsyncIterator() -> some AsyncIteratorProtocol<[UInt8], TransportError> { Iterator(body: self) }
     }
 }

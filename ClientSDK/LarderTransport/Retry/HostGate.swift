@@ -1,5 +1,5 @@
 import LarderHTTP
-public import LarderTime
+package import LarderTime
 import Synchronization
 
 /// Decides for each host whether a request may be sent now.
@@ -8,7 +8,7 @@ import Synchronization
 /// none, for a back-off with full jitter. The next success opens the gate. Other requests fail as `.unreachable` with
 /// `TransportError.retryAfter`; those of a person (`TransportRequest.isUserInitiated`) are sent. One gate is shared by everything that
 /// sends. Servers that limit each action alone have a gate for each scope of a host. It remembers 256 of them. Safe from any thread.
-public final class HostGate: Sendable {
+package final class HostGate: Sendable {
     private struct Host {
         /// Nothing is sent before this time.
         var due: MonotonicTime
@@ -43,7 +43,7 @@ public final class HostGate: Sendable {
     ///   - scope: which requests to one host wait together: those with the same text. Nil: the request is never held back, and its reply
     ///     holds nothing back.
     ///   - retryAfter: how long to wait by a reply without `Retry-After` that says so otherwise; nil: it does not.
-    public init(
+    package init(
         clock: any MonotonicClock = SystemMonotonicClock(),
         wall: any WallClock = SystemWallClock(),
         overload: RetryPolicy = RetryPolicy(base: .seconds(1), ceiling: .seconds(60)),
@@ -60,16 +60,16 @@ public final class HostGate: Sendable {
     }
 
     /// A transport that sends the requests that this gate lets through, and tells it of the replies.
-    public func guarding(_ transport: any Transport) -> any Transport { GuardedTransport(gate: self, base: transport) }
+    package func guarding(_ transport: any Transport) -> any Transport { GuardedTransport(gate: self, base: transport) }
 
     /// A WebSocket client whose handshakes pass this gate: one that may not be sent fails as `.unreachable` with `retryAfter`.
-    public func guarding(_ client: WebSocketClient) -> WebSocketClient {
+    package func guarding(_ client: WebSocketClient) -> WebSocketClient {
         client.wrapped { GuardedWebSocketConnector(gate: self, base: $0) }
     }
 
     /// How long nothing may be sent to the host of the URL from now on; nil if requests may be sent. The schemes `ws` and `wss` count
     /// as `http` and `https`.
-    public func wait(for url: String) -> Duration? { wait(for: TransportRequest(url: url)) }
+    package func wait(for url: String) -> Duration? { wait(for: TransportRequest(url: url)) }
 
     /// How long this request may not be sent from now on: as `wait(for url)`, in the scope of the request.
     package func wait(for request: TransportRequest) -> Duration? {

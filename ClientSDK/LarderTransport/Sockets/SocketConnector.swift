@@ -28,7 +28,7 @@ final class SocketConnector: SocketHandler {
     private let clock: any MonotonicClock
     private let deadline: MonotonicTime
     private let loop: SocketLoop
-    private let jumps: ManualClock.Registration?
+    private let jumps: EventRegistration?
     private let state: Mutex<State>
 
     /// - Parameters:
@@ -47,7 +47,7 @@ final class SocketConnector: SocketHandler {
         self.clock = clock
         self.deadline = deadline
         self.loop = loop
-        jumps = clock.onJump { loop.wake() }
+        jumps = (clock as? any JumpingClock)?.onJump { loop.wake() }
         state = Mutex(
             State(
                 addresses: Self.alternating(addresses)[...],

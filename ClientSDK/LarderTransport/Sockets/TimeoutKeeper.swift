@@ -7,8 +7,6 @@ import Synchronization
 /// wake the sleeping task. On another clock than the system's each timer sleeps in its own task, so that a test can
 /// wait for the exact number of sleepers. Safe from any thread.
 final class TimeoutKeeper: Sendable {
-    typealias Sleeping = MonotonicClock & Sleeper
-
     private struct Entry {
         let deadline: MonotonicTime
         let body: @Sendable () -> Void
@@ -23,12 +21,12 @@ final class TimeoutKeeper: Sendable {
         var sleep: (until: MonotonicTime, id: UInt64, task: Task<Void, Never>)?
     }
 
-    let clock: any Sleeping
+    let clock: any MonotonicClock
     private let sharesSleep: Bool
     private let state = Mutex(State())
 
     /// - Parameter sharesSleep: whether one task sleeps for all timers; nil: if the clock is the system's.
-    init(_ clock: any Sleeping, sharesSleep: Bool? = nil) {
+    init(_ clock: any MonotonicClock, sharesSleep: Bool? = nil) {
         self.clock = clock
         self.sharesSleep = sharesSleep ?? (clock is SystemMonotonicClock)
     }

@@ -73,7 +73,7 @@ final class SocketWebSocketChannel: SocketHandler {
     let random: SharedRandom
     let state: Mutex<State>
     private let loop: SocketLoop
-    private let jumps: ManualClock.Registration?
+    private let jumps: EventRegistration?
 
     /// - Parameter deadline: the deadline for the handshake.
     init(
@@ -89,7 +89,7 @@ final class SocketWebSocketChannel: SocketHandler {
         self.clock = clock
         self.random = random
         self.loop = loop
-        jumps = clock.onJump { loop.wake() }
+        jumps = (clock as? any JumpingClock)?.onJump { loop.wake() }
         var first = State(
             upgrade: upgrade,
             parser: WebSocketParser(role: .client, messageBytesMaximum: max(0, configuration.messageBytesMaximum)),

@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// The addresses of a host are tried as in RFC 8305. Safe from any task.
 struct SocketWebSocketConnector: WebSocketConnector {
-    private let clock: any MonotonicClock & Sleeper
+    private let clock: any MonotonicClock
     private let random: SharedRandom
     private let resolver: HostResolver
     private let tls: LazyTLSClient
@@ -18,7 +18,7 @@ struct SocketWebSocketConnector: WebSocketConnector {
     private let loop: SocketLoop
 
     init(
-        clock: any MonotonicClock & Sleeper,
+        clock: any MonotonicClock,
         random: any RandomNumberGenerator & Sendable,
         tls: LazyTLSClient,
         proxies: ProxySettings,

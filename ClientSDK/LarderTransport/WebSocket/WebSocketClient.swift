@@ -21,7 +21,7 @@ public struct WebSocketClient: Sendable {
     ///   - random: the source of masks and keys. Must be unpredictable (RFC 6455 §10.3).
     public init(
         _ configuration: WebSocketClient.Configuration = WebSocketClient.Configuration(),
-        clock: any MonotonicClock & Sleeper = SystemMonotonicClock(),
+        clock: any MonotonicClock = SystemMonotonicClock(),
         random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
     ) {
         let settings = SocketTransport.Configuration()

@@ -38,40 +38,10 @@ public protocol WebSocketConnection: AnyObject, Sendable {
 }
 
 extension WebSocketConnection {
-    /// The results of `receive` as a sequence.
-    public var messages: WebSocketClient.Messages { WebSocketClient.Messages(connection: self) }
-
     public func send(_ text: String) async throws(WebSocketError) { try await send(.text(text)) }
 
     /// Closes with code 1000.
     @discardableResult public func close() async -> WebSocketClient.Close? { await close(WebSocketClient.Close()) }
-}
-
-extension WebSocketClient {
-    /// The messages of a WebSocket as a sequence for one reader. It retains the connection.
-    public struct Messages: AsyncSequence, Sendable {
-        /// Iterates over the messages.
-        public struct Iterator: AsyncIteratorProtocol {
-            let connection: any WebSocketConnection
-
-            /// Returns the next message; nil after a regular close.
-            public mutating func next() async throws(WebSocketError) -> WebSocketClient.Message? {
-                try await connection.receive()
-            }
-
-            /// Returns the next message; nil after a regular close.
-            public mutating func next(
-                isolation actor: isolated (any Actor)?
-            ) async throws(WebSocketError) -> WebSocketClient.Message? {
-                try await connection.receive()
-            }
-        }
-
-        let connection: any WebSocketConnection
-
-        /// Creates an iterator, which continues where others stopped.
-        public func makeAsyncIterator() -> Iterator { Iterator(connection: connection) }
-    }
 }
 
 /// Opens WebSockets. Safe from any task.

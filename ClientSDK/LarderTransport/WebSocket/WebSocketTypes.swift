@@ -79,11 +79,8 @@ extension WebSocketClient {
 
 /// A failure to open a WebSocket, or the reason of its end.
 public struct WebSocketError: Error, Sendable, CustomStringConvertible {
-    /// The kind of failure. More codes may be added.
-    public typealias Code = ErrorCode<WebSocketError>
-
     /// The kind of failure.
-    public let code: Code
+    public let code: ErrorCode<WebSocketError>
     /// What happened and what to do.
     public let description: String
     /// The status of the response, if the code is `.rejected`.
@@ -97,7 +94,7 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible {
 
     /// Creates an error.
     public init(
-        _ code: Code,
+        _ code: ErrorCode<WebSocketError>,
         _ description: String,
         status: Status? = nil,
         fields: Fields = Fields(),

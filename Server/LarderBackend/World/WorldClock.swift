@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// Date and uptime are 64-bit nanoseconds: the date ends in April 2262, and the uptime after 292 years. The clock stops there:
 /// sums saturate, and a timer at or after the end of the uptime never runs.
-public final class WorldClock: WallClock, MonotonicClock {
+public final class WorldClock: WallClock, JumpingClock {
     /// How a clock moves.
     public enum Mode: Sendable, Hashable {
         /// Follows the system's clock.
@@ -164,13 +164,13 @@ public final class WorldClock: WallClock, MonotonicClock {
     }
 
     /// Calls `body` after each manual change of the clock until the registration is released.
-    public func onJump(_ body: @escaping @Sendable () -> Void) -> ManualClock.Registration? {
+    package func onJump(_ body: @escaping @Sendable () -> Void) -> EventRegistration {
         let id = state.withLock { state in
             state.lastObserver += 1
             state.observers[state.lastObserver] = body
             return state.lastObserver
         }
-        return ManualClock.Registration { [weak self] in
+        return EventRegistration { [weak self] in
             // Released after the lock: what the observer holds may call this clock.
             let removed = self?.state.withLock { $0.observers.removeValue(forKey: id) }
             _ = consume removed

@@ -49,7 +49,7 @@ package final class EventLoop: @unchecked Sendable {
     private var resuming: [Connection] = []
     /// Jobs from the mailbox that have not run, the next one last.
     var jobs: [Job] = []
-    var registration: ManualClock.Registration?
+    var registration: EventRegistration?
     var nextSweep = MonotonicTime(nanoseconds: 0)
     var isListening = false
     var isStopping = false
@@ -149,7 +149,7 @@ package final class EventLoop: @unchecked Sendable {
     // MARK: The thread
 
     func start() {
-        registration = configuration.monotonic.onJump { [wakeUp] in wakeUp.signal() }
+        registration = (configuration.monotonic as? any JumpingClock)?.onJump { [wakeUp] in wakeUp.signal() }
         if configuration.isStepped { begin() } else { SystemThread.start { [self] in run() } }
     }
 

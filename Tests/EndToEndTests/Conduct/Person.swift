@@ -197,7 +197,7 @@ final class Person: Sendable {
                 guard let conflict = (error as? LarderError)?.cause as? Outbox.EditConflict<Profile> else {
                     throw error
                 }
-                let merged = try conflict.merged(preferring: .mine).value
+                let merged = try conflict.merged(preferringMine: true).value
                 _ = try await client.profiles.save(base: conflict.theirs, mine: merged, ifMatch: conflict.validator)
             }
             deeds.withLock { $0.bio = bio }

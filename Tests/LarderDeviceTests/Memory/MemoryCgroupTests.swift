@@ -156,13 +156,13 @@ struct MemoryCgroupTests {
         let (stream, continuation) = AsyncStream.makeStream(of: MemoryGuard.Signal.self)
         let registration = source.observe { continuation.yield($0) }
         var iterator = stream.makeAsyncIterator()
-        #expect(await iterator.next()?.level == .critical)
+        #expect(await iterator.next(isolation: nil)?.level == .critical)
         try FileManager.default.removeItem(atPath: "\(machine.directory.path)/cgroup/app")
         var level = MemoryLevel.critical
-        while level == .critical { level = await iterator.next()?.level ?? .warning }
+        while level == .critical { level = await iterator.next(isolation: nil)?.level ?? .warning }
         #expect(level == .normal)
         try machine.write(["cgroup/app/memory.current": "990\n", "cgroup/app/memory.max": "1000\n"])
-        while level == .normal { level = await iterator.next()?.level ?? .warning }
+        while level == .normal { level = await iterator.next(isolation: nil)?.level ?? .warning }
         #expect(level == .critical)
         _ = registration
     }

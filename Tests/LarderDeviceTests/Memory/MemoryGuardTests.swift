@@ -272,17 +272,17 @@ struct MemoryGuardTests {
         let running = Task { await memory.run(sleeper: clock) }
         let states = memory.states
         var iterator = states.makeAsyncIterator()
-        #expect(await iterator.next() == .initial)
+        #expect(await iterator.next(isolation: nil) == .initial)
         source.signal(.critical, cause: "test")
-        #expect(await iterator.next()?.limits.level == .critical)
+        #expect(await iterator.next(isolation: nil)?.limits.level == .critical)
         source.signal(.normal, cause: "over")
-        #expect(await iterator.next()?.reported == .normal)
+        #expect(await iterator.next(isolation: nil)?.reported == .normal)
         var steps: [Int?] = []
         while steps.last != .some(nil) {
             try await clock.waitForSleepers()
             guard let due = clock.nextWakeUp else { break }
             clock.advance(by: due - clock.uptime)
-            guard let state = await iterator.next() else { break }
+            guard let state = await iterator.next(isolation: nil) else { break }
             steps.append(state.limits.recoveryStep)
         }
         #expect(steps == [1, 2, 3, nil])

@@ -112,10 +112,10 @@ struct MemorySignalTests {
         )
         let (signals, registration) = listen(source)
         var iterator = signals.makeAsyncIterator()
-        #expect(await iterator.next()?.level == .critical)
+        #expect(await iterator.next(isolation: nil)?.level == .critical)
         try kernel.write("cgroup/app.slice/memory.current", "100\n")
         var level = MemoryLevel.critical
-        while level == .critical { level = await iterator.next()?.level ?? .warning }
+        while level == .critical { level = await iterator.next(isolation: nil)?.level ?? .warning }
         #expect(level == .normal, "The end is told of too.")
         _ = registration
     }
@@ -132,7 +132,7 @@ struct MemorySignalTests {
         #expect(source.explanation.contains("triggers are turned off"))
         let (signals, registration) = listen(source)
         var iterator = signals.makeAsyncIterator()
-        let signal = await iterator.next()
+        let signal = await iterator.next(isolation: nil)
         #expect(signal?.level == .warning && signal?.cause.contains("25.0 %") == true)
         _ = registration
     }

@@ -1,5 +1,4 @@
 import Larder
-import LarderDevice
 import LarderEvents
 import LarderTelemetry
 import LarderTesting
@@ -7,6 +6,8 @@ import LarderTime
 import LarderTransport
 import TestSupport
 import Testing
+
+@testable import LarderDevice
 
 @Suite("Network monitor", .oneMinute)
 struct NetworkMonitorTests {
@@ -99,13 +100,13 @@ struct NetworkMonitorTests {
         let monitor = monitor()
         let states = monitor.states
         var iterator = states.makeAsyncIterator()
-        #expect(await iterator.next()?.level == .good)
+        #expect(await iterator.next(isolation: nil)?.level == .good)
         source.set(isConnected: false)
-        #expect(await iterator.next()?.level == .offline)
+        #expect(await iterator.next(isolation: nil)?.level == .offline)
         source.set(isConnected: true)
         source.set(isConnected: false)
         source.set(isConnected: true)
-        #expect(await iterator.next()?.level == .good)
+        #expect(await iterator.next(isolation: nil)?.level == .good)
         monitor.note(NetworkSample(.reply, latency: .milliseconds(5)))
         #expect(states.droppedCount == 2, "A sample that changes nothing is no news.")
     }
@@ -117,8 +118,8 @@ struct NetworkMonitorTests {
         source.set(isConnected: false)
         source.set(isConnected: true)
         var iterator = events.makeAsyncIterator()
-        #expect(await iterator.next()?.kind == .networkLevel(.offline, from: .good, cause: "noInterface"))
-        #expect(await iterator.next()?.kind == .networkLevel(.good, from: .offline, cause: "nothing"))
+        #expect(await iterator.next(isolation: nil)?.kind == .networkLevel(.offline, from: .good, cause: "noInterface"))
+        #expect(await iterator.next(isolation: nil)?.kind == .networkLevel(.good, from: .offline, cause: "nothing"))
         #expect(telemetry.totals.networkLevel == .good && telemetry.totals.networkChanges == 2)
         _ = monitor
     }
@@ -127,12 +128,12 @@ struct NetworkMonitorTests {
         let monitor = monitor()
         let states = monitor.states
         var iterator = states.makeAsyncIterator()
-        _ = await iterator.next()
+        _ = await iterator.next(isolation: nil)
         let running = Task { await monitor.run(sleeper: clock) }
         for _ in 0..<3 { monitor.note(NetworkSample(.unreachable)) }
-        #expect(await iterator.next()?.level == .offline)
+        #expect(await iterator.next(isolation: nil)?.level == .offline)
         monitor.note(NetworkSample(.reply, latency: .milliseconds(50)))
-        #expect(await iterator.next()?.level == .constrained)
+        #expect(await iterator.next(isolation: nil)?.level == .constrained)
         try await clock.waitForSleepers()
         // The return is jittered by up to 30 s: first come what falls due before.
         var level = NetworkLevel.constrained
@@ -140,25 +141,25 @@ struct NetworkMonitorTests {
             clock.advance(by: .seconds(10))
             level = monitor.level
         }
-        #expect(await iterator.next()?.level == .good)
+        #expect(await iterator.next(isolation: nil)?.level == .good)
         running.cancel()
         await running.value
         #expect(clock.sleeperCount == 0)
     }
 
     @Test func `each return waits for its own time, and for none if the network is lost again`() {
-        let spread = DegradationPolicy.ResumeSpread(window: .seconds(60))
-        let monitor = monitor { $0.policy.resume = spread }
+        let window = Duration.seconds(60)
+        let monitor = monitor { $0.policy.resumeWindow = window }
         source.set(isConnected: false)
         source.set(isConnected: true)
         // The network is lost before the time has come.
-        clock.advance(by: spread.delay(seed: 7, round: 1) - .milliseconds(1))
+        clock.advance(by: ResumeSchedule.delay(within: window, seed: 7, round: 1) - .milliseconds(1))
         #expect(monitor.behavior.isReturning)
         source.set(isConnected: false)
         #expect(!monitor.behavior.isReturning)
         clock.advance(by: .seconds(300))
         source.set(isConnected: true)
-        clock.advance(by: spread.delay(seed: 7, round: 2) - .milliseconds(1))
+        clock.advance(by: ResumeSchedule.delay(within: window, seed: 7, round: 2) - .milliseconds(1))
         #expect(monitor.behavior.isReturning)
         clock.advance(by: .milliseconds(1))
         #expect(!monitor.behavior.isReturning)

@@ -149,7 +149,7 @@ struct NetworkQualityEstimatorTests {
     }
 
     @Test func `cancelled exchanges are no samples`() {
-        for code in [TransportError.Code.cancelled, .invalidURL, .tooLarge] {
+        for code in [ErrorCode<TransportError>.cancelled, .invalidURL, .tooLarge] {
             #expect(NetworkSample(TransportError(code, "")) == nil)
         }
         #expect(NetworkSample(TransportError(.unreachable, ""))?.outcome == .unreachable)

@@ -26,7 +26,7 @@ struct NetworkUpkeepTests {
 
     private func monitor(_ source: any NetworkMonitor.Source, _ window: Duration = .seconds(60)) -> NetworkMonitor {
         var configuration = NetworkMonitor.Configuration(seed: 7)
-        configuration.policy.resume = DegradationPolicy.ResumeSpread(window: window)
+        configuration.policy.resumeWindow = window
         return NetworkMonitor(source: source, configuration: configuration, clock: clock)
     }
 
@@ -68,19 +68,19 @@ struct NetworkUpkeepTests {
         let monitor = monitor(source)
         let behaviors = monitor.behaviors
         var iterator = behaviors.makeAsyncIterator()
-        #expect(await iterator.next() == .unrestricted)
+        #expect(await iterator.next(isolation: nil) == .unrestricted)
         source.set(isConnected: false)
-        #expect(await iterator.next()?.allowsRefresh == false)
+        #expect(await iterator.next(isolation: nil)?.allowsRefresh == false)
         let running = Task { await monitor.run(sleeper: clock) }
         source.set(isConnected: true)
-        let returning = await iterator.next()
+        let returning = await iterator.next(isolation: nil)
         #expect(returning?.isReturning == true && returning?.refreshesByItself == false)
         #expect(returning?.allowsRefresh == true && returning?.allowsUserRefresh == true && monitor.admits())
         try await clock.waitForSleepers()
         clock.advance(by: .seconds(60))
-        #expect(await iterator.next() == .unrestricted)
+        #expect(await iterator.next(isolation: nil) == .unrestricted)
         monitor.policy.good.allowsPrefetch = false
-        #expect(await iterator.next()?.allowsPrefetch == false)
+        #expect(await iterator.next(isolation: nil)?.allowsPrefetch == false)
         running.cancel()
         await running.value
     }
@@ -145,9 +145,9 @@ struct NetworkUpkeepTests {
         isBack.withLock { $0 = true }
         let behaviors = monitor.behaviors
         var iterator = behaviors.makeAsyncIterator()
-        #expect(await iterator.next()?.allowsRefresh == false)
+        #expect(await iterator.next(isolation: nil)?.allowsRefresh == false)
         clock.advance(by: .seconds(60))
-        #expect(await iterator.next()?.refreshesByItself == true)
+        #expect(await iterator.next(isolation: nil)?.refreshesByItself == true)
         #expect(sent.withLock { $0.count } == 8 && monitor.level == .constrained)
         // If the system reports no network, no probe is sent.
         for _ in 0..<3 { monitor.note(NetworkSample(.unreachable)) }
@@ -182,7 +182,7 @@ struct NetworkUpkeepTests {
         var generator = SeededGenerator(seed: 11)
         var clients = (0..<1_000).map { _ in
             var configuration = NetworkMonitor.Configuration(seed: generator.next())
-            configuration.policy.resume = DegradationPolicy.ResumeSpread(window: .seconds(100))
+            configuration.policy.resumeWindow = .seconds(100)
             return NetworkMonitor(source: source, configuration: configuration, clock: clock)
         }
         source.set(isConnected: false)

@@ -13,11 +13,9 @@ struct ResumeTests {
         for seed in UInt64(1)...5 {
             var generator = SeededGenerator(seed: seed)
             let clock = ManualClock()
-            var policy = DegradationPolicy.standard
-            policy.resume = DegradationPolicy.ResumeSpread(window: .seconds(100))
             var arrivals: [Int] = []
             var clients = (0..<10_000).map { _ in
-                ResumeSchedule(policy.resume, seed: generator.next())
+                ResumeSchedule(.seconds(100), seed: generator.next())
             }
             for index in clients.indices { clients[index].note(.offline, at: clock.uptime) }
             clock.advance(by: .seconds(600))
@@ -35,20 +33,22 @@ struct ResumeTests {
     }
 
     @Test func `delays of neighbouring seeds and rounds are unrelated`() {
-        let spread = DegradationPolicy.ResumeSpread(window: .seconds(64))
+        func delay(_ seed: UInt64, _ round: UInt64) -> Duration {
+            ResumeSchedule.delay(within: .seconds(64), seed: seed, round: round)
+        }
         var cells = [Int](repeating: 0, count: 64)
-        for seed in UInt64(0)..<6_400 { cells[Int(spread.delay(seed: seed, round: 1).components.seconds)] += 1 }
+        for seed in UInt64(0)..<6_400 { cells[Int(delay(seed, 1).components.seconds)] += 1 }
         #expect((cells.min() ?? 0) > 60 && (cells.max() ?? 0) < 150)
-        let early = (UInt64(0)..<1_000).filter { spread.delay(seed: $0, round: 1) < .seconds(8) }
-        let again = early.filter { spread.delay(seed: $0, round: 2) < .seconds(8) }
+        let early = (UInt64(0)..<1_000).filter { delay($0, 1) < .seconds(8) }
+        let again = early.filter { delay($0, 2) < .seconds(8) }
         #expect(again.count < early.count / 3, "Who was first is not first again.")
-        #expect(spread.delay(seed: 3, round: 4) == spread.delay(seed: 3, round: 4))
-        #expect(DegradationPolicy.ResumeSpread(window: .zero).delay(seed: 1, round: 1) == .zero)
-        #expect(DegradationPolicy.ResumeSpread(window: .seconds(-5)).window == .zero)
+        #expect(delay(3, 4) == delay(3, 4))
+        #expect(ResumeSchedule.delay(within: .zero, seed: 1, round: 1) == .zero)
+        #expect(ResumeSchedule.delay(within: .seconds(-5), seed: 1, round: 1) == .zero)
     }
 
     @Test func `a flapping network causes no resume`() {
-        var schedule = ResumeSchedule(DegradationPolicy.ResumeSpread(window: .seconds(1_000)), seed: 9)
+        var schedule = ResumeSchedule(.seconds(1_000), seed: 9)
         var now = MonotonicTime(nanoseconds: 0)
         for _ in 0..<100 {
             schedule.note(.offline, at: now)

@@ -1,4 +1,5 @@
 import Foundation
+import LarderEvents
 import LarderResources
 import LarderStorage
 import LarderTesting
@@ -71,7 +72,7 @@ struct CacheStorageTests {
     @Test func `memory-only values never touch the disk`() async throws {
         let cache = try scene.cache()
         var secret = Resource<String>("secret") { _ in .value("4111-1111-1111-1111") }
-        secret.retention = .memory
+        secret.isMemoryOnly = true
         #expect(try await cache.value(secret) == "4111-1111-1111-1111")
         #expect(try await cache.value(secret, .cacheOnly) == "4111-1111-1111-1111")
         for name in try FileManager.default.subpathsOfDirectory(atPath: scene.path) {
@@ -85,7 +86,7 @@ struct CacheStorageTests {
         let cache = try scene.cache()
         let notes = ["1", "2"].map { Note(id: $0, text: $0, revision: 1) }
         var secret = Resource<EntityList<Note>>.list("secret-list", of: Note.self) { _ in .value(EntityList(notes)) }
-        secret.retention = .memory
+        secret.isMemoryOnly = true
         _ = try await cache.value(secret)
         try await cache.update { $0.remove(Note.self, "1") }
         try await cache.update { $0.put(Note(id: "3", text: "3", revision: 1)) }

@@ -316,7 +316,7 @@ struct EntityTests {
         try await cache.update { $0.put(notes([1])[0]) }
         _ = try await cache.refresh(list)
         await seen.wait { $0.last?.value?.items.count == 3 }
-        let shown = seen.elements.filter { $0.activity == .idle }.compactMap(\.value)
+        let shown = seen.elements.filter { $0.isFetching == false }.compactMap(\.value)
         #expect(shown.map(\.items.count) == [2, 3])
     }
 

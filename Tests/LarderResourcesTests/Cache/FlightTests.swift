@@ -63,7 +63,7 @@ struct FlightTests {
         let cache = try LarderCache(configuration)
         let first = Task { try await cache.value(resource) }
         await source.waitForRequests(1)
-        let snapshots = cache.snapshots(resource)
+        let snapshots = try #require(cache.snapshots(resource) as? Snapshots<String>)
         let observing = Pending<Snapshots<String>.Subscription?>()
         // On a thread of its own, because it blocks between joining the request and observing.
         Thread { observing.finish(.init(snapshots.node, snapshots.options)) }.start()
@@ -188,7 +188,7 @@ struct FlightTests {
         let second = Task { try await cache.refresh(resource) }
         await source.waitForRequests(2)
         source.answer(1, .value("b"))
-        #expect(try await second.value.activity == .idle)
+        #expect(try await second.value.isFetching == false)
         source.fail(0, Broken())
         await #expect(throws: LarderError.self) { try await first.value }
         let seen = SequenceRecorder(cache.snapshots(resource))
@@ -298,10 +298,10 @@ struct FlightTests {
         try await cache.put("a", for: resource)
         let second = Mutex<Snapshots<String>.Subscription?>(nil)
         do {
-            let snapshots = cache.snapshots(resource, .networkOnly)
+            let snapshots = try #require(cache.snapshots(resource, .networkOnly) as? Snapshots<String>)
             let first = Snapshots<String>.Subscription(snapshots.node, snapshots.options)
             await started.value(ifCancelled: ())
-            let later = cache.snapshots(resource)
+            let later = try #require(cache.snapshots(resource) as? Snapshots<String>)
             hook.withLock { hook in
                 hook = {
                     let subscription = Snapshots<String>.Subscription(later.node, later.options)

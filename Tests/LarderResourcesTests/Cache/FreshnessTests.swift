@@ -24,11 +24,14 @@ struct FreshnessTests {
     }
 
     @Test func `the standard table has the three classes, and an unknown one counts as interactive`() {
-        let table = Freshness.Table.standard
+        let table = [Freshness.Class: Freshness.Rule].standard
         #expect(table[.critical] == Freshness.Rule(.timeToLive(.seconds(15)), level: .validated))
         #expect(table[.interactive] == Freshness.Rule.timeToLive(.seconds(60)))
         #expect(table[.reference] == Freshness.Rule.timeToLive(.seconds(86_400)))
-        #expect(table[Freshness.Class(rawValue: "other")] == table[.interactive])
+        #expect(
+            Freshness.Demand.named(Freshness.Class(rawValue: "other")).rule(in: table).criterion
+                == .timeToLive(.seconds(60))
+        )
     }
 
     @Test func `a value is fresh for its lifetime, counted from the start of the request`() async throws {
@@ -186,7 +189,7 @@ struct FreshnessTests {
             scene.clock.advance(by: .seconds(age))
             await source.waitForRequests(round + 1)
             source.answer(round, .value("\(round)"))
-            for viewer in viewers { await viewer.wait { $0.last?.value == "\(round)" && $0.last?.activity == .idle } }
+            for viewer in viewers { await viewer.wait { $0.last?.value == "\(round)" && $0.last?.isFetching == false } }
         }
         #expect(source.requests.count == 4)
         for viewer in viewers { viewer.cancel() }
@@ -210,7 +213,7 @@ struct FreshnessTests {
             await source.waitForRequests(index + 2)
             source.fail(index + 1, Broken())
             // The expiry in between is shown with the previous error.
-            await seen.wait { $0.count(where: { $0.activity == .fetching }) == index + 1 && $0.last?.activity == .idle }
+            await seen.wait { $0.count(where: { $0.isFetching == true }) == index + 1 && $0.last?.isFetching == false }
         }
     }
 

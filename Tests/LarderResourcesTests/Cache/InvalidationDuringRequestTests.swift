@@ -32,7 +32,7 @@ struct InvalidationDuringRequestTests {
         source.answer(0, .value(Note(1, "old")))
         await source.waitForRequests(2)
         source.answer(1, .value(Note(1, "new", revision: 2)))
-        let last = await seen.wait { $0.last?.value?.text == "new" && $0.last?.activity == .idle }.last
+        let last = await seen.wait { $0.last?.value?.text == "new" && $0.last?.isFetching == false }.last
         #expect(last?.freshness == .fresh && source.requests.count == 2)
     }
 
@@ -52,7 +52,7 @@ struct InvalidationDuringRequestTests {
         source.answer(0, .value(EntityList([Note(1, "old")])))
         await source.waitForRequests(2)
         source.answer(1, .value(EntityList([Note(1, "new", revision: 2)])))
-        let last = await seen.wait { $0.last?.value?.items.first?.text == "new" && $0.last?.activity == .idle }.last
+        let last = await seen.wait { $0.last?.value?.items.first?.text == "new" && $0.last?.isFetching == false }.last
         #expect(last?.freshness == .fresh && source.requests.count == 2)
     }
 
@@ -68,7 +68,7 @@ struct InvalidationDuringRequestTests {
         try await cache.update { $0.invalidate(all: Note.self) }
         await source.waitForRequests(2)
         source.answer(1, .value(EntityList([Note(1), Note(2)])))
-        await seen.wait { $0.last?.freshness == .fresh && $0.last?.activity == .idle }
+        await seen.wait { $0.last?.freshness == .fresh && $0.last?.isFetching == false }
         #expect(source.requests.count == 2)
     }
 
@@ -105,7 +105,7 @@ struct InvalidationDuringRequestTests {
         source.answer(0, .value(Unstorable(id: "1", text: "old")))
         await source.waitForRequests(2)
         source.answer(1, .value(Unstorable(id: "1", text: "new")))
-        let last = await seen.wait { $0.last?.value?.text == "new" && $0.last?.activity == .idle }.last
+        let last = await seen.wait { $0.last?.value?.text == "new" && $0.last?.isFetching == false }.last
         #expect(last?.freshness == .fresh && source.requests.count == 2)
     }
 }

@@ -18,7 +18,7 @@ struct MemoryOnlyTests {
             reply.mayStore = reason != .noStore
             return reply
         }
-        if reason == .memoryRetention { list.retention = .memory }
+        if reason == .memoryRetention { list.isMemoryOnly = true }
         return list
     }
 

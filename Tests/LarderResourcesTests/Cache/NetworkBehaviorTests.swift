@@ -82,7 +82,7 @@ struct NetworkBehaviorTests {
         #expect(read.line(\.text).hasPrefix("old stale(expired)") && read.refreshError == nil)
         let seen = SequenceRecorder(scene.cache.snapshots(scene.note(), policy))
         let first = try #require(await seen.wait(for: 1).first)
-        #expect(first.value?.text == "old" && first.refreshError == nil && first.activity == .idle)
+        #expect(first.value?.text == "old" && first.refreshError == nil && first.isFetching == false)
         #expect(scene.script.requests.count == 1)
     }
 
@@ -181,7 +181,7 @@ struct NetworkBehaviorTests {
         let rule = Freshness.Rule(.timeToLive(.seconds(60)), level: .boundedStaleness(.seconds(60)))
         scene.prepare("old")
         let seen = SequenceRecorder(scene.cache.snapshots(scene.note(.rule(rule))))
-        await seen.wait { $0.last?.value != nil && $0.last?.activity == .idle }
+        await seen.wait { $0.last?.value != nil && $0.last?.isFetching == false }
         scene.goOffline()
         for _ in 0..<100 { scene.clock.advance(by: .seconds(10)) }
         await seen.wait { $0.last?.freshness == .stale(.expired) }

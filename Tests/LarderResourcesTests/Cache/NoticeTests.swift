@@ -53,7 +53,7 @@ struct NoticeTests {
         func text() -> String? { seen.elements.last?.notice(at: scene.clock.now).text }
         await source.waitForRequests(1)
         source.answer(0, .value(Note(id: "n", text: "1")))
-        await seen.wait { $0.last?.freshness == .fresh && $0.last?.activity == .idle }
+        await seen.wait { $0.last?.freshness == .fresh && $0.last?.isFetching == false }
         #expect(text() == "Updated just now")
         scene.clock.advance(by: .seconds(30))
         #expect(text() == "Updated 30 s ago")
@@ -70,7 +70,7 @@ struct NoticeTests {
         await source.waitForRequests(count + 1)
         source.answer(count, .value(Note(id: "n", text: "2")))
         _ = try await refreshed
-        await seen.wait { $0.last?.value?.text == "2" && $0.last?.activity == .idle }
+        await seen.wait { $0.last?.value?.text == "2" && $0.last?.isFetching == false }
         #expect(text() == "Updated just now")
     }
 

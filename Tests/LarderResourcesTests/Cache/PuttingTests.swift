@@ -37,9 +37,9 @@ struct PuttingTests {
     @Test func `a value put for a resource that is in memory only stays off the disk`() async throws {
         let cache = try scene.cache()
         var word = Self.word()
-        word.retention = .memory
+        word.isMemoryOnly = true
         var notes = Self.notes
-        notes.retention = .memory
+        notes.isMemoryOnly = true
         let resources = (word, notes)
         try await cache.update { update in
             try update.put("secret", for: resources.0)

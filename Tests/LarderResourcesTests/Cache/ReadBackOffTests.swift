@@ -58,7 +58,7 @@ struct ReadBackOffTests {
         _ = await #expect(throws: LarderError.self) { try await cache.refresh(word(source)) }
         let snapshot = try await cache.snapshot(word(source, policy))
         #expect(snapshot.value == "a" && snapshot.freshness == .stale(.expired))
-        #expect(snapshot.refreshError?.status == 503 && snapshot.activity == .idle && source.requests.count == 2)
+        #expect(snapshot.refreshError?.status == 503 && snapshot.isFetching == false && source.requests.count == 2)
         let seen = SequenceRecorder(cache.snapshots(word(source, policy)))
         await seen.wait { $0.last?.value == "a" && $0.last?.refreshError != nil }
         #expect(source.requests.count == 2)
@@ -194,7 +194,7 @@ struct ReadBackOffTests {
         await seen.wait { $0.last?.value == "a" }
         source.prepare(failure: Self.busy)
         try await cache.invalidate(word(source))
-        await seen.wait { $0.last?.refreshError != nil && $0.last?.activity == .idle }
+        await seen.wait { $0.last?.refreshError != nil && $0.last?.isFetching == false }
         for _ in 0..<20 { try await cache.invalidate(word(source)) }
         #expect(source.requests.count == 2)
         source.prepare(.value("b"))
@@ -294,7 +294,7 @@ struct ReadBackOffTests {
         let seen = SequenceRecorder(cache.snapshots(word(source)))
         for count in 1...8 {
             await source.waitForRequests(count)
-            await seen.wait { $0.last?.refreshError?.status == 503 && $0.last?.activity == .idle }
+            await seen.wait { $0.last?.refreshError?.status == 503 && $0.last?.isFetching == false }
             let wait: Duration = .milliseconds(min(60_000, 1_000 << (count - 1)) / 2)
             try await waitForSleeper(in: wait)
             if count < 8 { source.prepare(failure: Self.busy) } else { source.prepare(.value("a")) }
@@ -311,13 +311,13 @@ struct ReadBackOffTests {
         let source = ScriptedSource<String>()
         source.prepare(failure: Self.busy(.seconds(30)))
         let seen = SequenceRecorder(cache.snapshots(word(source)))
-        await seen.wait { $0.last?.refreshError?.status == 503 && $0.last?.activity == .idle }
+        await seen.wait { $0.last?.refreshError?.status == 503 && $0.last?.isFetching == false }
         try await waitForSleeper(in: .milliseconds(30_500))
         cache.networkReturned()
         #expect(source.requests.count == 1)
         source.prepare(failure: LarderError(.timedOut, "slow"))
         scene.clock.advance(by: .milliseconds(30_500))
-        await seen.wait { $0.last?.refreshError?.code == .timedOut && $0.last?.activity == .idle }
+        await seen.wait { $0.last?.refreshError?.code == .timedOut && $0.last?.isFetching == false }
         source.prepare(.value("a"))
         cache.networkReturned()
         await seen.wait { $0.last?.value == "a" }
@@ -329,7 +329,7 @@ struct ReadBackOffTests {
         let source = ScriptedSource<String>()
         source.prepare(failure: Self.busy)
         let seen = SequenceRecorder(cache.snapshots(word(source)))
-        await seen.wait { $0.last?.refreshError != nil && $0.last?.activity == .idle }
+        await seen.wait { $0.last?.refreshError != nil && $0.last?.isFetching == false }
         try await waitForSleeper(in: .milliseconds(500))
         seen.cancel()
         try await wait { $0.sleeperCount == 0 }
@@ -343,7 +343,7 @@ struct ReadBackOffTests {
         let source = ScriptedSource<String>()
         source.prepare(failure: LarderError(.rejected, "no", status: status))
         let seen = SequenceRecorder(cache.snapshots(word(source)))
-        await seen.wait { $0.last?.refreshError != nil && $0.last?.activity == .idle }
+        await seen.wait { $0.last?.refreshError != nil && $0.last?.isFetching == false }
         scene.clock.advance(by: .seconds(120))
         _ = await #expect(throws: LarderError.self) { try await cache.value(word(source), .cacheOnly) }
         #expect(scene.clock.sleeperCount == 0 && source.requests.count == 1)

@@ -160,7 +160,7 @@ struct ReadPolicyTests {
         try await scene.clock.waitForSleepers(2)
         scene.clock.advance(by: .seconds(3))
         let fallback = try await first
-        #expect(fallback.value == "old" && fallback.refreshError?.code == .timedOut && fallback.activity == .fetching)
+        #expect(fallback.value == "old" && fallback.refreshError?.code == .timedOut && fallback.isFetching == true)
         #expect(source.cancelled == 0)
         let seen = SequenceRecorder(cache.snapshots(resource, .cacheOnly))
         await seen.wait(for: 1)

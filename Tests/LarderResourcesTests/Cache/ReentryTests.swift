@@ -48,7 +48,7 @@ private final class Handler: Sendable {
 }
 
 /// A clock whose sleeps call a function of the test when they are cancelled.
-private final class TellingClock: MonotonicClock, Sleeper {
+private final class TellingClock: MonotonicClock {
     let clock = ManualClock()
     let onCancel = Mutex<(@Sendable () -> Void)?>(nil)
 
@@ -144,7 +144,7 @@ struct ReentryTests {
                 update.modify(Watched.self, "1") { watched in
                     watched.text = "b"
                     let resource = Resource<Watched>.entity("1") { _ in .value(Watched(id: "1", text: "c")) }
-                    readers.add(cache.snapshots(resource, .cacheOnly))
+                    readers.add(cache.snapshots(resource, .cacheOnly) as! Snapshots<Watched>)
                 }
             }
             var reader = readers.first.makeAsyncIterator()

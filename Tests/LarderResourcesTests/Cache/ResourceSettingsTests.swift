@@ -17,10 +17,10 @@ struct ResourceSettingsTests {
 
     private func word(
         _ source: ScriptedSource<String>,
-        _ retention: Resource<String>.Retention = .disk
+        _ isMemoryOnly: Bool = false
     ) -> Resource<String> {
         var resource = Resource<String>("word") { try await source.fetch($0) }
-        resource.retention = retention
+        resource.isMemoryOnly = isMemoryOnly
         return resource
     }
 
@@ -43,9 +43,9 @@ struct ResourceSettingsTests {
         _ = try await cache.value(word(source))
         #expect(try !files(with: Self.secret).isEmpty)
         // This read is a memory hit, and the reader's retention still applies.
-        #expect(try await cache.value(word(source, .memory)) == "first \(Self.secret)")
+        #expect(try await cache.value(word(source, true)) == "first \(Self.secret)")
         #expect(try files(with: Self.secret) == [])
-        _ = try await cache.refresh(word(source, .memory))
+        _ = try await cache.refresh(word(source, true))
         #expect(try files(with: Self.secret) == [])
         _ = try await cache.refresh(word(source))
         #expect(try files(with: Self.secret) == [])
@@ -61,7 +61,7 @@ struct ResourceSettingsTests {
         _ = try await scene.cache().value(word(source))
         let cache = try scene.cache()
         // The value is not lost, because this process has read it.
-        #expect(try await cache.value(word(source, .memory), .cacheOnly) == Self.secret)
+        #expect(try await cache.value(word(source, true), .cacheOnly) == Self.secret)
         #expect(try files(with: Self.secret) == [])
         #expect(try await cache.value(word(source), .cacheOnly) == Self.secret)
     }
@@ -72,7 +72,7 @@ struct ResourceSettingsTests {
         source.prepare(.value(String(repeating: Self.secret, count: 20_000)))
         _ = try await cache.value(word(source))
         #expect(try !files(with: Self.secret).isEmpty)
-        _ = try await cache.value(word(source, .memory))
+        _ = try await cache.value(word(source, true))
         #expect(try files(with: Self.secret) == [])
     }
 
@@ -82,7 +82,7 @@ struct ResourceSettingsTests {
     ) async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
-        let resources = [word(source, isMemoryFirst ? .memory : .disk), word(source, isMemoryFirst ? .disk : .memory)]
+        let resources = [word(source, isMemoryFirst), word(source, !isMemoryFirst)]
         let first = Task { try await cache.value(resources[0]) }
         await source.waitForRequests(1)
         let second = SequenceRecorder(cache.snapshots(resources[1]))
@@ -100,7 +100,7 @@ struct ResourceSettingsTests {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
         source.prepare(.value(Self.secret), .value(Self.secret))
-        _ = try await cache.value(word(source, .memory))
+        _ = try await cache.value(word(source, true))
         cache.trimMemory(toBytes: 0)
         #expect(try await cache.refresh(word(source)).value == Self.secret)
         #expect(source.requests.count == 2)
@@ -109,23 +109,23 @@ struct ResourceSettingsTests {
 
     @Test func `a list that becomes memory-only removes itself and its own entities from the disk`() async throws {
         let cache = try scene.cache()
-        func list(_ name: String, _ ids: [String], _ retention: Resource<EntityList<Note>>.Retention)
+        func list(_ name: String, _ ids: [String], _ isMemoryOnly: Bool)
             -> Resource<EntityList<Note>>
         {
             var list = Resource<EntityList<Note>>.list(name, of: Note.self) { _ in
                 .value(EntityList(ids.map { Note(id: $0, text: "text-of-\($0)", revision: 1) }))
             }
-            list.retention = retention
+            list.isMemoryOnly = isMemoryOnly
             return list
         }
-        _ = try await cache.value(list("open", ["b"], .disk))
-        _ = try await cache.value(list("secret-list", ["a", "b"], .disk))
-        #expect(try await cache.value(list("secret-list", ["a", "b"], .memory)).items.count == 2)
+        _ = try await cache.value(list("open", ["b"], false))
+        _ = try await cache.value(list("secret-list", ["a", "b"], false))
+        #expect(try await cache.value(list("secret-list", ["a", "b"], true)).items.count == 2)
         for text in ["secret-list", "text-of-a"] { #expect(try files(with: text) == [], "\(text)") }
         // The other list contains the entity too.
         #expect(try !files(with: "text-of-b").isEmpty)
-        #expect(try await cache.value(list("secret-list", [], .disk), .cacheOnly).items.map(\.id) == ["a", "b"])
-        #expect(try await scene.cache().value(list("open", [], .disk), .cacheOnly).items.map(\.id) == ["b"])
+        #expect(try await cache.value(list("secret-list", [], false), .cacheOnly).items.map(\.id) == ["a", "b"])
+        #expect(try await scene.cache().value(list("open", [], false), .cacheOnly).items.map(\.id) == ["b"])
     }
 
     @Test func `a timeline opened with disk and then with memory retention is removed from the disk`() async throws {
@@ -135,7 +135,7 @@ struct ResourceSettingsTests {
         _ = try await cache.timeline(source.resource()).snapshot()
         #expect(try !files(with: "secret-text").isEmpty)
         var resource = source.resource()
-        resource.retention = .memory
+        resource.isMemoryOnly = true
         let timeline = cache.timeline(resource)
         #expect(try await timeline.snapshot().items.map(\.text) == ["secret-text"])
         source.script.prepare(.value(EntityList([Note(2, "secret-text"), Note(1, "secret-text")])))

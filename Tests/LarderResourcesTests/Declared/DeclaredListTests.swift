@@ -184,7 +184,7 @@ struct DeclaredListTests {
         _ = try await cache.value(list)
         let job = board.set("j6", rank: 1)
         try await cache.update { $0.put(job) }
-        while let snapshot = await snapshots.next() {
+        while let snapshot = await snapshots.next(isolation: nil) {
             if snapshot.value?.items.map(\.id) == ["j6", "j1", "j2", "j3", "j4"] { break }
         }
         #expect(calls.withLock { $0 } > 0)
@@ -235,9 +235,9 @@ struct DeclaredListTests {
     @Test func `an observer sees an entity arrive that its list did not contain`() async throws {
         let cache = try await filled()
         var snapshots = cache.snapshots(board.resource(1), .cacheOnly).makeAsyncIterator()
-        #expect(await snapshots.next()?.value?.items.count == 3)
+        #expect(await snapshots.next(isolation: nil)?.value?.items.count == 3)
         try cache.enqueue(JobEdit(kind: .set, id: "j3", status: 1, rank: 1), board.operation)
-        while let snapshot = await snapshots.next() {
+        while let snapshot = await snapshots.next(isolation: nil) {
             if snapshot.value?.items.first?.id == "j3" { break }
         }
     }

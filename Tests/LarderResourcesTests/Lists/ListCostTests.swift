@@ -57,12 +57,12 @@ struct ListCostTests {
         async throws
     {
         let cache = try scene.cache()
-        func list(_ name: String, _ retention: Resource<EntityList<Note>>.Retention) -> Resource<EntityList<Note>> {
+        func list(_ name: String, _ isMemoryOnly: Bool) -> Resource<EntityList<Note>> {
             var list = Resource<EntityList<Note>>.list(name) { _ in .value(EntityList((0..<5).map(Self.note))) }
-            list.retention = retention
+            list.isMemoryOnly = isMemoryOnly
             return list
         }
-        let lists = [list("a", .disk), list("b", .memory), list("c", .disk)]
+        let lists = [list("a", false), list("b", true), list("c", false)]
         for list in lists { _ = try await cache.value(list) }
         try cache.disk?.write { transaction throws in try transaction.remove(QueryKey("c")) }
         let cold = try scene.cache()

@@ -62,7 +62,7 @@ struct OutboxDeadLetterTests {
     @Test func `a blocked scope stays blocked after a restart and names the rejected operation`() async throws {
         var operation = server.operation
         operation.coalescingKey = { _ in nil }
-        operation.onRejection = .block
+        operation.rejectionBlocksScope = true
         let held = operation
         var cache = try scene.cache()
         server.behave { _ in .rejects(["1"]) }

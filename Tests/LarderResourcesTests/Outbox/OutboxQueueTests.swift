@@ -24,9 +24,9 @@ struct OutboxQueueTests {
         return Outbox.Entry(row)
     }
 
-    private func operation(_ name: String, _ onRejection: Outbox.RejectionPolicy, batch: Int) -> OutboxOperation {
+    private func operation(_ name: String, _ rejectionBlocksScope: Bool, batch: Int) -> OutboxOperation {
         var operation = WriteBehind<String, Int>(name, scope: { $0 }, changes: { _, _ in }, send: { _ in [] })
-        operation.onRejection = onRejection
+        operation.rejectionBlocksScope = rejectionBlocksScope
         operation.batchMaximum = batch
         return OutboxOperation(operation)
     }
@@ -93,7 +93,7 @@ struct OutboxQueueTests {
             case 10:
                 let name = ["block", "go", "later"][generator.uniform(in: 0..<3)]
                 registered.insert(name)
-                queue.register(operation(name, name == "block" ? .block : .continue, batch: 3))
+                queue.register(operation(name, name == "block", batch: 3))
             case 11:
                 now = now + .nanoseconds(20)
                 queue.clearDelays()

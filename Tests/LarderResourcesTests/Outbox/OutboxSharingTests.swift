@@ -46,7 +46,7 @@ struct OutboxSharingTests {
         try two.enqueue(Tap(post: "2", isLike: true), server.operation)
         #expect(try await mine(two, "2"))
         let left = try await two.outbox.drain(within: .zero)
-        #expect(left.remaining.contains { $0.id == two.outbox.entries.last?.id })
+        #expect(left.remaining.contains { $0.entry.id == two.outbox.entries.last?.id })
         #expect(server.requests.isEmpty)
         gate.prepare(.value(0))
         gate.answer(0, .value(0))

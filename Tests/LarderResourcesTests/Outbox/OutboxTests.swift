@@ -1,4 +1,5 @@
 import Foundation
+import LarderEvents
 import LarderResources
 import LarderStorage
 import LarderTesting
@@ -138,7 +139,7 @@ struct OutboxTests {
         let cache = try scene.cache()
         var operation = server.operation
         operation.coalescingKey = { _ in nil }
-        operation.onRejection = .block
+        operation.rejectionBlocksScope = true
         operation.batchMaximum = 1
         let held = operation
         server.behave { _ in .rejects(["1"]) }

@@ -41,7 +41,7 @@ struct OutcomeTests {
         let cache = try scene.cache()
         let keys = Mutex<[String]>([])
         var operation = server.operation
-        operation.onRejection = .block
+        operation.rejectionBlocksScope = true
         operation.coalescingKey = { _ in nil }
         let server = server
         operation.send = { attempts in

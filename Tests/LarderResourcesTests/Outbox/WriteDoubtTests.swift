@@ -32,7 +32,7 @@ struct WriteDoubtTests {
     }
 
     /// A clock that jumps to the end of each sleep of less than a day, so that no retry has to be waited for.
-    final class JumpingClock: MonotonicClock, Sleeper {
+    final class JumpingClock: MonotonicClock {
         private let time = Mutex(MonotonicTime(nanoseconds: 0))
         private let parked = ManualClock()
 
@@ -88,7 +88,7 @@ struct WriteDoubtTests {
             var error: LarderError?
             do { _ = try await cache.commit(5, operation) } catch let failure { error = failure }
             let told = Array(sequence.prefix(keys.withLock { $0.count }))
-            if error.map({ [LarderError.Code.offline, .unauthorized].contains($0.code) }) ?? false {
+            if error.map({ [ErrorCode<LarderError>.offline, .unauthorized].contains($0.code) }) ?? false {
                 #expect(told.allSatisfy(\.isUnsent) && cache.outbox.entries.isEmpty, "\(sequence)")
             }
             try await cache.outbox.drained()

@@ -1,4 +1,5 @@
 import Foundation
+import LarderEvents
 import LarderResources
 import LarderStorage
 import LarderTesting

@@ -67,13 +67,13 @@ struct CombinedReadTests {
             .value(EntityList(["a", "b", "c"].map { Note(id: $0, text: $0) }))
         }
         var differences = cache.snapshots(list).differences().makeAsyncIterator()
-        let first = try #require(await differences.next())
+        let first = try #require(try await differences.next())
         #expect(first.difference.insertions.map(\.id) == ["a", "b", "c"])
         try await cache.update { update in
             update.remove(Note.self, "b")
             update.put(Note(id: "c", text: "new"))
         }
-        let second = try #require(await differences.next())
+        let second = try #require(try await differences.next())
         #expect(second.items.map(\.text) == ["a", "new"])
         #expect(second.difference.removals.map(\.id) == ["b"])
         #expect(second.difference.updates.map(\.id) == ["c"])

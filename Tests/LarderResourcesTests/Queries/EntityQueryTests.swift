@@ -125,7 +125,7 @@ struct EntityQueryTests {
         let cache = try cache()
         try await fill(cache, 3)
         var secret = Resource<Memo>.entity("secret") { _ in .value(Memo("secret", rank: 2)) }
-        secret.retention = .memory
+        secret.isMemoryOnly = true
         _ = try await cache.value(secret)
         #expect(try await cache.entities(Memo.self).where(\.rank, .equal(2)).values().map(\.id) == ["m2", "secret"])
     }
@@ -156,10 +156,10 @@ struct EntityQueryTests {
         try await fill(cache, 1)
         do {
             var updates = query.updates.makeAsyncIterator()
-            #expect(await updates.next()?.count == 1)
+            #expect(try await updates.next()?.count == 1)
             try await cache.update { $0.put(Note(id: "1", text: "")) }
             try await cache.update { $0.put(Memo("n")) }
-            #expect(await updates.next()?.count == 2)
+            #expect(try await updates.next()?.count == 2)
             #expect(runs.load(ordering: .relaxed) == 3)
         }
         #expect(cache.core.entityObservers.isEmpty)

@@ -3,7 +3,7 @@ import LarderStorage
 
 /// An entity with indices.
 struct Memo: CacheEntity {
-    enum Color: String, Codable, Sendable, DiskEntity.Field { case red, green, blue }
+    enum Color: String, Codable, Sendable, EntityField { case red, green, blue }
 
     static let entityType = "memo"
     static let indices: [Index] = [

@@ -61,10 +61,10 @@ struct CachedRequestTests {
         func all() async throws -> [String] {
             let count = source.requests.count
             let seen = SequenceRecorder(cache.snapshots(request, policy))
-            if await seen.wait(for: 1).first?.activity == .fetching {
+            if await seen.wait(for: 1).first?.isFetching == true {
                 await source.waitForRequests(count + 1)
                 source.answer(count, .value(Answer(text: "new")))
-                await seen.wait { $0.last?.activity == .idle }
+                await seen.wait { $0.last?.isFetching == false }
             }
             var texts: [String] = []
             for snapshot in seen.elements {

@@ -269,7 +269,7 @@ struct ChangeSyncTests {
     }
 
     @Test func `a channel that cannot be opened is reported with its error`() async throws {
-        let failures = Mutex<[LarderError.Code]>([])
+        let failures = Mutex<[ErrorCode<LarderError>]>([])
         var configuration = scene.configuration()
         configuration.onEvent = { event in
             guard case .failed("larder.live", let error) = event else { return }
@@ -365,19 +365,19 @@ struct ChangeSyncTests {
             invalidateAll: { _ in }
         )
         let sync = ChangeSync(feed, into: cache)
-        func live(_ revision: Int64, _ token: String, after previous: String) -> LiveSync.Change {
+        func receive(_ revision: Int64, _ token: String, after previous: String) async throws {
             let change = ChangeFeed.Change(Note.key("1")) {
                 $0.put(Note(id: "1", text: "\(revision)", revision: revision))
             }
-            return LiveSync.Change(change, token: token, previousToken: previous)
+            try await sync.receive(ChangeFeed.Batch([change], nextToken: token), since: previous)
         }
         try await sync.catchUp()
         reads.withLock { $0 = [] }
-        try await sync.receive(live(2, "2", after: "1"))
+        try await receive(2, "2", after: "1")
         #expect(sync.token == "2" && reads.withLock { $0.isEmpty })
         #expect(cache.stored(Resource<Note>.entity("1") { _ in throw Broken() })?.value?.text == "2")
         // A frame was lost in between.
-        try await sync.receive(live(4, "4", after: "3"))
+        try await receive(4, "4", after: "3")
         #expect(reads.withLock { $0.first } == "2" && sync.token == "5")
     }
 

@@ -105,7 +105,7 @@ private struct Model {
         if let place = reply.place {
             list.take(reply.page, at: place, cursor: reply.cursor)
         } else {
-            list.takeNewest(reply.page, .keepBehindGap)
+            list.takeNewest(reply.page)
         }
     }
 

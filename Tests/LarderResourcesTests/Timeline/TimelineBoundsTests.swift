@@ -139,7 +139,7 @@ struct TimelineBoundsTests {
             times: times(20),
             receivedAt: time(40)
         )
-        list.takeNewest(page, .keepBehindGap)
+        list.takeNewest(page)
         #expect(list.items == [5, 4, 3, 1, 0].map { keys[$0] })
         #expect(list.runs.map(\.start) == [nil, .joined("after 3")] && list.tail == .cursor("after 0"))
         #expect(list.runs[1].facts.times == times(20))

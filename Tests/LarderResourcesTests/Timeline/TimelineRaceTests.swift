@@ -55,7 +55,7 @@ struct TimelineRaceTests {
         let older = Task { try await timeline.loadOlder() }
         await source.script.waitForRequests(2)
         source.prepare([12, 11], next: "after 11")
-        try await timeline.refresh(onDiscontinuity: .reset)
+        try await timeline.refresh(droppingBehindGap: true)
         source.answer(1, [3, 2], next: "after 2")
         #expect(try await older.value == .more)
         #expect(try await cache.line(feed) == "12 11")

@@ -26,7 +26,7 @@ struct TimelineRegistryTests {
         // The timeline is released, and the node that holds its values stays in memory.
         try await cache.timeline(feed).refresh()
         source.prepare([9, 8, 7], next: "after 7")
-        try await cache.timeline(feed).refresh(onDiscontinuity: .reset)
+        try await cache.timeline(feed).refresh(droppingBehindGap: true)
         #expect(try await cache.line(feed) == "9 8 7")
     }
 }

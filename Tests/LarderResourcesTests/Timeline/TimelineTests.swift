@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderResources
 import LarderStorage
 import LarderTesting
@@ -145,13 +146,13 @@ struct TimelineTests {
     func `items that a refresh does not overlap are dropped on request`(_ isByResource: Bool) async throws {
         let cache = try scene.cache()
         var feed = source.resource()
-        if isByResource { feed.onDiscontinuity = .reset }
+        if isByResource { feed.dropsBehindGap = true }
         let timeline = cache.timeline(feed)
         source.prepare([3, 2, 1])
         try await timeline.refresh()
         scene.clock.advance(by: .seconds(1))
         source.prepare([12, 11, 10], next: "after 10")
-        try await timeline.refresh(onDiscontinuity: isByResource ? nil : .reset)
+        try await timeline.refresh(droppingBehindGap: !isByResource)
         #expect(try await line(cache, feed) == "12 11 10")
         source.prepare([9, 3], next: "after 3")
         try await timeline.loadOlder()

@@ -18,7 +18,7 @@ struct SignOutTests {
     private let scene = CacheScene()
 
     @Test func `an operation during a sign-out is rejected, and one before it is erased`() async throws {
-        let rejected = Mutex<[LarderError.Code]>([])
+        let rejected = Mutex<[ErrorCode<LarderError>]>([])
         let client = Mutex<APIClient?>(nil)
         let operation = WriteBehind<String, Bool>("send", scope: { $0 }, changes: { _, _ in }) { attempts in
             attempts.map { _ in .retry(LarderError(.offline, "no network")) }

@@ -39,7 +39,7 @@ struct FeatureFlagsTests {
         #expect(flags[.newFeed])
         try flags.setOverride(false, for: .oldFeed)
         for expected: Set<String> in [["feed.new"], ["feed.new"], ["feed.new"], ["feed.old"]] {
-            #expect(await changes.next() == expected)
+            #expect(await changes.next(isolation: nil) == expected)
         }
     }
 
@@ -101,9 +101,9 @@ struct FeatureFlagsTests {
         })
         var arrival = arrivals.makeAsyncIterator()
         let first = Task { try await flags.refresh() }
-        await arrival.next()
+        await arrival.next(isolation: nil)
         let second = Task { try await flags.refresh() }
-        await arrival.next()
+        await arrival.next(isolation: nil)
         gates.withLock { $0 }[1].resume(returning: ["feed.new": true])
         try await second.value
         gates.withLock { $0 }[0].resume(returning: [:])

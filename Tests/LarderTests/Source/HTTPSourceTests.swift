@@ -55,8 +55,8 @@ struct HTTPSourceTests {
 
     // MARK: Authorization
 
-    @Test(arguments: [LarderError.Code.rejected, .unexpectedReply, .timedOut, .storage, .invalidArgument])
-    func `a failed renewal rejects no pending write`(code: LarderError.Code) async throws {
+    @Test(arguments: [ErrorCode<LarderError>.rejected, .unexpectedReply, .timedOut, .storage, .invalidArgument])
+    func `a failed renewal rejects no pending write`(code: ErrorCode<LarderError>) async throws {
         let cache = try scene.cache()
         let transport = ScriptedTransport { _, _ throws(TransportError) in
             .text("{}", status: .unauthorized, fields: Self.json)
@@ -298,7 +298,7 @@ struct HTTPSourceTests {
             try await source.fetch("/item", context: $0)
         }
         let seen = SequenceRecorder(cache.snapshots(item))
-        await seen.wait { $0.last?.value?.name == "1" && $0.last?.activity == .idle }
+        await seen.wait { $0.last?.value?.name == "1" && $0.last?.isFetching == false }
         #expect(seen.elements.last?.freshness == .stale(.expired))
         try await scene.clock.waitForSleepers()
         scene.clock.advance(by: .seconds(20))

@@ -459,7 +459,7 @@ struct UploadTests {
             request.method == .delete || request.method == .patch && request.fields["Upload-Offset"] != "0"
                 ? Self.lost : regular(request)
         }
-        let failures = Mutex<[LarderError.Code]>([])
+        let failures = Mutex<[ErrorCode<LarderError>]>([])
         let client = try await client(server.transport) { configuration in
             configuration.cache.onEvent = { event in
                 guard case .failed("larder.upload", let error) = event else { return }

@@ -265,7 +265,8 @@ struct ProxyTests {
 
     @Test func `a WebSocket reports a proxy that rejects, closes or has no use`() async throws {
         for (answer, code) in [
-            ("HTTP/1.1 407 No\r\n\r\n", WebSocketError.Code.proxyRejected), ("HTTP/1.1 502 No\r\n\r\n", .unreachable),
+            ("HTTP/1.1 407 No\r\n\r\n", ErrorCode<WebSocketError>.proxyRejected),
+            ("HTTP/1.1 502 No\r\n\r\n", .unreachable),
             ("", .unreachable),
         ] {
             let client = transport().webSockets()

@@ -1,5 +1,6 @@
 import LarderHTTP
 import LarderTesting
+import LarderTime
 import LarderTransport
 import TestSupport
 import Testing
@@ -28,7 +29,7 @@ struct ScriptedTransportTests {
             ])
         ])
         let stream = try await transport.open(get)
-        var body = stream.body.makeAsyncIterator()
+        let body = stream.body
         #expect(try await body.next() == [1])
         gate.open()
         #expect(try await body.next() == [2])
@@ -64,7 +65,7 @@ struct ScriptedTransportTests {
         let transport = ScriptedTransport(script: [ScriptedTransport.Reply([.bytes([1]), .bytes([2])])])
         do {
             let stream = try await transport.open(get)
-            var body = stream.body.makeAsyncIterator()
+            let body = stream.body
             #expect(try await body.next() == [1])
         }
         #expect(transport.inFlightCount == 0 && transport.abandonedCount == 1)
@@ -72,7 +73,7 @@ struct ScriptedTransportTests {
 
     @Test func `the body limit is enforced, and requests after the script are unreachable`() async throws {
         let transport = ScriptedTransport(script: [.text("12345")])
-        for code in [TransportError.Code.tooLarge, .unreachable] {
+        for code in [ErrorCode<TransportError>.tooLarge, .unreachable] {
             do {
                 _ = try await transport.send(TransportRequest(url: "http://h/", bodyLimit: 4))
                 Issue.record("it was answered")

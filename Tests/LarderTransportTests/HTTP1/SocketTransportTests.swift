@@ -19,7 +19,7 @@ import Testing
     private func url(_ server: WireServer) -> String { "http://127.0.0.1:\(server.port)/x" }
 
     private func transport(
-        _ clock: any MonotonicClock & Sleeper = ManualClock(),
+        _ clock: any MonotonicClock = ManualClock(),
         _ change: (inout SocketTransport.Configuration) -> Void = { _ in }
     ) -> SocketTransport {
         var configuration = SocketTransport.Configuration()
@@ -45,7 +45,7 @@ import Testing
         await reached { transport.pool.counts == counts }
     }
 
-    private func code(_ result: Result<TransportResponse, TransportError>) -> TransportError.Code? {
+    private func code(_ result: Result<TransportResponse, TransportError>) -> ErrorCode<TransportError>? {
         if case .failure(let error) = result { error.code } else { nil }
     }
 
@@ -368,16 +368,15 @@ import Testing
         let peer = try await server.accept()
         _ = try await peer.readHead()
         await peer.send("HTTP/1.1 200 OK\r\n\r\n1")
-        var pieces = try await opening.value.body.makeAsyncIterator()
+        let pieces = try await opening.value.body
         #expect(try await pieces.next() == Array("1".utf8))
         clock.advance(by: .seconds(30))
         await peer.send("2")
         #expect(try await pieces.next() == Array("2".utf8))
-        let reading = Task { [pieces] in
-            var pieces = pieces
+        let reading = Task {
             do throws(TransportError) {
                 _ = try await pieces.next()
-                return TransportError.Code?.none
+                return ErrorCode<TransportError>?.none
             } catch { return error.code }
         }
         try await clock.waitForSleepers()
@@ -405,7 +404,7 @@ import Testing
         let clock = ManualClock()
         let transport = transport(clock)
         let sending = send(transport, TransportRequest(url: silent.url, timeout: .seconds(1 << 32)))
-        let end = Pending<TransportError.Code?>()
+        let end = Pending<ErrorCode<TransportError>?>()
         Task { end.finish(code(await sending.value)) }
         await reached { transport.pool.counts.open > 0 }
         while transport.pool.counts.open > 0, !Task.isCancelled {

@@ -9,7 +9,7 @@ import Testing
 struct EventStreamClientTests {
     private let stream: Fields = [.contentType: "text/event-stream; charset=utf-8"]
 
-    private func code(_ body: () async throws(EventStreamError) -> Void) async -> EventStreamError.Code? {
+    private func code(_ body: () async throws(EventStreamError) -> Void) async -> ErrorCode<EventStreamError>? {
         do throws(EventStreamError) {
             try await body()
             return nil
@@ -24,13 +24,12 @@ struct EventStreamClientTests {
         let transport = ScriptedTransport(script: [ScriptedTransport.Reply(fields: stream, steps)])
         let events = try await EventStreamClient(transport, clock: ManualClock()).open("http://h/", lastEventID: "z")
         #expect(events.lastEventID == "z")
-        var iterator = events.makeAsyncIterator()
-        #expect(try await iterator.next() == EventStreamClient.Event(data: "1", id: "a"))
+        #expect(try await events.receive() == EventStream.Event(data: "1", id: "a"))
         #expect(events.lastEventID == "a")
         gate.open()
-        #expect(try await iterator.next() == EventStreamClient.Event(data: "2", id: "a"))
-        #expect(try await iterator.next() == nil)
-        #expect(try await iterator.next() == nil)
+        #expect(try await events.receive() == EventStream.Event(data: "2", id: "a"))
+        #expect(try await events.receive() == nil)
+        #expect(try await events.receive() == nil)
         #expect(events.lastEventID == "c")
         let request = try #require(transport.requests.first)
         #expect(request.fields[.lastEventID] == "z" && request.fields[.accept] == "text/event-stream")
@@ -42,9 +41,8 @@ struct EventStreamClientTests {
         ]
         let transport = ScriptedTransport(script: [ScriptedTransport.Reply(fields: stream, steps)])
         let events = try await EventStreamClient(transport, clock: ManualClock()).open("http://h/")
-        var iterator = events.makeAsyncIterator()
         for id in ["a", "b", "c"] {
-            #expect(try await iterator.next()?.id == id)
+            #expect(try await events.receive()?.id == id)
             #expect(events.lastEventID == id)
         }
     }
@@ -55,9 +53,8 @@ struct EventStreamClientTests {
         ]
         let transport = ScriptedTransport(script: [ScriptedTransport.Reply(fields: stream, steps)])
         let events = try await EventStreamClient(transport, clock: ManualClock()).open("http://h/")
-        var iterator = events.makeAsyncIterator()
-        #expect(try await iterator.next()?.data == "1")
-        await #expect(throws: EventStreamError.self) { _ = try await iterator.next() }
+        #expect(try await events.receive()?.data == "1")
+        await #expect(throws: EventStreamError.self) { _ = try await events.receive() }
         #expect(events.lastEventID == "a")
     }
 
@@ -75,7 +72,7 @@ struct EventStreamClientTests {
         } catch {
             #expect(error.code == .rejected && error.status == .unauthorized && error.body == Array(problem.utf8))
         }
-        for expected in [EventStreamError.Code.rejected, .finished, .disconnected] {
+        for expected in [ErrorCode<EventStreamError>.rejected, .finished, .disconnected] {
             #expect(
                 await code { () async throws(EventStreamError) in _ = try await client.open("http://h/") } == expected
             )
@@ -115,10 +112,10 @@ struct EventStreamClientTests {
     @Test func `a broken stream delivers earlier events, and then the same error each time`() async throws {
         let steps = [bytes("data: 1\n\ndata: 2"), .failure(TransportError(.interrupted, "gone"))]
         let transport = ScriptedTransport(script: [ScriptedTransport.Reply(fields: stream, steps)])
-        var events = try await EventStreamClient(transport, clock: ManualClock()).open("http://h/").makeAsyncIterator()
-        #expect(try await events.next()?.data == "1")
+        let events = try await EventStreamClient(transport, clock: ManualClock()).open("http://h/")
+        #expect(try await events.receive()?.data == "1")
         for _ in 0..<2 {
-            #expect(await code { () async throws(EventStreamError) in _ = try await events.next() } == .disconnected)
+            #expect(await code { () async throws(EventStreamError) in _ = try await events.receive() } == .disconnected)
         }
     }
 

@@ -52,10 +52,9 @@ struct WebSocketClientTests {
             + WirePeer.frame(0, Array("c".utf8)) + WirePeer.frame(2, []) + text(String(repeating: "€", count: 50_000))
         for byte in bytes.prefix(20) { await pair.peer.send([byte]) }
         await pair.peer.send(Array(bytes.dropFirst(20)))
-        var messages = pair.socket.messages.makeAsyncIterator()
-        #expect(try await messages.next() == .text("abc"))
-        #expect(try await messages.next() == .binary([]))
-        #expect(try await messages.next() == .text(String(repeating: "€", count: 50_000)))
+        #expect(try await pair.socket.receive() == .text("abc"))
+        #expect(try await pair.socket.receive() == .binary([]))
+        #expect(try await pair.socket.receive() == .text(String(repeating: "€", count: 50_000)))
         let pong = try await pair.peer.readFrame()
         #expect(pong.opcode == 10 && pong.payload == [7] && pong.mask != nil)
     }
@@ -85,7 +84,7 @@ struct WebSocketClientTests {
         await pair.peer.send(text("1") + text("2"))
         await pair.peer.sendClose(4_401, "the session has ended")
         var texts: [WebSocketClient.Message] = []
-        for try await message in pair.socket.messages { texts.append(message) }
+        while let message = try await pair.socket.receive() { texts.append(message) }
         #expect(texts == [.text("1"), .text("2")])
         #expect(pair.socket.closing == WebSocketClient.Close(code: 4_401, reason: "the session has ended"))
         let echo = try await pair.peer.readFrame()
@@ -154,7 +153,7 @@ struct WebSocketClientTests {
         _ = try await pair.peer.readFrame()
         pair.peer.finish()
         var texts: [WebSocketClient.Message] = []
-        for try await message in pair.socket.messages { texts.append(message) }
+        while let message = try await pair.socket.receive() { texts.append(message) }
         #expect(texts == [.text("1")] && pair.socket.closing?.code == 1_000)
     }
 
@@ -286,7 +285,7 @@ struct WebSocketClientTests {
             await peer.sendClose(1_000)
         }
         var count = 0
-        for try await received in pair.socket.messages {
+        while let received = try await pair.socket.receive() {
             #expect(received == .binary(message))
             count += 1
         }
@@ -390,7 +389,7 @@ struct WebSocketClientTests {
             let task = Task { () -> Int in
                 let socket = try await client.connect(url)
                 var count = 0
-                for try await _ in socket.messages {
+                while try await socket.receive() != nil {
                     count += 1
                     try await socket.send("\(count)")
                 }

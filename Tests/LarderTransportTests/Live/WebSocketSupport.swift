@@ -16,7 +16,7 @@ struct WebSocketPair {
     ///   - receiveBufferBytes: the size of the server's receive buffer.
     static func connect(
         _ configuration: WebSocketClient.Configuration = WebSocketClient.Configuration(),
-        clock: any MonotonicClock & Sleeper = ManualClock(),
+        clock: any MonotonicClock = ManualClock(),
         seed: UInt64 = 1,
         rest: [UInt8] = [],
         lines: String = "",

@@ -9,7 +9,7 @@ import Testing
 @Suite("Request bodies", .oneMinute) struct RequestBodyTests {
     private struct Broken: Error {}
 
-    private func code(_ body: () async throws(TransportError) -> Void) async -> TransportError.Code? {
+    private func code(_ body: () async throws(TransportError) -> Void) async -> ErrorCode<TransportError>? {
         do throws(TransportError) {
             try await body()
             return nil

@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    private func code(_ result: Result<TransportResponse, TransportError>) -> TransportError.Code? {
+    private func code(_ result: Result<TransportResponse, TransportError>) -> ErrorCode<TransportError>? {
         if case .failure(let error) = result { error.code } else { nil }
     }
 
@@ -213,12 +213,12 @@ import Testing
         for number in 1...4 {
             clock.advance(by: .seconds(20))
             continuation.yield([65])
-            #expect(await sent.next() == number)
+            #expect(await sent.next(isolation: nil) == number)
             #expect(try await peer.read(count: 6) == Array("1\r\nA\r\n".utf8))
         }
         clock.advance(by: .seconds(29))
         continuation.finish()
-        #expect(await sent.next() == 4)
+        #expect(await sent.next(isolation: nil) == 4)
         #expect(try await peer.read(count: 5) == Array("0\r\n\r\n".utf8))
         clock.advance(by: .seconds(29))
         await peer.send(ok)

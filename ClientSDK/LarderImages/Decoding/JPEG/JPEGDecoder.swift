@@ -11,22 +11,22 @@
 /// of its blocks are intact: then the picture `isPartial`, and gray where blocks are missing. Arithmetic coding, lossless and
 /// hierarchical files, 12 bits and heights behind the data are `.unsupportedFormat`; more than 100 scans are `.tooLarge`. Colour
 /// profiles are ignored on purpose. Cancellation is checked in every row of blocks.
-public struct JPEGDecoder: ImageDecoder {
+package struct JPEGDecoder: ProgressiveImageDecoder {
     /// Creates a decoder; it has no settings.
-    public init() {}
+    package init() {}
 
-    public var name: String { "JPEG" }
+    package var name: String { "JPEG" }
 
     /// Whether the file begins with the markers of a JPEG.
-    public func canDecode(_ start: [UInt8]) -> Bool { start.starts(with: [0xFF, 0xD8, 0xFF]) }
+    package func canDecode(_ start: [UInt8]) -> Bool { start.starts(with: [0xFF, 0xD8, 0xFF]) }
 
     /// Verifies the segments, and that the file has its end. Does not look at the coded data.
-    public func verify(_ bytes: [UInt8]) throws(ImageDecodingError) {
+    package func verify(_ bytes: [UInt8]) throws(ImageDecodingError) {
         _ = try JPEGFile(bytes, limits: DecodedImage.Limits(sourcePixelsMaximum: .max, resultPixelsMaximum: .max))
     }
 
     /// Decodes the picture.
-    public func decode(
+    package func decode(
         _ bytes: [UInt8],
         into target: ImageTarget?,
         limits: DecodedImage.Limits
@@ -40,7 +40,7 @@ public struct JPEGDecoder: ImageDecoder {
     /// The picture as coarse as the complete scans of a progressive file make it. Its detail is the number of scans.
     ///
     /// With the first scans alone it has at most an eighth of the file's pixels in each direction.
-    public func preview(
+    package func preview(
         _ start: [UInt8],
         beyond detail: Int,
         into target: ImageTarget?,

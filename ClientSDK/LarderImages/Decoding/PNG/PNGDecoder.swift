@@ -10,9 +10,9 @@ import LarderCoding
 /// All checksums are verified, also of unused chunks: a picture with a flipped bit is `.damaged` and never shown. Gamma, colour
 /// profiles and physical sizes are ignored on purpose. Sides have at most 65,535 pixels. Of an animated PNG the first picture is
 /// decoded. About as fast as libpng; cancellation is checked every 64 rows.
-public struct PNGDecoder: ImageDecoder {
+package struct PNGDecoder: ProgressiveImageDecoder {
     /// Creates a decoder; it has no settings.
-    public init() { zlib = Zlib.system }
+    package init() { zlib = Zlib.system }
 
     init(zlib: Result<Zlib, InflateError>) { self.zlib = zlib }
 
@@ -22,19 +22,19 @@ public struct PNGDecoder: ImageDecoder {
         do throws(InflateError) { return try zlib.get() } catch { throw ImageDecodingError(error) }
     }
 
-    public var name: String { "PNG" }
+    package var name: String { "PNG" }
 
     /// Whether the file begins with the PNG signature.
-    public func canDecode(_ start: [UInt8]) -> Bool { start.starts(with: PNGChunks.signature) }
+    package func canDecode(_ start: [UInt8]) -> Bool { start.starts(with: PNGChunks.signature) }
 
     /// Verifies every chunk and its checksum.
-    public func verify(_ bytes: [UInt8]) throws(ImageDecodingError) {
+    package func verify(_ bytes: [UInt8]) throws(ImageDecodingError) {
         let limits = DecodedImage.Limits(sourcePixelsMaximum: .max, resultPixelsMaximum: .max)
         _ = try PNGChunks(bytes, limits: limits, zlib: library())
     }
 
     /// Decodes the picture.
-    public func decode(
+    package func decode(
         _ bytes: [UInt8],
         into target: ImageTarget?,
         limits: DecodedImage.Limits
@@ -45,7 +45,7 @@ public struct PNGDecoder: ImageDecoder {
     }
 
     /// Every eighth, fourth or second pixel of an interlaced picture, as soon as their chunks are complete: details 1, 2 and 3.
-    public func preview(
+    package func preview(
         _ start: [UInt8],
         beyond detail: Int,
         into target: ImageTarget?,

@@ -34,14 +34,30 @@ extension Outbox {
         }
     }
 
-    /// The server's current value of the entity that an operation changes: the cause of the error by which `send` reports a conflict. It is
-    /// stored, so that it is shown at once and is `theirs` of the conflict.
-    public struct CurrentState: Error, Sendable {
+    /// The server's current value of the entity that an operation changes: the cause of `LarderError.conflict`.
+    package struct CurrentState: Error, Sendable {
         let store: @Sendable (inout CacheUpdate) -> Void
 
-        public init<Value: CacheEntity>(_ value: Value, validator: String?) {
+        package init<Value: CacheEntity>(_ value: Value, validator: String?) {
             store = { $0.put(value, validator: validator) }
         }
+    }
+}
+
+extension LarderError {
+    /// The error by which `send` of an operation reports that somebody else has changed the entity. The server's current value is stored, so
+    /// that it is shown at once and is `theirs` of the conflict.
+    ///
+    /// - Parameters:
+    ///   - current: the server's current value.
+    ///   - validator: its ETag, if that is known.
+    ///   - description: what the server has said.
+    public static func conflict<Value: CacheEntity>(
+        _ current: Value,
+        validator: String?,
+        _ description: String
+    ) -> LarderError {
+        LarderError(.conflict, description, cause: Outbox.CurrentState(current, validator: validator))
     }
 }
 

@@ -21,22 +21,6 @@ extension Outbox {
             (self.validator, self.operation) = (validator, operation)
         }
 
-        /// The result of a merge.
-        public struct Merge: Sendable {
-            /// The merged value.
-            public let value: Value
-            /// The fields that both edits have changed to different values; `value` has the preferred ones.
-            public let conflicts: Set<String>
-        }
-
-        /// Which edit wins for a field that both have changed.
-        public enum Preference: Sendable, Hashable {
-            /// The edit of this device.
-            case mine
-            /// The value of the server.
-            case theirs
-        }
-
         /// The fields that this device has changed; see `CacheEntity.changedFields`.
         public var myFields: Set<String> {
             get throws(LarderError) { try mine.changedFields(since: base) }
@@ -49,8 +33,12 @@ extension Outbox {
 
         /// Merges both edits by top-level field.
         ///
+        /// - Parameter isMinePreferred: whether the edit of this device wins for a field that both have changed; otherwise the server's value.
+        /// - Returns: the merged value, and the fields that both edits have changed to different values; `value` has the preferred ones.
         /// - Throws: `.encoding` if the value is not encoded as a JSON object.
-        public func merged(preferring preference: Preference) throws(LarderError) -> Merge {
+        public func merged(
+            preferringMine isMinePreferred: Bool
+        ) throws(LarderError) -> (value: Value, conflicts: Set<String>) {
             let (base, mine) = (try base.jsonMembers(), try mine.jsonMembers())
             let theirs = try theirs.jsonMembers()
             var merged = theirs
@@ -61,7 +49,7 @@ extension Outbox {
                     continue
                 }
                 conflicts.insert(name)
-                if preference == .mine { merged[name] = mine[name] }
+                if isMinePreferred { merged[name] = mine[name] }
             }
             var object = JSONObject()
             for (name, value) in merged { object[name] = value }
@@ -69,7 +57,7 @@ extension Outbox {
             writer.value(.object(object))
             do {
                 let value = try JSONDecoder().decode(Value.self, from: Data(writer.bytes))
-                return Merge(value: value, conflicts: conflicts)
+                return (value, conflicts)
             } catch {
                 throw LarderError(.encoding, "The edits cannot be merged by field: \(error)", cause: error)
             }

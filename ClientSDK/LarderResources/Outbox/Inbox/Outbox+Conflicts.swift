@@ -126,7 +126,7 @@ extension Outbox {
             }
             return try reopen(id, payload: nil, newKey: true)
         }
-        let merge = try conflict.merged(preferring: keepsMine ? .mine : .theirs)
+        let merge = try conflict.merged(preferringMine: keepsMine)
         guard keepsMine || merge.conflicts.isEmpty else {
             let names = merge.conflicts.sorted().joined(separator: ", ")
             let text = "Both have changed \(names) of \(base.entityKey). Decide with keepMine, takeTheirs or edit."

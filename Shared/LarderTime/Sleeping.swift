@@ -1,12 +1,4 @@
-/// Suspends tasks until a clock has reached a time. Safe from any task.
-public protocol Sleeper: Sendable {
-    /// Returns when the clock has reached `time`, immediately if it has already.
-    ///
-    /// - Throws: immediately when the task is cancelled, or if it was cancelled before.
-    func sleep(until time: MonotonicTime) async throws(CancellationError)
-}
-
-extension SystemMonotonicClock: Sleeper {
+extension SystemMonotonicClock {
     /// Returns when the system's clock has reached `time`; later by the scheduler's latency, never earlier.
     public func sleep(until time: MonotonicTime) async throws(CancellationError) {
         // `SuspendingClock` may differ slightly from this clock, so the wait is repeated.
@@ -19,7 +11,7 @@ extension SystemMonotonicClock: Sleeper {
     }
 }
 
-extension ManualClock: Sleeper {
+extension ManualClock {
     /// Returns when the clock has been advanced to `time` or beyond.
     public func sleep(until time: MonotonicTime) async throws(CancellationError) {
         guard !Task.isCancelled else { throw CancellationError() }
