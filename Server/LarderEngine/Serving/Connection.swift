@@ -26,7 +26,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         let request: Request
         let started: MonotonicTime
         let context: ExchangeContext?
-        /// Whether the request's body is not read yet.
+        /// Whether the request's body, or a part of it, is not read.
         var isHeld = false
         /// Whether the handler has sent bytes itself.
         var bytesSent = 0
@@ -51,6 +51,10 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     var isResuming = false
     var output = Output()
     var pendingReply: PendingReply?
+    /// What a channel's content passes; nil: it is written at once.
+    var pacer: (any ChannelPacer)?
+    /// Called if the connection of a paced channel ends.
+    var pacedEnding: (@Sendable () -> Void)?
     var exchangeCount = 0
     /// Whether the current request already has its number, because its head was passed to the handler.
     var isAnnounced = false
@@ -220,7 +224,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         request.isSecure = output.tls != nil
         // The loop's own time is updated once per turn: sufficient for deadlines, too coarse for records.
         let started = loop.handler.wantsRecords ? loop.configuration.monotonic.uptime : loop.now
-        pendingReply = PendingReply(request: request, started: started, context: context)
+        pendingReply = PendingReply(request: request, started: started, context: context, isHeld: request.isCut)
         let exchange = Exchange(loop: loop, connection: self, index: exchangeCount, context: context)
         guard let reply = loop.handler.handle(request, exchange) else { return }
         write(reply)

@@ -131,7 +131,7 @@ final class ControlPlane: ExchangeHandler {
 
     func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
         guard let owner = exchange.context as? WorldExchange else { return handleOutsideOfWorlds(request, exchange) }
-        if owner.prefixLength == 0, owner.world.isUntouched(request.path) { return answer(request, exchange, owner) }
+        if owner.prefixLength == 0, !request.isCut, owner.world.isUntouched(request.path) { return answer(request, exchange, owner) }
         let request = request.droppingPathPrefix(owner.prefixLength)
         if isEcho(request) { return backend.handle(request, exchange, owner) }
         let facts = ExchangeFacts(request, of: owner)

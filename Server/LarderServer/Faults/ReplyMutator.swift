@@ -15,12 +15,19 @@ struct ReplyMutator {
 
     var bytesSavedByCoding: Int
     private let lease: (any AnyObject & Sendable)?
+    private let isChannel: Bool
 
     init(_ reply: Reply) {
         head = reply.head
         body = reply.bytes
         bytesSavedByCoding = reply.bytesSavedByCoding
         lease = reply.lease
+        isChannel = false
+    }
+
+    /// - Parameter reply: an event stream, a WebSocket or a tunnel, whose content is not known.
+    init(channel reply: Reply) {
+        (head, body, bytesSavedByCoding, lease, isChannel) = (reply.head, [], 0, reply.lease, true)
     }
 
     /// The changed reply, without its cut.
@@ -36,6 +43,11 @@ struct ReplyMutator {
     }
 
     var headCount: Int { head.bytes.count + 2 }
+
+    /// The offset of a byte of the body, or of its end; of its last byte if the offset must be `inside`.
+    func offset(ofBody byte: Int, inside: Bool = false) -> Int {
+        headCount + (isChannel ? byte : min(byte, inside ? max(0, body.count - 1) : body.count))
+    }
 
     /// The earliest cut wins.
     mutating func breakOff(at offset: Int, _ how: FaultAction.ExchangeCut) {
