@@ -13,7 +13,8 @@ extension Connection {
             var rejection = loop.handler.rejected(error.rejection)
             if error == .version { rejection.head.append("Sec-WebSocket-Version", "13") }
             rejection.date = reply.date
-            write(rejection, pendingReply)
+            self.pendingReply = pendingReply
+            write(rejection)
         }
     }
 

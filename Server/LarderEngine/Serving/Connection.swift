@@ -130,14 +130,11 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     /// Takes bytes that are not encrypted.
     func take(_ bytes: Span<UInt8>) {
         switch mode {
-        case .http: received(bytes)
-        case .webSocket(let channel): channel.received(bytes)
+        case .http: break
+        case .webSocket(let channel): return channel.received(bytes)
         case .eventStream, .stalled: return
-        case .tunnel(let upstream): pass(bytes, to: upstream)
+        case .tunnel(let upstream): return pass(bytes, to: upstream)
         }
-    }
-
-    private func received(_ bytes: Span<UInt8>) {
         guard unread.isEmpty, pendingReply == nil, output.isEmpty else {
             unread.append(bytes)
             return process()
@@ -239,19 +236,16 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         process()
     }
 
-    private func write(_ reply: Reply) {
+    func write(_ reply: Reply) {
         guard let pendingReply = pendingReply.take() else {
             preconditionFailure("A reply must belong to the exchange whose reply is pending.")
         }
         switch reply.body {
-        case .empty, .bytes, .file: write(reply, pendingReply)
-        case .webSocket(let acceptance): upgrade(pendingReply, acceptance, reply)
-        case .eventStream(let handler): startStream(pendingReply, handler, reply)
-        case .tunnel(let end): startTunnel(pendingReply, end, reply)
+        case .empty, .bytes, .file: break
+        case .webSocket(let acceptance): return upgrade(pendingReply, acceptance, reply)
+        case .eventStream(let handler): return startStream(pendingReply, handler, reply)
+        case .tunnel(let end): return startTunnel(pendingReply, end, reply)
         }
-    }
-
-    func write(_ reply: Reply, _ pendingReply: PendingReply) {
         if let lease = reply.lease { leases.append(lease) }
         let isPersistent = staysOpen(pendingReply.request)
         let isHead = pendingReply.request.method == .head

@@ -117,7 +117,9 @@ final class ExchangeRun: @unchecked Sendable {
 
     /// The beginning of a piece of a resumable upload that a fault cuts, as a piece that is not the last; nil for any other request.
     private var partOfUpload: Request? {
-        guard ending(at: .requestBody) != nil, let range = request.fields.range(of: "upload-complete") else { return nil }
+        guard ending(at: .requestBody) != nil, let range = request.fields.range(of: "upload-complete") else {
+            return nil
+        }
         var head = request.head
         head.replaceSubrange(range, with: "?0".utf8)
         return try? Request(head: head, body: request.body, exchangeIndex: request.exchangeIndex)
@@ -271,7 +273,7 @@ final class ExchangeRun: @unchecked Sendable {
         reply.date = reply.date ?? date
         // What needs a whole body does not apply.
         trace.change { $0.decisions.removeAll { !$0.fault.appliesToChannels } }
-        var mutator = ReplyMutator(channel: reply)
+        var mutator = ReplyMutator(reply, isChannel: true)
         for decision in trace.decisions { decision.fault.action.effect.change(&mutator, decision, request) }
         let limit = mutator.cut.map { $0.at - mutator.headCount }
         if let limit, limit < 0 {
@@ -279,7 +281,7 @@ final class ExchangeRun: @unchecked Sendable {
             let bytes = reply.head.bytes.isEmpty ? [] : Array(mutator.bytes.prefix(limit + mutator.headCount))
             return pacer(mutator, headCount: bytes.count, limit: bytes.count).send(bytes)
         }
-        reply.head = mutator.head
+        reply = mutator.reply
         if limit != nil || mutator.pace.isSlow {
             reply.pacer = pacer(mutator, headCount: 0, limit: limit ?? .max)
         }
@@ -355,8 +357,7 @@ final class ExchangeRun: @unchecked Sendable {
             // The client waits until it gives up, or until the world ends.
             let (control, exchange) = (world.control, exchange)
             exchange.loop.execute {
-                let ending = control.whenEnded { exchange.end(.close, reply) }
-                exchange.whenAbandoned { control.forget(ending) }
+                exchange.whenAbandoned(control.whenEnded { exchange.end(.close, reply) })
             }
         }
         if let recordingIndex {
