@@ -21,7 +21,7 @@ public final class MockBackend: Sendable {
     public struct Configuration: Sendable {
         package var server = ServerConfiguration()
         package var settings = WorldSettings()
-        package var log: (any AccessLog)?
+        package var log: AccessLog?
         package var databasePath: String?
         package var durability: Database.Durability = .full
         /// What answers the requests.

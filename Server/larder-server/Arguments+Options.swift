@@ -219,10 +219,10 @@ extension Arguments {
         [
             .init("--log", "FORMAT", "text or json: one line per request on standard error") {
                 (arguments, text) throws(UsageError) in
-                guard let format = StandardAccessLog.Format(rawValue: text) else {
+                guard let format = AccessLog.Format(rawValue: text) else {
                     throw UsageError(message: "--log requires text or json, not '\(text)'")
                 }
-                arguments.configuration.log = StandardAccessLog(format)
+                arguments.configuration.log = AccessLog(format)
             },
             .init("--quiet", short: "-q", "print errors only") { $0.isQuiet = true },
             .init("--check-health", "URL", "exit code 0 if the server at URL answers (for containers)") {

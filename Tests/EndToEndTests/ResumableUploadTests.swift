@@ -215,6 +215,41 @@ struct ResumableUploadTests {
         client.close()
     }
 
+    @Test(arguments: ["?0", "?1"])
+    func `an upload that is cut at a byte goes on at the byte that the server has`(isLast: String) async throws {
+        var piece = FaultMatch("PATCH", "/v1/uploads/*")
+        piece.headers = ["Upload-Complete": isLast]
+        var once = Fault.Occurrence()
+        once.count = 1
+        try world.set(Fault(id: "cut", .close, when: piece, occurrence: once, stage: .requestBody, at: 1_000))
+        let client = try await client()
+        try await upload(client)
+        await failed(client)
+        let start = isLast == "?1" ? 524_288 : 0
+        #expect(try await ask(.head, "/v1/uploads/1").offset == "\(start + 1_000)")
+        client.cache.networkReturned()
+        try await client.cache.outbox.drained()
+        #expect(try await image("img_upload_1") == photo)
+        let journal = await world.journal(JournalFilter("PATCH", "/v1/uploads/1"))
+        let cut = try #require(journal.first { !$0.faults.isEmpty })
+        #expect(cut.status == nil && cut.faults == ["cut"])
+        client.close()
+    }
+
+    @Test func `an upload that is cut at a byte and is none of a resumable one is not carried out`() async throws {
+        let post = FaultMatch("POST", "/v1/posts")
+        try world.set(Fault(.respond(CannedReply(status: 413)), when: post, stage: .requestBody, at: 5))
+        let client = try RawClient(port: backend.port)
+        let path = try #require(URL(string: world.url)).path
+        try client.send(
+            "POST \(path)/v1/posts HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer dev-ana\r\n"
+                + "Content-Type: application/json\r\nContent-Length: 14\r\n\r\n{\"text"
+        )
+        #expect(try await client.reply().status == 413)
+        #expect(await client.isClosedByPeer())
+        #expect(await world.journal(JournalFilter("POST", "/v1/posts")).first?.faults.count == 1)
+    }
+
     @Test func `an upload that the server has forgotten begins anew`() async throws {
         let client = try await client()
         pieces.allow(1)

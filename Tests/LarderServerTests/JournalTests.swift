@@ -37,9 +37,9 @@ struct JournalTests {
         let stage = try Stage()
         try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/me"), stage: .request))
         let world = stage.world
-        let observer = world.world.control.gates.observe { world.releaseAll() }
+        let stopObserving = world.world.control.gates.observers.add { _ in world.releaseAll() }
         #expect(try await stage.ask("GET", "/v1/me").status == 200)
-        world.world.control.gates.stopObserving(observer)
+        stopObserving()
         let entry = try #require(try await stage.ask("GET", "/_larder/journal", as: nil).json["items"]?.array?.last)
         #expect(entry["gates"] == .array([.string("g")]))
         await stage.backend.stop()

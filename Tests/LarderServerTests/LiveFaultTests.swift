@@ -233,19 +233,68 @@ struct LiveFaultTests {
         await stage.backend.stop()
     }
 
-    @Test func `a fault of bytes is rejected for a channel, and not listed for one that it matches`() async throws {
+    @Test(arguments: [
+        #"{"type":"corrupt"}"#, #"{"type":"malformedJSON"}"#, #"{"type":"malformedChunk"}"#,
+        #"{"type":"truncate","inside":"character"}"#, #"{"type":"validators","mode":"weak"}"#,
+    ])
+    func `a fault that needs a whole body is rejected for a channel, and not listed for one that it matches`(
+        action: String
+    ) async throws {
         let stage = try Stage()
         for path in ["/v1/live", "/v1/live/events"] {
-            let fault = #"{"match":{"path":"\#(path)"},"action":{"type":"drip"}}"#
+            let fault = #"{"match":{"path":"\#(path)"},"action":\#(action)}"#
             let reply = try await stage.ask("POST", "/_larder/faults", fault)
             #expect(reply.status == 422)
             #expect(try reply.json["errors"]?[0]?["pointer"]?.string == "/action/type")
         }
-        try stage.world.set(Fault(id: "drip", .drip(bytes: 1, every: .seconds(1))))
+        #expect(try await stage.ask("POST", "/_larder/faults", #"{"action":\#(action)}"#).status == 201)
         let stream = try stage.send("GET", "/v1/live/events")
         _ = try await stream.read(until: "event: hello")
         let entry = try #require(await stage.world.journal(JournalFilter("GET", "/v1/live/events")).first)
         #expect(entry.status == 200 && entry.faults.isEmpty)
+        await stage.backend.stop()
+    }
+
+    @Test func `a channel is as slow as a reply, and is cut at a byte of its content`() async throws {
+        let stage = try Stage()
+        let events = FaultMatch("GET", "/v1/live/events")
+        try stage.world.set(Fault(id: "slow", .drip(bytes: 10, every: .seconds(1)), when: events))
+        try stage.world.set(Fault(id: "cut", .reset, when: events, stage: .body, at: 25))
+        let stream = try stage.send("GET", "/v1/live/events")
+        let head = String(decoding: try await stream.read(until: "\r\n\r\n"), as: UTF8.self)
+        #expect(head.contains("Transfer-Encoding: chunked"))
+        #expect(try await stream.read(count: 15).starts(with: "a\r\n".utf8))
+        // A heartbeat has a timer too.
+        await reached { stage.world.clock.untilNextTimer == .seconds(1) }
+        stage.world.clock.advance(by: .seconds(1))
+        #expect(try await stream.read(count: 15).starts(with: "a\r\n".utf8))
+        await reached { stage.world.clock.untilNextTimer == .seconds(1) }
+        stage.world.clock.advance(by: .seconds(1))
+        let (rest, ending) = await stream.readToEnd()
+        #expect(rest.count == 10 && rest.starts(with: "5\r\n".utf8) && ending == .reset)
+        let entry = try #require(await stage.world.journal(JournalFilter("GET", "/v1/live/events")).first)
+        #expect(entry.faults == ["slow", "cut"])
+        #expect(await stage.backend.activity() == [])
+        await stage.backend.stop()
+    }
+
+    @Test func `a cut inside the head of a channel opens none`() async throws {
+        let stage = try Stage()
+        try stage.world.set(Fault(.close, when: FaultMatch("GET", "/v1/live/events"), stage: .head, at: 9))
+        let (bytes, ending) = await (try stage.send("GET", "/v1/live/events")).readToEnd()
+        #expect(bytes.elementsEqual("HTTP/1.1 ".utf8) && ending == .closed)
+        #expect(await stage.backend.activity() == [])
+        await stage.backend.stop()
+    }
+
+    @Test func `a client that leaves a slow channel ends its wait`() async throws {
+        let stage = try Stage()
+        try stage.world.set(Fault(.drip(bytes: 10, every: .seconds(1)), when: FaultMatch("GET", "/v1/live/events")))
+        var stream: RawClient? = try stage.send("GET", "/v1/live/events")
+        _ = try await stream?.read(until: "a\r\n")
+        _ = stream.take()
+        await reached { await stage.backend.activity() == [] }
+        #expect(stage.world.clock.untilNextTimer == nil && stream == nil)
         await stage.backend.stop()
     }
 

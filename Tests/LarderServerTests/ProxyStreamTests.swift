@@ -171,6 +171,39 @@ struct ProxyStreamTests {
         #expect(dates == ["Date: Thu, 01 Jan 1970 00:00:00 GMT"])
     }
 
+    @Test func `a stream of another server is slowed, and cut at a byte of its content`() async throws {
+        let pair = try Pair()
+        let events = FaultMatch("GET", "/events")
+        try pair.proxy.world.set(Fault(.drip(bytes: 4, every: .seconds(1)), when: events))
+        try pair.proxy.world.set(Fault(.close, when: events, stage: .body, at: 10))
+        let client = try pair.proxy.send("GET", "/events")
+        let peer = try await pair.server.next()
+        _ = try await peer.read(until: "\r\n\r\n")
+        try peer.send(Self.streamHead + "data: 1\n\ndata: 2\n\n")
+        _ = try await client.read(until: "\r\n\r\n")
+        #expect(try await client.read(count: 9).elementsEqual("4\r\ndata\r\n".utf8))
+        #expect(await pair.proxy.advance(pair.proxy.world, until: client) == .seconds(1))
+        #expect(try await client.read(count: 9).elementsEqual("4\r\n: 1\n\r\n".utf8))
+        #expect(await pair.proxy.advance(pair.proxy.world, until: client) == .seconds(1))
+        let (rest, ending) = await client.readToEnd()
+        #expect(rest.elementsEqual("2\r\n\nd\r\n".utf8) && ending == .closed)
+        // The request is cancelled.
+        #expect(await peer.readToEnd().bytes.isEmpty)
+    }
+
+    @Test func `a slowed stream ends after its last byte`() async throws {
+        let pair = try Pair()
+        try pair.proxy.world.set(Fault(.drip(bytes: 4, every: .seconds(1)), when: FaultMatch("GET", "/events")))
+        let client = try pair.proxy.send("GET", "/events")
+        let peer = try await pair.server.next()
+        _ = try await peer.read(until: "\r\n\r\n")
+        try peer.send(Self.streamHead + "data:1")
+        peer.finishSending()
+        _ = try await client.read(until: "4\r\ndata\r\n")
+        #expect(await pair.proxy.advance(pair.proxy.world, until: client) == .seconds(1))
+        #expect(await client.readToEnd().bytes.elementsEqual("2\r\n:1\r\n0\r\n\r\n".utf8))
+    }
+
     // MARK: The queue for connections
 
     @Test func `a request that finds no free connection waits, leaves with its client, and is bounded`() async throws {
@@ -298,6 +331,24 @@ struct ProxyStreamTests {
         pair.proxy.world.answer(held, with: CannedReply(status: 503))
         #expect(try await client.reply().status == 503)
         #expect(await peer.isClosedByPeer())
+    }
+
+    @Test func `the messages of a server are slowed, and its WebSocket is cut inside of one`() async throws {
+        let pair = try Pair()
+        let live = FaultMatch("GET", "/live")
+        try pair.proxy.world.set(Fault(.bandwidth(down: 20, up: nil), when: live))
+        try pair.proxy.world.set(Fault(.reset, when: live, stage: .body, at: 5))
+        let (client, server) = try await pair.webSocket()
+        try server.send(.text, Array("abc".utf8))
+        try server.send(.text, Array("def".utf8))
+        for byte in [0x81, 3] + Array("ab".utf8) {
+            #expect(await pair.proxy.advance(pair.proxy.world, until: client.client) == .milliseconds(50))
+            #expect(try await client.client.read(count: 1) == [byte])
+        }
+        #expect(await pair.proxy.advance(pair.proxy.world, until: client.client) == .milliseconds(50))
+        let (bytes, ending) = await client.client.readToEnd()
+        #expect(bytes.elementsEqual("c".utf8) && ending == .reset)
+        #expect(try await server.next() == nil)
     }
 
     @Test func `a WebSocket ends with its world`() async throws {

@@ -2,18 +2,20 @@
 ///
 /// The consumed prefix is dropped when it is longer than the rest and bytes are added. So the queue holds at most twice the
 /// pending bytes, and each byte is moved once on average.
-struct ByteQueue {
+package struct ByteQueue: Sendable {
     /// The pending bytes, after the consumed prefix.
-    private(set) var bytes: [UInt8] = []
+    package private(set) var bytes: [UInt8] = []
     /// The offset of the pending bytes.
-    private(set) var start = 0
+    package private(set) var start = 0
+
+    package init() {}
 
     /// The number of pending bytes.
-    var count: Int { bytes.count - start }
+    package var count: Int { bytes.count - start }
 
-    var isEmpty: Bool { start == bytes.count }
+    package var isEmpty: Bool { start == bytes.count }
 
-    mutating func append(_ more: [UInt8]) {
+    package mutating func append(_ more: [UInt8]) {
         guard !isEmpty else {
             // Shared, not copied: an event for thousands of readers exists once.
             (bytes, start) = (more, 0)
@@ -28,7 +30,7 @@ struct ByteQueue {
         unsafe more.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
     }
 
-    mutating func removeFirst(_ count: Int) {
+    package mutating func removeFirst(_ count: Int) {
         start += count
         if isEmpty { (bytes, start) = ([], 0) }
     }

@@ -17,6 +17,8 @@ package struct Request: Sendable {
     package internal(set) var isSecure = false
     /// Whether the handler received the head before the body was read.
     package internal(set) var wasAnnounced = false
+    /// Whether only the beginning of the body was read (`Exchange.proceed(upTo:)`).
+    package internal(set) var isCut = false
     /// How many bytes `droppingPathPrefix` has removed from the path.
     package internal(set) var droppedPrefixCount = 0
     var target: Range<Int>

@@ -28,6 +28,8 @@ struct RequestReader {
     /// What has arrived of the current request's body. It has one owner, and so nothing is copied when it grows.
     private(set) var body: [UInt8] = []
     private var mustAskForContinue = false
+    /// How many bytes of the current request's body are read; nil: all.
+    var bodyLimit: Int?
 
     init(headBytesMaximum: Int, bodyBytesMaximum: Int) {
         self.headBytesMaximum = headBytesMaximum
@@ -65,12 +67,13 @@ struct RequestReader {
                 } catch { return .rejected(Rejection(error)) }
             }
         case .body(let request, let left):
-            let count = min(left, bytes.count - consumed)
+            let count = min(left, bytes.count - consumed, bodyLimit.map { $0 - body.count } ?? .max)
             unsafe bytes.extracting(consumed..<(consumed + count)).withUnsafeBufferPointer {
                 unsafe body.append(contentsOf: $0)
             }
             consumed += count
             guard count == left else {
+                if body.count == bodyLimit { return complete(request, isCut: true) }
                 stage = .body(request, left: left - count)
                 return askForContinue() ?? .incomplete
             }
@@ -79,6 +82,10 @@ struct RequestReader {
             do {
                 consumed = try decoder.decode(bytes, from: consumed, into: &body)
             } catch { return .rejected(Rejection(error)) }
+            if let bodyLimit, body.count > bodyLimit || body.count == bodyLimit && !decoder.isDone {
+                body.removeSubrange(bodyLimit...)
+                return complete(request, isCut: true)
+            }
             guard decoder.isDone else {
                 stage = .chunks(request, decoder)
                 return askForContinue() ?? .incomplete
@@ -87,8 +94,10 @@ struct RequestReader {
         }
     }
 
-    private mutating func complete(_ request: Request) -> Outcome {
+    private mutating func complete(_ request: Request, isCut: Bool = false) -> Outcome {
         var request = request
+        request.isCut = isCut
+        bodyLimit = nil
         request.body = exchange(&body, with: [])
         stage = .head(HeadScanner(skipsEmptyLines: true))
         return .request(request)

@@ -13,7 +13,8 @@ extension Connection {
             var rejection = loop.handler.rejected(error.rejection)
             if error == .version { rejection.head.append("Sec-WebSocket-Version", "13") }
             rejection.date = reply.date
-            write(rejection, pendingReply)
+            self.pendingReply = pendingReply
+            write(rejection)
         }
     }
 
@@ -36,8 +37,9 @@ extension Connection {
             return
         }
         mode = .tunnel(upstream)
+        let arrived = upstream.join(self)
         // Behind the head, which is not in the output yet.
-        loop.scratch.append(contentsOf: upstream.join(self))
+        if let pacer { pacer.take(arrived) } else { loop.scratch.append(contentsOf: arrived) }
         let early = Array(unread.bytes[unread.start...])
         unread = ByteQueue()
         if !early.isEmpty { pass(early.span, to: upstream) }
@@ -52,6 +54,10 @@ extension Connection {
     private func begin(_ pendingReply: PendingReply, _ head: ReplyHead, _ reply: Reply) {
         let start = loop.scratch.count
         loop.scratch.append(head: head, date: reply.date ?? loop.date.line, connection: "")
+        if pendingReply.request.method != .head, let pacer = reply.pacer {
+            self.pacer = pacer
+            pacer.opened()
+        }
         guard loop.handler.wantsRecords else { return }
         records.append(
             ExchangeRecord(
@@ -68,18 +74,36 @@ extension Connection {
         )
     }
 
-    /// Sends bytes of a channel; they are collected until the end of the loop's turn. A reader that is too slow is
-    /// disconnected.
-    func sendChannel(_ bytes: [UInt8]) {
+    /// Sends content of a channel; it is collected until the end of the loop's turn. A reader that is too slow is disconnected.
+    func sendChannel(_ content: [UInt8]) {
         guard !isClosed else { return }
-        output.append(bytes)
-        if output.waitingBytes > loop.configuration.outputBytesMaximum { return close() }
+        if let pacer { pacer.take(content) } else { write(content: content) }
+        if waitingBytes > loop.configuration.outputBytesMaximum { close() }
+    }
+
+    /// Writes content with the framing of the channel.
+    func write(content: [UInt8]) {
+        switch mode {
+        case .eventStream(let channel): output.append(channel.framed(content))
+        case .webSocket, .tunnel: output.append(content)
+        case .http, .stalled: return
+        }
         markDirty()
     }
 
-    func closeAfterOutput() {
-        closesAfterOutput = true
-        markDirty()
+    /// Bytes in memory that wait for the peer to read, or for their time.
+    var waitingBytes: Int { output.waitingBytes + (pacer?.waitingBytes ?? 0) }
+
+    /// Closes the connection of a channel when its content is written.
+    ///
+    /// - Parameter last: written behind the content.
+    func closeAfterContent(_ last: [UInt8] = []) {
+        let end: @Sendable () -> Void = { [self] in
+            output.append(last)
+            closesAfterOutput = true
+            markDirty()
+        }
+        if let pacer { pacer.finish(end) } else { end() }
     }
 
     func markDirty() {

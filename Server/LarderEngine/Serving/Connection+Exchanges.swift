@@ -21,21 +21,28 @@ extension Connection {
     }
 
     /// Reads the body of a request that is held at its head.
-    func proceed(_ index: Int) {
+    func proceed(_ index: Int, upTo limit: Int?) {
         guard let pendingReply, pendingReply.isHeld, index == exchangeCount, !isClosed else { return }
         self.pendingReply = nil
+        reader.bodyLimit = limit
         process()
     }
 
     func watchAbandonment(_ index: Int, _ body: @escaping @Sendable () -> Void) {
         guard !isClosed else { return body() }
-        guard pendingReply != nil, index == exchangeCount else { return }
+        guard index == exchangeCount else { return }
+        guard pendingReply != nil else {
+            if pacer != nil { pacedEnding = body }
+            return
+        }
         pendingReply?.abandoned = body
         if hasPeerEnded { close() }
     }
 
     func send(_ index: Int, _ bytes: [UInt8]) {
-        guard pendingReply != nil, index == exchangeCount, !isClosed else { return }
+        guard index == exchangeCount, !isClosed else { return }
+        pacedEnding = nil
+        guard pendingReply != nil else { return write(content: bytes) }
         pendingReply?.bytesSent += bytes.count
         // The reply is complete: a client that closes its sending side now still reads it.
         pendingReply?.abandoned = nil
@@ -44,7 +51,11 @@ extension Connection {
     }
 
     func end(_ index: Int, _ ending: ExchangeEnding, _ reply: Reply?) {
-        guard let pendingReply, index == exchangeCount, !isClosed else { return }
+        guard index == exchangeCount, !isClosed else { return }
+        guard let pendingReply else {
+            if pacer != nil { cut(ending) }
+            return
+        }
         guard ending != .silence else {
             self.pendingReply?.isSilent = true
             if hasPeerEnded { close() }
@@ -67,19 +78,20 @@ extension Connection {
             )
         }
         if let lease = reply?.lease { leases.append(lease) }
-        switch ending {
-        case .persist:
-            // After an unread body the next request cannot be found.
-            if pendingReply.isHeld || !staysOpen(pendingReply.request) { closesAfterOutput = true }
-            if pendingReply.isHeld { isLingering = true }
-        case .close: closesAfterOutput = true
-        case .reset:
-            closesAfterOutput = true
-            resetsAfterOutput = true
-        case .silence: break
-        }
+        // After an unread body the next request cannot be found.
+        if ending != .persist || pendingReply.isHeld || !staysOpen(pendingReply.request) { closesAfterOutput = true }
+        if ending == .persist, pendingReply.isHeld { isLingering = true }
+        if ending == .reset { resetsAfterOutput = true }
         loop.scratch.removeAll(keepingCapacity: true)
         if closesAfterOutput { flush() } else { markDirty() }
         if !isClosed { process() }
+    }
+
+    /// Ends a channel inside of its content.
+    private func cut(_ ending: ExchangeEnding) {
+        guard ending != .silence else { return }
+        closesAfterOutput = true
+        resetsAfterOutput = ending == .reset
+        markDirty()
     }
 }

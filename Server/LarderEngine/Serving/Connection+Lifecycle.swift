@@ -88,7 +88,7 @@ extension Connection {
         switch mode {
         case .webSocket(let channel): channel.close(code: 1001, reason: "the server is stopping")
         case .eventStream(let channel): channel.finish()
-        case .tunnel: closeAfterOutput()
+        case .tunnel: closeAfterContent()
         case .stalled: close()
         case .http:
             // Requests that have begun to arrive or are being answered get their reply; other connections are idle.
@@ -141,6 +141,7 @@ extension Connection {
         // Before the waits of the exchange end, so that the record says what it was waiting for.
         reportRecords(areComplete: false)
         pendingReply.take()?.abandoned?()
+        pacedEnding.take()?()
         switch mode {
         case .webSocket(let channel): channel.connectionClosed()
         case .eventStream(let channel): channel.connectionClosed()

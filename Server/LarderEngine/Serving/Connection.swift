@@ -26,7 +26,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         let request: Request
         let started: MonotonicTime
         let context: ExchangeContext?
-        /// Whether the request's body is not read yet.
+        /// Whether the request's body, or a part of it, is not read.
         var isHeld = false
         /// Whether the handler has sent bytes itself.
         var bytesSent = 0
@@ -51,6 +51,10 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     var isResuming = false
     var output = Output()
     var pendingReply: PendingReply?
+    /// What a channel's content passes; nil: it is written at once.
+    var pacer: (any ChannelPacer)?
+    /// Called if the connection of a paced channel ends.
+    var pacedEnding: (@Sendable () -> Void)?
     var exchangeCount = 0
     /// Whether the current request already has its number, because its head was passed to the handler.
     var isAnnounced = false
@@ -126,14 +130,11 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     /// Takes bytes that are not encrypted.
     func take(_ bytes: Span<UInt8>) {
         switch mode {
-        case .http: received(bytes)
-        case .webSocket(let channel): channel.received(bytes)
+        case .http: break
+        case .webSocket(let channel): return channel.received(bytes)
         case .eventStream, .stalled: return
-        case .tunnel(let upstream): pass(bytes, to: upstream)
+        case .tunnel(let upstream): return pass(bytes, to: upstream)
         }
-    }
-
-    private func received(_ bytes: Span<UInt8>) {
         guard unread.isEmpty, pendingReply == nil, output.isEmpty else {
             unread.append(bytes)
             return process()
@@ -220,7 +221,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         request.isSecure = output.tls != nil
         // The loop's own time is updated once per turn: sufficient for deadlines, too coarse for records.
         let started = loop.handler.wantsRecords ? loop.configuration.monotonic.uptime : loop.now
-        pendingReply = PendingReply(request: request, started: started, context: context)
+        pendingReply = PendingReply(request: request, started: started, context: context, isHeld: request.isCut)
         let exchange = Exchange(loop: loop, connection: self, index: exchangeCount, context: context)
         guard let reply = loop.handler.handle(request, exchange) else { return }
         write(reply)
@@ -235,19 +236,16 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         process()
     }
 
-    private func write(_ reply: Reply) {
+    func write(_ reply: Reply) {
         guard let pendingReply = pendingReply.take() else {
             preconditionFailure("A reply must belong to the exchange whose reply is pending.")
         }
         switch reply.body {
-        case .empty, .bytes, .file: write(reply, pendingReply)
-        case .webSocket(let acceptance): upgrade(pendingReply, acceptance, reply)
-        case .eventStream(let handler): startStream(pendingReply, handler, reply)
-        case .tunnel(let end): startTunnel(pendingReply, end, reply)
+        case .empty, .bytes, .file: break
+        case .webSocket(let acceptance): return upgrade(pendingReply, acceptance, reply)
+        case .eventStream(let handler): return startStream(pendingReply, handler, reply)
+        case .tunnel(let end): return startTunnel(pendingReply, end, reply)
         }
-    }
-
-    func write(_ reply: Reply, _ pendingReply: PendingReply) {
         if let lease = reply.lease { leases.append(lease) }
         let isPersistent = staysOpen(pendingReply.request)
         let isHead = pendingReply.request.method == .head

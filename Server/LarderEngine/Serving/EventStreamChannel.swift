@@ -64,9 +64,11 @@ final class EventStreamChannel {
 
     func send(_ bytes: [UInt8]) {
         guard !isOver, !bytes.isEmpty else { return }
-        guard isChunked else { return connection.sendChannel(bytes) }
-        connection.sendChannel(ChunkedEncoder.chunk(bytes))
+        connection.sendChannel(bytes)
     }
+
+    /// Events with the framing of the stream.
+    func framed(_ events: [UInt8]) -> [UInt8] { isChunked ? ChunkedEncoder.chunk(events) : events }
 
     /// A comment, which keeps proxies and clients from timing out.
     func heartbeat() {
@@ -77,13 +79,12 @@ final class EventStreamChannel {
 
     func finish() {
         guard !isOver else { return }
-        if isChunked { connection.sendChannel(ChunkedEncoder.end) }
         isOver = true
-        connection.closeAfterOutput()
+        connection.closeAfterContent(isChunked ? ChunkedEncoder.end : [])
         handler.closed()
     }
 
-    func abort() { connection.closeAfterOutput() }
+    func abort() { connection.closeAfterContent() }
 
     func connectionClosed() {
         guard !isOver else { return }

@@ -24,7 +24,7 @@ package protocol ExchangeHandler: Sendable {
     var wantsHeads: Bool { get }
 
     /// The head of a request has arrived, and its body is not read yet. A handler that returns `.hold` keeps `exchange` and
-    /// either lets the body be read with `Exchange.proceed()` or ends the exchange.
+    /// either lets the body be read with `Exchange.proceed(upTo:)` or ends the exchange.
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict
 }
 
@@ -38,7 +38,7 @@ extension ExchangeHandler {
 /// How to continue after the head of a request.
 package enum HeadVerdict: Sendable {
     case proceed
-    /// Nothing more is read until the handler calls `proceed()`.
+    /// Nothing more is read until the handler calls `proceed(upTo:)`.
     case hold
 }
 
@@ -117,6 +117,16 @@ package struct Exchange: Sendable {
         connection.watchAbandonment(index, body)
     }
 
+    /// Lets a wait of the exchange end when the client leaves. From any thread, after the wait has begun.
+    ///
+    /// - Parameters:
+    ///   - isPending: whether the wait is not over; a later wait must not be replaced by one that is.
+    ///   - end: ends the wait. Called on the loop.
+    package func end(while isPending: @escaping @Sendable () -> Bool, by end: @escaping @Sendable () -> Void) {
+        let register: @Sendable () -> Void = { if isPending() { whenAbandoned(end) } }
+        if loop.isCurrent { register() } else { loop.execute(register) }
+    }
+
     /// Whether the connection is closed. Only known on the loop's thread; false on others.
     package var isAbandoned: Bool { loop.isCurrent && connection?.isClosed ?? false }
 
@@ -147,7 +157,9 @@ package struct Exchange: Sendable {
     }
 
     /// Starts reading the body of a request that is held at its head.
-    package func proceed() { withConnection { $0.proceed($1) } }
+    ///
+    /// - Parameter limit: how many bytes are read; the connection is closed after the exchange if the body has more. Nil: all.
+    package func proceed(upTo limit: Int? = nil) { withConnection { $0.proceed($1, upTo: limit) } }
 
     private func withConnection(_ body: @escaping @Sendable (Connection, Int) -> Void) {
         guard let connection else { return }

@@ -32,6 +32,8 @@ package struct Reply: Sendable {
     package var bytesSavedByCoding = 0
     /// Released when the reply is written, or its connection is closed: for what is limited while replies wait for their readers.
     package var lease: (any AnyObject & Sendable)?
+    /// Sends the content of an event stream or a WebSocket; nil: it is sent at once.
+    package var pacer: (any ChannelPacer)?
 
     package var status: Status { head.status }
 

@@ -135,7 +135,7 @@ final class UpstreamConnection {
     /// - Returns: what has arrived already, for the client to write after the head of its reply.
     func join(_ client: Connection) -> [UInt8] {
         guard case .tunnel = phase else {
-            client.closeAfterOutput()
+            client.closeAfterContent()
             return []
         }
         self.client = client
@@ -178,7 +178,7 @@ final class UpstreamConnection {
         guard case .tunnel = phase else { return }
         // Encrypted bytes may wait when all plain ones are taken.
         var wanted: Readiness = output.isEmpty && tls?.hasOutput != true ? [] : .write
-        if let client, client.output.waitingBytes < Self.tunnelBytesMaximum { wanted.insert(.read) }
+        if let client, client.waitingBytes < Self.tunnelBytesMaximum { wanted.insert(.read) }
         watch(wanted)
     }
 
@@ -420,7 +420,7 @@ final class UpstreamConnection {
         closeDescriptor()
         phase = .closed
         deadline = nil
-        client.take()?.closeAfterOutput()
+        client.take()?.closeAfterContent()
         pool.closed(self)
     }
 

@@ -193,7 +193,7 @@ final class WebSocketChannel {
         send(.ping, [])
     }
 
-    func abort() { connection.closeAfterOutput() }
+    func abort() { connection.closeAfterContent() }
 
     func connectionClosed() {
         guard !isOver else { return }
@@ -208,7 +208,7 @@ final class WebSocketChannel {
             guard let connection = loop.connection(id), let channel = connection.webSocketChannel else { return }
             channel.sendClose(code, reason)
             connection.isLingering = lingers
-            connection.closeAfterOutput()
+            connection.closeAfterContent()
         }
     }
 

@@ -241,10 +241,11 @@ extension ControlPlane {
             case let canned as CannedReply: for error in canned.headerErrors { errors.add(place + "headers", error) }
             default: break
             }
-            if [.head, .body].contains(fault.stage), let path = fault.match.path, hasDomain,
-                backend.isChannel(path, in: world)
-            {
-                errors.add(place + "type", "changes the bytes of a reply, and \(path) has frames: use the action live")
+            if !fault.appliesToChannels, let path = fault.match.path, hasDomain, backend.isChannel(path, in: world) {
+                errors.add(
+                    place + "type",
+                    "changes a reply with a whole body, and the content of \(path) has no known end"
+                )
             }
             if fault.stage == .handshake, world.id != World.mainID {
                 errors.add(

@@ -124,14 +124,14 @@ extension ControlPlane {
 /// The journal in real time, as Server-Sent Events whose `id` is the entry's number.
 final class JournalStream: EventStreamHandler {
     private let world: World
-    private let registration = Mutex<(observer: UInt64, ending: UInt64)?>(nil)
+    private let registrations = Mutex<[@Sendable () -> Void]>([])
 
     init(_ world: World) { self.world = world }
 
     func opened(_ handle: EventStreamHandle) {
         handle.send(Array(": the journal of \(world.id)\n\n".utf8))
         let world = world
-        let id = world.control.journal.observe { entry in
+        let observer = world.control.journal.observers.add { entry in
             // Encoded on the loop: the thread that writes an entry may hold the store's lock.
             handle.loop.execute {
                 let verdicts = world.control.verdicts[entry.number] ?? []
@@ -140,12 +140,8 @@ final class JournalStream: EventStreamHandler {
             }
         }
         let ending = world.control.whenEnded { handle.finish() }
-        registration.withLock { $0 = (id, ending) }
+        registrations.withLock { $0 = [observer, ending] }
     }
 
-    func closed() {
-        guard let (observer, ending) = registration.withLock({ $0.take() }) else { return }
-        world.control.journal.stopObserving(observer)
-        world.control.forget(ending)
-    }
+    func closed() { for remove in registrations.withLock({ exchange(&$0, with: []) }) { remove() } }
 }

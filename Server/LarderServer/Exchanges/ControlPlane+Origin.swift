@@ -8,21 +8,21 @@ extension ControlPlane {
 
     /// Answers a request, or returns nil and completes the exchange later. On the loop of the exchange.
     func answer(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) -> Reply? {
-        guard let contract = contractChecks.contract else { return ask(request, exchange, owner) }
-        return contractChecks.checking(request, exchange, contract) { ask($0, $1, owner) }
+        if let contract = contractChecks.contract {
+            return contractChecks.checking(request, exchange, contract) { request, exchange in
+                backend.handle(request, exchange, owner, otherwise: forwarding(request, exchange, owner))
+            }
+        }
+        return backend.handle(request, exchange, owner, otherwise: forwarding(request, exchange, owner))
     }
 
-    private func ask(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) -> Reply? {
-        switch origin {
-        case .domain: backend.handle(request, exchange, owner)
-        case .proxy, .recording:
-            // Routes are asked first.
-            backend.handle(request, exchange, owner) { self.forward(request, exchange, owner) }
-        }
+    /// Asks another server or a recording; nil if the demo backend answers what no route does.
+    private func forwarding(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) -> (() -> Reply?)? {
+        hasDomain ? nil : { self.forward(request, exchange, owner) }
     }
 
     private func forward(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) -> Reply? {
-        owner.isForwarded = !hasDomain
+        owner.isForwarded = true
         switch origin {
         case .domain: return nil
         case .proxy(let proxy):

@@ -24,7 +24,7 @@ final class ControlPlane: ExchangeHandler {
     /// The files of collections; nil for other data.
     let collectionFiles: CollectionFiles?
     private let main: World
-    private let log: (any AccessLog)?
+    private let log: AccessLog?
     private let server = Mutex<HTTPServer?>(nil)
     private let journals: Bool
     private let endpoints: ControlAnswer
@@ -44,7 +44,7 @@ final class ControlPlane: ExchangeHandler {
         collectionFiles: CollectionFiles?,
         worlds: WorldRegistry,
         controlGuard: ControlGuard,
-        log: (any AccessLog)?,
+        log: AccessLog?,
         origin: RequestOrigin,
         readsWorldPaths: Bool,
         certificates: CertificateSource?,
@@ -131,7 +131,9 @@ final class ControlPlane: ExchangeHandler {
 
     func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
         guard let owner = exchange.context as? WorldExchange else { return handleOutsideOfWorlds(request, exchange) }
-        if owner.prefixLength == 0, owner.world.isUntouched(request.path) { return answer(request, exchange, owner) }
+        if owner.prefixLength == 0, !request.isCut, owner.world.isUntouched(request.path) {
+            return answer(request, exchange, owner)
+        }
         let request = request.droppingPathPrefix(owner.prefixLength)
         if isEcho(request) { return backend.handle(request, exchange, owner) }
         let facts = ExchangeFacts(request, of: owner)

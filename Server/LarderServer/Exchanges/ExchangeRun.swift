@@ -40,8 +40,15 @@ final class ExchangeRun: @unchecked Sendable {
         self.owner = owner
         self.exchange = exchange
         self.facts = facts
-        self.decisions = decisions
-        trace = ExchangeTrace(.init(decisions: decisions, arrived: owner.world.clock.uptime))
+        if let trace = owner.trace as? ExchangeTrace {
+            // The head of the request has arrived before its body.
+            self.decisions = trace.decisions.filter { $0.fault.stage == .requestBody } + decisions
+            self.trace = trace
+            trace.change { $0.decisions += decisions }
+        } else {
+            self.decisions = decisions
+            trace = ExchangeTrace(.init(decisions: decisions, arrived: owner.world.clock.uptime))
+        }
         recordingIndex = owner.world.control.recording.arrived(facts.request)
         owner.trace = trace
     }
@@ -54,10 +61,13 @@ final class ExchangeRun: @unchecked Sendable {
     /// Runs the stage before the body is read; then lets it be read.
     func startAtHead() {
         after(delay(at: .beforeRead)) { [self] in
-            guard let ending = ending(at: .beforeRead) else { return exchange.proceed() }
+            guard let ending = ending(at: .beforeRead) else { return exchange.proceed(upTo: bytesRead) }
             end(ending)
         }
     }
+
+    /// How many bytes of the body are read; nil: all.
+    private var bytesRead: Int? { decisions.lazy.map(\.fault).filter { $0.stage == .requestBody }.map(\.at).min() }
 
     func start() {
         if isOnStaleConnection { return finish(.reset, nil, ending: "reset") }
@@ -93,13 +103,27 @@ final class ExchangeRun: @unchecked Sendable {
     private func act() {
         // Nobody waits for a read any more.
         if exchange.isAbandoned, request.method.isSafe { return }
-        if let ending = ending(at: .beforeRead, .afterRead) {
+        if let part = partOfUpload {
+            // What has arrived of a resumable upload is kept.
+            dispatch(part)
+        } else if let ending = ending(at: .beforeRead, .requestBody, .afterRead) {
             end(ending)
         } else if let reply = plane.stubPreflight(request, in: world) {
             send(reply)
         } else {
             dispatch()
         }
+    }
+
+    /// The beginning of a piece of a resumable upload that a fault cuts, as a piece that is not the last; nil for any other request.
+    private var partOfUpload: Request? {
+        guard ending(at: .requestBody) != nil, let range = request.fields.range(of: "upload-complete") else {
+            return nil
+        }
+        var head = request.head
+        head.replaceSubrange(range, with: "?0".utf8)
+        return try? Request(head: head, body: request.body, exchangeIndex: request.exchangeIndex)
+            .droppingPathPrefix(request.droppedPrefixCount)
     }
 
     private var isOnStaleConnection: Bool {
@@ -201,7 +225,7 @@ final class ExchangeRun: @unchecked Sendable {
         for act in world.control.actors.due(facts, .after) { plane.perform(act, in: world) }
         after(delay(at: .afterCommit)) { [self] in
             pass(.reply) { [self] in
-                if let ending = ending(at: .afterCommit) { return end(ending) }
+                if let ending = ending(at: .requestBody, .afterCommit) { return end(ending) }
                 // A proxy has translated the fields, and passes content on unchanged.
                 send(reply, hasOwnLinks: owner.prefixLength > 0 && !owner.isForwarded)
             }
@@ -231,41 +255,59 @@ final class ExchangeRun: @unchecked Sendable {
     /// - Parameter hasOwnLinks: whether links of the API in the reply must address the world by path.
     private func send(_ reply: Reply, hasOwnLinks: Bool = false) {
         let date = plane.dateLine(for: facts.device, in: world)
-        guard let whole = reply.whole(for: request, date: date) else {
-            var reply = reply
-            // The date of another server stays (RFC 9110 §6.6.1).
-            reply.date = reply.date ?? date
-            // A channel has frames and no bytes of a reply.
-            trace.change { $0.decisions.removeAll { [.head, .body].contains($0.fault.stage) } }
-            end(as: nil)
-            return exchange.complete(reply)
-        }
+        guard let whole = reply.whole(for: request, date: date) else { return open(reply, date) }
         var mutator = ReplyMutator(whole)
         if hasOwnLinks { localize(&mutator) }
         if let drift = world.control.current.drift, request.path.starts(with: "/v1/".utf8) { apply(drift, &mutator) }
         for decision in decisions { decision.fault.action.effect.change(&mutator, decision, request) }
         if !plane.keepsAlive(request) { mutator.head.append("Connection", "close") }
-        let cut = mutator.cut
-        let bytes = cut.map { Array(mutator.bytes.prefix($0.at)) } ?? mutator.bytes
+        let bytes = mutator.cut.map { Array(mutator.bytes.prefix($0.at)) } ?? mutator.bytes
         if recordingIndex != nil { self.sent = bytes }
-        let sent = mutator.reply
-        let pacer = Pacer(
-            bytes,
-            headCount: min(bytes.count, mutator.headCount),
+        pacer(mutator, headCount: min(bytes.count, mutator.headCount), limit: bytes.count).send(bytes)
+    }
+
+    /// Opens a channel: an event stream, or a WebSocket.
+    private func open(_ reply: Reply, _ date: [UInt8]) {
+        var reply = reply
+        // The date of another server stays (RFC 9110 §6.6.1).
+        reply.date = reply.date ?? date
+        // What needs a whole body does not apply.
+        trace.change { $0.decisions.removeAll { !$0.fault.appliesToChannels } }
+        var mutator = ReplyMutator(reply, isChannel: true)
+        for decision in trace.decisions { decision.fault.action.effect.change(&mutator, decision, request) }
+        let limit = mutator.cut.map { $0.at - mutator.headCount }
+        if let limit, limit < 0 {
+            // The engine writes the head of the API's own WebSocket.
+            let bytes = reply.head.bytes.isEmpty ? [] : Array(mutator.bytes.prefix(limit + mutator.headCount))
+            return pacer(mutator, headCount: bytes.count, limit: bytes.count).send(bytes)
+        }
+        reply = mutator.reply
+        if limit != nil || mutator.pace.isSlow {
+            reply.pacer = pacer(mutator, headCount: 0, limit: limit ?? .max)
+        }
+        end(as: nil)
+        exchange.complete(reply)
+    }
+
+    /// What sends the bytes of a reply, and ends the exchange where a fault cuts it.
+    private func pacer(_ mutator: ReplyMutator, headCount: Int, limit: Int) -> Pacer {
+        let reply = mutator.reply
+        return Pacer(
             mutator.pace,
+            headCount: headCount,
+            limit: limit,
             device: facts.device,
             world: world,
             exchange: exchange
         ) { [self] spent, last in
             trace.change { $0.injected += spent }
-            switch cut?.how {
-            case .reset?: finish(.reset, sent, after: last, ending: "reset")
-            case .close?: finish(.close, sent, after: last, ending: "truncated")
-            case .never?: finish(.silence, sent, after: last, ending: "stalled")
-            case nil: finish(.persist, sent, after: last, ending: nil)
+            switch mutator.cut?.how {
+            case .reset?: finish(.reset, reply, after: last, ending: "reset")
+            case .close?: finish(.close, reply, after: last, ending: "truncated")
+            case .never?: finish(.silence, reply, after: last, ending: "stalled")
+            case nil: finish(.persist, reply, after: last, ending: nil)
             }
         }
-        pacer.start()
     }
 
     /// Rewrites the links that the API has written into a reply so that they address the requested world.
@@ -315,8 +357,7 @@ final class ExchangeRun: @unchecked Sendable {
             // The client waits until it gives up, or until the world ends.
             let (control, exchange) = (world.control, exchange)
             exchange.loop.execute {
-                let ending = control.whenEnded { exchange.end(.close, reply) }
-                exchange.whenAbandoned { control.forget(ending) }
+                exchange.whenAbandoned(control.whenEnded { exchange.end(.close, reply) })
             }
         }
         if let recordingIndex {

@@ -2,40 +2,50 @@ import LarderBackend
 import LarderEngine
 import LarderTime
 
-/// Sends the bytes of a reply as slowly as faults require: with limited bandwidth, in small pieces, or with the stalls of lost
-/// packets.
+/// Sends the bytes of a reply, or the content of a channel, as slowly as faults require: with limited bandwidth, in small pieces, or with the
+/// stalls of lost packets, and up to the byte at which a fault cuts it.
 ///
-/// `@unchecked Sendable`: steps are sequential, each started by the one before it through the clock's timer and the loop, so no two
-/// run at once.
-final class Pacer: @unchecked Sendable {
+/// `@unchecked Sendable`: steps are sequential, each started by the one before it. Those of a reply are started through the clock's timer
+/// and the loop, so no two run at once; those of a channel, and what it takes, run on its loop.
+final class Pacer: ChannelPacer, @unchecked Sendable {
     /// Called once, with the injected delay and the bytes that were not sent yet: the last ones, so that they are sent and the
     /// exchange ends in one turn of the loop; or none, because the client has gone.
     typealias Completion = @Sendable (_ spent: Duration, _ last: [UInt8]) -> Void
 
-    private let bytes: [UInt8]
+    /// What waits, and its offset.
+    private var waiting = ByteQueue()
+    private var offset = 0
     private let headCount: Int
+    /// How many bytes are sent; more are dropped.
+    private let limit: Int
     private var plan: ReplyPace
     private let device: String
     private let world: World
     private let exchange: Exchange
     private let completion: Completion
-    private var offset = 0
+    /// Ends a channel whose content is complete.
+    private var ending: (@Sendable () -> Void)?
+    private var isSending = false
+    private var isOver = false
     private var spent = Duration.zero
     private var isBad = false
 
     private static let segmentBytes = 1_460
 
+    /// - Parameters:
+    ///   - headCount: how many of the bytes are those of a head.
+    ///   - limit: how many bytes are sent before the end.
     init(
-        _ bytes: [UInt8],
-        headCount: Int,
         _ plan: ReplyPace,
+        headCount: Int,
+        limit: Int,
         device: String,
         world: World,
         exchange: Exchange,
         completion: @escaping Completion
     ) {
-        self.bytes = bytes
         self.headCount = headCount
+        self.limit = limit
         self.plan = plan
         self.device = device
         self.world = world
@@ -49,44 +59,90 @@ final class Pacer: @unchecked Sendable {
         }
     }
 
-    /// Sends everything but the last piece, or until the client has gone, then calls `completion`.
-    func start() { step() }
+    /// Sends a whole reply of `limit` bytes: everything but the last piece, or until the client has gone. Then it calls the completion.
+    func send(_ bytes: [UInt8]) {
+        waiting.append(bytes)
+        step()
+    }
+
+    // MARK: Channels
+
+    var waitingBytes: Int { waiting.count }
+
+    func opened() { take([]) }
+
+    func take(_ content: [UInt8]) {
+        guard !isOver else { return }
+        let room = limit - offset - waiting.count
+        waiting.append(content.count > room ? Array(content.prefix(room)) : content)
+        if !isSending, !waiting.isEmpty || isComplete { step() }
+    }
+
+    func finish(_ end: @escaping @Sendable () -> Void) {
+        guard !isOver else { return }
+        ending = end
+        if !isSending { ended() }
+    }
+
+    private func ended() {
+        isOver = true
+        ending.take()?()
+    }
+
+    // MARK: Steps
+
+    /// Whether all that will be sent is there.
+    private var isComplete: Bool { offset + waiting.count == limit }
 
     private func step() {
-        guard !world.control.hasEnded else { return completion(spent, Array(bytes[offset...])) }
-        var end = offset
+        isSending = true
+        var count = 0
         var delay = Duration.zero
         // Pieces without a delay between them are sent together.
-        while end < bytes.count, delay == .zero {
-            let (count, wait) = next(from: end)
-            if wait > .zero, end > offset { break }
-            delay = wait
-            end += count
+        while count < waiting.count, delay == .zero {
+            let next = next(at: count)
+            if next.delay > .zero, count > 0 { break }
+            delay = next.delay
+            count += next.count
         }
-        let piece = Array(bytes[offset..<end])
-        offset = end
+        let start = waiting.start
+        let piece = Array(waiting.bytes[start..<(start + count)])
+        let isLast = isComplete && count == waiting.count
         spent += delay
-        let send: @Sendable () -> Void = { [self] in
-            guard offset < bytes.count else { return completion(spent, piece) }
+        let send: @Sendable () -> Void = { [self, count] in
+            waiting.removeFirst(count)
+            offset += count
+            guard !isLast else { return complete(piece) }
             exchange.send(piece) { [self] isConnected in
                 // The line of a device carries nothing for a client that has gone.
-                if isConnected { step() } else { completion(spent, []) }
+                guard isConnected else { return complete([]) }
+                guard waiting.isEmpty else { return step() }
+                isSending = false
+                if ending != nil { ended() }
             }
         }
         guard delay > .zero else { return send() }
-        guard !exchange.isAbandoned else { return completion(spent, []) }
-        let clock = world.clock
-        let wait = clock.wait(for: delay, send)
+        guard !exchange.isAbandoned else { return complete([]) }
+        let (clock, loop) = (world.clock, exchange.loop)
+        let wait = clock.wait(for: delay) { if loop.isCurrent { send() } else { loop.execute(send) } }
         exchange.end(while: { clock.isWaiting(wait) }, by: { clock.endWait(wait) })
     }
 
-    /// The size of the next piece and its delay.
-    private func next(from position: Int) -> (Int, Duration) {
+    private func complete(_ last: [UInt8]) {
+        isOver = true
+        ending = nil
+        completion(spent, last)
+    }
+
+    /// The size of the piece behind the first `taken` bytes that wait, and its delay.
+    private func next(at taken: Int) -> (count: Int, delay: Duration) {
+        let position = offset + taken
         if let waiting = lookedAhead, waiting.position == position {
             lookedAhead = nil
             return (waiting.count, waiting.delay)
         }
-        var count = position < headCount ? headCount - position : bytes.count - position
+        var count = position < headCount ? headCount - position : waiting.count - taken
+        guard !world.control.hasEnded else { return (count, .zero) }
         var delay = position == headCount ? plan.bodyDelay : .zero
         if let drip = plan.drip, position >= headCount {
             count = min(count, drip.bytes)
@@ -112,7 +168,7 @@ final class Pacer: @unchecked Sendable {
                 world.control.bandwidth.carry(count, device: device, isUp: false, bytesPerSecond: rate, now: now)
             )
         }
-        if delay > .zero, position > offset { lookedAhead = (position, count, delay) }
+        if delay > .zero, taken > 0 { lookedAhead = (position, count, delay) }
         return (count, delay)
     }
 

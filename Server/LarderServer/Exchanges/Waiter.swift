@@ -65,12 +65,10 @@ final class Waiter: Sendable {
         // Before the limit is set: a condition that already holds is detected, however short the limit.
         scheduleCheck()
         let control = world.control
-        let journal = control.journal.observe { [self] _ in scheduleCheck() }
-        let commits = control.observeCommits { [self] _ in scheduleCheck() }
-        let gates = control.gates.observe { [self] in scheduleCheck() }
-        var observers: [@Sendable () -> Void] = [
-            { control.journal.stopObserving(journal) }, { control.stopObservingCommits(commits) },
-            { control.gates.stopObserving(gates) },
+        var observers = [
+            control.journal.observers.add { [self] _ in scheduleCheck() },
+            control.commitObservers.add { [self] _ in scheduleCheck() },
+            control.gates.observers.add { [self] _ in scheduleCheck() }, control.whenEnded { [self] in end(false) },
         ]
         switch clock {
         case .real:
@@ -80,8 +78,6 @@ final class Waiter: Sendable {
             let timer = world.clock.schedule(after: limit) { [self] in loop.execute { [self] in giveUp() } }
             observers.append { [world] in world.clock.cancel(timer) }
         }
-        let ending = control.whenEnded { [self] in end(false) }
-        observers.append { control.forget(ending) }
         let isOver = state.withLock { state in
             if state.completion != nil { state.observers += observers }
             return state.completion == nil

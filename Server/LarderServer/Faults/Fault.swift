@@ -11,6 +11,8 @@ public struct Fault: Sendable, Hashable {
         case handshake
         /// The head has arrived; the body is not read.
         case beforeRead
+        /// At a byte of the request's body; the rest is not read.
+        case requestBody
         /// The request has arrived and was not processed.
         case afterRead
         /// The request was processed and committed; nothing was sent.
@@ -21,6 +23,12 @@ public struct Fault: Sendable, Hashable {
         case body
         /// After the reply's last byte.
         case end
+
+        /// Whether the fault has an offset.
+        var hasOffset: Bool { [.handshake, .requestBody, .head, .body].contains(self) }
+
+        /// Whether it is decided when the head of the request has arrived.
+        var precedesBody: Bool { self == .beforeRead || self == .requestBody }
     }
 
     /// Which of a device's matching exchanges a fault applies to.
@@ -57,7 +65,7 @@ public struct Fault: Sendable, Hashable {
     public var occurrence: Occurrence
     /// The stage at which it applies.
     public var stage: Stage
-    /// The byte offset for the stages `handshake` (in what the server sends first), `head` and `body`.
+    /// The byte offset for the stages `handshake` (in what the server sends first), `requestBody`, `head` and `body`.
     public var at: Int
     /// What it does.
     public var action: FaultAction
@@ -70,7 +78,7 @@ public struct Fault: Sendable, Hashable {
     ///   - match: the exchanges it applies to.
     ///   - occurrence: how often, and with which probability.
     ///   - stage: the stage; nil for the action's default.
-    ///   - at: the byte offset for the stages `handshake`, `head` and `body`.
+    ///   - at: the byte offset for the stages `handshake`, `requestBody`, `head` and `body`.
     ///   - lifetime: how long it exists, in the world's time; nil: until it is removed.
     public init(
         id: String? = nil,
@@ -123,13 +131,14 @@ public struct Fault: Sendable, Hashable {
             reader.fail("stage", "must be one of \(names) for this action")
             return nil
         }
-        if at != nil, ![.handshake, .head, .body].contains(fault.stage) {
-            reader.fail("at", "is a byte offset and requires the stage handshake, head or body")
+        if at != nil, !fault.stage.hasOffset {
+            let names = Stage.allCases.filter(\.hasOffset).map(\.rawValue).joined(separator: ", ")
+            reader.fail("at", "is a byte offset and requires one of the stages \(names)")
         }
         if fault.stage == .handshake, match.requiresRequest {
             reader.fail("match", "may have host and peer only: a handshake has no request")
         }
-        if fault.stage == .beforeRead, !match.body.isEmpty {
+        if fault.stage.precedesBody, !match.body.isEmpty {
             reader.errors.add(reader.path("match") + "/body", "cannot be matched before the request body is read")
         }
         return fault
@@ -146,6 +155,9 @@ public struct Fault: Sendable, Hashable {
         occurrence.period = reader.seconds("periodSeconds")
         return occurrence
     }
+
+    /// Whether it does something to event streams and WebSockets, whose content has no known end.
+    var appliesToChannels: Bool { stage == .body ? !action.effect.needsWholeBody : stage != .end }
 
     /// Why the fault can never apply; nil if it can.
     var whyNeverMatched: String? {

@@ -19,6 +19,9 @@ protocol FaultEffect: Sendable, Hashable {
     /// Changes how the request is processed.
     func change(_ processing: inout FaultProcessing, _ decision: FaultDecision)
 
+    /// Whether `change(_:_:_:)` changes what only a reply with a whole body has: the content of a channel is not known when it begins.
+    var needsWholeBody: Bool { get }
+
     /// Changes the bytes of the reply, or how they are sent.
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request)
 
@@ -33,6 +36,7 @@ extension FaultEffect {
         .zero
     }
     var ending: FaultEnding? { nil }
+    var needsWholeBody: Bool { false }
     func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) {}
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {}
     func change(_ handshake: inout Handshake, at byte: Int) {}
@@ -76,4 +80,6 @@ struct ReplyPace {
     var loss: (model: BurstLoss, generator: SeededGenerator)?
     /// The delay between the head and the body.
     var bodyDelay: Duration = .zero
+
+    var isSlow: Bool { bandwidth != nil || drip != nil || loss != nil || bodyDelay > .zero }
 }

@@ -161,7 +161,7 @@ final class FaultSet: Sendable {
         let lags = state.rules.values.count { $0.fault.action.effect is FaultAction.Lag }
         lagCount.store(lags, ordering: .relaxed)
         handshakeCount.store(state.handshakes.count, ordering: .relaxed)
-        let heads = state.rules.values.count { $0.fault.stage == .beforeRead }
+        let heads = state.rules.values.count { $0.fault.stage.precedesBody }
         allHeads.add(heads - headCount.exchange(heads, ordering: .relaxed))
     }
 
@@ -215,8 +215,11 @@ final class FaultSet: Sendable {
             for id in candidates {
                 guard let rule = state.rules[id], rule.matcher.matches(facts) else { continue }
                 let stage = rule.fault.stage
-                if part == .head, stage != .beforeRead { continue }
-                if part == .rest, stage == .beforeRead { continue }
+                switch part {
+                case .head: guard stage.precedesBody else { continue }
+                case .rest: guard !stage.precedesBody else { continue }
+                case .whole: guard stage != .requestBody else { continue }
+                }
                 if let decision = decide(id, facts.device, now, &state) { decisions.append(decision) }
             }
             return decisions

@@ -6,28 +6,39 @@ import LarderTime
 
 /// Applies faults to the bytes of a reply before it is sent. A value without I/O.
 struct ReplyMutator {
-    var head: ReplyHead
+    /// The changed reply, without its cut.
+    var reply: Reply {
+        var reply = original
+        if !isChannel { reply.body = .bytes(body) }
+        return reply
+    }
+
+    /// With the changed head.
+    private var original: Reply
+    /// Empty for a channel: an event stream, a WebSocket or a tunnel, whose content is not known.
     var body: [UInt8]
     /// How fast it is sent.
     var pace = ReplyPace()
     /// The offset at which the reply is cut off, counted from its first byte, and how the connection ends.
     private(set) var cut: (at: Int, how: FaultAction.ExchangeCut)?
+    private let isChannel: Bool
 
-    var bytesSavedByCoding: Int
-    private let lease: (any AnyObject & Sendable)?
-
-    init(_ reply: Reply) {
-        head = reply.head
+    init(_ reply: Reply, isChannel: Bool = false) {
+        original = reply
+        self.isChannel = isChannel
         body = reply.bytes
-        bytesSavedByCoding = reply.bytesSavedByCoding
-        lease = reply.lease
+        // The body has one owner, and is not copied when it is changed.
+        if !isChannel { original.body = .empty }
     }
 
-    /// The changed reply, without its cut.
-    var reply: Reply {
-        var reply = Reply(head, body: .bytes(body), bytesSavedByCoding: bytesSavedByCoding)
-        reply.lease = lease
-        return reply
+    var head: ReplyHead {
+        get { original.head }
+        set { original.head = newValue }
+    }
+
+    var bytesSavedByCoding: Int {
+        get { original.bytesSavedByCoding }
+        set { original.bytesSavedByCoding = newValue }
     }
 
     /// Head, empty line and body.
@@ -36,6 +47,11 @@ struct ReplyMutator {
     }
 
     var headCount: Int { head.bytes.count + 2 }
+
+    /// The offset of a byte of the body, or of its end; of its last byte if the offset must be `inside`.
+    func offset(ofBody byte: Int, inside: Bool = false) -> Int {
+        headCount + (isChannel ? byte : min(byte, inside ? max(0, body.count - 1) : body.count))
+    }
 
     /// The earliest cut wins.
     mutating func breakOff(at offset: Int, _ how: FaultAction.ExchangeCut) {

@@ -111,14 +111,14 @@ final class GateSet: Sendable {
         var held: [Held] = []
         var lastNumber = 0
         var lastID = 0
-        var observers: [UInt64: @Sendable () -> Void] = [:]
-        var lastObserver: UInt64 = 0
     }
 
     static let countMaximum = 1_000
     static let heldMaximum = 10_000
 
     private let state = Mutex(State())
+    /// Told of each exchange that is held.
+    let observers = Observers<HeldExchange>()
     private let count = Atomic<Int>(0)
 
     var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
@@ -175,7 +175,7 @@ final class GateSet: Sendable {
     /// - Returns: the held exchange; nil if it is not held.
     func hold(_ facts: ExchangeFacts, _ stage: Gate.Stage, _ resume: @escaping Resumption) -> HeldExchange? {
         guard !isEmpty else { return nil }
-        let found = state.withLock { state -> (HeldExchange, [@Sendable () -> Void])? in
+        let held = state.withLock { state -> HeldExchange? in
             guard state.held.count < Self.heldMaximum else { return nil }
             let index = state.rules.firstIndex { rule in
                 rule.gate.stage == stage && rule.heldEver < rule.gate.count ?? .max && rule.matcher.matches(facts)
@@ -191,10 +191,10 @@ final class GateSet: Sendable {
                 device: facts.device
             )
             state.held.append(Held(exchange: exchange, resume: resume))
-            return (exchange, Array(state.observers.values))
+            return exchange
         }
-        for observer in found?.1 ?? [] { observer() }
-        return found?.0
+        if let held { observers.tell(held) }
+        return held
     }
 
     func isHolding(_ number: Int) -> Bool { state.withLock { $0.held.contains { $0.exchange.number == number } } }
@@ -219,15 +219,4 @@ final class GateSet: Sendable {
         for item in items { item.resume(.proceed) }
         return items.count
     }
-
-    /// Calls `body` whenever an exchange is held.
-    func observe(_ body: @escaping @Sendable () -> Void) -> UInt64 {
-        state.withLock { state in
-            state.lastObserver += 1
-            state.observers[state.lastObserver] = body
-            return state.lastObserver
-        }
-    }
-
-    func stopObserving(_ id: UInt64) { _ = state.withLock { $0.observers.removeValue(forKey: id) } }
 }

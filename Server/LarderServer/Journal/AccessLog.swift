@@ -1,18 +1,13 @@
 import Glibc
 import LarderBackend
 import LarderCoding
-package import LarderEngine
+import LarderEngine
 import LarderHTTP
-package import LarderTime
-
-/// Receives a record of every exchange.
-package protocol AccessLog: Sendable {
-    func write(_ record: ExchangeRecord, at time: WallTime)
-}
+import LarderTime
 
 /// Writes one line for each exchange to standard error, as text or JSON. Tokens in targets are masked; bodies and
 /// `Authorization` are not logged.
-package struct StandardAccessLog: AccessLog {
+package struct AccessLog: Sendable {
     package enum Format: String, Sendable, CaseIterable {
         case text
         case json
@@ -22,7 +17,7 @@ package struct StandardAccessLog: AccessLog {
 
     package init(_ format: Format) { self.format = format }
 
-    package func write(_ record: ExchangeRecord, at time: WallTime) {
+    func write(_ record: ExchangeRecord, at time: WallTime) {
         let line = format == .json ? json(record, time) : text(record, time)
         _ = unsafe line.withUnsafeBytes { unsafe writeAll(STDERR_FILENO, $0) }
     }

@@ -9,15 +9,6 @@ struct ConductInspector {
     private let judgements: [Int: ExchangeJudge.Judgement]
     private var findings: [ConductReport.Finding] = []
 
-    /// Reports on entries that are in no journal any more, such as those of a scenario. Judges them all.
-    static func inspect(_ entries: [JournalEntry]) -> ConductReport {
-        // All entries are compared, also those of a recording whose numbers have gaps.
-        var judge = ExchangeJudge(capacity: (entries.last?.number ?? 0) - (entries.first?.number ?? 0) + 1)
-        var judgements: [Int: ExchangeJudge.Judgement] = [:]
-        for entry in entries where entry.isExchange { judgements[entry.number] = judge.judge(entry) }
-        return inspect(entries, judgements)
-    }
-
     /// Reports on entries with their judgements, by number.
     static func inspect(_ entries: [JournalEntry], _ judgements: [Int: ExchangeJudge.Judgement]) -> ConductReport {
         var inspector = ConductInspector(entries: entries, judgements: judgements)

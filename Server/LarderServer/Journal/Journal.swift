@@ -17,12 +17,12 @@ final class Journal: Sendable {
         var bytes = 0
         /// How many times the journal was cleared.
         var clearCount = 0
-        var observers: [UInt64: @Sendable (JournalEntry) -> Void] = [:]
-        var lastObserver: UInt64 = 0
         var lastActivity = MonotonicTime(nanoseconds: 0)
     }
 
     private let state = Mutex(State())
+    /// Told every new entry, on the thread that writes it.
+    let observers = Observers<JournalEntry>()
     /// The maximum number of entries. 0 disables the journal.
     let capacity: Int
     private let bytesMaximum: Int
@@ -120,20 +120,12 @@ final class Journal: Sendable {
     }
 
     private func append(_ entries: [JournalEntry]) {
-        guard isEnabled, !entries.isEmpty else { return }
-        let (first, observers) = state.withLock { state -> (Int, [@Sendable (JournalEntry) -> Void]) in
-            for entry in entries { add(entry, &state) }
-            return (state.count - entries.count + 1, state.observers.sorted { $0.key < $1.key }.map { $0.value })
-        }
-        guard !observers.isEmpty else { return }
-        for (index, entry) in entries.enumerated() {
-            var entry = entry
-            entry.number = first + index
-            for observer in observers { observer(entry) }
-        }
+        guard isEnabled else { return }
+        let added = state.withLock { state in entries.map { add($0, &state) } }
+        for entry in added { observers.tell(entry) }
     }
 
-    private func add(_ entry: JournalEntry, _ state: inout State) {
+    private func add(_ entry: JournalEntry, _ state: inout State) -> JournalEntry {
         state.count += 1
         state.lastActivity = entry.endedInWorld
         state.bytes += entry.byteCount
@@ -144,6 +136,7 @@ final class Journal: Sendable {
         entry.number = state.count
         let place = (state.count - 1) % capacity
         if place < state.entries.count { state.entries[place] = entry } else { state.entries.append(entry) }
+        return entry
     }
 
     private func dropOldest(_ state: inout State) {
@@ -206,22 +199,5 @@ final class Journal: Sendable {
             while state.oldest <= state.count { dropOldest(&state) }
             state.clearCount += 1
         }
-    }
-
-    // MARK: Observing
-
-    /// Calls `body` with every new entry, on the thread that writes it.
-    func observe(_ body: @escaping @Sendable (JournalEntry) -> Void) -> UInt64 {
-        state.withLock { state in
-            state.lastObserver += 1
-            state.observers[state.lastObserver] = body
-            return state.lastObserver
-        }
-    }
-
-    func stopObserving(_ id: UInt64) {
-        // Released after the lock: the observer's deinitialisation may call this journal.
-        let removed = state.withLock { $0.observers.removeValue(forKey: id) }
-        _ = consume removed
     }
 }

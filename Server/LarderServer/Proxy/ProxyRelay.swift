@@ -31,8 +31,8 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
     private weak var stream: ProxyEventStream?
     /// The request in flight; set after the first events if they arrive at once.
     private var task: UpstreamExchange?
-    /// Nil before `begin`.
-    private var ending: UInt64?
+    /// Forgets to end with the world; nil before `begin`.
+    private var forget: (@Sendable () -> Void)?
 
     init(
         _ request: Request,
@@ -49,14 +49,14 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
     }
 
     // The request retains its receiver until it is over.
-    deinit { if let ending { world.control.forget(ending) } }
+    deinit { forget?() }
 
     /// The request is on its way; it is cancelled when the client leaves or the world ends.
     func begin(_ task: UpstreamExchange) {
         self.task = task
         exchange.whenAbandoned { task.cancel() }
         let loop = exchange.loop
-        ending = world.control.whenEnded { [weak self] in loop.execute { [weak self] in self?.worldEnded() } }
+        forget = world.control.whenEnded { [weak self] in loop.execute { [weak self] in self?.worldEnded() } }
     }
 
     private func worldEnded() {

@@ -15,7 +15,7 @@ struct ScenarioEvidence: Sendable {
         self.world = world
         self.variables = variables
         (entries, handle) = await world.allEntries
-        conduct = ConductInspector.inspect(entries)
+        conduct = await world.conduct
         reports = world.world.control.heldReports.all
     }
 

@@ -65,8 +65,8 @@ package final class ScenarioRun: Sendable {
         try scenario.prepare(world, &variables)
         self.variables = variables
         guard let body = scenario.afterFirstReport else { return }
-        world.world.control.heldReports.observe { [self] number in
-            guard number == 1 else { return }
+        _ = world.world.control.heldReports.observers.add { [weak self] number in
+            guard number == 1, let self else { return }
             do { try body(world, self.variables) } catch { stepError.withLock { $0 = error } }
         }
     }
@@ -98,8 +98,5 @@ package final class ScenarioRun: Sendable {
     package func activity() async -> [String] { await backend.activity() }
 
     /// Stops the server.
-    package func stop() async {
-        backend.main.world.control.heldReports.observe(nil)
-        await backend.stop()
-    }
+    package func stop() async { await backend.stop() }
 }

@@ -14,41 +14,26 @@ final class HeldReports: Sendable {
     private struct State {
         var reports: [Report] = []
         var count = 0
-        var observer: (@Sendable (Int) -> Void)?
     }
 
     private let state = Mutex(State())
+    /// Told the 1-based number of each report on the thread that answers it, before the client has its reply.
+    let observers = Observers<Int>()
     private static let keptMaximum = 16
 
     /// The latest reports, oldest first.
     var all: [Report] { state.withLock { $0.reports } }
 
-    /// Adds a report and calls the observer with its 1-based number before the client has its reply.
     func add(_ report: Report) {
-        let (observer, number) = state.withLock { state in
+        let number = state.withLock { state in
             state.count += 1
             state.reports.append(report)
             if state.reports.count > Self.keptMaximum { state.reports.removeFirst() }
-            return (state.observer, state.count)
+            return state.count
         }
-        observer?(number)
+        observers.tell(number)
     }
 
-    /// Forgets the reports. The observer stays.
-    func removeAll() {
-        state.withLock { state in
-            state.reports = []
-            state.count = 0
-        }
-    }
-
-    /// Calls `body` for every later report, on the thread that answers it; nil for no more.
-    func observe(_ body: (@Sendable (Int) -> Void)?) {
-        // Released after the lock.
-        let last = state.withLock { state in
-            defer { state.observer = body }
-            return state.observer
-        }
-        _ = consume last
-    }
+    /// Forgets the reports. The observers stay.
+    func removeAll() { state.withLock { $0 = State() } }
 }

@@ -19,8 +19,9 @@ package final class WorldControl: WorldHooks {
     private let lastScript = Mutex(ScriptProgress(stepCount: 0))
     private let settings = Mutex(ReplySettings())
     private let isPlain = Atomic<Bool>(true)
-    private let commitObservers = Mutex<[UInt64: @Sendable (Int64) -> Void]>([:])
-    private let lastObserver = Atomic<UInt64>(0)
+    /// Told the number of each commit while the store is locked: observers must only hand it on.
+    let commitObservers = Observers<Int64>()
+    private let lastEnding = Atomic<UInt64>(0)
     /// What ends with the world; nil after its end.
     private let endings = Mutex<[UInt64: @Sendable () -> Void]?>([:])
 
@@ -88,18 +89,16 @@ package final class WorldControl: WorldHooks {
 
     /// Calls `body` when the world is destroyed, at once if it was: for whatever else could go on without it. On any thread.
     ///
-    /// - Returns: a number for `forget`, to be called when there is nothing left to end.
-    func whenEnded(_ body: @escaping @Sendable () -> Void) -> UInt64 {
-        let id = lastObserver.add(1, ordering: .relaxed).newValue
+    /// - Returns: what forgets `body`, to be called when there is nothing left to end.
+    func whenEnded(_ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+        let id = lastEnding.add(1, ordering: .relaxed).newValue
         let isOver = endings.withLock { endings in
             endings?[id] = body
             return endings == nil
         }
         if isOver { body() }
-        return id
+        return { [self] in _ = endings.withLock { $0?.removeValue(forKey: id) } }
     }
-
-    func forget(_ id: UInt64) { _ = endings.withLock { $0?.removeValue(forKey: id) } }
 
     // MARK: Queries of the world
 
@@ -116,21 +115,7 @@ package final class WorldControl: WorldHooks {
         return FrameFilter(LiveFault(), nil, world: world, opening: opening, subject: viewer)
     }
 
-    // MARK: Commits
-
-    /// Called while the store is locked: observers must only hand the number on.
-    package func committed(_ number: Int64) {
-        let observers = commitObservers.withLock { Array($0.values) }
-        for observer in observers { observer(number) }
-    }
-
-    func observeCommits(_ body: @escaping @Sendable (Int64) -> Void) -> UInt64 {
-        let id = lastObserver.add(1, ordering: .relaxed).newValue
-        commitObservers.withLock { $0[id] = body }
-        return id
-    }
-
-    func stopObservingCommits(_ id: UInt64) { _ = commitObservers.withLock { $0.removeValue(forKey: id) } }
+    package func committed(_ number: Int64) { commitObservers.tell(number) }
 }
 
 extension World {

@@ -70,7 +70,7 @@ final class Visit: Sendable {
         var own = FaultMatch()
         own.device = Self.device
         try world.set(Fault(id: "meter", .latency(connect: nil, firstByte: none, body: nil), when: own))
-        _ = world.world.control.journal.observe { [seen] entry in
+        _ = world.world.control.journal.observers.add { [seen] entry in
             let device = ExchangeFacts.device(of: entry.request)
             if entry.isExchange, device == Self.device { seen.note(JournalRecord(entry, handle: nil)) }
         }

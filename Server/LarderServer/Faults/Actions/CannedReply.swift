@@ -35,7 +35,7 @@ public struct CannedReply: Sendable, Hashable {
 extension CannedReply: FaultEffect {
     static let kind = FaultKind(
         CannedReply(status: 500),
-        at: [.afterRead, .beforeRead, .afterCommit],
+        at: [.afterRead, .beforeRead, .requestBody, .afterCommit],
         "another reply",
         members,
         need: .all(["status"])

@@ -26,6 +26,7 @@ struct Truncate: FaultEffect {
     )
 
     var name: String { "truncate" }
+    var needsWholeBody: Bool { byte == nil }
 
     func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) {
         // It is about text, which compressed bytes would hide.
@@ -33,7 +34,7 @@ struct Truncate: FaultEffect {
     }
 
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
-        if let byte { return reply.breakOff(at: reply.headCount + min(byte, max(0, reply.body.count - 1)), .close) }
+        if let byte { return reply.breakOff(at: reply.offset(ofBody: byte, inside: true), .close) }
         guard inside == .character else {
             let second = reply.chunk(sizeOfSecond: nil)
             return reply.breakOff(at: second + 1, .close)
@@ -53,6 +54,7 @@ struct MalformedChunk: FaultEffect {
     static let kind = FaultKind(MalformedChunk(), at: [.body], "a chunk that cannot be parsed")
 
     var name: String { "malformedChunk" }
+    var needsWholeBody: Bool { true }
 
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
         _ = reply.chunk(sizeOfSecond: "zz")
@@ -72,6 +74,7 @@ struct Corrupt: FaultEffect {
     )
 
     var name: String { "corrupt" }
+    var needsWholeBody: Bool { true }
 
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
         guard !reply.body.isEmpty else { return }
@@ -106,6 +109,7 @@ struct MalformedJSON: FaultEffect {
     static let kind = FaultKind(MalformedJSON(), at: [.body], "a body that cannot be parsed")
 
     var name: String { "malformedJSON" }
+    var needsWholeBody: Bool { true }
 
     func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) {
         // It is about text, which compressed bytes would hide.
@@ -134,6 +138,7 @@ struct Validators: FaultEffect {
     private static let wrongTag = "\"never-changes\""
 
     var name: String { "validators" }
+    var needsWholeBody: Bool { true }
 
     func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) {
         guard mode != .weak else { return }

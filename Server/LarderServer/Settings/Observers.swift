@@ -1,0 +1,34 @@
+import LarderBackend
+import Synchronization
+
+/// Functions that are called when something happens, in the order in which they were added. Safe from any thread.
+final class Observers<Value: Sendable>: Sendable {
+    private struct State {
+        var bodies: [UInt64: @Sendable (Value) -> Void] = [:]
+        var lastID: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// - Returns: what removes the function.
+    func add(_ body: @escaping @Sendable (Value) -> Void) -> @Sendable () -> Void {
+        let id = state.withLock { state in
+            state.lastID += 1
+            state.bodies[state.lastID] = body
+            return state.lastID
+        }
+        return { [self] in
+            // Released after the lock: its deinitialisation may call this object.
+            let removed = state.withLock { $0.bodies.removeValue(forKey: id) }
+            _ = consume removed
+        }
+    }
+
+    /// Calls the functions on this thread.
+    func tell(_ value: Value) {
+        let bodies = state.withLock { state in
+            state.bodies.isEmpty ? [] : state.bodies.sorted { $0.key < $1.key }.map(\.value)
+        }
+        for body in bodies { body(value) }
+    }
+}
