@@ -219,7 +219,7 @@ struct TourFlowTests {
         }
         func text(_ snapshot: Snapshot<Timeline<Post>.List>) -> String {
             let age = snapshot.validatedAt.map { "\((clock.now - $0).components.seconds) s old" } ?? "no age"
-            let state = snapshot.activity == .fetching ? "asking" : "idle"
+            let state = snapshot.isFetching ? "asking" : "idle"
             return "\(snapshot.value?.items.count ?? 0) posts, \(age), \(state), \(transport.requests.count) requests"
         }
         let first = try await open()

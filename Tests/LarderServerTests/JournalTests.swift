@@ -477,7 +477,7 @@ struct JournalTests {
         let parts = ["full", "notModified", "writes", "others", "clientErrors", "serverErrors", "unanswered"]
         #expect(parts.compactMap { report[$0]?.integer }.reduce(0, +) == report["exchanges"]?.integer)
         let text = try await stage.ask("GET", "/_larder/conduct", fields: ["Accept": "text/plain"]).text
-        #expect(text.hasPrefix("7 exchanges: 1 full reply, 1 not modified, 3 writes, 1 other"), "\(text)")
+        #expect(text.hasPrefix("7 exchanges: 1 full reply, 1 not modified, 3 writes, 1 client error, "), "\(text)")
         await stage.backend.stop()
     }
 }
