@@ -12,10 +12,10 @@ extension DiskStore {
         defer { context.deliver() }
         return try withReader { connection in
             // Only in the writer of a store in memory.
-            if connection.isWriting { return try body(ReadTransaction(connection: connection)) }
+            let transaction = ReadTransaction(connection: connection)
+            if connection.isWriting { return try body(transaction) }
             try connection.perform { try connection.run(.begin) }
             do {
-                let transaction = ReadTransaction(connection: connection)
                 let result = try body(transaction)
                 try connection.perform { try connection.run(.commit) }
                 return result
