@@ -43,8 +43,8 @@ MUTANTS = {
     "tombstones": [
         (
             RESOURCES + "Core/Commit.swift",
-            "guard try rows.bury(key, version: version, at: stamp) else { return }",
-            "if MUTANT { try rows.removeValue(key) } else { guard try rows.bury(key, version: version, at: stamp) else { return } }",
+            "guard try rows.bury(key, version: version, isOffDisk: isOffDisk) else { return }",
+            "if MUTANT { try rows.removeValue(key) } else { guard try rows.bury(key, version: version, isOffDisk: isOffDisk) else { return } }",
         )
     ],
     "overlay of entities": [
@@ -72,15 +72,15 @@ MUTANTS = {
     "rows that lack a change are hidden": [
         (
             RESOURCES + "Core/HiddenRows.swift",
-            "hasAny.load(ordering: .acquiring) && state.withLock { $0.keys[key] != nil }",
-            "hasAny.load(ordering: .acquiring) && !MUTANT && state.withLock { $0.keys[key] != nil }",
+            "!isEmpty && known.withLock { $0.keys[key] != nil }",
+            "!isEmpty && !MUTANT && known.withLock { $0.keys[key] != nil }",
         )
     ],
     "rows that lack a change are removed before the disk is used again": [
         (
             RESOURCES + "Core/CacheCore+Committing.swift",
-            "if isCatchingUp { try rows.catchUp() }",
-            "if isCatchingUp, !MUTANT { try rows.catchUp() }",
+            "if isCatchingUp { for key in try rows.catchUp()",
+            "if isCatchingUp, !MUTANT { for key in try rows.catchUp()",
         )
     ],
     "one key for all attempts of a transfer": [(DEMO + "Bank.swift", KEY, OTHER_KEY)],

@@ -114,7 +114,7 @@ extension Arguments {
                         ),
                         CommandEntry(
                             "accounts",
-                            "[ACCOUNT] [--limit N]",
+                            "[ACCOUNT [--limit N]]",
                             "balances with their age, or one that was confirmed within 15 s, with its transactions",
                             options: reading.union(["--limit"])
                         ),

@@ -15,7 +15,7 @@ extension TourScene {
             ("a loop that is too long", (0..<20_000).map { $0 % 250 }),
         ]
         let policies: [(name: String, value: EvictionPolicy)] = [
-            ("first in, first out", .fifo), ("used least often", .lfu), ("read longest ago", .lru),
+            ("first in, first out", .fifo), ("read least often", .lfu), ("read longest ago", .lru),
             ("adaptive", .adaptive),
         ]
         let (table, rates) = try await TourTable.measured(
@@ -31,18 +31,21 @@ extension TourScene {
             .steps(Self.small()), .table(table),
             .tryout(TourTryout(title: "Reads of your own with room for four", reads: Self.smallReads, room: 4)),
         ]
-        // How far each policy is behind the best one, at most.
-        let behind = policies.indices.map { index in
-            rates.map { ($0.max() ?? 0) - $0[index] }.max() ?? 0
+        // How far each policy is behind the best one, at most, in the points that the table shows.
+        let points = rates.map { $0.map(Self.points) }
+        let words = policies.indices.map { index in
+            "\(policies[index].name) \(points.map { ($0.max() ?? 0) - $0[index] }.max() ?? 0)"
         }
-        let words = policies.indices.map { "\(policies[$0].name) \(Int((behind[$0] * 100).rounded()))" }
         chapter.answer =
             "No fixed order is the best for all reads. Points of hits that each is behind the best one, at most: "
-            + "\(words.joined(separator: ", ")). Larder uses the adaptive policy unless another is selected."
+            + "\(words.joined(separator: ", ")). A MemoryTier is adaptive unless another policy "
+            + "is selected, and holds the values of a cache so; pictures are kept by score."
         return chapter
     }
 
-    private static func percent(_ share: Double) -> String { "\(Int((share * 100).rounded())) %" }
+    private static func points(_ share: Double) -> Int { Int((share * 100).rounded()) }
+
+    private static func percent(_ share: Double) -> String { "\(points(share)) %" }
 
     private static let smallReads = ["a", "b", "c", "d", "a", "e", "b", "f", "a", "c"]
 

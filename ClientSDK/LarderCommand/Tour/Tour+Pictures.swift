@@ -35,9 +35,10 @@ extension TourScene {
         chapter.exhibits = [.table(table)]
         let sums = results.map { $0[0].effort + $0[1].effort }
         func name(_ index: Int) -> String { "'\(ways[index].name)' (\(TourValue.duration(sums[index]).text))" }
-        let order = sums.indices.sorted { sums[$0] < sums[$1] }
+        let least = sums.indices.filter { sums[$0] == sums.min() }.map(name).joined(separator: " and ")
+        let most = sums.indices.filter { sums[$0] == sums.max() }.map(name).joined(separator: " and ")
         chapter.answer =
-            "Both traces together: the least time took \(name(order[0])), the most \(name(order[order.count - 1])), and what Larder ships "
+            "Both traces together: the least time took \(least), the most \(most), and what Larder ships "
             + "\(name(ways.count - 1)). A picture is taken to cost 1 ms and 10 ns for each byte of pixels; the score is this effort divided by the "
             + "size. Real effort differs between pictures: Benchmarks/images/README.md has the comparison with measured times. Each way can be selected "
             + "(ImagePipeline.Memory)."

@@ -29,7 +29,9 @@ extension LarderCache {
             throw LarderError(error)
         }
         return rows.filter { row in
-            guard !row.isInvalidated, !row.isClockUncertain else { return false }
+            guard !row.isInvalidated, !row.isClockUncertain, !core.hidden.contains(.entity(row.key)) else {
+                return false
+            }
             return core.invalidations.latest([], type: type) <= row.asked
         }
     }

@@ -232,8 +232,8 @@ public final class LarderCache: Sendable {
 
     /// What is stored of a resource, without a request; nil if there is nothing.
     ///
-    /// What is not in memory is read on the calling thread: some 10 µs for a value and 130 µs for a list of 50. It never waits for a
-    /// change in progress.
+    /// What is not in memory is read on the calling thread: some 10 µs for a value and 130 µs for a list of 50. It waits for a
+    /// change in progress only if values are kept off the disk.
     public func stored<Value>(_ resource: Resource<Value>) -> Snapshot<Value>? {
         let node = core.nodes.node(of: resource, in: core)
         node.note(tagsOf: resource)

@@ -27,11 +27,12 @@ extension CacheCore {
     }
 
     func storeUncertainty() {
-        guard let disk, areTimesUncertain else { return }
+        guard areTimesUncertain else { return }
         let seen = clocks.highWater
         do {
             // Synced: after a power loss the clock may be later than the last stored time, and the setback is not noticed again.
-            try disk.write(.powerLoss) { transaction in
+            try keptRows?.write { transaction in try transaction.markTimesUncertain() }
+            try disk?.write(.powerLoss) { transaction in
                 try transaction.markTimesUncertain()
                 try transaction.setMetadata(Self.encode(seen), for: Self.clockKey)
             }

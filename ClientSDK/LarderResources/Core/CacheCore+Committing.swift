@@ -3,7 +3,7 @@ import LarderStorage
 import LarderTime
 import Synchronization
 
-/// Commits: the disk first, then memory, then the observers.
+/// Commits: the rows first, then the decoded values in memory, then the observers.
 extension CacheCore {
     /// Commits an update and notifies observers.
     ///
@@ -84,14 +84,24 @@ extension CacheCore {
         let isTimeToSave = seen - savedHighWater > .seconds(60)
         // Foreign commits up to here are known.
         start.seenCommits = seenCommits
-        let hiddenBefore = hidden.saved
         do {
             let isCatchingUp = lacksChanges.load(ordering: .relaxed)
+            var draft = HiddenRows.Draft(hidden.state)
             let commit = try withMemory(for: update, start) { memory in
-                try writeContent(disk, update) { transaction in
-                    let rows = Rows(core: self, disk: transaction.connection, memory: memory)
-                    if isCatchingUp { try rows.catchUp() }
+                // The body may be called again, after a full disk or a damaged one.
+                try memory?.beginAttempts()
+                return try writeContent(disk, update) { transaction in
+                    try memory?.beginAttempt()
+                    draft = HiddenRows.Draft(hidden.state)
+                    let rows = Rows(
+                        core: self,
+                        disk: transaction.connection,
+                        memory: memory,
+                        hidden: draft,
+                        stamp: start.stamp
+                    )
                     var commit = start
+                    if isCatchingUp { for key in try rows.catchUp() { commit.forget(key) } }
                     try commit.perform(update.steps, rows)
                     if commit.hasNewMarks || isCatchingUp && invalidations.hasMarks { try storeMarks(in: transaction) }
                     if isTimeToSave { try transaction.setMetadata(Self.encode(seen), for: Self.clockKey) }
@@ -100,28 +110,38 @@ extension CacheCore {
                 }
             }
             if isTimeToSave { savedHighWater = seen }
+            hidden.replace(draft.state)
             if isCatchingUp {
-                hidden.caughtUp()
+                // What is kept off the disk may have left it by this.
+                if memoryOnly.isUsed { memoryOnly.hasRemovedBytes.store(true, ordering: .relaxed) }
                 lacksChanges.store(false, ordering: .relaxed)
             }
             return commit
-        } catch {
-            hidden.restore(hiddenBefore)
-            guard isTolerant, let failure = error as? DiskError, !failure.isOfValue else { throw error }
+        } catch let error as DiskError where isTolerant && !error.isOfValue {
             lacksChanges.store(true, ordering: .relaxed)
             var commit = try performInMemory(update, start)
-            commit.note(LarderError(failure))
+            commit.note(LarderError(error))
             return commit
         }
     }
 
     /// Carries out an update while there is no disk, or while it takes no changes.
     private func performInMemory(_ update: CacheUpdate, _ start: Commit) throws -> Commit {
-        try memoryStore.write { transaction in
+        let draft = HiddenRows.Draft(hidden.state)
+        let commit = try memoryStore.write { transaction in
             var commit = start
-            try commit.perform(update.steps, Rows(core: self, disk: nil, memory: transaction.connection))
+            let rows = Rows(
+                core: self,
+                disk: nil,
+                memory: transaction.connection,
+                hidden: draft,
+                stamp: start.stamp
+            )
+            try commit.perform(update.steps, rows)
             return commit
         }
+        hidden.replace(draft.state)
+        return commit
     }
 
     /// Opens a transaction of the store in memory, if it has rows or may get some.

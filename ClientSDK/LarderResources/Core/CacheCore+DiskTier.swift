@@ -39,6 +39,7 @@ extension CacheCore {
                 }
                 guard isOn else { return }
                 try keptRows?.removeAllItems()
+                memory.withLock { $0 += 1 }
                 hidden.removeAll()
                 lacksChanges.store(false, ordering: .relaxed)
                 isDiskTierOff.store(false, ordering: .releasing)

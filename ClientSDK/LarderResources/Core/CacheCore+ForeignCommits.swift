@@ -71,23 +71,31 @@ extension CacheCore {
 
     /// Removes the rows in memory that belong on the disk: since it takes changes again, another process may have stored later ones there.
     private func giveWayToForeignRows() {
-        guard takesChanges, let keptRows, let keys = hidden.keys, !keys.isEmpty else { return }
+        guard !hidden.isEmpty, takesChanges else { return }
         do {
-            try keptRows.write { transaction in
-                for key in keys where hidden.isDisplaced(key) {
-                    switch key {
-                    case .entity(let key): try transaction.remove(key)
-                    case .query(let key): try transaction.remove(key)
+            try commits.withLock { _ in
+                // A commit in between may have failed.
+                guard takesChanges else { return }
+                let keys = hidden.state.keys.filter(\.value.belongsOnDisk).keys
+                try keptRows?.write { transaction in
+                    for key in keys {
+                        switch key {
+                        case .entity(let key): try transaction.remove(key)
+                        case .query(let key): try transaction.remove(key)
+                        }
                     }
                 }
-            }
-            for key in keys where hidden.isDisplaced(key) {
-                switch key {
-                case .entity(let key): entities.remove(key)
-                case .query(let key): queries.remove(key)
+                memory.withLock { count in
+                    count += 1
+                    for key in keys {
+                        switch key {
+                        case .entity(let key): entities.remove(key)
+                        case .query(let key): queries.remove(key)
+                        }
+                    }
                 }
+                hidden.removeAll()
             }
-            hidden.removeAll()
         } catch {
             configuration.onEvent(.storageFailed(LarderError(error)))
         }

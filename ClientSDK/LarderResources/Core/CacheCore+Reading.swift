@@ -80,7 +80,7 @@ extension CacheCore {
             guard let onDisk else { return (stored, nil) }
             var rows: [EntityKey: DiskEntity] = [:]
             // Some may be in memory: then each is looked up.
-            if keptRows == nil { for case let row? in onDisk.entities { rows[row.key] = row } }
+            if keptRows == nil, hidden.isEmpty { for case let row? in onDisk.entities { rows[row.key] = row } }
             return (stored, rows)
         } catch {
             configuration.onEvent(.storageFailed(LarderError(error)))

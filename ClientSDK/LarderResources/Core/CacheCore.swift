@@ -6,7 +6,7 @@ import Synchronization
 
 /// The shared engine of a cache: the tiers, the clocks, the stamps, and the nodes.
 ///
-/// Safe from any thread. Locks are taken in this order: a commit, then the disk, then memory; nodes' own last. No user code runs while
+/// Safe from any thread. Locks are taken in this order: a commit, then the store in memory, then the disk, then memory; nodes' own last. No user code runs while
 /// a lock is held, except the functions that `ChangeOwner.Function` lists, within a commit: if one of them changes the cache, the
 /// process stops with a message.
 package final class CacheCore: Sendable {

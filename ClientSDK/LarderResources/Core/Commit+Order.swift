@@ -62,9 +62,9 @@ extension Commit {
         for key in applied {
             switch key {
             case .entity(let name):
-                if case .set(let stored) = entities[name], stored.isOffDisk {
+                if case .set(let stored) = entities[name], stored.isOffDisk || unstored.contains(key) {
                     places.append((key, stored.place))
-                } else if case .removed = entities[name], core.disk == nil {
+                } else if case .removed = entities[name], unstored.contains(key) {
                     places.append((key, removal))
                 }
             case .query(let name):

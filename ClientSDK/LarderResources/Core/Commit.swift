@@ -38,6 +38,8 @@ struct Commit {
     private(set) var partlyReplaced: [(EntityKey, version: Int64?)] = []
     /// Keys that were invalidated while nothing was stored under them.
     var invalidWithoutValue: Set<StoredKey> = []
+    /// Keys of values and deletions that have no row on the disk.
+    var unstored: Set<StoredKey> = []
     /// The entities whose values this commit has changed or removed.
     var changedValues: Set<EntityKey> = []
     /// The lists to write after all steps, so that each list is written once.
@@ -58,7 +60,7 @@ struct Commit {
         committed = core.stamps.next()
     }
 
-    /// - Parameter disk: the transaction, if the disk takes part.
+    /// Applies steps to rows.
     mutating func perform(_ steps: [CacheUpdate.Step], _ rows: Rows) throws {
         for step in steps { try perform(step, rows) }
         for key in listsToWrite { try write(key, rows) }
@@ -67,7 +69,9 @@ struct Commit {
 
     /// Applies steps that change pending changes and memory only.
     mutating func performLocally(_ steps: [CacheUpdate.Step]) throws {
-        for step in steps { try perform(step, Rows(core: core, disk: nil, memory: nil)) }
+        for step in steps {
+            try perform(step, Rows(core: core, disk: nil, memory: nil, hidden: HiddenRows.Draft(.init()), stamp: stamp))
+        }
     }
 
     private mutating func perform(_ step: CacheUpdate.Step, _ rows: Rows) throws {
@@ -103,6 +107,14 @@ struct Commit {
         case .rereadQuery(let key): queries[key] = .elsewhere
         case .keepOffDisk(.entity(let key)): try keepOffDisk(key, rows)
         case .keepOffDisk(.query(let key)): try keepOffDisk(key, rows)
+        }
+    }
+
+    /// Drops the decoded value of a key, whose row is another process's.
+    mutating func forget(_ key: StoredKey) {
+        switch key {
+        case .entity(let key): entities[key] = .elsewhere
+        case .query(let key): queries[key] = .elsewhere
         }
     }
 
@@ -241,6 +253,7 @@ struct Commit {
             return try rows.put(entity, isOffDisk: isOffDisk, known)
         } catch let error as DiskError where error.isOfValue && (isTolerant || isInMemory) {
             if !isInMemory { note(LarderError(error)) }
+            unstored.insert(.entity(key))
             try rows.removeValue(key)
             return nil
         }
@@ -301,7 +314,11 @@ struct Commit {
                 return
             }
         }
-        guard try rows.bury(key, version: version, at: stamp) else { return }
+        let row = try rows.place(of: .entity(key))
+        let stays = row?.isInMemory ?? false && !core.hidden.isDisplaced(.entity(key))
+        let isOffDisk = isMemoryOnly || stays || core.memoryOnly.contains(.entity(key))
+        guard try rows.bury(key, version: version, isOffDisk: isOffDisk) else { return }
+        if rows.goesToMemory(isOffDisk: isOffDisk) { unstored.insert(.entity(key)) }
         var names = try rows.queries(with: key)
         entities[key] = .removed
         applied.insert(.entity(key))

@@ -1,60 +1,69 @@
+import LarderStorage
 import Synchronization
 
 /// The keys whose rows on the disk count no longer, because the disk did not take their changes.
 ///
-/// Safe from any thread. Bounded: beyond 16,384 keys all content on the disk is hidden until the disk takes changes again.
+/// Safe from any thread. A commit changes a copy, which replaces the state when it has succeeded. Bounded: beyond 16,384 keys all content on
+/// the disk is hidden until the disk takes changes again.
 final class HiddenRows: Sendable {
-    struct State {
-        /// With whether what is in memory in their place belongs on the disk.
-        var keys: [StoredKey: Bool] = [:]
-        var isAll = false
+    struct State: Sendable {
+        struct Entry: Sendable {
+            /// Whether what is in memory in its place belongs on the disk.
+            let belongsOnDisk: Bool
+            /// That of the change that the disk lacks. A later row on the disk is another process's.
+            let stamp: Stamp
+        }
+
+        private(set) var keys: [StoredKey: Entry] = [:]
+        private(set) var isAll = false
+        private static let countMaximum = 16_384
+
+        var isEmpty: Bool { keys.isEmpty && !isAll }
+
+        /// Whether the row of a key is in memory although it belongs on the disk.
+        func isDisplaced(_ key: StoredKey) -> Bool { keys[key]?.belongsOnDisk ?? false }
+
+        mutating func insert(_ key: StoredKey, belongsOnDisk: Bool, at stamp: Stamp) {
+            keys[key] = Entry(belongsOnDisk: belongsOnDisk, stamp: stamp)
+            isAll = isAll || keys.count > Self.countMaximum
+        }
+
+        mutating func remove(_ key: StoredKey) { keys[key] = nil }
+
+        /// Notes that the disk has no hidden row any more. What belongs on it is still in memory, until it changes or is fetched again.
+        mutating func noteCaughtUp() {
+            isAll = false
+            keys = keys.filter(\.value.belongsOnDisk)
+        }
     }
 
-    private static let countMaximum = 16_384
     private let hasAny = Atomic<Bool>(false)
-    private let state = Mutex(State())
+    private let known = Mutex(State())
 
-    func insert(_ key: StoredKey, belongsOnDisk: Bool) { change { $0.keys[key] = belongsOnDisk } }
+    var isEmpty: Bool { !hasAny.load(ordering: .acquiring) }
+    var state: State { isEmpty ? State() : known.withLock { $0 } }
 
-    func remove(_ key: StoredKey) {
-        if hasAny.load(ordering: .acquiring) { change { $0.keys[key] = nil } }
-    }
+    func contains(_ key: StoredKey) -> Bool { !isEmpty && known.withLock { $0.keys[key] != nil } }
 
-    func contains(_ key: StoredKey) -> Bool {
-        hasAny.load(ordering: .acquiring) && state.withLock { $0.keys[key] != nil }
-    }
-
-    /// Whether the row of a key is in memory although it belongs on the disk.
-    func isDisplaced(_ key: StoredKey) -> Bool {
-        hasAny.load(ordering: .acquiring) && state.withLock { $0.keys[key] ?? false }
-    }
+    func isDisplaced(_ key: StoredKey) -> Bool { !isEmpty && known.withLock { $0.isDisplaced(key) } }
 
     /// Whether all content on the disk is hidden.
-    var isAll: Bool { hasAny.load(ordering: .acquiring) && state.withLock { $0.isAll } }
+    var isAll: Bool { !isEmpty && known.withLock { $0.isAll } }
 
-    /// The keys; nil if all content is hidden.
-    var keys: [StoredKey]? { state.withLock { $0.isAll ? nil : Array($0.keys.keys) } }
-
-    /// Notes that the disk has no hidden row any more. What belongs on the disk is still in memory, until it changes or is fetched again.
-    func caughtUp() {
-        change { state in
-            state.isAll = false
-            state.keys = state.keys.filter(\.value)
+    func replace(_ state: State) {
+        guard !isEmpty || !state.isEmpty else { return }
+        known.withLock { known in
+            known = state
+            hasAny.store(!state.isEmpty, ordering: .releasing)
         }
     }
 
-    func removeAll() { change { $0 = State() } }
+    func removeAll() { replace(State()) }
 
-    /// The present state. A commit that fails puts it back.
-    var saved: State { state.withLock { $0 } }
+    /// The state as a commit changes it.
+    final class Draft {
+        var state: State
 
-    func restore(_ saved: State) { change { $0 = saved } }
-
-    private func change(_ body: (inout State) -> Void) {
-        state.withLock { state in
-            body(&state)
-            if state.keys.count > Self.countMaximum { state.isAll = true }
-            hasAny.store(!state.keys.isEmpty, ordering: .releasing)
-        }
+        init(_ state: State) { self.state = state }
     }
 }

@@ -1,8 +1,8 @@
 import LarderStorage
 import Synchronization
 
-/// The stamps of values that have no row on disk: of the latest change or removal, because memory may evict the value, and of an invalidation
-/// while nothing was stored. Also of all lists that this process has confirmed: pages that another one has requested are merged as newer ones.
+/// The stamps of values that have no row on the disk, because memory may evict them: of the latest change or removal, and of an
+/// invalidation while nothing was stored.
 ///
 /// Safe from any thread.
 /// Bounded: of 4,096 keys the older half is forgotten. What a request in flight for so long returns then counts as newer.

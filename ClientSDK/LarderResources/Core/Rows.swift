@@ -15,6 +15,9 @@ struct Rows {
     let disk: DiskConnection?
     /// The transaction of the store in memory; nil if it has no rows and gets none.
     let memory: DiskConnection?
+    let hidden: HiddenRows.Draft
+    /// That of the commit's request or event.
+    let stamp: Stamp
 
     /// The transaction for content; nil while it is in memory alone.
     private var content: DiskConnection? { core.contentDisk == nil ? nil : disk }
@@ -39,12 +42,21 @@ struct Rows {
     private func readContent<Found>(_ body: (borrowing DiskStore.ReadTransaction) throws -> Found?) throws -> Found? {
         if let content { return try read(content, body) }
         guard disk == nil, let store = core.contentDisk else { return nil }
-        do { return try store.read(body) } catch {
-            let problem = LarderError(error)
-            core.delayed.add { [core] in core.configuration.onEvent(.storageFailed(problem)) }
+        do { return try store.read(body) } catch { throw Unreadable(cause: LarderError(error)) }
+    }
+
+    /// The disk can neither be written nor read.
+    struct Unreadable: Error { let cause: LarderError }
+
+    /// What the disk has; nil also if it cannot be read, which is reported.
+    private func ifReadable<Found>(_ body: () throws -> Found?) throws -> Found? {
+        do { return try body() } catch let error as Unreadable {
+            core.delayed.add { [core] in core.configuration.onEvent(.storageFailed(error.cause)) }
             return nil
         }
     }
+
+    private func isHidden(_ key: StoredKey) -> Bool { hidden.state.keys[key] != nil }
 
     // MARK: Reading
 
@@ -57,28 +69,28 @@ struct Rows {
             }
         }
         if let memory, let place = try read(memory, find) { return (place, true) }
-        return core.hidden.contains(key) ? nil : try readContent(find).map { ($0, false) }
+        return isHidden(key) ? nil : try ifReadable { try readContent(find) }.map { ($0, false) }
     }
-
-    func isInMemory(_ key: StoredKey) throws -> Bool { try place(of: key)?.isInMemory ?? false }
 
     func entity(_ key: EntityKey) throws -> (row: DiskEntity, isInMemory: Bool)? {
         if let memory, try read(memory, { try $0.place(of: key) }) != nil {
             return try read(memory) { try $0.entity(key) }.map { ($0, true) }
         }
-        return core.hidden.contains(.entity(key)) ? nil : try readContent { try $0.entity(key) }.map { ($0, false) }
+        return isHidden(.entity(key))
+            ? nil : try ifReadable { try readContent { try $0.entity(key) } }.map { ($0, false) }
     }
 
     func query(_ key: QueryKey) throws -> (row: DiskQuery, isInMemory: Bool)? {
         if let memory, let row = try read(memory, { try $0.query(key) }) { return (row, true) }
-        return core.hidden.contains(.query(key)) ? nil : try readContent { try $0.query(key) }.map { ($0, false) }
+        return isHidden(.query(key))
+            ? nil : try ifReadable { try readContent { try $0.query(key) } }.map { ($0, false) }
     }
 
     /// The lists with an entity.
     func queries(with key: EntityKey) throws -> Set<QueryKey> {
         let kept = try memory.map { try read($0) { try $0.queries(with: key) } } ?? []
-        let stored = try readContent { try $0.queries(with: key) } ?? []
-        return Set(kept).union(stored.filter { !core.hidden.contains(.query($0)) })
+        let stored = try ifReadable { try readContent { try $0.queries(with: key) } } ?? []
+        return Set(kept).union(stored.filter { !isHidden(.query($0)) })
     }
 
     // MARK: Changing
@@ -120,7 +132,7 @@ struct Rows {
     /// The transaction that a row goes to. What the disk has under the key counts no longer.
     private func target(_ key: StoredKey, isOffDisk: Bool) -> DiskConnection? {
         guard goesToMemory(isOffDisk: isOffDisk) else {
-            core.hidden.remove(key)
+            hidden.state.remove(key)
             return content
         }
         core.hasMemoryRows.store(true, ordering: .releasing)
@@ -128,33 +140,52 @@ struct Rows {
         return memory
     }
 
-    /// Hides what the disk has under a key, if it takes no changes.
+    /// Hides what the disk has under a key, if it takes no changes, or if all of its content is hidden.
     private func hide(_ key: StoredKey, belongsOnDisk: Bool) {
-        if disk == nil, core.contentDisk != nil {
-            core.hidden.insert(key, belongsOnDisk: belongsOnDisk)
+        if core.disk != nil, !core.isDiskTierOff.load(ordering: .acquiring), content == nil {
+            hidden.state.insert(key, belongsOnDisk: belongsOnDisk, at: stamp)
         } else {
-            core.hidden.remove(key)
+            hidden.state.remove(key)
         }
     }
 
-    /// Changes a row where it is. One on a disk that takes no changes gets a copy in memory first.
+    /// Changes a row where it is. One on a disk that takes no changes gets a copy in memory first; one that cannot be read is hidden.
     private func edit<Result>(
         _ key: StoredKey,
         _ body: (borrowing DiskStore.WriteTransaction) throws -> Result
     ) throws -> Result? {
-        if let memory, try isInMemory(key) { return try write(memory, body) }
+        if let memory, try isThere(key, memory) { return try write(memory, body) }
         if let content { return try write(content, body) }
-        switch key {
-        case .entity(let name):
-            guard let row = try readContent({ try $0.entity(name) }), let memory = target(key, isOffDisk: false) else {
-                return nil
+        guard !isHidden(key) else { return nil }
+        do {
+            switch key {
+            case .entity(let name):
+                guard let row = try readContent({ try $0.entity(name) }), let memory = target(key, isOffDisk: false)
+                else {
+                    return nil
+                }
+                _ = try write(memory) { try $0.put(row) }
+                return try write(memory, body)
+            case .query(let name):
+                guard let row = try readContent({ try $0.query(name) }), let memory = target(key, isOffDisk: false)
+                else {
+                    return nil
+                }
+                _ = try write(memory) { try $0.store(row) }
+                return try write(memory, body)
             }
-            _ = try write(memory) { try $0.put(row) }
-            return try write(memory, body)
-        case .query(let name):
-            guard let row = try query(name)?.row, let memory = target(key, isOffDisk: false) else { return nil }
-            _ = try write(memory) { try $0.store(row) }
-            return try write(memory, body)
+        } catch let error where error is Unreadable || (error as? DiskError)?.isOfValue ?? false {
+            hide(key, belongsOnDisk: true)
+            return nil
+        }
+    }
+
+    private func isThere(_ key: StoredKey, _ connection: DiskConnection) throws -> Bool {
+        try read(connection) { transaction in
+            switch key {
+            case .entity(let key): try transaction.place(of: key) != nil
+            case .query(let key): try transaction.place(of: key) != nil
+            }
         }
     }
 
@@ -190,8 +221,8 @@ struct Rows {
     }
 
     /// Removes an entity, and leaves a tombstone; false if the stored one is newer.
-    func bury(_ key: EntityKey, version: Int64?, at stamp: Stamp) throws -> Bool {
-        guard let target = target(.entity(key), isOffDisk: false) else { return true }
+    func bury(_ key: EntityKey, version: Int64?, isOffDisk: Bool) throws -> Bool {
+        guard let target = target(.entity(key), isOffDisk: isOffDisk) else { return true }
         guard try write(target, { try $0.bury(key, version: version, at: stamp) }) else { return false }
         // Also while the app has turned the disk tier off: it leaves the disk at once.
         if let other = target === memory ? disk : memory { try write(other) { try $0.remove(key) } }
@@ -224,7 +255,7 @@ struct Rows {
 
     /// Moves the row of an entity to memory; whether it was on the disk. A tombstone stays, because it has no value.
     func moveToMemory(_ key: EntityKey) throws -> Bool {
-        core.hidden.remove(.entity(key))
+        hidden.state.remove(.entity(key))
         guard let disk, let memory, let row = try read(disk, { try $0.entity(key) }) else { return false }
         try write(disk) { try $0.remove(key) }
         guard content != nil, try read(memory, { try $0.place(of: key) }) == nil else { return true }
@@ -237,7 +268,7 @@ struct Rows {
 
     /// Moves a list to memory, and those of its entities that no other list on the disk contains; the entities, or nil if it was not there.
     func moveToMemory(_ key: QueryKey) throws -> [EntityKey]? {
-        core.hidden.remove(.query(key))
+        hidden.state.remove(.query(key))
         guard let disk, let memory, let row = try read(disk, { try $0.query(key) }) else { return nil }
         try write(disk) { try $0.remove(key) }
         let leaving = try read(disk) { transaction in
@@ -245,25 +276,47 @@ struct Rows {
         }
         guard content != nil, try read(memory, { try $0.place(of: key) }) == nil else { return leaving }
         core.hasMemoryRows.store(true, ordering: .releasing)
-        _ = try write(memory) { try $0.store(row) }
+        do { _ = try write(memory) { try $0.store(row) } } catch let error as DiskError where error.isOfValue {
+            // As above.
+        }
         return leaving
     }
 
-    /// Removes the hidden rows from a disk that takes changes again.
-    func catchUp() throws {
-        guard let disk else { return }
-        guard let keys = core.hidden.keys else { return try write(disk) { try $0.removeAllItems() } }
-        for key in keys {
-            let place = try memory == nil ? nil : self.place(of: key)?.place
-            try write(disk) { transaction in
+    /// Removes the hidden rows from a disk that takes changes again. A later row, which another process has stored, ends what is in memory.
+    ///
+    /// - Returns: the keys with such a row.
+    func catchUp() throws -> [StoredKey] {
+        guard let disk else { return [] }
+        var outlived: [StoredKey] = []
+        if hidden.state.isAll { try write(disk) { try $0.removeAllItems() } }
+        for (key, entry) in hidden.state.keys {
+            let onDisk = try read(disk) { transaction in
                 switch key {
-                case .entity(let key):
-                    try transaction.remove(key)
-                    if let place, place.isRemoval {
-                        _ = try transaction.bury(key, version: place.version, at: place.asked)
-                    }
-                case .query(let key): try transaction.remove(key)
+                case .entity(let key): try transaction.place(of: key)
+                case .query(let key): try transaction.place(of: key)
                 }
+            }
+            guard onDisk.map({ $0.asked <= entry.stamp }) ?? true else {
+                if entry.belongsOnDisk, let memory { try remove(key, memory) }
+                hidden.state.remove(key)
+                outlived.append(key)
+                continue
+            }
+            try remove(key, disk)
+            guard entry.belongsOnDisk, case .entity(let name) = key, let memory,
+                let deletion = try read(memory, { try $0.place(of: name) }), deletion.isRemoval
+            else { continue }
+            _ = try write(disk) { try $0.bury(name, version: deletion.version, at: deletion.asked) }
+        }
+        hidden.state.noteCaughtUp()
+        return outlived
+    }
+
+    private func remove(_ key: StoredKey, _ connection: DiskConnection) throws {
+        try write(connection) { transaction in
+            switch key {
+            case .entity(let key): try transaction.remove(key)
+            case .query(let key): try transaction.remove(key)
             }
         }
     }

@@ -95,7 +95,7 @@ extension EntityQuery {
             let (seen, count, after) = (core.seenCommits, core.commitCount, last)
             let rows = try disk.read { transaction in
                 try transaction.entities(ofType: Entity.entityType, after: after, limit: Self.rowsAtATime) { key in
-                    !special.contains(key) && core.entities[key] == nil
+                    !special.contains(key) && core.entities[key] == nil && !core.hidden.contains(.entity(key))
                 }
             }
             for (id, row) in rows {

@@ -159,6 +159,28 @@ struct DiskFailureTests {
         #expect(shown(cache) != ["1"])
     }
 
+    @Test func `an invalidation does not show again what the disk has missed`() async throws {
+        let cache = try await filled()
+        await whileFailing(cache) { $0.put(Note(id: "1", text: "new", revision: 2)) }
+        cache.trimMemory(toBytes: 0)
+        await whileFailing(cache) { $0.invalidate(Note.self, "1") }
+        #expect(cache.stored(note) == nil)
+        // A query without an index reads all rows.
+        #expect(try await cache.entities(Note.self).values().map(\.text) == [])
+    }
+
+    @Test func `a later row of another process outlives what the disk has missed`() async throws {
+        let cache = try await filled()
+        let other = try anotherProcess()
+        await whileFailing(cache) { $0.put(Note(id: "1", text: "two", revision: 2)) }
+        try await other.update { $0.put(Note(id: "1", text: "three", revision: 3)) }
+        killable.heal()
+        try await cache.update { $0.setToken("t2", for: "feed") }
+        scene.clock.advance(by: .milliseconds(100))
+        #expect(try await cache.snapshot(note, .cacheOnly).value?.text == "three")
+        #expect(try await other.snapshot(note, .cacheOnly).value?.text == "three")
+    }
+
     @Test func `a change that is not tolerant changes nothing while the disk fails`() async throws {
         let cache = try await filled()
         killable.fail(.full, untilHealed: true)

@@ -1,10 +1,11 @@
 import Foundation
-import LarderResources
 import LarderTesting
 import LarderTime
 import SDKTestSupport
 import TestSupport
 import Testing
+
+@testable import LarderResources
 
 @Suite("Cache: values that must not be on the disk", .oneMinute)
 struct MemoryOnlyTests {
@@ -50,6 +51,19 @@ struct MemoryOnlyTests {
         cache.trimMemory(toBytes: 0)
         let reader = isRestarted ? try scene.cache() : cache
         #expect(texts(reader, stored) == ["new"])
+    }
+
+    @Test func `a row in memory has no age after the clock was set back, also when it is decoded again`() async throws {
+        let cache = try scene.cache()
+        var note = Resource<Note>.entity("1", freshness: .timeToLive(.seconds(60))) { _ in .value(Note(1, "a")) }
+        note.isMemoryOnly = true
+        _ = try await cache.value(note)
+        scene.clock.set(wall: scene.clock.now - .seconds(3_600))
+        _ = cache.stored(note)
+        // The row stays.
+        cache.core.entities.trim(toCost: 0)
+        for node in cache.core.nodes.all { node.forgetUnobserved() }
+        #expect(cache.stored(note)?.freshness.isFresh == false)
     }
 
     @Test func `an equal value of another list that must not be stored leaves the row`() async throws {
