@@ -11,8 +11,10 @@ enum Greeting {
         let isDemo =
             front == nil && collections.isEmpty
             && (routes.isEmpty || arguments.fixtures != nil || arguments.worldSize != nil)
-        // Without tokens the text is still useful.
-        let people = isDemo ? (try? backend.developerTokens(2)) ?? [] : []
+        var people: [(name: String, token: String)] = []
+        do { if isDemo { people = try backend.developerTokens(2) } } catch {
+            // Without tokens the text is still useful. Each of its commands states the error.
+        }
 
         var parts = ["Larder serves \(url)\(front.map { ", in front of \($0)" } ?? "")"]
         if let secure = backend.secureURL { parts[0] += "\nEncrypted: \(secure)   trust: larder-server certificate" }

@@ -31,7 +31,7 @@ extension CacheCore {
         let seen = clocks.highWater
         do {
             // Synced: after a power loss the clock may be later than the last stored time, and the setback is not noticed again.
-            try keptRows?.write { transaction in try transaction.markTimesUncertain() }
+            try memoryRows.used?.write { transaction in try transaction.markTimesUncertain() }
             try disk?.write(.powerLoss) { transaction in
                 try transaction.markTimesUncertain()
                 try transaction.setMetadata(Self.encode(seen), for: Self.clockKey)

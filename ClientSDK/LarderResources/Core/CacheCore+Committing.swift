@@ -128,7 +128,7 @@ extension CacheCore {
     /// Carries out an update while there is no disk, or while it takes no changes.
     private func performInMemory(_ update: CacheUpdate, _ start: Commit) throws -> Commit {
         let draft = HiddenRows.Draft(hidden.state)
-        let commit = try memoryStore.write { transaction in
+        let commit = try memoryRows.store.write { transaction in
             var commit = start
             let rows = Rows(
                 core: self,
@@ -151,10 +151,10 @@ extension CacheCore {
         _ body: (DiskConnection?) throws -> Commit
     ) throws -> Commit {
         let isNeeded =
-            hasMemoryRows.load(ordering: .acquiring) || start.isMemoryOnly || memoryOnly.isUsed || contentDisk == nil
+            memoryRows.used != nil || start.isMemoryOnly || memoryOnly.isUsed || contentDisk == nil
             || lacksChanges.load(ordering: .relaxed) || update.steps.contains(where: \.mayNeedMemory)
         guard isNeeded else { return try body(nil) }
-        return try memoryStore.write { transaction in try body(transaction.connection) }
+        return try memoryRows.store.write { transaction in try body(transaction.connection) }
     }
 
     /// - Returns: the nodes to notify.

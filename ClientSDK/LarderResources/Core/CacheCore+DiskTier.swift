@@ -38,7 +38,7 @@ extension CacheCore {
                     try transaction.setMetadata(isOn ? nil : [1], for: Self.diskTierKey)
                 }
                 guard isOn else { return }
-                try keptRows?.removeAllItems()
+                try memoryRows.removeAll()
                 memory.withLock { $0 += 1 }
                 hidden.removeAll()
                 lacksChanges.store(false, ordering: .relaxed)

@@ -36,7 +36,7 @@ extension CacheCore {
         var keys = Set(queries.keys).union(nodes.all.map(\.key)).filter { isMeant($0.name) }
         var entities = Set(self.entities.keys.filter { isMeant($0.type) })
         do {
-            for store in [keptRows, contentDisk].compactMap(\.self) {
+            for store in [memoryRows.used, contentDisk].compactMap(\.self) {
                 try store.read { transaction in
                     for name in try transaction.queryNames() where isMeant(name) {
                         keys.formUnion(try transaction.queryKeys(named: name))
@@ -64,7 +64,7 @@ extension CacheCore {
         var report = DiskStore.Maintenance()
         do {
             // The store of the values also while the disk tier is off: what is in it still expires.
-            for disk in [outboxDisk, disk, keptRows].compactMap(\.self) {
+            for disk in [outboxDisk, disk, memoryRows.used].compactMap(\.self) {
                 let step = try disk.maintain(limit: .max)
                 let isDone = report.isDone && step.isDone
                 report.add(step)
@@ -80,7 +80,7 @@ extension CacheCore {
 extension CacheCore {
     /// Removes the least recently read rows in memory beyond a size.
     func trimRows(toBytes bytes: Int) {
-        do { try keptRows?.evict(toBytes: Int64(bytes)) } catch {
+        do { try memoryRows.used?.evict(toBytes: Int64(bytes)) } catch {
             configuration.onEvent(.storageFailed(LarderError(error)))
         }
     }

@@ -77,13 +77,8 @@ extension CacheCore {
                 // A commit in between may have failed.
                 guard takesChanges else { return }
                 let keys = hidden.state.keys.filter(\.value.belongsOnDisk).keys
-                try keptRows?.write { transaction in
-                    for key in keys {
-                        switch key {
-                        case .entity(let key): try transaction.remove(key)
-                        case .query(let key): try transaction.remove(key)
-                        }
-                    }
+                try memoryRows.used?.write { transaction in
+                    for key in keys { try transaction.remove(key) }
                 }
                 memory.withLock { count in
                     count += 1

@@ -7,7 +7,7 @@ extension CacheCore {
         var keys: Set<EntityKey> = []
         var areLost = false
         do {
-            for store in [keptRows, contentDisk].compactMap(\.self) {
+            for store in [memoryRows.used, contentDisk].compactMap(\.self) {
                 let found = try store.read { try $0.changes(ofType: type, since: list.asked, except: list.answered) }
                 keys.formUnion(found.ids.map { EntityKey(type: type, id: $0) })
                 areLost = areLost || found.areLost

@@ -23,12 +23,15 @@ extension CacheCore {
 
     /// The row of an entity, and whether it is in memory. What is in memory, or was removed there, counts (`Rows`).
     private func row(of key: EntityKey) throws -> (row: DiskEntity, isInMemory: Bool)? {
-        if let keptRows {
-            let (isThere, row) = try keptRows.read { (try $0.place(of: key) != nil, try $0.entity(key)) }
+        if let store = memoryRows.used(for: .entity(key)) {
+            let (isThere, row) = try store.read { (try $0.place(of: key) != nil, try $0.entity(key)) }
             if isThere { return row.map { ($0, true) } }
         }
         return hidden.contains(.entity(key)) ? nil : try contentDisk?.entity(key).map { ($0, false) }
     }
+
+    /// Whether what the disk has under a key may not count.
+    private func isElsewhere(_ key: StoredKey) -> Bool { memoryRows.mayHave(key) || hidden.contains(key) }
 
     /// Decodes a row, and stores it in memory, unless there was a commit meanwhile.
     func adopt(
@@ -64,7 +67,7 @@ extension CacheCore {
         let seenCommits = seenCommits
         let count = memory.withLock { $0 }
         do {
-            let kept = try keptRows?.query(key)
+            let kept = try memoryRows.used(for: .query(key))?.query(key)
             let onDisk = kept != nil || hidden.contains(.query(key)) ? nil : try contentDisk?.list(key)
             guard let query = kept ?? onDisk?.query else { return nil }
             let stored = StoredQuery(
@@ -79,8 +82,7 @@ extension CacheCore {
             reportEvictions()
             guard let onDisk else { return (stored, nil) }
             var rows: [EntityKey: DiskEntity] = [:]
-            // Some may be in memory: then each is looked up.
-            if keptRows == nil, hidden.isEmpty { for case let row? in onDisk.entities { rows[row.key] = row } }
+            for case let row? in onDisk.entities where !isElsewhere(.entity(row.key)) { rows[row.key] = row }
             return (stored, rows)
         } catch {
             configuration.onEvent(.storageFailed(LarderError(error)))

@@ -23,9 +23,7 @@ package final class CacheCore: Sendable {
 
     let configuration: CacheConfiguration
     let disk: DiskStore?
-    /// The rows of what may not be on the disk, of what the disk did not take, and of all content without a disk.
-    let memoryStore: DiskStore
-    let hasMemoryRows = Atomic<Bool>(false)
+    let memoryRows: MemoryRows
     let hidden = HiddenRows()
     /// Whether the disk did not take a change, so that its rows may be older than those in memory.
     let lacksChanges = Atomic<Bool>(false)
@@ -101,12 +99,11 @@ package final class CacheCore: Sendable {
             do { disk = try DiskStore(settings) } catch { throw LarderError(error) }
         }
         do {
-            memoryStore = try DiskStore(
-                .inMemory(
-                    bytesMaximum: Int64(max(64 << 10, configuration.memoryBytesMaximum)),
-                    clock: configuration.wallClock
-                )
+            let settings = DiskStore.Configuration.inMemory(
+                bytesMaximum: Int64(max(64 << 10, configuration.memoryBytesMaximum)),
+                clock: configuration.wallClock
             )
+            memoryRows = MemoryRows(try DiskStore(settings), isOnly: disk == nil)
         } catch {
             throw LarderError(error)
         }
@@ -171,9 +168,6 @@ package final class CacheCore: Sendable {
         forget()
     }
 
-    /// The store in memory, if it has rows.
-    var keptRows: DiskStore? { hasMemoryRows.load(ordering: .acquiring) ? memoryStore : nil }
-
     /// Whether the disk has taken the last change.
     var takesChanges: Bool { !lacksChanges.load(ordering: .relaxed) }
 
@@ -187,8 +181,7 @@ package final class CacheCore: Sendable {
             entities.removeAllOverlays()
             queries.removeAll()
         }
-        hasMemoryRows.store(false, ordering: .releasing)
-        do { try memoryStore.erase() } catch { configuration.onEvent(.storageFailed(LarderError(error))) }
+        do { try memoryRows.close() } catch { configuration.onEvent(.storageFailed(LarderError(error))) }
         invalidations.removeAll()
         rowless.removeAll()
         hidden.removeAll()

@@ -103,14 +103,14 @@ struct Commit {
         case .metadata(let value, let key): try rows.setMetadata(value, for: key)
         case .overlay(let key, let change): overlays.append((key, change))
         case .queryOverlay(let key, let change): queryOverlays.append((key, change))
-        case .reread(let key): entities[key] = .elsewhere
-        case .rereadQuery(let key): queries[key] = .elsewhere
+        case .reread(let key): forget(.entity(key))
+        case .rereadQuery(let key): forget(.query(key))
         case .keepOffDisk(.entity(let key)): try keepOffDisk(key, rows)
         case .keepOffDisk(.query(let key)): try keepOffDisk(key, rows)
         }
     }
 
-    /// Drops the decoded value of a key, whose row is another process's.
+    /// Drops the decoded value of a key, because another process has changed its row.
     mutating func forget(_ key: StoredKey) {
         switch key {
         case .entity(let key): entities[key] = .elsewhere

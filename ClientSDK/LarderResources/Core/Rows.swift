@@ -62,18 +62,17 @@ struct Rows {
 
     /// Where a key is in the order of changes, and whether its row is in memory; nil without a row.
     func place(of key: StoredKey) throws -> Place? {
-        func find(_ transaction: borrowing DiskStore.ReadTransaction) throws -> DiskStore.Place? {
-            switch key {
-            case .entity(let key): try transaction.place(of: key)
-            case .query(let key): try transaction.place(of: key)
-            }
-        }
-        if let memory, let place = try read(memory, find) { return (place, true) }
-        return isHidden(key) ? nil : try ifReadable { try readContent(find) }.map { ($0, false) }
+        if let place = try placeInMemory(of: key) { return (place, true) }
+        return isHidden(key) ? nil : try ifReadable { try readContent { try $0.place(of: key) } }.map { ($0, false) }
+    }
+
+    private func placeInMemory(of key: StoredKey) throws -> DiskStore.Place? {
+        guard let memory, core.memoryRows.mayHave(key) else { return nil }
+        return try read(memory) { try $0.place(of: key) }
     }
 
     func entity(_ key: EntityKey) throws -> (row: DiskEntity, isInMemory: Bool)? {
-        if let memory, try read(memory, { try $0.place(of: key) }) != nil {
+        if let memory, try placeInMemory(of: .entity(key)) != nil {
             return try read(memory) { try $0.entity(key) }.map { ($0, true) }
         }
         return isHidden(.entity(key))
@@ -81,7 +80,9 @@ struct Rows {
     }
 
     func query(_ key: QueryKey) throws -> (row: DiskQuery, isInMemory: Bool)? {
-        if let memory, let row = try read(memory, { try $0.query(key) }) { return (row, true) }
+        if let memory, core.memoryRows.mayHave(.query(key)), let row = try read(memory, { try $0.query(key) }) {
+            return (row, true)
+        }
         return isHidden(.query(key))
             ? nil : try ifReadable { try readContent { try $0.query(key) } }.map { ($0, false) }
     }
@@ -108,15 +109,16 @@ struct Rows {
         isOffDisk: Bool,
         _ known: Rows.Place?
     ) throws -> DiskStore.PutOutcome {
-        guard let target = target(.entity(row.key), isOffDisk: isOffDisk) else { return .stored }
-        if let known, known.isInMemory != (target === memory), let new = row.version, let old = known.place.version,
-            new < old || known.place.isRemoval && new == old
+        let isMoved = known.map { $0.isInMemory != goesToMemory(isOffDisk: isOffDisk) } ?? false
+        // The store that it moves to does not know the version.
+        if isMoved, let place = known?.place, let new = row.version, let old = place.version,
+            new < old || place.isRemoval && new == old
         {
             return .keptNewer
         }
+        guard let target = target(.entity(row.key), isOffDisk: isOffDisk) else { return .stored }
         let outcome = try write(target) { try $0.put(row) }
-        guard outcome == .stored else { return outcome }
-        if let known, known.isInMemory != (target === memory), let other = known.isInMemory ? memory : content {
+        if outcome == .stored, isMoved, let other = target === memory ? content : memory {
             try write(other) { try $0.remove(row.key) }
         }
         return outcome
@@ -135,7 +137,7 @@ struct Rows {
             hidden.state.remove(key)
             return content
         }
-        core.hasMemoryRows.store(true, ordering: .releasing)
+        core.memoryRows.note(key)
         hide(key, belongsOnDisk: !isOffDisk)
         return memory
     }
@@ -154,38 +156,23 @@ struct Rows {
         _ key: StoredKey,
         _ body: (borrowing DiskStore.WriteTransaction) throws -> Result
     ) throws -> Result? {
-        if let memory, try isThere(key, memory) { return try write(memory, body) }
+        if let memory, try placeInMemory(of: key) != nil { return try write(memory, body) }
         if let content { return try write(content, body) }
         guard !isHidden(key) else { return nil }
         do {
+            let copy: ((borrowing DiskStore.WriteTransaction) throws -> Void)?
             switch key {
-            case .entity(let name):
-                guard let row = try readContent({ try $0.entity(name) }), let memory = target(key, isOffDisk: false)
-                else {
-                    return nil
-                }
-                _ = try write(memory) { try $0.put(row) }
-                return try write(memory, body)
-            case .query(let name):
-                guard let row = try readContent({ try $0.query(name) }), let memory = target(key, isOffDisk: false)
-                else {
-                    return nil
-                }
-                _ = try write(memory) { try $0.store(row) }
-                return try write(memory, body)
+            case .entity(let key):
+                copy = try readContent { try $0.entity(key) }.map { row in { _ = try $0.put(row) } }
+            case .query(let key):
+                copy = try readContent { try $0.query(key) }.map { row in { _ = try $0.store(row) } }
             }
+            guard let copy, let memory = target(key, isOffDisk: false) else { return nil }
+            try write(memory, copy)
+            return try write(memory, body)
         } catch let error where error is Unreadable || (error as? DiskError)?.isOfValue ?? false {
             hide(key, belongsOnDisk: true)
             return nil
-        }
-    }
-
-    private func isThere(_ key: StoredKey, _ connection: DiskConnection) throws -> Bool {
-        try read(connection) { transaction in
-            switch key {
-            case .entity(let key): try transaction.place(of: key) != nil
-            case .query(let key): try transaction.place(of: key) != nil
-            }
         }
     }
 
@@ -212,12 +199,7 @@ struct Rows {
     }
 
     func invalidate(_ key: StoredKey, at stamp: Stamp) throws {
-        _ = try edit(key) { transaction in
-            switch key {
-            case .entity(let key): try transaction.invalidate(key, at: stamp)
-            case .query(let key): try transaction.invalidate(key, at: stamp)
-            }
-        }
+        _ = try edit(key) { try $0.invalidate(key, at: stamp) }
     }
 
     /// Removes an entity, and leaves a tombstone; false if the stored one is newer.
@@ -258,8 +240,8 @@ struct Rows {
         hidden.state.remove(.entity(key))
         guard let disk, let memory, let row = try read(disk, { try $0.entity(key) }) else { return false }
         try write(disk) { try $0.remove(key) }
-        guard content != nil, try read(memory, { try $0.place(of: key) }) == nil else { return true }
-        core.hasMemoryRows.store(true, ordering: .releasing)
+        guard content != nil, try placeInMemory(of: .entity(key)) == nil else { return true }
+        core.memoryRows.note(.entity(key))
         do { _ = try write(memory) { try $0.put(row) } } catch let error as DiskError where error.isOfValue {
             // It is in memory as long as its decoded value is.
         }
@@ -274,8 +256,8 @@ struct Rows {
         let leaving = try read(disk) { transaction in
             try row.members.keys.filter { try transaction.queries(with: $0).isEmpty }
         }
-        guard content != nil, try read(memory, { try $0.place(of: key) }) == nil else { return leaving }
-        core.hasMemoryRows.store(true, ordering: .releasing)
+        guard content != nil, try placeInMemory(of: .query(key)) == nil else { return leaving }
+        core.memoryRows.note(.query(key))
         do { _ = try write(memory) { try $0.store(row) } } catch let error as DiskError where error.isOfValue {
             // As above.
         }
@@ -290,34 +272,20 @@ struct Rows {
         var outlived: [StoredKey] = []
         if hidden.state.isAll { try write(disk) { try $0.removeAllItems() } }
         for (key, entry) in hidden.state.keys {
-            let onDisk = try read(disk) { transaction in
-                switch key {
-                case .entity(let key): try transaction.place(of: key)
-                case .query(let key): try transaction.place(of: key)
-                }
-            }
+            let onDisk = try read(disk) { try $0.place(of: key) }
             guard onDisk.map({ $0.asked <= entry.stamp }) ?? true else {
-                if entry.belongsOnDisk, let memory { try remove(key, memory) }
+                if entry.belongsOnDisk, let memory { try write(memory) { try $0.remove(key) } }
                 hidden.state.remove(key)
                 outlived.append(key)
                 continue
             }
-            try remove(key, disk)
-            guard entry.belongsOnDisk, case .entity(let name) = key, let memory,
-                let deletion = try read(memory, { try $0.place(of: name) }), deletion.isRemoval
+            try write(disk) { try $0.remove(key) }
+            guard entry.belongsOnDisk, case .entity(let name) = key, let deletion = try placeInMemory(of: key),
+                deletion.isRemoval
             else { continue }
             _ = try write(disk) { try $0.bury(name, version: deletion.version, at: deletion.asked) }
         }
         hidden.state.noteCaughtUp()
         return outlived
-    }
-
-    private func remove(_ key: StoredKey, _ connection: DiskConnection) throws {
-        try write(connection) { transaction in
-            switch key {
-            case .entity(let key): try transaction.remove(key)
-            case .query(let key): try transaction.remove(key)
-            }
-        }
     }
 }

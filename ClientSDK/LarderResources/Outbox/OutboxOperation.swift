@@ -132,8 +132,11 @@ struct OutboxOperation: Sendable {
         serverIDs: @Sendable (Input, Receipt) -> [String: String]
     ) async -> [OutboxResult] {
         let attempts = entries.map { entry -> Outbox.Attempt<Input>? in
-            // What cannot be decoded is reported as the result of the operation.
-            guard let input = try? codec.decode(entry.payload) else { return nil }
+            let input: Input
+            do { input = try codec.decode(entry.payload) } catch {
+                // Reported below, as the result of the operation.
+                return nil
+            }
             return Outbox.Attempt(
                 id: entry.id,
                 idempotencyKey: entry.idempotencyKey,

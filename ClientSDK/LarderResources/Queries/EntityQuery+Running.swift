@@ -15,7 +15,9 @@ extension EntityQuery {
         // Those with rows in memory, or removed there, and those without one.
         var special = Set(pending.keys)
         do {
-            for case .entity(let key, _) in try core.keptRows?.read({ try $0.keys(ofType: Entity.entityType) }) ?? [] {
+            for case .entity(let key, _) in try core.memoryRows.used?.read({ try $0.keys(ofType: Entity.entityType) })
+                ?? []
+            {
                 special.insert(key)
             }
         } catch {

@@ -92,8 +92,9 @@ package struct EventStreamClient: Sendable {
     private func rejection(_ stream: TransportStream) async -> EventStreamError {
         let body = await until(clock.uptime + configuration.openTimeout, by: clock) { () -> [UInt8] in
             var body: [UInt8] = []
-            // The response is a rejection even if its content cannot be read.
-            while body.count < 65_536, let piece = try? await stream.body.next() { body += piece }
+            do { while body.count < 65_536, let piece = try await stream.body.next() { body += piece } } catch {
+                // The response is a rejection even if its content cannot be read.
+            }
             return Array(body.prefix(65_536))
         }
         let what =

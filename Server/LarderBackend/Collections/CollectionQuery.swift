@@ -207,9 +207,13 @@ struct CollectionCursor: Sendable {
     /// Nil for text that was not issued for this list.
     init?(parsing text: String, digest: Int64, keyCount: Int) {
         guard let bytes = Base64.decode(text) else { return nil }
-        // Text that is not JSON was not issued here.
-        guard let parts = (try? JSONParser.parse(bytes))?.array, parts.count == keyCount + 2,
-            parts[0].integer == digest, let place = parts[1].integer
+        let value: JSONValue
+        do { value = try JSONParser.parse(bytes) } catch {
+            // Text that is not JSON was not issued here.
+            return nil
+        }
+        guard let parts = value.array, parts.count == keyCount + 2, parts[0].integer == digest,
+            let place = parts[1].integer
         else { return nil }
         self.init(keys: Array(parts[2...]), place: place)
     }

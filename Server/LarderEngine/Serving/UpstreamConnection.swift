@@ -6,7 +6,7 @@ import LarderTime
 
 /// A connection to another server. Confined to its loop.
 final class UpstreamConnection {
-    private enum Phase {
+    enum Phase {
         case connecting(place: Int, tried: Int)
         /// The TLS handshake is under way. Nothing of the request was sent.
         case securing
@@ -24,25 +24,23 @@ final class UpstreamConnection {
     private static let connectTimeoutSeconds: Int64 = 10
     /// The maximum time in which the server neither reads a part of the request nor sends a part of the response. Event streams
     /// and WebSockets may be silent.
-    private static let responseTimeoutSeconds: Int64 = 60
+    static let responseTimeoutSeconds: Int64 = 60
     /// The maximum time without progress after the end of a tunnel.
-    private static let closeTimeoutSeconds: Int64 = 10
-    /// How many bytes may wait in a tunnel for one side before the other one is not read any more.
-    private static let tunnelBytesMaximum = 256 << 10
+    static let closeTimeoutSeconds: Int64 = 10
 
     /// Strong, as the loop: it removes its connections when they close, and an unowned reference would cost more than the cycle.
     private let pool: UpstreamPool
-    private let loop: EventLoop
-    private var descriptor: Int32 = -1
-    private var phase = Phase.closed
+    let loop: EventLoop
+    var descriptor: Int32 = -1
+    var phase = Phase.closed
     private var exchange: UpstreamExchange?
     private var reader = ResponseReader()
-    private var output = ByteQueue()
+    var output = ByteQueue()
     /// Set for https, once it is connected.
-    private var tls: TLSFilter?
+    var tls: TLSFilter?
     /// What the poller reports.
     private(set) var interest: Readiness = []
-    private var deadline: MonotonicTime?
+    var deadline: MonotonicTime?
     /// Whether it has carried an exchange before this one.
     private var isReused = false
     /// Whether a part of the current request was written.
@@ -51,11 +49,11 @@ final class UpstreamConnection {
     private var hasResponse = false
     private var isClosed = false
     /// The client of a tunnel.
-    private var client: Connection?
+    var client: Connection?
     /// Whether the client of a tunnel sends no more.
-    private var hasClientEnded = false
+    var hasClientEnded = false
     /// What has arrived in a tunnel before its client.
-    private var early: [UInt8] = []
+    var early: [UInt8] = []
 
     init(_ pool: UpstreamPool) {
         self.pool = pool
@@ -130,59 +128,7 @@ final class UpstreamConnection {
 
     // MARK: Writing
 
-    /// Begins to pass bytes to the client.
-    ///
-    /// - Returns: what has arrived already, for the client to write after the head of its reply.
-    func join(_ client: Connection) -> [UInt8] {
-        guard case .tunnel = phase else {
-            client.closeAfterContent()
-            return []
-        }
-        self.client = client
-        updateInterest()
-        return Swift.exchange(&early, with: [])
-    }
-
-    /// Whether so much waits for the server that no more should be read from the client.
-    var isBacklogged: Bool { output.count >= Self.tunnelBytesMaximum }
-
-    /// Sends bytes of the client. A server that does not read them for `responseTimeoutSeconds` is given up.
-    func send(_ bytes: Span<UInt8>) {
-        guard case .tunnel = phase else { return }
-        if output.isEmpty { deadline = loop.time(afterSeconds: Self.responseTimeoutSeconds) }
-        output.append(bytes)
-        flush()
-    }
-
-    /// The client sends no more: the sending side ends after the pending bytes. The server may still send, as long as it does so at
-    /// least every `closeTimeoutSeconds`.
-    func clientEnded() {
-        guard case .tunnel = phase else { return }
-        hasClientEnded = true
-        deadline = loop.time(afterSeconds: Self.closeTimeoutSeconds)
-        flush()
-    }
-
-    /// The client's connection is closed: the pending bytes are written, and the connection is closed when the server has closed too, or
-    /// after `closeTimeoutSeconds` without progress.
-    func clientClosed() {
-        client = nil
-        guard case .tunnel = phase else { return }
-        phase = .closing
-        deadline = loop.time(afterSeconds: Self.closeTimeoutSeconds)
-        flush()
-    }
-
-    /// Reads from the server while the client reads.
-    func updateInterest() {
-        guard case .tunnel = phase else { return }
-        // Encrypted bytes may wait when all plain ones are taken.
-        var wanted: Readiness = output.isEmpty && tls?.hasOutput != true ? [] : .write
-        if let client, client.waitingBytes < Self.tunnelBytesMaximum { wanted.insert(.read) }
-        watch(wanted)
-    }
-
-    private func flush() {
+    func flush() {
         switch tls?.flush({ SystemCall.send(descriptor, $0, from: $1) }) {
         case .wouldBlock?: return watch([.read, .write])
         // A server may answer and close before it has read everything: its response is read first.
@@ -220,17 +166,12 @@ final class UpstreamConnection {
         watch(.read)
     }
 
-    private func endSending() {
-        tls?.end { SystemCall.send(descriptor, $0, from: $1) }
-        shutdown(descriptor, Int32(SHUT_WR))
-    }
-
     private func extendDeadline() {
         let isEnding = if case .closing = phase { true } else { hasClientEnded }
         deadline = loop.time(afterSeconds: isEnding ? Self.closeTimeoutSeconds : Self.responseTimeoutSeconds)
     }
 
-    private func watch(_ wanted: Readiness) {
+    func watch(_ wanted: Readiness) {
         guard wanted != interest else { return }
         interest = wanted
         do throws(EngineError) { try loop.watch(descriptor, for: wanted, user: self) } catch {

@@ -122,8 +122,14 @@ final class ExchangeRun: @unchecked Sendable {
         }
         var head = request.head
         head.replaceSubrange(range, with: "?0".utf8)
-        return try? Request(head: head, body: request.body, exchangeIndex: request.exchangeIndex)
-            .droppingPathPrefix(request.droppedPrefixCount)
+        do {
+            return try Request(head: head, body: request.body, exchangeIndex: request.exchangeIndex)
+                .droppingPathPrefix(request.droppedPrefixCount)
+        } catch {
+            // The head was read before, and a value that is a Boolean cannot make it wrong. If it did, nothing would be kept, as for any
+            // other request.
+            return nil
+        }
     }
 
     private var isOnStaleConnection: Bool {
