@@ -35,10 +35,10 @@ struct DiskOutboxCopy: Sendable {
     }
 
     /// Takes over all rows and notes, as they were just read.
-    mutating func noteRead(_ read: [DiskOutboxRow], _ notes: [Int64: [UInt8]]) {
+    mutating func noteRead(_ read: [DiskOutboxRow], _ notes: [Int64: [UInt8]], knownUpTo: Int64) {
         self.notes = notes
         rows = Dictionary(uniqueKeysWithValues: read.map { ($0.sequence, $0) })
-        readUpTo = max(readUpTo, read.last?.sequence ?? 0)
+        readUpTo = max(readUpTo, knownUpTo)
     }
 
     /// Whether a row was removed: if it is found, the file is outdated.

@@ -15,6 +15,8 @@ extension DiskStore {
         /// What is stored beside the rows (`DiskOutboxRow.noteKey`), by their numbers.
         package let notes: [Int64: [UInt8]]
         package let version: OutboxVersion
+        /// Up to this number a missing row was removed.
+        fileprivate let knownUpTo: Int64
     }
 
     /// Reads all operations of the outbox, unless only this store has changed some since a version was read. Cost: some microseconds then.
@@ -32,7 +34,7 @@ extension DiskStore {
                 let now = OutboxVersion(foreignCommits: context.others.count, generation: connection.generation)
                 return now == version ? nil : try Self.read(connection, now)
             }
-            if let read { state.outbox.noteRead(read.rows, read.notes) }
+            if let read { state.outbox.noteRead(read.rows, read.notes, knownUpTo: read.knownUpTo) }
             return read
         }
     }
@@ -43,8 +45,9 @@ extension DiskStore {
             let rows = try connection.perform { try connection.outbox(after: 0, limit: .max) }
             if connection.database.hasMoved { throw FileMoved() }
             let notes = try connection.perform { try connection.outboxNotes() }
+            let knownUpTo = try connection.perform { try connection.knownUpTo(rows) }
             try connection.perform { try connection.run(.commit) }
-            return OutboxRows(rows: rows, notes: notes, version: version)
+            return OutboxRows(rows: rows, notes: notes, version: version, knownUpTo: knownUpTo)
         } catch {
             connection.database.rollBack()
             throw error
@@ -64,7 +67,8 @@ extension DiskStore {
             }
             return try connection.adopt(own, knownUpTo: identity.knownUpTo)
         }
-        outbox.noteRead(try connection.outbox(after: 0, limit: .max), try connection.outboxNotes())
+        let rows = try connection.outbox(after: 0, limit: .max)
+        outbox.noteRead(rows, try connection.outboxNotes(), knownUpTo: try connection.knownUpTo(rows))
         return added
     }
 }
@@ -134,6 +138,13 @@ extension DiskConnection {
 
     /// The assumed maximum of numbers used by other processes that a replacing process does not know of.
     private static let numbersSkipped: Int64 = 1 << 20
+
+    /// The number up to which a row that is not among these was removed: the largest that was used. In a database that has replaced a damaged
+    /// one another process may still add rows of its own below that.
+    func knownUpTo(_ rows: [DiskOutboxRow]) throws(SQLiteError) -> Int64 {
+        let isReplacement = try identity()?.isReplacement ?? false
+        return isReplacement ? rows.last?.sequence ?? 0 : try outboxSequence()
+    }
 
     /// The largest number used by the outbox.
     func outboxSequence() throws(SQLiteError) -> Int64 {

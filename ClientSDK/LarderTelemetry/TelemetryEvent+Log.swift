@@ -41,7 +41,7 @@ extension Telemetry {
     /// Writes the events from now on to the log of an app, one line each: `tierHit tier=memory feature=feed bytes=7`.
     ///
     /// Texts that an app or a server may have filled with names, URLs or keys are written as `<private>`: the details of notes, the keys of
-    /// flags and the paths of stores. Names of features and notes are written, so they must not contain them.
+    /// flags and the paths of stores. Names of features and notes, and reasons and causes, are written, so they must not contain them.
     ///
     /// ```swift
     /// client.telemetry.log { severity, line in print("larder", severity.rawValue, line) }

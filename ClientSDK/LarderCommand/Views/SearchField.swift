@@ -14,6 +14,8 @@ import Observation
         case interrupted
     }
 
+    private static let page = 20
+
     private let context: CommandContext
     private let search: SearchModel
     private let names: NameCache
@@ -79,14 +81,16 @@ import Observation
     /// there before it is needed.
     private func frame(from first: Int) async -> [String] {
         let (columns, rows) = terminal.size
-        search.room = max(limit, first + rows)
+        // By whole pages, because more room begins the observation again.
+        search.room = max(limit, (first + rows + Self.page - 1) / Self.page * Self.page)
         let people = search.foundPeople.dropFirst(first).prefix(rows)
         let posts = search.foundPosts.dropFirst(max(0, first - search.foundPeople.count)).prefix(rows)
         let found = FoundEntities(people: Array(people), posts: Array(posts))
         var state = search.isSearching ? "searching…" : search.summary
         if let notice = search.notice(at: context.now) { state += " · \(notice.text)" }
         return [
-            terminal.paint("larder search", .bold) + "  " + TextWidth.clean(search.text) + terminal.paint("▏", .cyan),
+            terminal.paint("larder search", .bold) + "  " + TextWidth.fit(TextWidth.clean(search.text), columns - 16)
+                + terminal.paint("▏", .cyan),
             terminal.paint(TextWidth.fit(state, columns), .dim), "",
         ] + (await found.lines(names, context))
     }

@@ -55,7 +55,7 @@ public struct Search: Sendable {
         }
         // A deleted post is not worth a place in an old search.
         pages.dropsBehindGap = true
-        pages.itemsMaximum = 200
+        pages.itemsMaximum = 500
         pages.tags = [LarderClient.everything]
         pages.isCached = isCached
         return pages

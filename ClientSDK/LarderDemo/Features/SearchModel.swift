@@ -95,26 +95,30 @@ public import Observation
 @MainActor @Observable private final class FoundList<Item: CacheEntity> {
     private(set) var snapshot: Timeline<Item>.Snapshot?
     private(set) var isLoading = true
+    /// Why the last page could not be loaded.
+    private var failure: LarderError?
     @ObservationIgnored private var task: Task<Void, Never>?
 
     /// - Parameter old: the results of the same search with less room, shown until a page has arrived.
     init(_ timeline: Timeline<Item>, _ room: Int, _ old: FoundList?) {
         snapshot = old?.snapshot
         task = Task { [weak self] in
+            var failure: LarderError?
             for await var snapshot in timeline.snapshots {
                 var hasMore =
                     !snapshot.isRefreshing && !snapshot.hasReachedEnd && snapshot.refreshError == nil
                     && snapshot.loadOlderError == nil
                 while hasMore, snapshot.items.count < room {
                     self?.show(snapshot, isLoading: true)
-                    do {
+                    do throws(LarderError) {
                         hasMore = try await timeline.loadOlder() == .more
                         snapshot = try await timeline.snapshot()
+                        failure = nil
                     } catch {
-                        // The next snapshot has the error.
-                        hasMore = false
+                        (hasMore, failure) = (false, error)
                     }
                 }
+                self?.failure = failure
                 self?.show(snapshot, isLoading: snapshot.isRefreshing)
             }
         }
@@ -127,7 +131,7 @@ public import Observation
         guard let snapshot, snapshot.freshness != .missing else { return "0" }
         return "\(snapshot.items.count)\(snapshot.hasReachedEnd ? "" : "+")"
     }
-    var error: LarderError? { snapshot?.refreshError ?? snapshot?.loadOlderError }
+    var error: LarderError? { snapshot?.refreshError ?? snapshot?.loadOlderError ?? failure }
 
     private func show(_ snapshot: Timeline<Item>.Snapshot, isLoading: Bool) {
         self.snapshot = snapshot

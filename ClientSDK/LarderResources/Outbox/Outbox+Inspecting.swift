@@ -25,7 +25,7 @@ extension Outbox {
     /// The current state. The cost does not depend on the number of operations.
     public var status: Outbox.Status { state.withLock { $0.queue.status } }
 
-    /// The state, now and after each change. A slow reader gets the newest element.
+    /// The state, now and whenever it may have changed: an element may equal the one before. A slow reader gets the newest element.
     public var statuses: EventSequence<Outbox.Status> {
         // Subscribed before the post, so that no change in between is missed.
         let sequence = hub.subscribe(limit: 1)
@@ -43,7 +43,7 @@ extension Outbox {
     func changed() {
         let reports = state.withLock { $0.takeReports() }
         for problem in reports.problems { core.configuration.onEvent(.storageFailed(problem)) }
-        for waiter in reports.abandoned { waiter.resume(returning: .failure(Self.takenOver)) }
+        for (id, waiter) in reports.abandoned { waiter.resume(returning: .failure(Self.takenOver(id))) }
         let (isHeard, areRejectionsHeard) = (hub.hasListeners, rejectionHub.hasListeners)
         guard isHeard || areRejectionsHeard else { return }
         // Read and posted under one lock: otherwise an older status could be the last that observers get.

@@ -29,7 +29,14 @@ extension Outbox {
         var attempts = 1
         while true {
             try readRows(&commits)
-            do { return try body() } catch  where attempts < Self.attemptsMaximum && Overtaken.isCause(of: error) {
+            do { return try body() } catch  where Overtaken.isCause(of: error) {
+                guard attempts < Self.attemptsMaximum else {
+                    throw LarderError(
+                        .storage,
+                        "Another process has changed the operations \(attempts) times while they were being changed here. Nothing was stored; try again.",
+                        cause: error
+                    )
+                }
                 attempts += 1
                 state.withLock { $0.version = nil }
             }
@@ -96,15 +103,18 @@ extension Outbox {
         }
         state.withLock { state in
             state.queue.remove(entry.id.rawValue)
-            if let waiter = state.waiters.removeValue(forKey: entry.id.rawValue) { state.abandoned.append(waiter) }
+            if let waiter = state.waiters.removeValue(forKey: entry.id.rawValue) {
+                state.abandoned.append((entry.id, waiter))
+            }
         }
     }
 
-    static var takenOver: LarderError {
+    static func takenOver(_ id: OperationID) -> LarderError {
         LarderError(
             .inDoubt,
             "Another process of this account has sent, changed or removed the operation, and its outcome is not known here. Read the value "
-                + "that it changes."
+                + "that it changes.",
+            operation: id
         )
     }
 
@@ -178,7 +188,8 @@ extension Outbox {
         }
         do { core.announce(try core.carryOut(update)) } catch {
             guard Overtaken.isCause(of: error) else { throw error }
-            state.withLock { $0.giveBack(batch) }
+            // Under the lock, so that no reading of rows in progress has skipped them.
+            lock.withLock { _ in state.withLock { $0.giveBack(batch) } }
             return []
         }
         state.withLock { state in

@@ -26,7 +26,7 @@ public final class Outbox: Sendable {
         /// The callers that wait for the results of operations.
         var waiters: [Int64: Waiter] = [:]
         /// The callers of operations that other processes have ended, to be answered after the outbox lock is released.
-        var abandoned: [Waiter] = []
+        var abandoned: [(id: OperationID, waiter: Waiter)] = []
         var task: Task<Void, Never>?
         var timer: Task<Void, Never>?
         var isPaused = true
@@ -252,7 +252,7 @@ extension Outbox.State {
     }
 
     /// Removes what is to be told after the outbox lock is released.
-    mutating func takeReports() -> (problems: [LarderError], abandoned: [Outbox.Waiter]) {
+    mutating func takeReports() -> (problems: [LarderError], abandoned: [(id: OperationID, waiter: Outbox.Waiter)]) {
         defer { (problems, abandoned) = ([], []) }
         return (problems, abandoned)
     }

@@ -18,9 +18,13 @@ private final class ChatServer: Sendable {
     private struct State {
         var keys: Set<String> = []
         var rooms: [String: [String]] = [:]
+        var attempts = 0
     }
 
     private let state = Mutex(State())
+
+    /// How many operations were sent, repeated ones included.
+    var attempts: Int { state.withLock { $0.attempts } }
 
     func texts(in room: String) -> [String] { state.withLock { $0.rooms[room] ?? [] } }
 
@@ -29,6 +33,7 @@ private final class ChatServer: Sendable {
             [weak self] attempts in
             attempts.map { attempt in
                 self?.state.withLock { state in
+                    state.attempts += 1
                     guard state.keys.insert(attempt.idempotencyKey).inserted else { return }
                     state.rooms[attempt.input.room, default: []].append(attempt.input.text)
                 }
@@ -174,9 +179,19 @@ struct OutboxDamageTests {
         #expect(!recoveries.isEmpty)
     }
 
-    @Test(arguments: FileDamage.allCases)
-    func `operations sent or dropped before the damage are not restored`(_ damage: FileDamage) async throws {
+    /// - Parameter isUsedBefore: whether an earlier process has sent an operation, so that numbers do not begin with 1.
+    @Test(arguments: FileDamage.allCases, [false, true])
+    func `operations sent or dropped before the damage are not restored`(_ damage: FileDamage, _ isUsedBefore: Bool)
+        async throws
+    {
         let server = LikeServer(posts: 10)
+        if isUsedBefore {
+            let earlier = try scene.cache()
+            try earlier.enqueue(Tap(post: "9", isLike: true), server.operation)
+            earlier.outbox.resume()
+            try await earlier.outbox.drained()
+            earlier.close()
+        }
         let cache = try scene.cache()
         let dropped = try #require(try cache.enqueue(Tap(post: "1", isLike: true), server.operation))
         try cache.enqueue(Tap(post: "2", isLike: true), server.operation)
@@ -194,7 +209,32 @@ struct OutboxDamageTests {
         again.outbox.register(server.operation)
         again.outbox.resume()
         try await again.outbox.drained()
-        #expect(server.requests == [["2+"], ["3+"]])
+        #expect(server.requests == (isUsedBefore ? [["9+"]] : []) + [["2+"], ["3+"]])
+    }
+
+    @Test func `what the replacing process has sent is not sent again by another one, also in a store with a past`()
+        async throws
+    {
+        let earlier = try scene.cache()
+        earlier.outbox.register(chat.operation)
+        _ = try say(0..<3, in: earlier)
+        earlier.outbox.resume()
+        try await earlier.outbox.drained()
+        earlier.close()
+        let (one, two) = (try scene.cache(), try scene.cache())
+        for cache in [one, two] { cache.outbox.register(chat.operation) }
+        _ = try say(3..<4, in: one)
+        #expect(try two.outbox.storedInputs(of: "say", as: Message.self).count == 1)
+        try FileDamage.filesRemoved.apply(to: scene.outboxPath)
+        _ = try say(4..<5, in: one)
+        one.outbox.resume()
+        try await one.outbox.drained()
+        one.close()
+        two.outbox.resume()
+        _ = try say(5..<6, in: two)
+        try await two.outbox.drained()
+        #expect(!recoveries.isEmpty)
+        #expect(chat.attempts == 6)
     }
 
     @Test
