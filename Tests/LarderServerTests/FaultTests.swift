@@ -325,6 +325,27 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
+    @Test func `a fault that closes before the body is read does not reset, although the body has arrived`()
+        async throws
+    {
+        let stage = try Stage()
+        try stage.world.set(Fault(.close, when: FaultMatch("POST", "/v1/posts"), stage: .beforeRead))
+        let client = try stage.connect()
+        let body = String(repeating: "a", count: 500_000)
+        try client.send("POST /v1/posts HTTP/1.1\r\nHost: h\r\nContent-Length: 500000\r\n\r\n\(body)")
+        let (bytes, ending) = await client.readToEnd()
+        #expect(bytes.isEmpty && ending == .closed)
+        await stage.backend.stop()
+    }
+
+    @Test func `the echo has no faults, not before its body is read either`() async throws {
+        let stage = try Stage()
+        try stage.world.set(Fault(.reset, when: FaultMatch(), stage: .beforeRead))
+        try stage.world.set(Fault(.reset, when: FaultMatch(), stage: .requestBody, at: 1))
+        #expect(try await stage.ask("POST", "/_larder/echo", "abc", as: nil).status == 200)
+        await stage.backend.stop()
+    }
+
     @Test func `a fault with probability 0 has no effect and is reported`() async throws {
         let stage = try Stage()
         let before = try await stage.ask("GET", "/v1/feed")

@@ -298,6 +298,19 @@ struct LiveFaultTests {
         await stage.backend.stop()
     }
 
+    @Test func `a channel that a fault silences has ended for the server`() async throws {
+        let stage = try Stage()
+        let events = FaultMatch("GET", "/v1/live/events")
+        try stage.world.set(Fault(.never, when: events, stage: .body, at: 10))
+        let stream = try stage.send("GET", "/v1/live/events")
+        _ = try await stream.read(until: "a\r\n")
+        // The timer of the heartbeats.
+        await reached { stage.world.clock.untilNextTimer == nil }
+        stream.finishSending()
+        await reached { await stage.backend.activity() == [] }
+        await stage.backend.stop()
+    }
+
     @Test func `pings are sent on the world's clock`() async throws {
         let stage = try Stage()
         let listener = try await Listener(stage)

@@ -28,6 +28,24 @@ struct WorldEndTests {
         await stage.backend.stop()
     }
 
+    @Test func `a world is released although a slow channel was cut in it`() async throws {
+        let stage = try Stage()
+        weak var gone: World?
+        do {
+            let world = try stage.backend.makeWorld(id: "brief")
+            gone = world.world
+            world.clock.freeze()
+            let events = FaultMatch("GET", "/v1/live/events")
+            try world.set(Fault(.drip(bytes: 10, every: .seconds(1)), when: events))
+            let stream = try stage.send("GET", "/w/brief/v1/live/events")
+            _ = try await stream.read(until: "a\r\n")
+            try world.destroy()
+            _ = await stream.readToEnd()
+        }
+        await reached { gone == nil }
+        await stage.backend.stop()
+    }
+
     @Test(arguments: ExchangeWait.allCases)
     func `a destroyed world takes its exchanges along`(wait: ExchangeWait) async throws {
         let stage = try Stage()

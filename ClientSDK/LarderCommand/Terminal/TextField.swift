@@ -36,10 +36,6 @@ struct TextField {
         case [0x7f], [0x08]:
             guard text.popLast() != nil else { return [] }
         case [0x15]: text = ""
-        case let key where key.count == 2 && key[0] == 0x1b:
-            // Escape alone means nothing, and the next key counts.
-            pending.removeFirst()
-            return self.key()
         case let key where key.count > 2 && key[0] == 0x1b:
             // A control sequence (ECMA-48 §5.4) ends with a byte from `@` on.
             guard let last = key.last, last >= 0x40 else { return nil }

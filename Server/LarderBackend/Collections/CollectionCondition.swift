@@ -41,7 +41,11 @@ indirect enum CollectionCondition: Sendable {
                 guard !path.isEmpty, let test = Filter.Test(rawValue: member.name) else {
                     return CollectionCondition(member.value, at: path + [member.name])
                 }
-                return CollectionCondition(test, test == .in ? member.value.array ?? [] : [member.value], at: path)
+                return CollectionCondition(
+                    test,
+                    test == .in ? member.value.array ?? [member.value] : [member.value],
+                    at: path
+                )
             }
         }
         guard members.count == object.members.count else { return nil }

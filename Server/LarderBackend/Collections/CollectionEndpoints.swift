@@ -53,8 +53,7 @@ enum CollectionEndpoints {
                 return try page(CollectionQuery(call, of: name), in: store)
             }
             var row = try existing(call, in: store)
-            let names = call.query.first("_embed")?.split(separator: ",").map { String($0) } ?? []
-            row.json = try CollectionRelations.embedding(names, in: row.json, of: name, store)
+            row.json = try CollectionRelations.embedding(names(in: "_embed", call), in: row.json, of: name, store)
             return representation(row.json, modified: call.modification(row.updated))
         }
     }
@@ -73,6 +72,11 @@ enum CollectionEndpoints {
     private static func page(_ query: CollectionQuery, in store: Store) throws -> Representation {
         let page = try CollectionPage(query, in: store)
         return representation(page.body, lines: page.lines)
+    }
+
+    /// The names of collections in a parameter, which may be repeated.
+    private static func names(in parameter: String, _ call: Call) -> [String] {
+        call.query.items.filter { $0.name == parameter }.flatMap { $0.value.split(separator: ",").map { String($0) } }
     }
 
     private static func representation(
@@ -211,7 +215,7 @@ enum CollectionEndpoints {
             )
             try update(&row, isDeleted: true, in: store, &commit)
             // json-server deletes the children of `_dependent` too.
-            for name in call.query.first("_dependent")?.split(separator: ",").map({ String($0) }) ?? [] {
+            for name in names(in: "_dependent", call) {
                 _ = try collection(name, call, in: store)
                 let (parent, id) = (call.parameters[0], call.parameters[1])
                 for var child in try CollectionRelations.children(name, of: parent, id, in: store) {

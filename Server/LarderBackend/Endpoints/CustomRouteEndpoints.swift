@@ -13,10 +13,29 @@ extension Call {
             for candidate in candidates where candidate.route.accepts(request.method) {
                 call.path = candidate.parameters
                 guard let reply = try candidate.route.reply(call) else { continue }
+                // The webhooks have the states that the reply sets.
+                let rendered = try reply.rendered(call)
                 owner.sequel = try reply.sequel(call)
-                return try reply.rendered(call)
+                return rendered
             }
             return nil
+        }
+        guard candidates.contains(where: { $0.route.accepts(request.method) }) else { return nil }
+        if !request.method.isSafe, request.fields[.idempotencyKey] != nil {
+            // The first reply is given again, whatever the conditions are by now. A replay has no sequel.
+            var fits = true
+            do throws(Problem) {
+                return try Idempotency.run(self, isKeyRequired: false) { store, _ in
+                    guard let reply = try render(store, writes: true) else {
+                        fits = false
+                        throw ProblemType.notFound("No route has conditions that this request meets.")
+                    }
+                    return reply
+                }
+            } catch {
+                guard fits else { return nil }
+                throw error
+            }
         }
         // Most replies change no kept value. Another one is made again, in a transaction.
         var changes = false
@@ -26,15 +45,7 @@ extension Call {
                 return nil
             }
         }
-        guard changes || (reply != nil && !request.method.isSafe && request.fields[.idempotencyKey] != nil) else {
-            return reply
-        }
-        // A replay has none.
-        owner.sequel = nil
-        return try Idempotency.run(self, isKeyRequired: false) { store, _ in
-            guard let reply = try render(store, writes: true) else { throw ProblemType.notFound("No route fits.") }
-            return reply
-        }
+        return changes ? try write { store, _ in try render(store, writes: true) } : reply
     }
 }
 

@@ -26,11 +26,18 @@ enum ImageEndpoints {
             throw ProblemType.notAcceptable("The image is \(rendition.mediaType).")
         }
 
+        if let reply = unchanged(call, rendition.mediaType, rendition.entityTag) { return reply }
         let file: FileRegion
         do { file = try FileRegion(opening: rendition.path, byteCount: rendition.byteCount) } catch {
             throw ProblemType.notFound("The file of this rendition cannot be read: \(error).")
         }
         return reply(call, .file(file), rendition.mediaType, rendition.entityTag)
+    }
+
+    /// The 304 for a client that has the image; nil if it needs the content.
+    private static func unchanged(_ call: Call, _ mediaType: String, _ tag: EntityTag) -> Reply? {
+        let reply = reply(call, .empty, mediaType, tag)
+        return reply.status == .notModified ? reply : nil
     }
 
     private static func reply(_ call: Call, _ content: Reply.Body, _ mediaType: String, _ tag: EntityTag) -> Reply {
@@ -47,6 +54,7 @@ enum ImageEndpoints {
         let id = call.parameters[0]
         return try call.read { store in
             guard let upload = try UploadEndpoints.upload(id, in: store) else { return nil }
+            if let tag = upload.tag, let reply = unchanged(call, upload.mediaType, tag) { return reply }
             let content = try store.uploads.content(upload.row)
             return reply(call, .bytes(content), upload.mediaType, upload.tag ?? .strong(contentOf: content.span))
         }

@@ -8,13 +8,15 @@ import Synchronization
 final class ResponseCache: Sendable {
     /// A read of one state of the world.
     struct Version {
-        /// 0 for an anonymous viewer.
-        let viewer: Int64
-        let target: String
+        fileprivate let key: String
         /// Taken before the state is read: an entry with an older stamp is only rebuilt once more.
         let stamp: UInt64
 
-        fileprivate var key: String { "\(viewer) \(target)" }
+        /// - Parameter viewer: 0 for an anonymous one.
+        init(viewer: Int64, target: String, stamp: UInt64) {
+            key = "\(viewer) \(target)"
+            self.stamp = stamp
+        }
     }
 
     private struct State {

@@ -32,7 +32,7 @@ package final class StateHistory {
 
     init(_ database: Database, from commit: Int64, at: WallTime) throws(SQLiteError) {
         sql = SQL(database)
-        try database.execute("CREATE TEMP TABLE undo (id INTEGER PRIMARY KEY, statement TEXT NOT NULL)")
+        try database.execute("CREATE TEMP TABLE IF NOT EXISTS undo (id INTEGER PRIMARY KEY, statement TEXT NOT NULL)")
         // Otherwise the row that INSERT OR REPLACE removes would not be recorded.
         try database.execute("PRAGMA recursive_triggers = ON")
         for table in try database.tables() {
@@ -90,7 +90,7 @@ package final class StateHistory {
         let assignments = table.columns.map { "\"\($0)\" = ' || quote(old.\"\($0)\") || '" }.joined(separator: ", ")
         func trigger(_ kind: String, _ statement: String) -> String {
             """
-            CREATE TEMP TRIGGER "undo_\(kind)_\(table.name)" AFTER \(kind) ON main.\(name) BEGIN
+            CREATE TEMP TRIGGER IF NOT EXISTS "undo_\(kind)_\(table.name)" AFTER \(kind) ON main.\(name) BEGIN
             INSERT INTO undo (statement) VALUES ('\(statement)'); END
             """
         }

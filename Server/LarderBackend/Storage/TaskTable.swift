@@ -126,7 +126,9 @@ struct TaskTable {
         let place: SQLText = query.order.isByDue ? "(due, id) \(comparison) (?1, ?2)" : "id \(comparison) ?2"
         let order: SQLText = query.order.isByDue ? "due \(direction), id" : "id"
         let status: SQLText = query.oneStatus == nil ? "(?3 >> status) & 1" : "status = ?3"
-        let assignee: SQLText = query.assignee == .anyone ? "" : "AND assignee IS nullif(?4, 0)"
+        // The sign keeps the list by creation from an index that has another order.
+        let column: SQLText = query.order.isByDue ? "assignee" : "+assignee"
+        let assignee: SQLText = query.assignee == .anyone ? "" : "AND \(column) IS nullif(?4, 0)"
         return """
             \(Self.select) WHERE \(place) AND \(status) \(assignee) AND due BETWEEN ?5 AND ?6
             ORDER BY \(order) \(direction) LIMIT ?7

@@ -80,7 +80,7 @@ extension Connection {
         if let lease = reply?.lease { leases.append(lease) }
         // After an unread body the next request cannot be found.
         if ending != .persist || pendingReply.isHeld || !staysOpen(pendingReply.request) { closesAfterOutput = true }
-        if ending == .persist, pendingReply.isHeld { isLingering = true }
+        if ending != .reset, pendingReply.isHeld { isLingering = true }
         if ending == .reset { resetsAfterOutput = true }
         loop.scratch.removeAll(keepingCapacity: true)
         if closesAfterOutput { flush() } else { markDirty() }
@@ -89,7 +89,11 @@ extension Connection {
 
     /// Ends a channel inside of its content.
     private func cut(_ ending: ExchangeEnding) {
-        guard ending != .silence else { return }
+        guard ending != .silence else {
+            endChannel()
+            mode = .stalled
+            return markDirty()
+        }
         closesAfterOutput = true
         resetsAfterOutput = ending == .reset
         markDirty()

@@ -142,6 +142,13 @@ extension Connection {
         reportRecords(areComplete: false)
         pendingReply.take()?.abandoned?()
         pacedEnding.take()?()
+        // A pacer has the exchange, which has the connection.
+        pacer = nil
+        endChannel()
+    }
+
+    /// Tells a channel that its connection carries nothing any more.
+    func endChannel() {
         switch mode {
         case .webSocket(let channel): channel.connectionClosed()
         case .eventStream(let channel): channel.connectionClosed()

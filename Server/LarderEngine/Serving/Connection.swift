@@ -17,7 +17,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         case eventStream(EventStreamChannel)
         /// Bytes are passed on to another server, and back.
         case tunnel(UpstreamConnection)
-        /// The handshake has stalled by a fault: input is discarded, and only the peer ends the connection.
+        /// The handshake or a channel has stalled by a fault: input is discarded, and only the peer ends the connection.
         case stalled
     }
 
@@ -247,10 +247,12 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         case .tunnel(let end): return startTunnel(pendingReply, end, reply)
         }
         if let lease = reply.lease { leases.append(lease) }
-        let isPersistent = staysOpen(pendingReply.request)
+        // After an unread body the next request cannot be found.
+        let isPersistent = !pendingReply.isHeld && staysOpen(pendingReply.request)
         let isHead = pendingReply.request.method == .head
         let start = loop.scratch.count
         if !isPersistent { closesAfterOutput = true }
+        if pendingReply.isHeld { isLingering = true }
         let connection: StaticString =
             isPersistent
             ? pendingReply.request.minorVersion == 0 ? "Connection: keep-alive\r\n" : "" : "Connection: close\r\n"

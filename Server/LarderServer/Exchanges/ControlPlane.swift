@@ -131,7 +131,7 @@ final class ControlPlane: ExchangeHandler {
 
     func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
         guard let owner = exchange.context as? WorldExchange else { return handleOutsideOfWorlds(request, exchange) }
-        if owner.prefixLength == 0, !request.isCut, owner.world.isUntouched(request.path) {
+        if owner.prefixLength == 0, owner.trace == nil, owner.world.isUntouched(request.path) {
             return answer(request, exchange, owner)
         }
         let request = request.droppingPathPrefix(owner.prefixLength)
@@ -190,7 +190,9 @@ final class ControlPlane: ExchangeHandler {
         guard let owner = exchange.context as? WorldExchange, owner.world.control.faults.hasHeadFaults else {
             return .proceed
         }
-        let facts = ExchangeFacts(request.droppingPathPrefix(owner.prefixLength), of: owner)
+        let request = request.droppingPathPrefix(owner.prefixLength)
+        if isEcho(request) { return .proceed }
+        let facts = ExchangeFacts(request, of: owner)
         let decisions = owner.world.control.faults.decide(facts, .head, now: owner.world.clock.uptime)
         guard !decisions.isEmpty else { return .proceed }
         ExchangeRun(self, owner, exchange, facts, decisions).startAtHead()

@@ -28,6 +28,8 @@ final class ExchangeRun: @unchecked Sendable {
     /// The index of the exchange in the recording; nil if it is not recorded.
     private let recordingIndex: Recording.Index?
     private var sent: [UInt8] = []
+    /// Whether the reply has opened a channel, which is not recorded.
+    private var isChannel = false
 
     init(
         _ plane: ControlPlane,
@@ -280,13 +282,17 @@ final class ExchangeRun: @unchecked Sendable {
         // What needs a whole body does not apply.
         trace.change { $0.decisions.removeAll { !$0.fault.appliesToChannels } }
         var mutator = ReplyMutator(reply, isChannel: true)
-        for decision in trace.decisions { decision.fault.action.effect.change(&mutator, decision, request) }
+        for decision in decisions where decision.fault.appliesToChannels {
+            decision.fault.action.effect.change(&mutator, decision, request)
+        }
         let limit = mutator.cut.map { $0.at - mutator.headCount }
         if let limit, limit < 0 {
             // The engine writes the head of the API's own WebSocket.
             let bytes = reply.head.bytes.isEmpty ? [] : Array(mutator.bytes.prefix(limit + mutator.headCount))
+            if recordingIndex != nil { sent = bytes }
             return pacer(mutator, headCount: bytes.count, limit: bytes.count).send(bytes)
         }
+        isChannel = true
         reply = mutator.reply
         if limit != nil || mutator.pace.isSlow {
             reply.pacer = pacer(mutator, headCount: 0, limit: limit ?? .max)
@@ -366,7 +372,7 @@ final class ExchangeRun: @unchecked Sendable {
                 exchange.whenAbandoned(control.whenEnded { exchange.end(.close, reply) })
             }
         }
-        if let recordingIndex {
+        if let recordingIndex, !isChannel {
             world.control.recording.finished(recordingIndex, request, reply: sent, ending: word ?? "")
         }
         if let key { world.keysInFlight.end(key) }

@@ -5,8 +5,12 @@ import LarderTime
 /// Sends the bytes of a reply, or the content of a channel, as slowly as faults require: with limited bandwidth, in small pieces, or with the
 /// stalls of lost packets, and up to the byte at which a fault cuts it.
 ///
-/// `@unchecked Sendable`: steps are sequential, each started by the one before it. Those of a reply are started through the clock's timer
-/// and the loop, so no two run at once; those of a channel, and what it takes, run on its loop.
+/// `@unchecked Sendable`, because no two threads use it at once:
+/// - Of a reply: the thread that calls `send(_:)` runs the first step. A step is the last use by its thread: it starts the next one through
+///   a lock, by `Exchange.send(_:then:)` (the loop's mailbox) or by the clock's timer, and that one runs on the loop.
+/// - Of a channel: the thread that makes it hands it to the loop with the reply (its mailbox) and does not keep it. From then on only the loop
+///   uses it: the connection calls it there, and each step runs there, after a timer too. `isSending` is true from a step to its end, and
+///   what `take(_:)` and `finish(_:)` then do is to append to `waiting` and to set `ending`.
 final class Pacer: ChannelPacer, @unchecked Sendable {
     /// Called once, with the injected delay and the bytes that were not sent yet: the last ones, so that they are sent and the
     /// exchange ends in one turn of the loop; or none, because the client has gone.
@@ -72,14 +76,14 @@ final class Pacer: ChannelPacer, @unchecked Sendable {
     func opened() { take([]) }
 
     func take(_ content: [UInt8]) {
-        guard !isOver else { return }
+        guard !isOver, ending == nil else { return }
         let room = limit - offset - waiting.count
         waiting.append(content.count > room ? Array(content.prefix(room)) : content)
         if !isSending, !waiting.isEmpty || isComplete { step() }
     }
 
     func finish(_ end: @escaping @Sendable () -> Void) {
-        guard !isOver else { return }
+        guard !isOver, ending == nil else { return }
         ending = end
         if !isSending { ended() }
     }

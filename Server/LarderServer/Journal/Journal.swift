@@ -59,7 +59,7 @@ final class Journal: Sendable {
         var request = record.request.droppingPathPrefix(owner.prefixLength)
         let bodyCount = request.body.count
         if bodyCount > Self.keptBodyBytesMaximum { request.body = [] }
-        append([
+        append(
             JournalEntry(
                 kind: .exchange,
                 at: at,
@@ -82,47 +82,40 @@ final class Journal: Sendable {
                 trace: trace,
                 contractFindings: contractFindings
             )
-        ])
+        )
     }
 
-    /// The receiver of a frame.
-    struct FrameReader {
-        /// The request that opened the channel.
-        let opening: Request
-        let connection: Int
-        let user: Int64
-    }
-
-    /// Adds a frame of a live channel, with one entry for each receiver.
+    /// Adds a frame of a live channel.
+    ///
+    /// - Parameter opening: the request that opened the channel.
     func append(
         _ frame: JournalEntry.Frame,
         bytes: Int,
-        to readers: [FrameReader],
+        opening: Request,
+        connection: Int,
+        user: Int64,
         at: WallTime,
         uptime: MonotonicTime
     ) {
         append(
-            readers.map { reader in
-                JournalEntry(
-                    kind: .frame(frame),
-                    at: at,
-                    request: reader.opening,
-                    connection: reader.connection,
-                    bytesSent: bytes,
-                    started: uptime,
-                    ended: uptime,
-                    startedInWorld: uptime,
-                    endedInWorld: uptime,
-                    user: reader.user
-                )
-            }
+            JournalEntry(
+                kind: .frame(frame),
+                at: at,
+                request: opening,
+                connection: connection,
+                bytesSent: bytes,
+                started: uptime,
+                ended: uptime,
+                startedInWorld: uptime,
+                endedInWorld: uptime,
+                user: user
+            )
         )
     }
 
-    private func append(_ entries: [JournalEntry]) {
+    private func append(_ entry: JournalEntry) {
         guard isEnabled else { return }
-        let added = state.withLock { state in entries.map { add($0, &state) } }
-        for entry in added { observers.tell(entry) }
+        observers.tell(state.withLock { add(entry, &$0) })
     }
 
     private func add(_ entry: JournalEntry, _ state: inout State) -> JournalEntry {

@@ -96,7 +96,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
             self.stream = stream
             var reply = Reply(Self.streamHead(head), body: .eventStream(stream))
             if head.lines.range(of: "date") != nil { reply.date = [] }
-            exchange.complete(reply)
+            answer(reply)
         } else {
             phase = .collecting(head)
         }
@@ -147,11 +147,16 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
             )
             var reply = Self.reply(head, Swift.exchange(&body, with: []), to: request, location)
             reply.lease = lease
-            origin.hasAnswered()
-            exchange.complete(reply)
+            answer(reply)
         case .streaming: stream?.ended()
         case .waiting, .done: break
         }
+    }
+
+    /// Passes on the server's reply.
+    private func answer(_ reply: Reply) {
+        origin.hasAnswered()
+        exchange.complete(reply)
     }
 
     private func failed(_ failure: UpstreamFailure) {
@@ -229,6 +234,6 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
         upgraded.append("Upgrade", "websocket")
         var reply = Reply(upgraded, body: .tunnel(TunnelEnd(task)))
         if head.lines.range(of: "date") != nil { reply.date = [] }
-        exchange.complete(reply)
+        answer(reply)
     }
 }

@@ -158,7 +158,9 @@ final class FrameFilter: LiveFilter {
         journal.append(
             JournalEntry.Frame(channel: channel, direction: direction, token: token, injectedFault: injectedFault),
             bytes: bytes,
-            to: [Journal.FrameReader(opening: opening, connection: connection, user: subject)],
+            opening: opening,
+            connection: connection,
+            user: subject,
             at: world.clock.now,
             uptime: uptime
         )
