@@ -110,6 +110,40 @@ struct OpenOutcomeTests {
         client.close()
     }
 
+    /// The transport sends a request with a key again if a kept connection ends without a reply.
+    @Test(arguments: [true, false])
+    func `a transfer whose first copy was carried out is in doubt although a later one was not authorized`(
+        _ canRenew: Bool
+    ) async throws {
+        let scene = try ClientScene()
+        let client = try await scene.client()
+        let (from, to) = try await pair(client, scene)
+        let order = Bank.TransferOrder(
+            from: from.id,
+            to: to.id,
+            Money(minorUnits: 700, currency: from.balance.currency)
+        )
+        let balances = try await client.bank.validatedAccounts()
+        var (once, next) = (Fault.Occurrence(), Fault.Occurrence())
+        (once.count, next.after) = (1, 1)
+        let transfers = FaultMatch("POST", "/v1/transfers")
+        try scene.world.set(Fault(id: "lost", .loseReply(.close), when: transfers, occurrence: once))
+        // The second copy is not authorized, and the third one cannot be sent.
+        try scene.world.set(Fault(id: "expired", .expireToken, when: transfers, occurrence: next))
+        let renewal = FaultMatch("POST", "/v1/sessions/refresh")
+        let busy = Fault(id: "busy", .respond(CannedReply(status: 503)), when: renewal)
+        try scene.world.set(canRenew ? Fault(id: "busy", .loseReply(.close), when: renewal) : busy)
+        let error = await #expect(throws: LarderError.self) { try await client.bank.transfer(order, given: balances) }
+        #expect(error?.code == .inDoubt)
+        #expect(client.bank.unresolved.count == 1)
+        for id in ["lost", "expired", "busy"] { scene.world.removeFault(id) }
+        try await finish(client, scene)
+        #expect(client.bank.unresolved.isEmpty)
+        let now = try await client.cache.refresh(client.bank.accounts).value?.items.first { $0.id == from.id }
+        #expect(now?.balance.minorUnits == from.balance.minorUnits - 700)
+        client.close()
+    }
+
     @Test func `a message in progress at the server is sent once, and later ones follow`() async throws {
         let scene = try ClientScene()
         let first = try await scene.client(transport: LingeringTransport())

@@ -443,7 +443,9 @@ def main():
             if process and process.poll() is None:
                 storm.kill(process)
     if bad:
-        print(f"See {storm.directory}/findings.log.")
+        findings = (storm.directory / "findings.log").read_text(encoding="utf-8").splitlines()
+        print("\n".join(findings[:20]))
+        print(f"All {len(findings)} records are in {storm.directory}/findings.log.")
         print(f"Another storm with these kills and faults: --seed {options.seed}")
     elif not options.directory:
         shutil.rmtree(storm.directory)

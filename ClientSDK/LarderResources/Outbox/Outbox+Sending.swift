@@ -235,16 +235,19 @@ extension Outbox {
         let clock = core.configuration.monotonicClock
         let count = batch.count == 1 ? "" : " × \(batch.count)"
         let number = batch.map(\.attempts).max() ?? 1
+        let lostCopies = LostCopies()
         let reason = RequestReason(
             operation.name + count,
-            cause: (operation.isThrough ? "an awaited write" : "a write of the outbox") + ", attempt \(number)"
+            cause: (operation.isThrough ? "an awaited write" : "a write of the outbox") + ", attempt \(number)",
+            lostCopies: lostCopies
         )
         let start = clock.uptime
         var attempt = 1
         while true {
             let sent = batch
             let outcomes = await reason.around { await operation.send(sent) }
-            let results = zip(sent, outcomes).map { entry, result in
+            if !lostCopies.isEmpty { for index in batch.indices { batch[index].isInDoubt = true } }
+            let results = zip(batch, outcomes).map { entry, result in
                 entry.isInDoubt ? result.afterDoubt(isAwaited: operation.isThrough) : result
             }
             guard operation.isThrough, batch.count == 1, let entry = batch.first, let asked = results.first?.shortPause,

@@ -37,6 +37,7 @@ final class SocketExchange: Sendable {
     let isRepeatable: Bool
     let inbox: ReplyInbox
     private let pool: SocketPool
+    private let lostCopies: LostCopies?
     private let state: Mutex<State>
 
     init(
@@ -57,6 +58,7 @@ final class SocketExchange: Sendable {
         isRepeatable = RetryPolicy.isRepeatable(request) && request.upload?.isReplayable ?? true
         inbox = ReplyInbox(bodyLimit: request.bodyLimit, bufferMaximum: bufferMaximum)
         self.pool = pool
+        lostCopies = RequestReason.current?.lostCopies
         state = Mutex(State(needsFresh: !isRepeatable))
     }
 
@@ -105,6 +107,7 @@ final class SocketExchange: Sendable {
         let upload = state.withLock { state in
             state.connection = nil
             state.needsFresh = true
+            if state.isSent { lostCopies?.note() }
             return state.upload.take()
         }
         Self.cancel(upload)
