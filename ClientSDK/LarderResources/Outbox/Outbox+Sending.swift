@@ -246,9 +246,8 @@ extension Outbox {
         while true {
             let sent = batch
             let outcomes = await reason.around { await operation.send(sent) }
-            if !lostCopies.isEmpty { for index in batch.indices { batch[index].isInDoubt = true } }
-            let results = zip(batch, outcomes).map { entry, result in
-                entry.isInDoubt ? result.afterDoubt(isAwaited: operation.isThrough) : result
+            let results = zip(sent, outcomes).map { entry, result in
+                entry.isInDoubt || !lostCopies.isEmpty ? result.afterDoubt(isAwaited: operation.isThrough) : result
             }
             guard operation.isThrough, batch.count == 1, let entry = batch.first, let asked = results.first?.shortPause,
                 attempt < operation.retry.attemptsMaximum, mayRepeat(entry)
