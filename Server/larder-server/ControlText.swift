@@ -48,8 +48,7 @@ enum ControlText {
             "#\(plain(item["number"])) \(item["at"]?.string ?? "") \(status) \(item["method"]?.string ?? "") \(target)"
         text += "  \(plain(item["bytesSent"])) B  \(item["device"]?.string ?? "")"
         if let outcome = item["outcome"]?.string, outcome != "complete" {
-            // Its client does not know that.
-            text += "  [\(outcome)\(item["commit"] == nil ? "" : ", carried out")]"
+            text += "  [\(outcome)\(item["carriedOut"] == nil ? "" : ", carried out")]"
         }
         for fault in item["faults"]?.array ?? [] { text += "  ⚡\(plain(fault["fault"]))" }
         if let reason = proxyFailure(item) { text += "\n    \(reason)" }

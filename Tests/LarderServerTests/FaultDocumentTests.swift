@@ -41,6 +41,7 @@ struct FaultDocumentTests {
             (#"{"type":"respond","status":503,"retryAfter":{"seconds":"x"}}"#, "/action/retryAfter/seconds must be"),
             (#"{"type":"respond","status":503,"retryAfter":{"dateInSeconds":-1}}"#, "/action/retryAfter/dateInSeconds"),
             (#"{"type":7}"#, "/action/type must be a string"),
+            (#"{"type":"losereply"}"#, "/action/type did you mean `loseReply`? It must be one of latency, "),
             (#"{}"#, "/action/type is missing"),
             (#"{"type":"latency","body":"x"}"#, "/action/body must be"),
             (#"{"type":"latency","firstByte":{"logNormal":{"median":"x","sigma":1}}}"#, "/median must be"),

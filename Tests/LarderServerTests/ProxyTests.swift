@@ -98,6 +98,8 @@ struct ProxyTests {
         let lost = try pair.proxy.send("POST", "/v1/posts", #"{"text":"once"}"#)
         #expect(await lost.readToEnd().bytes.isEmpty)
         #expect(try await count() == 1)
+        let page = try await pair.proxy.ask("GET", "/_larder/journal").json
+        #expect(page["items"]?[0]?["carriedOut"] == .bool(true) && page["items"]?[0]?["status"] == .null)
         _ = try await pair.proxy.ask("DELETE", "/_larder/faults")
         try pair.proxy.world.set(Fault(id: "twice", .duplicate, when: FaultMatch("POST", "/v1/posts")))
         #expect(try await pair.proxy.ask("POST", "/v1/posts", #"{"text":"once"}"#).status == 201)

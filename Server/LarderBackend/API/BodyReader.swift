@@ -171,10 +171,19 @@ package struct BodyReader {
     where Value.RawValue == String {
         guard let value = value(name) else { return nil }
         guard let choice = value.string.flatMap({ Value(rawValue: $0) }) else {
-            fail(name, "must be one of " + Value.allCases.map(\.rawValue).joined(separator: ", "))
+            failChoice(name, Value.allCases.map(\.rawValue))
             return nil
         }
         return choice
+    }
+
+    /// Reports a member that has none of its possible values.
+    package func failChoice(_ name: String, _ known: [String]) {
+        let nearest = object[name]?.string.flatMap { NearestName.similar(to: $0, in: known).first }
+        fail(
+            name,
+            (nearest.map { "did you mean `\($0)`? It " } ?? "") + "must be one of " + known.joined(separator: ", ")
+        )
     }
 
     package mutating func child(_ name: String) -> BodyReader? {

@@ -62,6 +62,7 @@ function details(entry) {
   }
   facts.push(["outcome", answerOf(entry)], ["bytes sent", `${entry.bytesSent}, of which ${entry.bodyBytes} are the body`]);
   if (entry.commit) facts.push(["commit", entry.commit]);
+  if (entry.carriedOut) facts.push(["carried out", "yes, and its client does not know it"]);
   const columns = make("div", { class: "columns" }, part(`Exchange ${entry.number}`, pairs(facts)), phases(entry));
   const validators = Object.entries(entry.validators ?? {});
   if (validators.length > 0) {

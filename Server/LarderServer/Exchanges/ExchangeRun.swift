@@ -233,7 +233,10 @@ final class ExchangeRun: @unchecked Sendable {
         for act in world.control.actors.due(facts, .after) { plane.perform(act, in: world) }
         after(delay(at: .afterCommit)) { [self] in
             pass(.reply) { [self] in
-                if let ending = ending(at: .requestBody, .afterCommit) { return end(ending) }
+                if let ending = ending(at: .requestBody, .afterCommit) {
+                    trace.change { $0.hasLostSuccess = (200..<300).contains(reply.status.code) }
+                    return end(ending)
+                }
                 // A proxy has translated the fields, and passes content on unchanged.
                 send(reply, hasOwnLinks: owner.prefixLength > 0 && !owner.isForwarded)
             }

@@ -151,13 +151,13 @@ public struct FaultAction: Sendable, Hashable {
     /// Reads `{"type": "reset"}` and the like.
     static func read(_ reader: inout BodyReader) -> FaultAction? {
         defer { reader.finish() }
-        let names = FaultKind.all.map(\.name).joined(separator: ", ")
+        let names = FaultKind.all.map(\.name)
         guard let type = reader.string("type", length: 1...64) else {
-            reader.failMissing("type", "is missing; it is one of \(names)")
+            reader.failMissing("type", "is missing; it is one of \(names.joined(separator: ", "))")
             return nil
         }
         guard let kind = FaultKind.named(type) else {
-            reader.fail("type", "must be one of \(names)")
+            reader.failChoice("type", names)
             return nil
         }
         return kind.read(&reader).map { FaultAction($0) }

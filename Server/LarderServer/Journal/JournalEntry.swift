@@ -18,6 +18,8 @@ final class ExchangeTrace: Sendable {
         var injected = Duration.zero
         /// How it ended; nil if it ended normally.
         var ending: String?
+        /// Whether it was answered with a success that a fault has withheld.
+        var hasLostSuccess = false
         /// The gates that held it.
         var gates: [String] = []
     }
@@ -114,6 +116,12 @@ struct JournalEntry: Sendable {
         user == 0 && ExchangeFacts.device(of: request) == nil && request.fields.range(of: "authorization") == nil
     }
 
+    /// Whether a write was carried out whose client does not know it.
+    var isSilentlyCarriedOut: Bool {
+        guard outcome != "complete", !request.method.isSafe else { return false }
+        return commit > 0 || trace?.hasLostSuccess ?? false || (200..<300).contains(status)
+    }
+
     /// The outcome in one word.
     var outcome: String {
         if let ending = trace?.ending { return ending }
@@ -159,6 +167,7 @@ extension JournalEntry {
             ("bytesSavedByCoding", bytesSavedByCoding > 0 ? count(bytesSavedByCoding) : nil),
             ("durationSeconds", .seconds(duration)), ("injectedSeconds", trace.map { .seconds($0.injected) }),
             ("commit", commit > 0 ? .integer(commit) : nil),
+            ("carriedOut", isSilentlyCarriedOut ? .bool(true) : nil),
             ("validators", validators == .object(JSONObject()) ? nil : validators),
             ("requestFields", Self.fields(request.fields.all)), ("replyFields", Self.fields(head.fields)),
             ("requestBodyBytes", count(requestBodyBytes)),
