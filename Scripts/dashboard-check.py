@@ -228,7 +228,7 @@ def drive(page, server, shots):
     page.wait("document.querySelectorAll('#faults-set li').length > 0", "the faults are shown")
     # The page sees a fault and a jump of the clock.
     time.sleep(1.2)
-    server.ask("POST", "/_larder/profiles/3g", {})
+    server.ask("POST", "/_larder/journeys/3g", {})
     server.visit("phone")
     server.ask("GET", "/v1/profiles?limit=3", device="tablet")
     server.ask("POST", "/_larder/clock/advance", {"seconds": 3600})

@@ -170,11 +170,11 @@ extension Arguments {
 
     private static var faults: [CommandOption<Arguments>] {
         [
-            .init("--profile", "NAME", "simulate a network: 3g, train, tunnel, offline, …") {
+            .init("--journey", "NAME", "simulate a network: 3g, train, tunnel, offline, …") {
                 (arguments, text) throws(UsageError) in
                 guard let journey = Journey(rawValue: text) else {
                     let names = Journey.allCases.map(\.rawValue).joined(separator: ", ")
-                    throw UsageError(message: "--profile requires one of \(names), not '\(text)'")
+                    throw UsageError(message: "--journey requires one of \(names), not '\(text)'")
                 }
                 arguments.journey = journey
             },

@@ -61,7 +61,7 @@ enum CommandUsage {
             CommandEntry("journal", "[list | NUMBER [curl] | har [FILE] | clear]"),
             CommandEntry("ledger", "", "checks the consistency of the ledger"),
             CommandEntry("metrics", "", "counters and gauges in the text format of Prometheus"),
-            CommandEntry("profile", "[list | NAME [off]]", "simulates a network"),
+            CommandEntry("journey", "[list | NAME [off]]", "simulates a network"),
             CommandEntry(
                 "recording",
                 "start | save FILE | stop",

@@ -140,9 +140,9 @@ struct ControlCommand {
             }
         case "worlds": return try worlds(rest)
         case "clock": return try clock(rest)
-        case "profile":
-            guard let name = rest.first else { return ControlRequest("GET", "profiles") }
-            return ControlRequest(rest.count > 1 && rest[1] == "off" ? "DELETE" : "POST", "profiles", name)
+        case "journey":
+            guard let name = rest.first else { return ControlRequest("GET", "journeys") }
+            return ControlRequest(rest.count > 1 && rest[1] == "off" ? "DELETE" : "POST", "journeys", name)
         case "faults", "gates", "actors": return try list(words[0], rest)
         case "held":
             guard let number = rest.first else { return ControlRequest("GET", "held") }

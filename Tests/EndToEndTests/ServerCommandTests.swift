@@ -65,7 +65,7 @@ struct ServerCommandTests {
             (["--port"], "--port requires a value"), (["--port="], "--port requires a value"),
             (["--loops", "0"], "1 to 256"),
             (["--log", "xml"], "text or json"), (["--seed", "-1"], "--seed"), (["--clock", "x0"], "--clock"),
-            (["--seed", "99999999999999999999999"], "--seed"), (["--profile", "mars"], "'mars'"),
+            (["--seed", "99999999999999999999999"], "--seed"), (["--journey", "mars"], "'mars'"),
             (["--host", "0.0.0.0"], "--control-token"), (["--check"], "--check requires --database"),
             (["--check", "--database", "x", "--seed", "1"], "omit --seed"),
             (["--check-health", "ftp://x"], "invalid server URL 'ftp://x'"),
@@ -347,7 +347,7 @@ struct ServerCommandTests {
     @Test func `every command explains itself`() async throws {
         defer { clean() }
         for command in [
-            "faults", "recording", "worlds", "clock", "profile", "gates", "held", "journal", "verify", "wait",
+            "faults", "recording", "worlds", "clock", "journey", "gates", "held", "journal", "verify", "wait",
             "proxy", "init", "routes", "certificate", "scenarios", "files", "metrics", "conduct", "act", "actors",
         ] {
             for words in [[command, "--help"], [command, "-h"], ["help", command]] {

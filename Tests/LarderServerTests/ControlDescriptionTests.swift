@@ -37,7 +37,7 @@ struct ControlDescriptionTests {
             let isShared =
                 path == "/_larder"
                 || ["/journal/", "/actors/", "/gates/", "/clock", "/oracles/"].contains { path.contains($0) }
-            let target = concrete(path == "/_larder/profiles/{name}" ? "/_larder/profiles/train" : path)
+            let target = concrete(path == "/_larder/journeys/{name}" ? "/_larder/journeys/train" : path)
             // No path takes TRACE, so that the reply lists those that it takes.
             let rejected = try await stage.ask("TRACE", target, as: nil)
             let allowed = (rejected.field("Allow") ?? "").split(separator: ",").map { $0.filter { $0 != " " } }

@@ -111,7 +111,7 @@ struct ControlSafetyTests {
         let seeds = [
             #"{"faults":[{"id":"x","match":{"path":"/v1/**","probability":0.5,"every":2},"action":{"type":"latency","firstByte":{"logNormal":{"median":0.1,"sigma":1}}}}]}"#,
             #"{"match":{"path":"/v1/feed","headers":{"A":"*"},"body":{"/a":"1"}},"action":{"type":"truncate","inside":"chunkHeader"},"stage":"body"}"#,
-            #"{"steps":[{"atSeconds":1,"profile":"train","act":{"as":"ana","method":"POST","path":"/v1/posts","body":{"text":"x"}}}]}"#,
+            #"{"steps":[{"atSeconds":1,"journey":"train","act":{"as":"ana","method":"POST","path":"/v1/posts","body":{"text":"x"}}}]}"#,
             #"{"expect":[{"match":{"status":"2xx"},"exactly":1,"withinSeconds":1}],"inOrder":true}"#,
             #"{"seconds":0.5,"toNextTimer":false,"mode":"frozen","factor":2,"time":"2026-01-01T00:00:00Z"}"#,
             #"{"as":"ana","held":{"post_1":1},"types":"post","name":"s","id":"w","seed":1,"from":"empty","fault":"expire"}"#,

@@ -565,7 +565,7 @@ struct FaultTests {
         #expect(try pointers(rejected) == ["/faults/1/action/type"])
         #expect(try await stage.ask("GET", path).json["items"]?.array?.compactMap { $0["id"]?.string } == ["old"])
         #expect(try pointers(try await stage.ask("POST", path, port)) == ["/action/type"])
-        let script = #"{"steps":[{"profile":"3g"},{"faults":[\#(port)]}]}"#
+        let script = #"{"steps":[{"journey":"3g"},{"faults":[\#(port)]}]}"#
         let steps = try await stage.ask("POST", "/_larder/worlds/blue/script", script)
         #expect(try pointers(steps) == ["/steps/1/faults/0/action/type"])
         let replaced = try await stage.ask("PUT", path, #"{"faults":[{"id":"new","action":{"type":"close"}}]}"#)

@@ -134,14 +134,14 @@ struct HandshakeFaultTests {
     }
 
     @Test func `a captive portal shows its page over http, and another certificate over https`() async throws {
-        let reply = try await stage.ask("POST", "/_larder/profiles/captive-portal", as: nil)
+        let reply = try await stage.ask("POST", "/_larder/journeys/captive-portal", as: nil)
         #expect(reply.status == 201, "\(reply.text)")
         #expect(try await stage.ask("GET", "/v1/feed").text.contains("Free Wi-Fi"))
         #expect(try await failure("localhost")?.code == .certificateForAnotherHost)
         let blue = try stage.backend.makeWorld(id: "blue")
         try blue.set(.captivePortal)
         #expect(blue.faults.map(\.fault.stage) == [.afterRead])
-        #expect(try await stage.ask("DELETE", "/_larder/profiles/captive-portal", as: nil).status == 204)
+        #expect(try await stage.ask("DELETE", "/_larder/journeys/captive-portal", as: nil).status == 204)
         #expect(try await failure("localhost") == nil)
         await stage.backend.stop()
     }

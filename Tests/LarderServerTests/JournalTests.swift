@@ -445,7 +445,7 @@ struct JournalTests {
         #expect(stage.world.faults.isEmpty)
         let script = """
             {"steps":[{"faults":[{"id":"a","match":{"path":"/v1/feed"},"action":{"type":"respond","status":500}}]},
-            {"atSeconds":10,"remove":["a"]},{"atSeconds":20,"profile":"captive-portal"}]}
+            {"atSeconds":10,"remove":["a"]},{"atSeconds":20,"journey":"captive-portal"}]}
             """
         #expect(try await stage.ask("POST", "/_larder/script", script).status == 201)
         #expect(try await stage.ask("GET", "/v1/feed").status == 500)

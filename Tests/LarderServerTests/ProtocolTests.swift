@@ -77,7 +77,7 @@ struct ProtocolTests {
             "/v1/accounts", "/v1/conversations", "/v1/changes?limit=2", "/v1/transfers?idempotencyKey=a", "/v1/nothing",
             "/openapi.json", "/problems", "/problems/not-found", "/", "/healthz", "/v1/live", "/v1/feed?limit=0",
             "/_larder", "/_larder/worlds", "/_larder/clock", "/_larder/faults", "/_larder/conduct", "/_larder/held",
-            "/_larder/actors", "/_larder/dialect", "/_larder/profiles", "/_larder/oracles/ledger",
+            "/_larder/actors", "/_larder/dialect", "/_larder/journeys", "/_larder/oracles/ledger",
         ]
         func lines(_ method: String, _ target: String) async throws -> [Substring] {
             // The control plane accepts loopback host names only.

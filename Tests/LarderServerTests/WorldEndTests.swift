@@ -21,7 +21,7 @@ struct WorldEndTests {
             gone = world.world
             world.clock.freeze()
             world.perform(ScriptedAction("GET", "/v1/feed", as: nil), after: .seconds(3_600))
-            _ = try world.run(FaultScript(json: Array(#"{"steps":[{"atSeconds":60,"profile":"3g"}]}"#.utf8)))
+            _ = try world.run(FaultScript(json: Array(#"{"steps":[{"atSeconds":60,"journey":"3g"}]}"#.utf8)))
             try world.destroy()
         }
         #expect(gone == nil)

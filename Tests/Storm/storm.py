@@ -65,7 +65,7 @@ FAULTS = [
     {"match": {"path": "/v1/live", "probability": 0.8}, "action": {"type": "live", "lose": 0.2, "duplicate": 0.2, "reorder": 0.2}},
     {"match": {"path": "/v1/**"}, "action": {"type": "lag", "seconds": 1}},
 ]
-PROFILES = ["lossy-wifi", "3g", "overloaded", "tunnel", "captive-portal"]
+JOURNEYS = ["lossy-wifi", "3g", "overloaded", "tunnel", "captive-portal"]
 
 
 class Storm:
@@ -85,7 +85,7 @@ class Storm:
         with socket.create_server(("127.0.0.1", options.port)) as free:
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self.reported, self.profile = set(), None
+        self.reported, self.journey = set(), None
 
     # The server
 
@@ -140,10 +140,10 @@ class Storm:
             return None
 
     def calm(self):
-        """Ends the network profile and every fault."""
-        if self.profile:
-            self.control("DELETE", "/profiles/" + self.profile)
-        self.profile = None
+        """Ends the journey and every fault."""
+        if self.journey:
+            self.control("DELETE", "/journeys/" + self.journey)
+        self.journey = None
         self.control("PUT", "/faults", {"faults": []})
 
     # The clients
@@ -234,8 +234,8 @@ class Storm:
                 self.calm()
                 self.control("PUT", "/faults", {"faults": self.random.sample(FAULTS, self.random.randint(0, 3))})
                 if self.random.random() < 0.3:
-                    self.profile = self.random.choice(PROFILES)
-                    self.control("POST", "/profiles/" + self.profile)
+                    self.journey = self.random.choice(JOURNEYS)
+                    self.control("POST", "/journeys/" + self.journey)
                 next_fault = now + self.random.uniform(1, 6)
             time.sleep(0.02)
 

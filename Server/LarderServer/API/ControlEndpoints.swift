@@ -123,7 +123,7 @@ enum ControlEndpoints {
         case "skew": return try ClockEndpoints.skew(call, method)
         case "faults": return try FaultEndpoints.answer(call, method, rest)
         case "script": return try FaultEndpoints.script(call, method)
-        case "profiles": return try FaultEndpoints.profiles(call, method, rest)
+        case "journeys": return try FaultEndpoints.journeys(call, method, rest)
         case "gates": return try GateEndpoints.answer(call, method, rest)
         case "held": return try GateEndpoints.held(call, method, rest)
         case "journal":
@@ -167,7 +167,7 @@ enum ControlEndpoints {
 
     /// The functions listed by `GET /_larder`.
     static let parts = [
-        "worlds", "reset", "snapshots", "clock", "skew", "faults", "script", "profiles", "gates", "held", "journal",
+        "worlds", "reset", "snapshots", "clock", "skew", "faults", "script", "journeys", "gates", "held", "journal",
         "verify", "wait", "conduct", "oracles", "act", "actors", "changes", "dialect", "drift", "recording",
         "files", "metrics", "clients",
     ]

@@ -88,7 +88,7 @@ enum FaultEndpoints {
 
     // MARK: Journeys
 
-    static func profiles(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
+    static func journeys(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
         guard let name = rest.first else {
             guard method == .get else { throw ControlEndpoints.wrongMethod("GET") }
             let items = Journey.allCases.map {
@@ -98,7 +98,7 @@ enum FaultEndpoints {
         }
         guard let journey = Journey(rawValue: name) else {
             let names = Journey.allCases.map(\.rawValue).joined(separator: ", ")
-            throw ProblemType.notFound("There is no profile '\(name.prefix(64))'. Existing profiles: \(names).")
+            throw ProblemType.notFound("There is no journey '\(name.prefix(64))'. Existing journeys: \(names).")
         }
         switch method {
         case .post:
@@ -184,7 +184,7 @@ public struct FaultScript: Sendable {
                 if let fault = Fault.read(&child) { faults.append(fault) }
             }
             if !faults.isEmpty { operations.append(.set(faults)) }
-            if let journey = step.choice("profile", Journey.self) { operations.append(.follow(journey)) }
+            if let journey = step.choice("journey", Journey.self) { operations.append(.follow(journey)) }
             if let remove = step.array("remove") { operations.append(.remove(remove.compactMap { $0.value.string })) }
             if step.bool("removeAll") { operations.append(.removeAll) }
             if var child = step.child("act") {

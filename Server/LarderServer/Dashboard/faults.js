@@ -1,4 +1,4 @@
-// Faults: network profiles, single faults with switches, and the list of all faults, including those of other clients.
+// Faults: journeys, single faults with switches, and the list of all faults, including those of other clients.
 
 const faults = { all: [], names: [], isRead: false };
 
@@ -59,11 +59,11 @@ const ofJourney = (name) =>
   faults.all.filter(({ id }) => id.startsWith(name + "-") && /^\d+$/.test(id.slice(name.length + 1)));
 
 async function loadJourneys() {
-  const { items } = await askWorld("GET", "/profiles");
+  const { items } = await askWorld("GET", "/journeys");
   faults.names = items.map((item) => item.name);
   find("journeys").replaceChildren(...items.map(({ name, summary }) => {
     const item = switchItem(name, name, summary, null, async (isOn) => {
-      const answer = await askWorld(isOn ? "POST" : "DELETE", `/profiles/${encodeURIComponent(name)}`, isOn ? {} : undefined);
+      const answer = await askWorld(isOn ? "POST" : "DELETE", `/journeys/${encodeURIComponent(name)}`, isOn ? {} : undefined);
       return warningsText(answer);
     });
     switches.set("journey " + name, item);

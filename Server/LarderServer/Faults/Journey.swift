@@ -2,7 +2,7 @@ import LarderBackend
 import LarderCoding
 import LarderHTTP
 
-/// A named network profile: a set of timed faults that simulates what a phone meets on the way.
+/// A network over time: a set of timed faults that simulates what a phone meets on the way.
 ///
 /// Values are round numbers within the range of public measurements. Use a script for other values.
 public enum Journey: String, Sendable, Hashable, CaseIterable {
