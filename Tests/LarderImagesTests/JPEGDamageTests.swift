@@ -190,7 +190,7 @@ struct JPEGDamageTests {
         var (decoded, partial, failed, previews) = (0, 0, 0, 0)
         let limits = DecodedImage.Limits(sourcePixelsMaximum: 100_000, resultPixelsMaximum: 100_000)
         let fixtures = JPEGFixture.all
-        for round in 0..<6_000 {
+        for round in 0..<3_000 {
             var bytes = fixtures[random.uniform(in: 0..<fixtures.count)].bytes
             // Two of three in the coded data, which most of the decoder reads.
             let start = round % 3 == 0 ? 0 : JPEGEditor.markers(0xDA, in: bytes).first ?? 0

@@ -99,7 +99,7 @@ struct AdaptiveEvictionTests {
     @Test(arguments: Pattern.allCases, [200, 500])
     func `the hit rate is close to that of the best rule`(_ pattern: Pattern, _ size: Int) {
         var generator = SeededGenerator(seed: 7)
-        let keys = pattern.keys(120_000, &generator)
+        let keys = pattern.keys(40_000, &generator)
         let hits = Self.hits(keys, Self.tier(size))
         let alone = Self.hits(keys, size)
         #expect(hits >= (alone.values.max() ?? 0) - keys.count / 40, "\(hits) of \(keys.count); \(alone)")
