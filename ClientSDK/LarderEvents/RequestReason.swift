@@ -1,7 +1,5 @@
-import Synchronization
-
 /// Why the SDK sends a request. It is known where the request is decided and read where it is sent (`MonitoredTransport`).
-package struct RequestReason: Sendable, CustomStringConvertible {
+package struct RequestReason: Sendable, Hashable, CustomStringConvertible {
     /// What needs the reply: the key of a resource, an operation, a change feed, the session.
     package let subject: String
     /// Why a request is necessary: `missing`, `stale (expired)`, `a refresh`.
@@ -13,8 +11,6 @@ package struct RequestReason: Sendable, CustomStringConvertible {
     package private(set) var isUserInitiated: Bool
     /// Whether the server holds the reply back on purpose (`TransportRequest.isLongPoll`).
     package let isLongPoll: Bool
-    /// Notes copies of the requests whose effect is unknown; nil: nobody needs it.
-    package let lostCopies: LostCopies?
 
     /// The reason of the requests that the current task sends; nil: unknown.
     @TaskLocal package static var current: RequestReason?
@@ -27,10 +23,8 @@ package struct RequestReason: Sendable, CustomStringConvertible {
         cause: String,
         policy: String? = nil,
         isUserInitiated: Bool = false,
-        isLongPoll: Bool = false,
-        lostCopies: LostCopies? = nil
+        isLongPoll: Bool = false
     ) {
-        self.lostCopies = lostCopies
         self.isLongPoll = isLongPoll
         self.subject = subject
         self.cause = cause
@@ -53,16 +47,4 @@ package struct RequestReason: Sendable, CustomStringConvertible {
         }
         return try result.get()
     }
-}
-
-/// Whether a connection has ended without a reply to a request, which was then sent again: the lost copy may have been carried out,
-/// whatever the reply to the later one says. Safe from any thread.
-package final class LostCopies: Sendable {
-    private let hasAny = Atomic(false)
-
-    package init() {}
-
-    package func note() { hasAny.store(true, ordering: .relaxed) }
-
-    package var isEmpty: Bool { !hasAny.load(ordering: .relaxed) }
 }

@@ -59,9 +59,10 @@ extension HTTPCache {
                 now: configuration.clock.now,
                 policy: configuration.policy,
                 isDisconnected: isDisconnected
-            ), let body = storedBody(entry, plan.url.text), body.count <= plan.request.bodyLimit
+            ), let body = storedBody(entry, plan.url.text)
         else { return nil }
-        return answer(entry, body, plan.request, .stale(reason), "\(failure) \(explanation)")
+        let response = answer(entry, body, plan.request, .stale(reason), "\(failure) \(explanation)")
+        return response.body.count <= plan.request.bodyLimit ? response : nil
     }
 
     /// Processes a response: stores it, updates the stored one, or does neither.
@@ -193,8 +194,9 @@ extension HTTPCache {
             policy: configuration.policy
         )
         let body = storedBody(confirmed, plan.url.text)
-        let mayStore = HTTPCacheValidation.mayStay(renewed) && !CacheControl(request: plan.request.fields).noStore
-        if body != nil {
+        // The request may forbid storing, not the storage.
+        if body != nil, !CacheControl(request: plan.request.fields).noStore {
+            let mayStore = HTTPCacheValidation.mayStay(renewed, configuration.policy)
             let maximum = max(1, configuration.policy.variantsMaximum)
             change(plan.url.text) { entries in
                 guard ticket.isValid, entries.contains(where: { $0.bodyID == confirmed.bodyID }),
@@ -208,14 +210,15 @@ extension HTTPCache {
         }
         if isOwn { return response(reply, plan.explanation) }
         guard let body else { return try await askAgain(plan, "The content of what the 304 confirms is gone.") }
-        try Self.checkSize(body, plan.request)
-        return answer(
+        let response = answer(
             renewed,
             body,
             plan.request,
             .revalidated,
             "\(plan.explanation) A 304 confirmed it (RFC 9111 §4.3.4)."
         )
+        try Self.checkSize(response.body, plan.request)
+        return response
     }
 
     /// Sends the request again without conditions.
@@ -283,7 +286,7 @@ extension HTTPCache {
             guard ticket.isValid, let index = entries.firstIndex(of: entry) else { return }
             if !isCurrent {
                 entries[index].isInvalidated = true
-            } else if HTTPCacheValidation.mayStay(renewed) {
+            } else if HTTPCacheValidation.mayStay(renewed, configuration.policy) {
                 entries[index] = renewed
             } else {
                 entries.remove(at: index)

@@ -20,6 +20,9 @@ extension HTTPCache {
 
         /// What separates accounts. The default is safe with any server and slow after a renewal of the token.
         public var separation = Separation.authorization
+        /// Whether cookies are added below the cache, which does not see them: a response whose `Vary` names `Cookie` is not stored. Set it if
+        /// the cache's transport is `CookieJar.attached(to:)`; `APIClient` does.
+        public var hidesCookies = false
         /// The share of the time since `Last-Modified` for which a response without a stated lifetime is fresh (§4.2.2).
         /// Less than 0 counts as 0, more than 1 as 1.
         public var heuristicFraction = 0.1
@@ -55,6 +58,12 @@ extension HTTPCache {
             var fields = request
             fields.set(.authorization, identity(request))
             return fields
+        }
+
+        /// Returns the fields of a response's `Vary`; nil if no request could match.
+        func varying(_ response: Fields) -> [FieldName]? {
+            guard case .fields(let names) = Vary(response) else { return nil }
+            return hidesCookies && names.contains(.cookie) ? nil : names
         }
 
         /// Returns the names of the selecting fields: those of the `Vary` and of the separation.

@@ -9,7 +9,7 @@ extension HTTPCache {
 
     /// Removes all responses. Responses in flight are not stored.
     nonisolated(nonsending) public func removeAll() async {
-        revokeTickets { _ in true }
+        abandonExchanges()
         await onDiskThread { _ = self.attempt { try self.configuration.storage.removeAll() } }
     }
 
@@ -84,6 +84,9 @@ extension HTTPCache {
     }
 
     func takeBack(_ ticket: HTTPCacheTicket) { state.withLock { $0.tickets[ObjectIdentifier(ticket)] = nil } }
+
+    /// Forbids all exchanges in flight to store.
+    package func abandonExchanges() { revokeTickets { _ in true } }
 
     /// Forbids exchanges in flight to store, and closes them for further requests.
     private func revokeTickets(except kept: HTTPCacheTicket? = nil, _ isChosen: (String) -> Bool) {

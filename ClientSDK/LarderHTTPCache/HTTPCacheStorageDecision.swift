@@ -31,8 +31,10 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
     ) -> HTTPCacheStorageDecision {
         if let rejection = rejection(request, response.status, response.fields, policy) { return .init(nil, rejection) }
         if let rejection = rejection(ofBody: response, policy) { return .init(nil, rejection) }
-        guard case .fields(let names) = Vary(response.fields) else {
-            return .init(nil, "Not stored: Vary is * or invalid, so no request could match (RFC 9111 §4.1).")
+        guard let names = policy.varying(response.fields) else {
+            let text =
+                "Not stored: Vary is *, invalid, or names what this cache does not see, so no request could match"
+            return .init(nil, text + " (RFC 9111 §4.1).")
         }
         let entry = HTTPCacheEntry(
             bodyID: HTTPCacheEntry.bodyID(for: response.body),

@@ -92,7 +92,7 @@ package enum HTTPCacheValidation {
         entry.requestedAt = requestedAt
         entry.receivedAt = receivedAt
         entry.isInvalidated = false
-        if case .fields(let names) = Vary(entry.fields) {
+        if let names = policy.varying(entry.fields) {
             entry.selectors = HTTPCacheStorageDecision.selectors(names, in: request, policy)
         }
         return entry
@@ -100,8 +100,8 @@ package enum HTTPCacheValidation {
 
     /// Whether a stored response may be kept with its updated fields, which may forbid storing or match no request
     /// (§4.1).
-    package static func mayStay(_ entry: HTTPCacheEntry) -> Bool {
-        !CacheControl(response: entry.fields).noStore && Vary(entry.fields) != .any
+    package static func mayStay(_ entry: HTTPCacheEntry, _ policy: HTTPCache.Policy) -> Bool {
+        !CacheControl(response: entry.fields).noStore && policy.varying(entry.fields) != nil
     }
 
     /// Whether a response to `HEAD` confirms a stored response (§4.3.5).

@@ -58,6 +58,20 @@ struct HTTPCacheRangeTests {
         #expect(try await stage.get().source == .hit)
     }
 
+    @Test(arguments: [HTTPCache.Response.Source.hit, .revalidated, .stale(.serverFailed(.serviceUnavailable))])
+    func `the limit of a request counts what it gets, and not what is stored`(
+        _ source: HTTPCache.Response.Source
+    ) async throws {
+        let stage = CacheStage(Origin(Self.serve("0123456789", "\"1\""))) { $0.policy.staleIfError = .seconds(600) }
+        _ = try await stage.get()
+        if source != .hit { stage.clock.advance(by: .seconds(61)) }
+        if case .stale = source { stage.origin.answer { _, _ in reply(status: 503) } }
+        var request = TransportRequest(url: CacheStage.url, fields: [.range: "bytes=2-4"])
+        request.bodyLimit = 5
+        let part = try await stage.cache.response(for: request)
+        #expect(part.source == source && part.text == "234")
+    }
+
     @Test(arguments: [false, true])
     func `a part from the server is passed on and not stored`(_ hasWhole: Bool) async throws {
         let stage = CacheStage(Origin(Self.serve("0123456789", "\"1\"")))

@@ -8,6 +8,29 @@ import Testing
 /// Separation of accounts and renewal of tokens.
 @Suite("HTTP cache: accounts", .oneMinute)
 struct HTTPCacheSeparationTests {
+    @Test func `a response that varies with cookies is not stored by a cache that does not see them`() async throws {
+        let varying: Fields = [.cacheControl: "max-age=60", .vary: "Accept, Cookie", .etag: "\"1\""]
+        let stage = CacheStage(Origin(reply(varying))) { $0.policy.hidesCookies = true }
+        for _ in 0..<2 { #expect(try await stage.get().source == .network) }
+        let seeing = CacheStage(Origin(reply(varying)))
+        _ = try await seeing.get([.cookie: "a=1"])
+        #expect(try await seeing.get([.cookie: "a=1"]).source == .hit)
+        #expect(try await seeing.get([.cookie: "a=2"]).source == .network)
+    }
+
+    @Test func `a request that may not be stored removes nothing`() async throws {
+        let stage = CacheStage(
+            Origin { request, _ throws(TransportError) in
+                let isKnown = request.fields.contains(.ifNoneMatch)
+                let fields: Fields = [.cacheControl: "max-age=60", .etag: "\"1\""]
+                return isKnown ? reply(fields, "", status: 304) : reply(fields)
+            }
+        )
+        _ = try await stage.get()
+        _ = try await stage.get([.ifNoneMatch: "\"1\"", .cacheControl: "no-store, no-cache"])
+        #expect(try await stage.get().source == .hit)
+    }
+
     private static let old: Fields = [.authorization: "Bearer alice.1"]
     private static let renewed: Fields = [.authorization: "Bearer alice.2"]
     private static let other: Fields = [.authorization: "Bearer bob.1"]

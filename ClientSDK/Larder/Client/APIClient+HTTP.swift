@@ -61,7 +61,7 @@ extension APIClient {
     }
 }
 
-/// Authorizes requests to the server's origin, below the HTTP cache and the pictures' store, which see the account and not the token.
+/// Authorizes requests to the server's origin, below the HTTP cache, which sees the account and not the token, and below the pictures' store.
 struct AccountTransport: Transport {
     /// Carries the account through the cache. It is never sent.
     static let marker = FieldName.larderAccount
@@ -69,6 +69,9 @@ struct AccountTransport: Transport {
     let base: any Transport
     let session: BearerSession
     let source: HTTPSource
+    /// Whether all requests come through the HTTP cache, where those of the account are marked: another one, as after a redirect from a foreign
+    /// origin, is sent without credentials, because its reply is stored for everybody.
+    var isBelowCache = false
 
     /// The account of a request and its own credentials, if it has any.
     static func identity(_ fields: Fields) -> String {
@@ -106,8 +109,8 @@ struct AccountTransport: Transport {
         _ request: TransportRequest,
         _ send: (TransportRequest) async throws(TransportError) -> (Reply, Status)
     ) async throws(TransportError) -> Reply {
-        // A request that did not pass the HTTP cache is that of the present user.
-        var request = request.fields.contains(Self.marker) ? request : marked(request)
+        // A request of the pictures is that of the present user.
+        var request = isBelowCache || request.fields.contains(Self.marker) ? request : marked(request)
         let mark = request.fields[Self.marker]
         request.fields.remove(Self.marker)
         guard source.mayUseNetwork() else {
@@ -162,15 +165,19 @@ extension APIClient {
         _ store: DiskStore?,
         isCacheOn: @escaping @Sendable () -> Bool
     ) -> HTTPClient {
+        var below = account
+        below.isBelowCache = true
+        let transport = below
         let (mayUseNetwork, onEvent, feature) = (settings.mayUseNetwork, settings.onEvent, configuration.feature)
         func cache(_ storage: any HTTPCacheStorage) -> HTTPCache {
             var caching = HTTPCache.Configuration(storage: storage, clock: settings.wallClock)
             caching.policy.separation = .identity { AccountTransport.identity($0) }
+            caching.policy.hidesCookies = configuration.keepsCookies
             caching.rules = configuration.httpCacheRules
             caching.isOffline = { !mayUseNetwork() }
             caching.onStorageFailure = { onEvent(.storageFailed(LarderError($0))) }
             caching.onEvent = { request, event in telemetry.record(event, feature: feature(request)) }
-            return HTTPCache(account, caching)
+            return HTTPCache(transport, caching)
         }
         let bytes = configuration.httpCacheBytesMaximum
         let memory = MemoryHTTPCacheStorage(bytesMaximum: min(bytes, 16 << 20))

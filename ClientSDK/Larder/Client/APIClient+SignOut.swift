@@ -8,7 +8,7 @@ extension APIClient {
     /// Signs out: ends all tasks, erases the account's data on this device, and then revokes the tokens at the server if it can be reached.
     ///
     /// Unsent changes are lost; see `cache.outbox.status`. Nothing is left on the device when the revocation begins, which can take as long
-    /// as a request. From now on new ones are rejected with `.closed`. A call while another one is
+    /// as a request. From now on changes are rejected with `.closed`, and `http` sends without credentials. A call while another one is
     /// in progress shares its result, and a call after a success does nothing: another client may have opened the account's directory.
     /// A cancelled caller no longer waits; the sign-out is carried out nevertheless.
     ///
@@ -40,6 +40,7 @@ extension APIClient {
         let (token, unforgotten) = await session.forget()
         images.clearMemory()
         cache.close()
+        await http.cache?.removeAll()
         // The account's directory contains the others and is the last.
         let left = await Self.erase(
             uploading.files,

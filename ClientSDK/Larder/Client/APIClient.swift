@@ -222,6 +222,7 @@ public final class APIClient: Sendable {
         let stores = try ContentStores(configuration, settings, in: purgeable)
         self.stores = stores
         pictures.disk = stores.images
+        pictures.policy.hidesCookies = configuration.keepsCookies
         pictures.spill = configuration.imageSpillBytesMaximum > 0 ? stores.pixels : nil
         pictures.memory = configuration.imageMemory
         pictures.clock = settings.wallClock

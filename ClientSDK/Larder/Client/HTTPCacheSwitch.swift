@@ -35,6 +35,8 @@ final class HTTPCacheSwitch: Sendable {
             let wasOff = state == .off
             state = .unknown
             current.store(false, ordering: .releasing)
+            // What was asked before may miss a change while it is off.
+            http.abandonExchanges()
             do {
                 guard isOn else {
                     try cache.outboxDisk?.put(marker: [1], for: Self.key)

@@ -1,4 +1,5 @@
 import LarderDevice
+import LarderEvents
 import LarderStorage
 import LarderTelemetry
 import LarderTime
@@ -25,6 +26,7 @@ final class StoreMaintenance: Sendable {
     private let telemetry: Telemetry
     private let mayWork: @Sendable () -> Bool
     private let paused = Atomic<Bool>(false)
+    private let disk = DiskExecutor(threadsMaximum: 1)
 
     /// - Parameter mayWork: whether nobody waits now. Called before each step, while no lock is held.
     init(
@@ -46,8 +48,10 @@ final class StoreMaintenance: Sendable {
         set { paused.store(newValue, ordering: .relaxed) }
     }
 
-    /// Runs rounds until the task is cancelled.
-    func run() async {
+    /// Runs rounds until the task is cancelled, on a thread of its own.
+    func run() async { await withTaskExecutorPreference(disk) { await self.runRounds() } }
+
+    private func runRounds() async {
         do throws(CancellationError) {
             try await clock.sleep(until: clock.uptime + settings.delay)
             while true {
@@ -83,7 +87,11 @@ final class StoreMaintenance: Sendable {
 
     /// Waits until nobody waits for anything else.
     private func waitForTurn() async throws(CancellationError) {
-        while isPaused || !mayWork() { try await clock.sleep(until: clock.uptime + settings.pause) }
+        var pause = settings.pause
+        while isPaused || !mayWork() {
+            try await clock.sleep(until: clock.uptime + pause)
+            pause = min(pause * 2, settings.interval)
+        }
     }
 
     /// Returns nil if the store failed. The next round tries again.

@@ -27,7 +27,7 @@ extension BearerSession {
         var access = tokens.access
         // The local clock is only a hint; the server decides.
         if !tokens.isExpired, clock.now.nanosecondsSinceEpoch >= tokens.expiresAt, !tokens.refresh.isEmpty {
-            try await renewed()
+            try await renewed(tokens)
             access = current.withLock { $0.tokens?.access } ?? access
         }
         request.fields.set(.authorization, "Bearer \(access)")
@@ -42,7 +42,7 @@ extension BearerSession {
             guard try await adoptStored(inPlaceOf: tokens) else { return false }
             return current.withLock { $0.tokens.map { !$0.isExpired } ?? false }
         }
-        try await renewed()
+        try await renewed(tokens)
         return true
     }
 

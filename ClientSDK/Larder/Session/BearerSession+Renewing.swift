@@ -8,15 +8,23 @@ import Synchronization
 
 /// The renewal of the tokens: one at a time, also among processes.
 extension BearerSession {
-    func renewed() async throws(LarderError) {
+    /// - Parameter tokens: those that are to be renewed; if others are in use, nothing is done.
+    func renewed(_ tokens: Tokens) async throws(LarderError) {
         let (flight, isNew) = current.withLock { current in
-            if let running = current.renewal { return (running, false) }
+            if let running = current.renewal { return (SingleFlight<Void, Void, LarderError>?.some(running), false) }
+            guard current.tokens == tokens else { return (nil, false) }
             // No holder leaves it, so it is not cancelled with the last waiter.
             let flight = SingleFlight<Void, Void, LarderError>(())
             current.renewal = flight
             return (flight, true)
         }
-        if isNew { flight.run(Task { flight.finish(await self.carryOutRenewal()) }) }
+        guard let flight else { return }
+        // What is lost of the renewal's own requests says nothing of the request that needs it.
+        if isNew {
+            LostCopies.$current.withValue(nil) {
+                flight.run(Task { flight.finish(await self.carryOutRenewal()) })
+            }
+        }
         try await flight.wait()
     }
 

@@ -40,7 +40,9 @@ extension BearerSession {
         guard !cache.isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
         try await acquire(storingLock) { false }
         defer { storingLock?.release() }
-        if old == nil { try claim(for: userID) }
+        if old == nil {
+            try await cache.core.changing { () async throws(LarderError) in try claim(for: userID) }
+        }
         guard let secrets else { return true }
         if let old {
             // A rebuilt place contains no tokens.

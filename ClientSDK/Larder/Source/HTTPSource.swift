@@ -247,6 +247,24 @@ public struct HTTPSource: Sendable {
     /// - Throws: `.offline` or another transport error if there is no reply; `.unauthorized` if the authorizer fails, or if the request
     ///   cannot be repeated because its body can be read only once; `cause` is a `TransportError` with `.bodyNotReplayable` then.
     public func send(_ request: TransportRequest) async throws(LarderError) -> TransportResponse {
+        guard !request.method.isSafe, LostCopies.current == nil else { return try await sendAuthorized(request) }
+        let lostCopies = LostCopies()
+        let result = await LostCopies.$current.withValue(lostCopies) {
+            () async -> Result<TransportResponse, LarderError> in
+            do throws(LarderError) { return .success(try await sendAuthorized(request)) } catch {
+                return .failure(error)
+            }
+        }
+        do throws(LarderError) { return try result.get() } catch {
+            guard error.isUnsent || error.code == .unauthorized, !lostCopies.isEmpty else { throw error }
+            let text =
+                "A connection ended without a reply to \(HTTPURL.redacted(request.url)), and sending it again failed. It may have been "
+                + "carried out. (\(error.description))"
+            throw LarderError(TransportError(.interrupted, text, cause: error, retryAfter: error.retryAfter))
+        }
+    }
+
+    private func sendAuthorized(_ request: TransportRequest) async throws(LarderError) -> TransportResponse {
         let sent = try await authorized(request)
         let response = try await attempt(sent)
         guard response.status.code == 401, let authorizer else { return response }

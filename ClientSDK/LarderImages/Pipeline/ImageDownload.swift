@@ -267,7 +267,7 @@ struct ImageDownload {
             let bytes = try? entry.bodyID == stored?.entry.bodyID
                 ? stored?.bytes : loader.store.body(entry, order.key)
         else { return nil }
-        let renewed = HTTPCacheValidation.freshened(
+        var renewed = HTTPCacheValidation.freshened(
             entry,
             by: fields,
             for: request.fields,
@@ -275,8 +275,12 @@ struct ImageDownload {
             receivedAt: receivedAt,
             policy: loader.terms.policy
         )
+        if renewed.status.isHeuristicallyCacheable {
+            renewed.fields = loader.terms.supplemented(renewed.fields, receivedAt: receivedAt)
+        }
         loader.report { [url] in .revalidated(url: url, bytesSaved: bytes.count) }
-        let mayStay = HTTPCacheValidation.mayStay(renewed) && !CacheControl(request: request.fields).noStore
+        let mayStay =
+            HTTPCacheValidation.mayStay(renewed, loader.terms.policy) && !CacheControl(request: request.fields).noStore
         if !order.options.contains(.skipDiskWrite) {
             put(mayStay ? renewed : nil, inPlaceOf: entry, nil)
         }

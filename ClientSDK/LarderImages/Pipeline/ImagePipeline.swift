@@ -291,6 +291,8 @@ public final class ImagePipeline: Sendable {
             state.failures = [:]
             state.partials = []
             memory.removeAll()
+            // With the epoch: later ones may be written.
+            spill?.discard()
             return state.epoch
         }
         await onDisk {

@@ -60,8 +60,10 @@ struct ImageSpill: Sendable {
         }
     }
 
+    /// Forgets what is not written yet.
+    func discard() { _ = pending.take() }
+
     func removeAll() {
-        _ = pending.take()
         do throws(DiskError) { try disk.removeAllItems() } catch { report(error) }
     }
 

@@ -238,14 +238,15 @@ extension Outbox {
         let lostCopies = LostCopies()
         let reason = RequestReason(
             operation.name + count,
-            cause: (operation.isThrough ? "an awaited write" : "a write of the outbox") + ", attempt \(number)",
-            lostCopies: lostCopies
+            cause: (operation.isThrough ? "an awaited write" : "a write of the outbox") + ", attempt \(number)"
         )
         let start = clock.uptime
         var attempt = 1
         while true {
             let sent = batch
-            let outcomes = await reason.around { await operation.send(sent) }
+            let outcomes = await LostCopies.$current.withValue(lostCopies) {
+                await reason.around { await operation.send(sent) }
+            }
             let results = zip(sent, outcomes).map { entry, result in
                 entry.isInDoubt || !lostCopies.isEmpty ? result.afterDoubt(isAwaited: operation.isThrough) : result
             }

@@ -34,6 +34,8 @@ public final class ChangeSync: Sendable {
         var followedSince: WallTime?
         /// Whether an attempt to catch up found no network.
         var isRetryPending = false
+        /// How often the network has returned.
+        var returns = 0
         var returning: EventRegistration?
         var makingUp: Task<Void, Never>?
     }
@@ -55,12 +57,16 @@ public final class ChangeSync: Sendable {
     /// Repeats what failed without a network.
     private func retryAfterReturn() {
         state.withLock { state in
-            guard state.isRetryPending else { return }
-            state.isRetryPending = false
-            state.makingUp = Task { [weak self] in
-                do { try await self?.catchUp() } catch {
-                    // `catchUp` has put the error into the status.
-                }
+            state.returns += 1
+            if state.isRetryPending { retry(&state) }
+        }
+    }
+
+    private func retry(_ state: inout State) {
+        state.isRetryPending = false
+        state.makingUp = Task { [weak self] in
+            do { try await self?.catchUp() } catch {
+                // `catchUp` has put the error into the status.
             }
         }
     }
@@ -110,16 +116,23 @@ public final class ChangeSync: Sendable {
     /// - Throws: the error of the feed; pages that were stored stay.
     @discardableResult
     public func catchUp() async throws(LarderError) -> Int {
+        let returns = state.withLock { $0.returns }
         do {
             let count = try await gate.run { () async throws(LarderError) in try await readAllIfAllowed() }
             state.withLock { $0.isRetryPending = false }
             change { $0.failure = nil }
             return count
         } catch {
-            if error.code == .offline || error.code == .timedOut { state.withLock { $0.isRetryPending = true } }
             change { status in
                 status.failure = error.description
                 status.isCaughtUp = false
+            }
+            if error.code == .offline || error.code == .timedOut {
+                state.withLock { state in
+                    state.isRetryPending = true
+                    // It was sent over a connection from before the return.
+                    if state.returns != returns { retry(&state) }
+                }
             }
             throw error
         }
@@ -255,7 +268,7 @@ public final class ChangeSync: Sendable {
     /// Notes that the feed has no more changes.
     private func markCaughtUp() {
         if let since = followedSince { cache.noteCaughtUp(feed.name, followedSince: since) }
-        change { $0.isCaughtUp = true }
+        change { ($0.isCaughtUp, $0.failure) = (true, nil) }
     }
 
     private var followedSince: WallTime? {

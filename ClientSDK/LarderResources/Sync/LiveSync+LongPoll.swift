@@ -76,7 +76,8 @@ private final class LongPollChannel: LiveSync.Channel {
             throw LarderError(.timedOut, "The long poll was not answered within \(timeout).")
         } catch { throw LarderError(error) }
         let now = clock.uptime
-        let isIdle = since != nil && batch.changes.isEmpty && !batch.hasMore && now - start < Self.waitMinimum
+        let hasProgress = batch.nextToken != since && (!batch.changes.isEmpty || batch.hasMore)
+        let isIdle = since != nil && !hasProgress && now - start < Self.waitMinimum
         state.withLock { state in
             // The next request asks for the changes after this page.
             state.token = batch.nextToken

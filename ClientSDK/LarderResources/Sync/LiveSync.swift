@@ -102,6 +102,8 @@ public final class LiveSync: Sendable {
     private let returning: EventRegistration
     /// How often it checks whether the network may be used. A check sends nothing.
     private static let look: Duration = .seconds(30)
+    /// The longest wait that a server can ask for.
+    private static let askedMaximum: Duration = .seconds(3_600)
     /// How long a channel must work to reset the back-off.
     private static let stableAfter: Duration = .seconds(10)
 
@@ -223,7 +225,7 @@ public final class LiveSync: Sendable {
                     lost()
                     break
                 }
-                asked = error.retryAfter
+                asked = error.retryAfter.map { min($0, Self.askedMaximum) }
             }
             lost()
             guard !Task.isCancelled else { break }

@@ -14,6 +14,7 @@ package enum Redirection {
         _ hop: (TransportRequest) async throws(TransportError) -> Reply
     ) async throws(TransportError) -> Reply {
         guard request.followsRedirects else { return try await hop(request) }
+        let isSafe = request.method.isSafe
         var request = request
         request.followsRedirects = false
         for count in 0...maximum {
@@ -23,11 +24,8 @@ package enum Redirection {
             } catch {
                 // The first server has received the request, so a failure of a later hop does not mean that it had no
                 // effect.
-                let unsent: [ErrorCode<TransportError>] = [
-                    .unreachable, .untrusted, .proxyRejected, .invalidURL, .invalidRequest,
-                ]
-                let isSeen = count > 0 && unsent.contains(error.code)
-                throw isSeen ? TransportError(.interrupted, error.description) : error
+                guard count > 0, !isSafe, error.kind == .unsent || error.kind == .invalidRequest else { throw error }
+                throw TransportError(.interrupted, error.description, cause: error, retryAfter: error.retryAfter)
             }
             guard let next = next(after: request, reply.status, reply.fields) else {
                 if count > 0 { reply.redirectedTo = request.url }

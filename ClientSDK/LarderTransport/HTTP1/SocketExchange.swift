@@ -14,6 +14,8 @@ final class SocketExchange: Sendable {
         var needsFresh: Bool
         /// Whether a connection has begun to send it: the server may have received it.
         var isSent = false
+        /// Whether a connection has ended without a reply to it, and it was or will be sent again.
+        var hasLostCopy = false
         /// Whether it must not be sent, because the caller was told that it was not.
         var isSendingPrevented = false
         var isOver = false
@@ -58,7 +60,7 @@ final class SocketExchange: Sendable {
         isRepeatable = RetryPolicy.isRepeatable(request) && request.upload?.isReplayable ?? true
         inbox = ReplyInbox(bodyLimit: request.bodyLimit, bufferMaximum: bufferMaximum)
         self.pool = pool
-        lostCopies = RequestReason.current?.lostCopies
+        lostCopies = LostCopies.current
         state = Mutex(State(needsFresh: !isRepeatable))
     }
 
@@ -107,7 +109,10 @@ final class SocketExchange: Sendable {
         let upload = state.withLock { state in
             state.connection = nil
             state.needsFresh = true
-            if state.isSent { lostCopies?.note() }
+            if state.isSent {
+                state.hasLostCopy = true
+                lostCopies?.note()
+            }
             return state.upload.take()
         }
         Self.cancel(upload)
@@ -177,11 +182,22 @@ final class SocketExchange: Sendable {
     func end(_ end: Result<Void, TransportError>) {
         _ = conclude()
         var end = end
-        if case .failure(let error) = end, error.kind == .unsent, state.withLock({ $0.isSent }) {
-            let text = "The connection was closed without a reply, and the request could not be sent again: "
-            end = .failure(TransportError(.interrupted, text + error.description, cause: error.cause))
+        if case .failure(let error) = end {
+            let isSent = error.kind == .unsent && state.withLock { $0.isSent }
+            end = .failure(isSent ? Self.lost(error) : afterLostCopy(error))
         }
         inbox.finish(end)
+    }
+
+    /// An error of the last copy: after a lost one nobody can say that the request was not sent.
+    func afterLostCopy(_ error: TransportError) -> TransportError {
+        let claims = error.kind == .unsent || error.kind == .invalidRequest
+        return claims && state.withLock { $0.hasLostCopy } ? Self.lost(error) : error
+    }
+
+    private static func lost(_ error: TransportError) -> TransportError {
+        let text = "The connection was closed without a reply, and the request could not be sent again: "
+        return TransportError(.interrupted, text + error.description, cause: error.cause)
     }
 
     /// Called when the reader has made room for content.

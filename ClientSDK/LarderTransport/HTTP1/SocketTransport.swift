@@ -177,7 +177,9 @@ public final class SocketTransport: Transport {
         let head = await exchange.head()
         timer.stop()
         let (status, fields) = try head.get()
-        if status.code == 407, let proxy, !url.scheme.isSecure { throw proxy.rejection(status, of: url.authority) }
+        if status.code == 407, let proxy, !url.scheme.isSecure {
+            throw exchange.afterLostCopy(proxy.rejection(status, of: url.authority))
+        }
         let stream = TransportStream(
             status: status,
             fields: fields,

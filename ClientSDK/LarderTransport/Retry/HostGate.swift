@@ -111,8 +111,9 @@ package final class HostGate: Sendable {
         guard Self.isOverload(status) else {
             let isSuccess = (200..<300).contains(status.code) || [.switchingProtocols, .notModified].contains(status)
             return state.withLock { state in
-                guard let lastRejection = state.hosts[host]?.lastRejection else { return }
-                if isSuccess, rejections >= lastRejection {
+                // A reply to an earlier request says nothing of the host's present load.
+                guard let lastRejection = state.hosts[host]?.lastRejection, rejections >= lastRejection else { return }
+                if isSuccess {
                     state.hosts[host] = nil
                 } else {
                     state.hosts[host]?.overloads = 0
@@ -172,12 +173,28 @@ private struct GuardedTransport: Transport {
     private func openOnce(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         let rejections = try gate.admit(request)
         let stream = try await base.open(request)
-        let isWhole = HostGate.isOverload(stream.status) && stream.fields[.retryAfter] == nil
-        let head = TransportResponse(status: stream.status, fields: stream.fields, redirectedTo: stream.redirectedTo)
-        let response = isWhole ? try await stream.whole() : head
-        gate.note(response, of: request, after: rejections)
-        return isWhole ? TransportStream(response) : stream
+        var head = TransportResponse(status: stream.status, fields: stream.fields, redirectedTo: stream.redirectedTo)
+        defer { gate.note(head, of: request, after: rejections) }
+        guard HostGate.isOverload(stream.status), stream.fields[.retryAfter] == nil else { return stream }
+        while head.body.count < Self.bodyBytesMaximum {
+            guard let piece = try await stream.body.next() else { return TransportStream(head) }
+            head.body += piece
+        }
+        let start = Mutex<[UInt8]?>(head.body)
+        let whole = TransportStream.Body { () async throws(TransportError) in
+            if let start = start.withLock({ $0.take() }) { return start }
+            return try await stream.body.next()
+        }
+        return TransportStream(
+            status: stream.status,
+            fields: stream.fields,
+            body: whole,
+            redirectedTo: stream.redirectedTo
+        )
     }
+
+    /// So much of a rejection may say how long to wait.
+    private static let bodyBytesMaximum = 64 << 10
 }
 
 /// A WebSocket connector behind a gate.

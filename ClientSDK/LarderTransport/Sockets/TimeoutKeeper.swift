@@ -21,6 +21,9 @@ final class TimeoutKeeper: Sendable {
         var sleep: (until: MonotonicTime, id: UInt64, task: Task<Void, Never>)?
     }
 
+    /// How long a task may sleep for no timer.
+    private static let idleMaximum: Duration = .seconds(60)
+
     let clock: any MonotonicClock
     private let sharesSleep: Bool
     private let state = Mutex(State())
@@ -63,8 +66,17 @@ final class TimeoutKeeper: Sendable {
     func remove(_ id: UInt64?) {
         guard let id else { return }
         // Released outside of the lock, because a deinitialiser may run.
-        let removed = state.withLock { $0.entries.removeValue(forKey: id) }
+        let (removed, idle) = state.withLock { state in
+            let removed = state.entries.removeValue(forKey: id)
+            // A short sleep is likely to be needed again, and ends soon.
+            guard state.entries.isEmpty, let sleep = state.sleep, sleep.until - clock.uptime > Self.idleMaximum else {
+                return (removed, Task<Void, Never>?.none)
+            }
+            state.sleep = nil
+            return (removed, sleep.task)
+        }
         removed?.task?.cancel()
+        idle?.cancel()
     }
 
     private func sleeper(of id: UInt64, until deadline: MonotonicTime) -> Task<Void, Never> {

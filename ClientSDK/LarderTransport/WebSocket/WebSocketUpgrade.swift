@@ -58,6 +58,8 @@ struct WebSocketUpgrade: Sendable {
     private var bytes: [UInt8] = []
     private var scanner = HeadScanner(skipsEmptyLines: false)
     private var rejection: Rejection?
+    private var interimCount = 0
+    private static let interimMaximum = 16
 
     /// - Parameter key: 16 random bytes.
     init(key: [UInt8], subprotocols: [String]) {
@@ -108,14 +110,24 @@ struct WebSocketUpgrade: Sendable {
             do throws(HTTPWireError) {
                 head = try ResponseHead(Array(bytes[range]))
             } catch { return .failed(WebSocketError(.handshake, error.detail)) }
-            guard head.minorVersion == 1 else {
-                return .failed(WebSocketError(.handshake, "The response is not HTTP/1.1."))
-            }
             bytes.removeFirst(scanner.scanned)
             self.scanner = HeadScanner(skipsEmptyLines: false)
-            if head.status == .switchingProtocols { return agreed(head.fields) }
+            if head.status == .switchingProtocols {
+                guard head.minorVersion == 1 else {
+                    return .failed(WebSocketError(.handshake, "The response is not HTTP/1.1."))
+                }
+                return agreed(head.fields)
+            }
             // Interim responses (RFC 9110 §15.2) precede the final one.
-            if head.status.code < 200 { return receive([UInt8]().span) }
+            if head.status.code < 200 {
+                interimCount += 1
+                guard interimCount <= Self.interimMaximum else {
+                    return .failed(
+                        WebSocketError(.handshake, "More than \(Self.interimMaximum) interim responses came.")
+                    )
+                }
+                return receive([UInt8]().span)
+            }
             rejection = Rejection(head)
             let content = bytes
             bytes = []

@@ -111,6 +111,34 @@ struct ChangeSyncTests {
         #expect(RequestReason.current == nil)
     }
 
+    @Test func `a request that fails after the network has returned is repeated once`() async throws {
+        let cache = try scene.cache()
+        let gate = TransportGate()
+        let asked = Mutex(0)
+        let feed = ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in ChangeFeed.Batch([], nextToken: token, hasMore: false) },
+            present: { () throws(LarderError) in
+                let number = asked.withLock { asked in
+                    asked += 1
+                    return asked
+                }
+                if number == 1 { do { try await gate.pass() } catch { throw LarderError(error) } }
+                throw LarderError(.timedOut, "The connection was dead.")
+            },
+            invalidateAll: { _ in }
+        )
+        let sync = ChangeSync(feed, into: cache)
+        async let first = #expect(throws: LarderError.self) { try await sync.catchUp() }
+        await gate.waitForHeld()
+        cache.networkReturned()
+        gate.open()
+        _ = await first
+        await reached { asked.withLock { $0 } == 2 }
+        await rest()
+        #expect(asked.withLock { $0 } == 2)
+    }
+
     /// The server may compute the token after it has answered an earlier request, and after changes in between, which the feed then
     /// never has.
     @Test func `a value that was requested before the first token arrived is not covered by the feed`() async throws {

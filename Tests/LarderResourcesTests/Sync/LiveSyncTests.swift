@@ -45,6 +45,25 @@ struct LiveSyncTests {
         await running.value
     }
 
+    @Test func `a server cannot stop a live channel for longer than an hour`() async throws {
+        let cache = try scene.cache()
+        let clock = scene.clock
+        let source = LiveSync.Source([.eventStream]) { _, _ throws(LarderError) in
+            throw LarderError(.offline, "The stream has ended.", retryAfter: .seconds(1 << 30))
+        }
+        let live = LiveSync(source, in: cache) { _ in }
+        let states = SequenceRecorder(live.states)
+        let running = Task { await live.run() }
+        await states.wait { $0.last == .waiting(failures: 1) }
+        try await clock.waitForSleepers()
+        clock.advance(by: .seconds(3_600))
+        try await clock.waitForSleepers()
+        clock.advance(by: .seconds(60))
+        await states.wait { $0.count { $0 == .connecting(.eventStream) } >= 2 }
+        running.cancel()
+        await running.value
+    }
+
     private struct EndedChannel: LiveSync.Channel {
         func receive() async throws(LarderError) -> LiveSync.Message? { nil }
     }
@@ -198,14 +217,16 @@ struct LiveSyncTests {
         await running.value
     }
 
-    @Test func `a long poll that is answered at once without a change is asked again after growing pauses`()
-        async throws
-    {
+    @Test(arguments: [false, true])
+    func `a long poll that is answered at once without progress is asked again after growing pauses`(
+        _ hasChange: Bool
+    ) async throws {
+        let change = ChangeFeed.Change(EntityKey(type: Note.entityType, id: "1")) { _ in }
         let cache = try scene.cache()
         let count = Mutex(0)
         let channel = LiveSync.longPoll(since: "1", in: cache) { since throws(LarderError) in
             count.withLock { $0 += 1 }
-            return ChangeFeed.Batch(nextToken: since ?? "")
+            return ChangeFeed.Batch(hasChange ? [change] : [], nextToken: since ?? "")
         }
         let receiving = Task { while try await channel.receive() != nil {} }
         for (number, seconds) in [1, 2, 4].enumerated() {

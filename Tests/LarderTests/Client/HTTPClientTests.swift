@@ -72,6 +72,20 @@ struct HTTPClientTests {
         #expect(try await client.http.document("/help").source == .hit)
     }
 
+    @Test func `a redirect from another origin gets no credentials, because its reply is stored for everybody`()
+        async throws
+    {
+        let transport = ScriptedTransport { request, _ in
+            request.url == "http://other/a"
+                ? TransportResponse(status: .found, fields: [.location: "http://server/me"])
+                : ClientFixture.json("\"private\"", [.cacheControl: "max-age=60"])
+        }
+        let client = try await signedIn(transport)
+        _ = try await client.http.send(TransportRequest(url: "http://other/a"))
+        #expect(transport.requests.map(\.url) == ["http://other/a", "http://server/me"])
+        #expect(transport.requests.allSatisfy { $0.fields[.authorization] == nil })
+    }
+
     @Test func `another origin gets no credentials, and the caller's own are kept`() async throws {
         let transport = server()
         let client = try await signedIn(transport)
