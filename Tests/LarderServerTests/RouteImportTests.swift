@@ -68,6 +68,7 @@ struct RouteImportTests {
         }
         let reply = try await site.ask("GET", "/a")
         #expect(try reply.json["tags"]?.array?.count == 2 && reply.json["unknown"] != nil, "\(reply.text)")
+        #expect(String(decoding: routes, as: UTF8.self).contains("{{number 5000 5999}}"))
         let verdicts = try await site.ask("GET", "/_larder/journal").text
         #expect(!verdicts.contains("contractBroken"), "\(reply.text) \(verdicts)")
         await site.backend.stop()

@@ -69,7 +69,7 @@ struct SchemaSample {
         guard least != nil || most != nil else { return nil }
         // Templates take numbers that are exact in every reader of JSON.
         let low = max(-0x1p53, least ?? min(1, most ?? 1))
-        let high = min(0x1p53, most ?? max(1_000, low))
+        let high = min(0x1p53, most ?? low + 999)
         guard low <= high, let first = Int64(exactly: low), let last = Int64(exactly: high) else {
             return schema["minimum"] ?? schema["maximum"]
         }
