@@ -11,8 +11,7 @@ extension Backend {
     package func reasonNotServed(_ method: Method?, _ path: String, in world: World) -> String? {
         // A fault's pattern may match what any route serves.
         if customRoutes.accept(method, Array(path.utf8)[...]) { return nil }
-        let name = path.split(separator: "/").first.map { String($0) }
-        if let reason = reasonNoCollection(name, method ?? .get, path, in: world) { return reason }
+        if let reason = reasonNoCollection(method ?? .get, path, in: world) { return reason }
         guard !path.utf8.contains(UInt8(ascii: "*")) else { return nil }
         switch router(of: world).match(method ?? .get, path: Array(path.utf8)[...]) {
         case .route(let route, _):
@@ -44,9 +43,9 @@ extension Backend {
     }
 
     /// That a world of collections has none at a path, with the most similar one or the most similar route; nil if it has one.
-    func reasonNoCollection(_ name: String?, _ method: Method, _ path: String, in world: World) -> String? {
-        guard world.hasCollections, let name, !name.utf8.contains(UInt8(ascii: "*")),
-            !CollectionEndpoints.reserved.contains(name), !world.collections.contains(name)
+    func reasonNoCollection(_ method: Method, _ path: String, in world: World) -> String? {
+        guard world.hasCollections, let name = PathTemplate.segments(Array(path.utf8)[...])?.first, !name.isEmpty,
+            !name.contains("*"), !CollectionEndpoints.reserved.contains(name), !world.collections.contains(name)
         else { return nil }
         return CollectionEndpoints.reasonMissing(
             name,

@@ -88,12 +88,10 @@ package struct Backend: Sendable {
             if let reply = otherwise() { exchange.complete(reply) }
             return nil
         }
-        var match = router(of: world).match(request.method, path: request.path)
-        var reason: String?
-        if case .route(_, let parameters) = match {
-            reason = reasonNoCollection(parameters.first, request.method, request.pathText, in: world)
-            if reason != nil { match = .none }
-        }
+        // A preflight of a path without a collection is answered, so that a page can read the 404 of its request.
+        let reason =
+            request.method == .options ? nil : reasonNoCollection(request.method, request.pathText, in: world)
+        var match = reason == nil ? router(of: world).match(request.method, path: request.path) : .none
         let methods = candidates.methods
         switch match {
         case .route: break

@@ -36,8 +36,7 @@ extension SourceFiles.Source {
                 guard let error = problem.errors.first else {
                     throw FileError("\(path): \(problem.detail ?? problem.title)")
                 }
-                let line = JSONParser.line(of: error.pointer, in: bytes)
-                throw FileError("\(path):\(line): \(error.pointer) \(error.detail)")
+                throw FileError(path, bytes, at: error.pointer, error.detail)
             } catch let error as JSONError {
                 throw FileError("\(path):\(error.line): column \(error.column): \(error.reason)")
             }

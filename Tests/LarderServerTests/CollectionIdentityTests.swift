@@ -58,11 +58,12 @@ struct CollectionIdentityTests {
 
     @Test func `a cursor of one collection, filter or order is rejected by another`() async throws {
         let list = #"[{"id":1,"a":"1","b":"2"},{"id":2,"a":"1","b":"2"},{"id":3,"a":"1&b=2"},{"id":4,"a":"1&b=2"}]"#
-        let shop = try Shop(["todos.json": list, "notes.json": list])
+        let items = #"[{"id":1,"todoId":1},{"id":2,"todoId":1},{"id":3,"todoId":2},{"id":4,"todoId":2}]"#
+        let shop = try Shop(["todos.json": list, "notes.json": list, "items.json": items])
         for (own, other) in [
             ("/todos?", "/notes?"), ("/todos?_sort=a&", "/notes?_sort=a&"), ("/todos?a=1&", "/notes?a=1&"),
             ("/todos?a=1&", "/todos?"), ("/todos?a=1&b=2&", "/todos?a=1%26b%3D2&"),
-            ("/todos?_sort=a&", "/todos?_sort=b&"),
+            ("/todos?_sort=a&", "/todos?_sort=b&"), ("/todos/1/items?", "/todos/2/items?"),
         ] {
             let cursor = try await cursor(shop, own + "limit=1")
             #expect(try await shop.ask("GET", own + "cursor=\(cursor)").status == 200)

@@ -42,6 +42,9 @@ struct CollectionTests {
         let tag = try #require(reply.field("ETag"))
         let target = "/todos?done_ne=x&_page=2&_limit=1"
         #expect(try await shop.ask("GET", target, nil, ["If-None-Match": tag]).status == 304)
+        // A page that begins between two pages leads to the same kind of page.
+        let between = try await shop.ask("GET", "/todos?_start=1&_limit=2").field("Link") ?? ""
+        #expect(between.contains(#"<?_start=3&_limit=2>; rel="next""#), "\(between)")
         // The page is the same, the total is not.
         #expect(try await shop.ask("POST", "/todos", "{}").status == 201)
         #expect(try await shop.ask("GET", target, nil, ["If-None-Match": tag]).status == 200)
@@ -239,21 +242,21 @@ struct CollectionTests {
     @Test(
         arguments: [
             (["a.json": "[1"], "a.json:1: column 3: "),
-            (["a.json": "3"], "a.json: must be an array of objects, such as [{\"id\": 1}]"),
-            (["a.json": #"[{"id":1},2]"#], "a.json[1]: must be an object"),
-            (["a.json": "[{}]"], "a.json[0].id: is missing; add"),
+            (["a.json": "3"], "a.json:1: must be an array of objects, such as [{\"id\": 1}]"),
+            (["a.json": "[{\"id\":1},\n2]"], "a.json:2: /1 must be an object"),
+            (["a.json": "[\n{}]"], "a.json:2: /0/id must be an integer or a text"),
             (
-                ["a.json": #"[{"id":1},{"id":"1"}]"#],
-                "a.json[1].id: 1 is also the id of [0]; each document needs its own"
+                ["a.json": "[{\"id\":1},\n{\"id\":\"1\"}]"],
+                "a.json:2: /1/id is also that of /0; each document needs its own"
             ),
-            (["a.json": #"[{"id":true}]"#], "a.json[0].id: must be an integer or a text"),
-            (["db.json": #"{"b":[{"id":null}]}"#], "db.json: b[0].id: must be"),
-            (["live.json": "[]"], "/live is a path of the server; choose another name"),
-            (["a b.json": "[]"], "the name must be"), ([:], "has no collections"),
+            (["a.json": "[{\n\"id\":true}]"], "a.json:2: /0/id must be an integer or a text"),
+            (["db.json": "{\"b\":\n[{\"id\":null}]}"], "db.json:2: /b/0/id must be"),
+            (["live.json": "[]"], "must have another name, because /live is a path of the server"),
+            (["a b.json": "[]"], "must have a name of"), ([:], "has no collections"),
             (["db.json": "{}", "a.json": "[]"], "use one or the others"),
         ] as [([String: String], String)]
     )
-    func `a bad file is named with the index and the member`(files: [String: String], message: String) throws {
+    func `a bad file is named with the line and the member`(files: [String: String], message: String) throws {
         let folder = try Shop.directory(files)
         let error = #expect(throws: FileError.self) {
             _ = try MockBackend.start(.collections(directory: folder.path))

@@ -45,6 +45,13 @@ struct PeerExampleTests {
                 "/comments/1?_embed=post",
                 #"{"id":"1","text":"a comment about post 1","postId":"1","post":{"id":"1","title":"a title","views":100}}"#
             ),
+            (
+                "/comments/1?_expand=post",
+                #"{"id":"1","text":"a comment about post 1","postId":"1","post":{"id":"1","title":"a title","views":100}}"#
+            ),
+            ("/posts?_sort=views&_order=desc", "[2,1]"), ("/posts?_sort=title,views&_order=desc,asc", "[2,1]"),
+            ("/posts?id=1&id=2", "[1,2]"), ("/posts?title_like=another", "[2]"), ("/posts?q=another", "[2]"),
+            ("/posts/1/comments?_start=1&_end=2", "[2]"), ("/posts?_page=1", "[1,2]"),
             ("/profile", #"{"name":"typicode"}"#),
         ]
     )

@@ -1,3 +1,4 @@
+import Glibc
 import LarderBackend
 import LarderCoding
 import LarderTime
@@ -76,6 +77,29 @@ struct ReloadTests {
         site.write("page.txt", "x")
         _ = await announcements.next(containing: "loaded 1 route")
         #expect(try await site.ask("GET", "/_larder/files").json["files"]?[0]?["error"] == nil)
+        await site.backend.stop()
+    }
+
+    @Test func `a directory that was removed and made again is watched`() async throws {
+        let folder = try ScratchDirectory()
+        let api = folder.path + "/api"
+        func make(_ text: String) {
+            #expect(unsafe mkdir(api, 0o755) == 0)
+            RouteSite.write("a.json", #"{"routes": [{"path": "/a", "text": "\#(text)"}]}"#, in: api)
+        }
+        make("one")
+        let announcements = Announcements()
+        let site = try RouteSite([:]) { configuration in
+            configuration.routes = api
+            configuration.watchesFiles = true
+            configuration.announce = { announcements.add($0) }
+        }
+        #expect(unsafe unlink(api + "/a.json") == 0 && rmdir(api) == 0)
+        _ = await announcements.next(containing: "No such file or directory")
+        #expect(try await site.text("GET", "/a") == "one")
+        make("two")
+        _ = await announcements.next(containing: "loaded 1 route")
+        #expect(try await site.text("GET", "/a") == "two")
         await site.backend.stop()
     }
 

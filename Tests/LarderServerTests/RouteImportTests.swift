@@ -32,6 +32,48 @@ struct RouteImportTests {
         await site.backend.stop()
     }
 
+    @Test func `values of schemas keep their bounds, so that the contract of the same description holds`() async throws
+    {
+        let description = """
+            paths:
+              /a:
+                get:
+                  responses:
+                    "200":
+                      content:
+                        application/json:
+                          schema:
+                            type: object
+                            required: [id, tags, unknown]
+                            allOf: [{type: object, properties: {part: {type: string}}}]
+                            properties:
+                              id: {type: integer, minimum: 5000}
+                              negative: {type: integer, maximum: -3}
+                              above: {type: integer, exclusiveMinimum: 7, maximum: 8}
+                              flag: {type: integer, minimum: 7, exclusiveMinimum: true, maximum: 8}
+                              share: {type: number, minimum: 0.25, maximum: 0.75}
+                              weight: {type: number, minimum: 2.5}
+                              large: {type: integer, minimum: 1, maximum: 9223372036854775807}
+                              kind: {allOf: [{type: string, enum: [cat]}], description: text}
+                              day: {type: string, format: date, minLength: 10, maxLength: 10}
+                              code: {type: string, minLength: 2, maxLength: 2}
+                              long: {type: string, minLength: 40}
+                              tags: {type: array, minItems: 2, maxItems: 3, items: {type: string}}
+                              none: {type: array, maxItems: 0, items: {type: string}}
+            """
+        let folder = try CollectionShop.directory(["openapi.yaml": description])
+        let routes = try RouteImport.routes(from: Array(description.utf8), named: "openapi.yaml")
+        let site = try RouteSite(["routes.json": String(decoding: routes, as: UTF8.self)]) { configuration in
+            configuration.contract = folder.path + "/openapi.yaml"
+        }
+        let reply = try await site.ask("GET", "/a")
+        #expect(try reply.json["tags"]?.array?.count == 2 && reply.json["unknown"] != nil, "\(reply.text)")
+        #expect(String(decoding: routes, as: UTF8.self).contains("{{number 5000 5999}}"))
+        let verdicts = try await site.ask("GET", "/_larder/journal").text
+        #expect(!verdicts.contains("contractBroken"), "\(reply.text) \(verdicts)")
+        await site.backend.stop()
+    }
+
     @Test func `an HTTP archive becomes routes with its replies`() async throws {
         let site = try makeSite(
             """

@@ -9,11 +9,12 @@ import LarderTime
 /// caller, the route and the key. A rejection by the domain (insufficient funds) is a result and is replayed too; a malformed
 /// request is not. The items of a batch have a key each, under the route of the batch.
 package enum Idempotency {
+    /// - Returns: nil if the operation replies with nothing, which uses up no key.
     static func run(
         _ call: Call,
         isKeyRequired: Bool,
-        _ operation: (Store, inout Commit) throws -> Reply
-    ) throws(Problem) -> Reply {
+        _ operation: (Store, inout Commit) throws -> Reply?
+    ) throws(Problem) -> Reply? {
         guard let field = call.request.fields[.idempotencyKey] else {
             guard !isKeyRequired else {
                 throw ProblemType.idempotencyKeyMissing("\(route(call)) needs an Idempotency-Key.")
@@ -25,44 +26,43 @@ package enum Idempotency {
         let inFlight = KeysInFlight.Key(user: user, route: route, key: key)
         guard call.owner.deviations.holdsKey || call.world.keysInFlight.begin(inFlight) else { throw inProgress() }
         defer { if !call.owner.deviations.holdsKey { call.world.keysInFlight.end(inFlight) } }
+        let fingerprint = SHA256.hash(call.request.body)
         return try call.write { store, commit in
-            var isFirst = false
-            var reply = try run(key, fingerprint: SHA256.hash(call.request.body), for: call, in: store, &commit) {
-                isFirst = true
-                return try operation($0, &$1)
+            if var first = try first(key, fingerprint, for: call, in: store, now: commit.now) {
+                first.head.append("Idempotent-Replayed", "true")
+                return first
             }
-            if !isFirst { reply.head.append("Idempotent-Replayed", "true") }
+            guard let reply = try operation(store, &commit) else { return nil }
+            try keep(reply, key, fingerprint, for: call, in: store, now: commit.now)
             return reply
         }
     }
 
-    /// Executes an operation, such as one item of a batch, at most once for its key, in the running transaction.
+    /// Keeps the reply to an operation, such as one item of a batch, in the transaction of its effect.
     ///
     /// - Parameter fingerprint: what a repetition must have in common with the first one.
-    /// - Throws: `idempotency-key-reused`, which is the result of the item and not of the batch.
-    static func run(
+    static func keep(
+        _ reply: Reply,
         _ key: String,
-        fingerprint: [UInt8],
+        _ fingerprint: [UInt8],
         for call: Call,
         in store: Store,
-        _ commit: inout Commit,
-        _ operation: (Store, inout Commit) throws -> Reply
-    ) throws -> Reply {
-        if let first = try first(key, fingerprint, for: call, in: store, now: commit.now) { return first }
-        let reply = try operation(store, &commit)
+        now: WallTime
+    ) throws {
         try store.idempotency.store(
             reply,
             fingerprint,
             user: call.viewer,
             route: route(call),
             key: key,
-            now: commit.now
+            now: now
         )
-        return reply
     }
 
     /// The reply to replay; nil if the operation has to be executed.
-    private static func first(
+    ///
+    /// - Throws: `idempotency-key-reused`, which of an item of a batch is its result and not that of the batch.
+    static func first(
         _ key: String,
         _ fingerprint: [UInt8],
         for call: Call,

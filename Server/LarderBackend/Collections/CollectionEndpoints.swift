@@ -42,7 +42,8 @@ enum CollectionEndpoints {
     private static func index(_ call: Call) throws(Problem) -> Reply? {
         let names = call.world.collections + ["changes", "live"]
         let members = names.map { JSONObject.Member(name: $0, value: .string("/\($0)")) }
-        return try call.reply(representation(JSONValue.object(JSONObject(members)).encoded))
+        let body = JSONValue.object(JSONObject(members)).encoded
+        return try call.reply(Representation(body: body, cacheControl: CachePolicy.revalidate, vary: "Origin"))
     }
 
     /// A document, or the list of a collection.
@@ -53,8 +54,9 @@ enum CollectionEndpoints {
                 return try page(CollectionQuery(call, of: name), in: store)
             }
             var row = try existing(call, in: store)
-            row.json = try CollectionRelations.embedding(names(in: "_embed", call), in: row.json, of: name, store)
-            return representation(row.json, modified: call.modification(row.updated))
+            let related = names(in: "_embed", "_expand", of: call)
+            row.json = try CollectionRelations.embedding(related, in: row.json, of: name, store)
+            return representation(of: row, call)
         }
     }
 
@@ -64,33 +66,25 @@ enum CollectionEndpoints {
             let (parent, name) = (call.parameters[0], call.parameters[2])
             _ = try existing(call, in: store)
             _ = try collection(name, call, in: store)
-            let key = CollectionRelations.foreignKey(parent)
-            return try page(CollectionQuery(call, of: name, where: key, is: call.parameters[1]), in: store)
+            return try page(CollectionQuery(call, of: name, below: (parent, call.parameters[1])), in: store)
         }
     }
 
     private static func page(_ query: CollectionQuery, in store: Store) throws -> Representation {
         let page = try CollectionPage(query, in: store)
-        return representation(page.body, lines: page.lines)
+        let cacheControl = CachePolicy.revalidate
+        return Representation(body: page.body, cacheControl: cacheControl, vary: "Origin", lines: page.lines)
     }
 
-    /// The names of collections in a parameter, which may be repeated.
-    private static func names(in parameter: String, _ call: Call) -> [String] {
-        call.query.items.filter { $0.name == parameter }.flatMap { $0.value.split(separator: ",").map { String($0) } }
+    /// The names of collections in parameters, which may be repeated.
+    static func names(in parameters: String..., of call: Call) -> [String] {
+        let values = call.query.items.filter { parameters.contains($0.name) }.map(\.value)
+        return values.flatMap { $0.split(separator: ",").map { String($0) } }
     }
 
-    private static func representation(
-        _ body: [UInt8],
-        modified: Modification? = nil,
-        lines: Fields = [:]
-    ) -> Representation {
-        Representation(
-            body: body,
-            cacheControl: CachePolicy.revalidate,
-            vary: "Origin",
-            modified: modified,
-            lines: lines
-        )
+    private static func representation(of row: DocumentRow, _ call: Call) -> Representation {
+        let modified = call.modification(row.updated)
+        return Representation(body: row.json, cacheControl: CachePolicy.revalidate, vary: "Origin", modified: modified)
     }
 
     private static func collection(_ name: String, _ call: Call, in store: Store) throws -> CollectionRow {
@@ -122,29 +116,24 @@ enum CollectionEndpoints {
     /// `POST /comments`, and `POST /posts/1/comments`: a comment with `postId` 1.
     private static func create(_ call: Call) throws(Problem) -> Reply? {
         let name = call.parameters.count > 1 ? call.parameters[2] : call.parameters[0]
-        let parent = try call.read { store -> JSONObject.Member? in
-            let parent = call.parameters.count > 1 ? try existing(call, in: store) : nil
+        let body = try call.jsonObject()
+        let wanted = body["id"].flatMap { DocumentID($0) }
+        if body["id"] != nil, wanted == nil { throw invalidID("must be an integer or a text of 1 to 200 bytes") }
+        return try Idempotency.run(call, isKeyRequired: false) { store, commit in
+            var document = body
+            if call.parameters.count > 1 {
+                let parent = try JSONParser.parse(try existing(call, in: store).json)
+                document[CollectionRelations.foreignKey(call.parameters[0])] = parent["id"]
+            }
             guard try !collection(name, call, in: store).isSingular else {
                 throw ProblemType.methodNotAllowed(
                     "/\(name) is one document. Replace it with PUT or change it with PATCH.",
                     fields: [.allow: "GET, HEAD, OPTIONS, PATCH, PUT"]
                 )
             }
-            return try parent.map { row in
-                let id = try JSONParser.parse(row.json)["id"] ?? .null
-                return JSONObject.Member(name: CollectionRelations.foreignKey(call.parameters[0]), value: id)
-            }
-        }
-        var body = try call.jsonObject()
-        if let parent { body[parent.name] = parent.value }
-        let content = body
-        let wanted = content["id"].flatMap { DocumentID($0) }
-        if content["id"] != nil, wanted == nil { throw invalidID("must be an integer or a text of 1 to 200 bytes") }
-        return try Idempotency.run(call, isKeyRequired: false) { store, commit in
-            var document = content
             let id = try wanted ?? newID(name, call.world.seed, in: store)
             if wanted == nil {
-                document = JSONObject([JSONObject.Member(name: "id", value: id.json)] + content.members)
+                document = JSONObject([JSONObject.Member(name: "id", value: id.json)] + document.members)
             } else if try store.documents.find(name, id.text) != nil {
                 throw ProblemType.documentExists(
                     "/\(name) has a document \(id.text). Replace it with PUT, or send no `id` to get a new one."
@@ -159,18 +148,12 @@ enum CollectionEndpoints {
     /// The next number, or a text that follows from the world's seed.
     private static func newID(_ name: String, _ seed: UInt64, in store: Store) throws -> DocumentID {
         guard let collection = try store.documents.collection(name) else { return DocumentID(1) }
-        if collection.isNumbered {
-            guard collection.lastNumber < .max else {
-                throw invalidID("is required, because the greatest number is taken")
-            }
-            let next = DocumentID(max(collection.lastNumber, 0) + 1)
-            if try store.documents.find(name, next.text) == nil { return next }
-        }
-        var (attempt, id) = (collection.lastPlace, DocumentID(""))
+        var (attempt, id): (Int64, DocumentID) = (0, DocumentID(""))
         repeat {
             attempt += 1
-            let hash = ContentHash.hash64(Array("\(name) \(attempt)".utf8).span, seed: seed)
-            id = DocumentID(String(hash, radix: 16))
+            let hash = ContentHash.hash64(Array("\(name) \(collection.lastPlace + attempt)".utf8).span, seed: seed)
+            let number = max(collection.lastNumber, 0) &+ attempt
+            id = collection.isNumbered ? DocumentID(number) : DocumentID(String(hash, radix: 16))
         } while try store.documents.find(name, id.text) != nil
         return id
     }
@@ -187,68 +170,52 @@ enum CollectionEndpoints {
 
     private static func edit(_ call: Call, _ change: (JSONObject) -> JSONObject) throws(Problem) -> Reply? {
         try Idempotency.run(call, isKeyRequired: false) { store, commit in
-            var row = try existing(call, in: store)
+            var row = try unchanged(call, in: store)
             let old = try JSONParser.parse(row.json).object ?? JSONObject()
-            try call.checkConditions(
-                on: representation(row.json, modified: call.modification(row.updated)),
-                version: row.version,
-                isRequired: false
-            )
             var new = change(old)
             if let id = new["id"], id != old["id"] { throw invalidID("cannot be changed") }
             if new["id"] == nil, let id = old["id"] {
                 new = JSONObject([JSONObject.Member(name: "id", value: id)] + new.members)
             }
             row.json = JSONValue.object(new).encoded
-            try update(&row, in: store, &commit)
+            try update(row, in: store, &commit)
             return .existing(row.json)
         }
     }
 
     private static func delete(_ call: Call) throws(Problem) -> Reply? {
         try call.write { store, commit in
-            var row = try existing(call, in: store)
-            try call.checkConditions(
-                on: representation(row.json, modified: call.modification(row.updated)),
-                version: row.version,
-                isRequired: false
-            )
-            try update(&row, isDeleted: true, in: store, &commit)
+            try update(unchanged(call, in: store), deleted: true, in: store, &commit)
             // json-server deletes the children of `_dependent` too.
-            for name in names(in: "_dependent", call) {
+            for name in names(in: "_dependent", of: call) {
                 _ = try collection(name, call, in: store)
                 let (parent, id) = (call.parameters[0], call.parameters[1])
-                for var child in try CollectionRelations.children(name, of: parent, id, in: store) {
-                    try update(&child, isDeleted: true, in: store, &commit)
+                for child in try CollectionRelations.children(name, of: parent, id, in: store) {
+                    try update(child, deleted: true, in: store, &commit)
                 }
             }
         }
         return .noContent
     }
 
-    private static func update(
-        _ row: inout DocumentRow,
-        isDeleted: Bool = false,
-        in store: Store,
-        _ commit: inout Commit
-    ) throws {
+    /// The document of the path, if the conditions of the request hold for it.
+    private static func unchanged(_ call: Call, in store: Store) throws -> DocumentRow {
+        let row = try existing(call, in: store)
+        try call.checkConditions(on: representation(of: row, call), version: row.version, isRequired: false)
+        return row
+    }
+
+    private static func update(_ row: DocumentRow, deleted: Bool = false, in store: Store, _ commit: inout Commit)
+        throws
+    {
+        var row = row
         row.version += 1
         row.updated = commit.now
-        try store.documents.update(row, isDeleted: isDeleted)
-        try commit.record(
-            .document,
-            row.number,
-            deleted: isDeleted,
-            audience: .everyone,
-            version: row.version,
-            in: store
-        )
+        try store.documents.update(row, isDeleted: deleted)
+        try commit.record(.document, row.number, deleted: deleted, audience: .everyone, version: row.version, in: store)
     }
 
     private static func invalidID(_ detail: String) -> Problem {
-        ProblemType.validationFailed(
-            "`id` \(detail).",
-            errors: [Problem.FieldError(pointer: "/id", detail: detail)]
-        )
+        ProblemType.validationFailed("`id` \(detail).", errors: [.init(pointer: "/id", detail: detail)])
     }
 }

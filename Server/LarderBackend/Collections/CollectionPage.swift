@@ -10,14 +10,15 @@ struct CollectionPage {
         let all = try query.items(in: store)
         let total = all.count
         let items: ArraySlice<CollectionQuery.Item>
-        var envelope: (page: Int, size: Int)?
+        var (begin, end) = ("[", "]")
         switch query.page {
         case .offset(let start, let limit):
             items = all.dropFirst(start).prefix(limit)
             lines.add("X-Total-Count", String(total))
             if query.hasEnvelope {
-                envelope = (start / limit + 1, limit)
-            } else if query.isPaged || total > limit {
+                let pages = max(1, (total + limit - 1) / limit)
+                (begin, end) = (Self.envelope(page: start / limit + 1, of: pages, total) + "[", "]}")
+            } else if start > 0 || total > limit {
                 appendLinks(query, start: start, limit: limit, total: total)
             }
         case .cursor(let cursor, let limit):
@@ -28,31 +29,30 @@ struct CollectionPage {
                 appendLinks([("next", Self.target(query, [("cursor", next), ("limit", String(limit))]))])
             }
         }
-        body.append("[")
+        body = Array(begin.utf8)
         body.append(
             items: try items.map {
                 try CollectionRelations.embedding(query.embedded, in: $0.json, of: query.collection, store)
             }
         )
-        body.append("]")
-        if let envelope { wrap(page: envelope.page, of: max(1, (total + envelope.size - 1) / envelope.size), total) }
+        body += end.utf8
     }
 
-    /// The page as json-server has it for `_per_page`.
-    private mutating func wrap(page: Int, of pages: Int, _ total: Int) {
+    /// What json-server has before the documents for `_per_page`.
+    private static func envelope(page: Int, of pages: Int, _ total: Int) -> String {
         let members: [(String, Int?)] = [
             ("first", 1), ("prev", page > 1 ? min(page - 1, pages) : nil), ("next", page < pages ? page + 1 : nil),
             ("last", pages), ("pages", pages), ("items", total),
         ]
         let numbers = members.map { "\"\($0)\":\($1.map { String($0) } ?? "null")" }.joined(separator: ",")
-        body = Array("{\(numbers),\"data\":".utf8) + body + Array("}".utf8)
+        return "{\(numbers),\"data\":"
     }
 
     // MARK: Links
 
     private mutating func appendLinks(_ query: CollectionQuery, start: Int, limit: Int, total: Int) {
         func target(_ start: Int) -> String {
-            let position = query.usesStart ? ("_start", String(start)) : ("_page", String(start / limit + 1))
+            let position = start % limit == 0 ? ("_page", String(start / limit + 1)) : ("_start", String(start))
             return Self.target(query, [position, ("_limit", String(limit))])
         }
         let last = max(0, (total - 1) / limit * limit)

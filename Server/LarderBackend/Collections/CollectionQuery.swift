@@ -17,37 +17,33 @@ struct CollectionQuery: Sendable {
     }
 
     let collection: String
+    /// Only the documents that belong to this one are in the list.
+    let parent: (collection: String, id: String)?
     /// The filters and `_where` and `q`, of which each must hold.
     private(set) var conditions: [CollectionCondition] = []
     /// The names of `_embed`.
-    private(set) var embedded: [String] = []
+    let embedded: [String]
     /// Whether the page is an object that says the numbers of pages and items.
     private(set) var hasEnvelope = false
     private(set) var keys: [Key] = []
     private(set) var page = Page.offset(start: 0, limit: limitMaximum)
-    /// Whether `_start` says where the page begins, instead of `_page`.
-    private(set) var usesStart = false
-    /// Whether the request has a parameter of paging.
-    private(set) var isPaged = false
     /// The parameters that select and sort.
     private(set) var others: [QueryString.Item] = []
 
     /// Identifies the list in its cursors. Positive and exact in every reader of JSON.
     var digest: Int64 {
         // As JSON, so that the ends of names and values are part of the text.
-        let texts = ([collection] + others.flatMap { [$0.name, $0.value] }).map { JSONValue.string($0) }
+        let names = [collection, parent?.collection ?? "", parent?.id ?? ""]
+        let texts = (names + others.flatMap { [$0.name, $0.value] }).map { JSONValue.string($0) }
         return Int64(ContentHash.hash64(JSONValue.array(texts).encoded.span) >> 12)
     }
 
     private static let pageParameters = ["_page", "_start", "_end", "_limit", "_per_page", "cursor", "limit"]
 
-    /// - Parameter key: a member that must have the text `id`.
-    init(_ call: Call, of collection: String, where key: String? = nil, is id: String = "") throws(Problem) {
-        self.collection = collection
+    init(_ call: Call, of collection: String, below parent: (collection: String, id: String)? = nil) throws(Problem) {
+        (self.collection, self.parent) = (collection, parent)
+        embedded = CollectionEndpoints.names(in: "_embed", "_expand", of: call)
         var filters: [CollectionCondition.Filter] = []
-        if let key, let path = JSONPath(key) {
-            filters = [CollectionCondition.Filter(parameter: key, path: path, test: .eq, texts: [id])]
-        }
         var orders: [Substring] = []
         for item in call.query.items {
             switch item.name {
@@ -55,18 +51,15 @@ struct CollectionQuery: Sendable {
                 guard call.query.items.count(where: { $0.name == item.name }) == 1 else {
                     throw call.invalid(item.name, "must be given once")
                 }
-                isPaged = true
                 continue
             case "q": conditions.append(.contains(item.value.lowercased()))
-            case "_embed": embedded += item.value.split(separator: ",").map { String($0) }
+            case "_embed", "_expand": break
             case "_where":
                 guard let value = try? JSONParser.parse(Array(item.value.utf8), maximumDepth: 16),
                     let condition = CollectionCondition(value)
                 else {
-                    throw call.invalid(
-                        "_where",
-                        "must be JSON such as {\"or\":[{\"views\":{\"gt\":100}},{\"title\":{\"eq\":\"x\"}}]}"
-                    )
+                    let form = "{\"or\":[{\"views\":{\"gt\":100}},{\"title\":{\"eq\":\"x\"}}]}"
+                    throw call.invalid("_where", "must be JSON such as \(form)")
                 }
                 conditions.append(condition)
             case "_sort":
@@ -116,9 +109,6 @@ struct CollectionQuery: Sendable {
         {
             (name, test) = (item.name[..<end], word)
         }
-        if [.gt, .gte, .lt, .lte].contains(test), item.value.isEmpty {
-            throw call.invalid(item.name, "must not be empty")
-        }
         let texts = test == .in ? item.value.split(separator: ",").map { String($0) } : [item.value]
         let path = try path(name, item.name, call)
         return CollectionCondition.Filter(parameter: item.name, path: path, test: test, texts: texts)
@@ -145,7 +135,6 @@ struct CollectionQuery: Sendable {
         let limit = try call.integer("limit", in: limits)
         let cursor = call.query.first("cursor")
         if number != nil, start != nil { throw call.invalid("_start", "cannot be given together with `_page`") }
-        usesStart = start != nil
         guard cursor != nil || limit != nil else {
             let count = size ?? (number == nil ? Self.limitMaximum : 10)
             page = .offset(start: start ?? ((number ?? 1) - 1) * count, limit: count)
@@ -176,11 +165,11 @@ struct CollectionQuery: Sendable {
     ///
     /// - Throws: `invalid-parameter` if a text is compared with a number.
     func items(in store: Store) throws -> [Item] {
-        let rows = try store.documents.documents(collection)
-        // The documents stay as they are stored.
-        let isWhole = conditions.isEmpty && keys.isEmpty
+        let rows =
+            try parent.map { try CollectionRelations.children(collection, of: $0.collection, $0.id, in: store) }
+            ?? store.documents.documents(collection)
         let items = try rows.compactMap { row -> Item? in
-            let document = isWhole ? .null : try JSONParser.parse(row.json)
+            let document = try JSONParser.parse(row.json)
             guard try conditions.allSatisfy({ try $0.holds(for: document) }) else { return nil }
             let keys = keys.map { DocumentJSON.key($0.path.values(in: document).first) }
             return Item(position: CollectionCursor(keys: keys, place: row.place), json: row.json)
@@ -201,19 +190,14 @@ struct CollectionQuery: Sendable {
 struct CollectionCursor: Sendable {
     let keys: [JSONValue]
     let place: Int64
+}
 
-    init(keys: [JSONValue], place: Int64) { (self.keys, self.place) = (keys, place) }
-
+extension CollectionCursor {
     /// Nil for text that was not issued for this list.
     init?(parsing text: String, digest: Int64, keyCount: Int) {
-        guard let bytes = Base64.decode(text) else { return nil }
-        let value: JSONValue
-        do { value = try JSONParser.parse(bytes) } catch {
-            // Text that is not JSON was not issued here.
-            return nil
-        }
-        guard let parts = value.array, parts.count == keyCount + 2, parts[0].integer == digest,
-            let place = parts[1].integer
+        // Text that is not JSON was not issued here.
+        guard let bytes = Base64.decode(text), let parts = (try? JSONParser.parse(bytes))?.array,
+            parts.count == keyCount + 2, parts[0].integer == digest, let place = parts[1].integer
         else { return nil }
         self.init(keys: Array(parts[2...]), place: place)
     }

@@ -23,19 +23,7 @@ extension Call {
         guard candidates.contains(where: { $0.route.accepts(request.method) }) else { return nil }
         if !request.method.isSafe, request.fields[.idempotencyKey] != nil {
             // The first reply is given again, whatever the conditions are by now. A replay has no sequel.
-            var fits = true
-            do throws(Problem) {
-                return try Idempotency.run(self, isKeyRequired: false) { store, _ in
-                    guard let reply = try render(store, writes: true) else {
-                        fits = false
-                        throw ProblemType.notFound("No route has conditions that this request meets.")
-                    }
-                    return reply
-                }
-            } catch {
-                guard fits else { return nil }
-                throw error
-            }
+            return try Idempotency.run(self, isKeyRequired: false) { store, _ in try render(store, writes: true) }
         }
         // Most replies change no kept value. Another one is made again, in a transaction.
         var changes = false
@@ -108,16 +96,16 @@ extension CustomReply {
 
 extension CustomReply.Body {
     fileprivate func rendered(_ call: RouteCall, _ status: Status) throws -> (bytes: [UInt8], mediaType: String?) {
-        func problem(_ detail: String?) -> (bytes: [UInt8], mediaType: String?) {
-            let problem = Problem(type: "about:blank", title: status.reasonPhrase, status: status, detail: detail)
-            return (problem.encoded(), "application/problem+json")
-        }
         switch self {
-        case .none: return status.code < 400 ? ([], nil) : problem(nil)
+        case .none: return ([], nil)
         case .json(let template): return ((try template.value(call)).encoded, "application/json")
         case .text(let template): return (Array(try template.text(call).utf8), "text/plain; charset=utf-8")
         case .bytes(let bytes): return (bytes, nil)
-        case .problem(let detail): return problem(try detail.text(call))
+        case .problem(let template):
+            let title = status.reasonPhrase.isEmpty ? "Status \(status.code)" : status.reasonPhrase
+            let detail = try template?.text(call)
+            let problem = Problem(type: "about:blank", title: title, status: status, detail: detail)
+            return (problem.encoded(), "application/problem+json")
         }
     }
 }

@@ -113,12 +113,18 @@ enum LikeEndpoints {
         in store: Store,
         _ commit: inout Commit
     ) throws -> Reply {
-        func carryOut(_ store: Store, _ commit: inout Commit) throws -> Reply {
-            try set(item.isLiked, item.post, for: call, in: store, &commit)
-        }
+        let fingerprint = item.fingerprint
         do {
-            guard let key = item.key else { return try carryOut(store, &commit) }
-            return try Idempotency.run(key, fingerprint: item.fingerprint, for: call, in: store, &commit, carryOut)
+            if let key = item.key,
+                let first = try Idempotency.first(key, fingerprint, for: call, in: store, now: commit.now)
+            {
+                return first
+            }
+            let reply = try set(item.isLiked, item.post, for: call, in: store, &commit)
+            if let key = item.key {
+                try Idempotency.keep(reply, key, fingerprint, for: call, in: store, now: commit.now)
+            }
+            return reply
         } catch let problem as Problem {
             return problem.reply
         }

@@ -5,15 +5,12 @@ import LarderHTTPWire
 
 /// Reads custom routes from a file, or from the files `*.json` of a directory in the order of their names.
 package struct RouteReader {
-    static let routesMaximum = 1_000
     private static let repliesMaximum = 100
-    private static let bodyBytesMaximum = 16 << 20
-    private static let allBytesMaximum = 64 << 20
+    private static let bytesMaximum = 16 << 20
 
     package private(set) var routes: [CustomRoute] = []
     /// The directories of all files that were read.
     package private(set) var directories: Set<String> = []
-    private var byteCount = 0
     /// That of the route that is being read.
     private var path: PathTemplate?
     private var folder = ""
@@ -25,15 +22,12 @@ package struct RouteReader {
         let files = SourceFile.isDirectory(path) ? try SourceFile.names(in: path).map { path + "/" + $0 } : [path]
         guard !files.isEmpty else { throw FileError("\(path): has no file *.json with routes") }
         for file in files { try read(file) }
-        guard routes.count <= Self.routesMaximum else {
-            throw FileError("\(path): has \(routes.count) routes; at most \(Self.routesMaximum) are served")
-        }
     }
 
     private mutating func read(_ file: String) throws(FileError) {
-        let bytes = try contents(file)
-        guard case .object(let object) = try SourceFile.json(bytes, named: file) else {
-            throw FileError("\(file):1: must be an object with `routes`, such as {\"routes\": []}")
+        let bytes = try Self.contents(file)
+        guard let object = try SourceFile.json(bytes, named: file).object else {
+            throw FileError(file, bytes, at: "", "must be an object with `routes`, such as {\"routes\": []}")
         }
         let errors = BodyErrors()
         var top = BodyReader(object, errors)
@@ -47,17 +41,13 @@ package struct RouteReader {
         guard let first = errors.all.first(where: { $0.detail.contains("did you mean") }) ?? errors.all.first else {
             return
         }
-        let line = JSONParser.line(of: first.pointer, in: bytes)
         let others = errors.all.count > 1 ? " (and \(errors.all.count - 1) more)" : ""
-        throw FileError("\(file):\(line): \(first.pointer) \(first.detail)\(others)")
+        throw FileError(file, bytes, at: first.pointer, first.detail + others)
     }
 
-    private mutating func contents(_ path: String) throws(FileError) -> [UInt8] {
+    private static func contents(_ path: String) throws(FileError) -> [UInt8] {
         let bytes = try SourceFile.bytes(path)
-        byteCount += bytes.count
-        guard bytes.count <= Self.bodyBytesMaximum, byteCount <= Self.allBytesMaximum else {
-            throw FileError("\(path): is too large; a file may have 16 MiB and all files 64 MiB")
-        }
+        guard bytes.count <= bytesMaximum else { throw FileError("\(path): is too large; a file may have 16 MiB") }
         return bytes
     }
 
@@ -144,7 +134,7 @@ package struct RouteReader {
         reply.status = reader.integer("status", in: 200...599).map { Status(code: $0) } ?? reply.status
         reply.fields += fields(&reader)
         reply.mediaType = reader.string("mediaType", length: 3...200)
-        reply.body = body(&reader, &reply.mediaType)
+        reply.body = body(&reader, &reply.mediaType) ?? (reply.status.code < 400 ? .none : .problem(nil))
         reply.states = templates("set", &reader)
         reply.delay = delay(&reader)
         for var child in reader.objects("webhooks", count: 0...8) ?? [] {
@@ -154,31 +144,28 @@ package struct RouteReader {
         return reply
     }
 
-    private mutating func body(_ reader: inout BodyReader, _ mediaType: inout String?) -> CustomReply.Body {
+    private mutating func body(_ reader: inout BodyReader, _ mediaType: inout String?) -> CustomReply.Body? {
         let given = ["json", "text", "file", "problem"].filter { reader.object[$0] != nil }
         if given.count > 1 { reader.fail(given[1], "cannot be given together with `\(given[0])`") }
-        func made(_ name: String, _ make: () throws -> CustomReply.Body) -> CustomReply.Body {
-            reader.made(name, make) ?? .none
-        }
         // `null` is a document, too.
         _ = reader.value("json")
-        if let value = reader.object["json"] { return made("json") { .json(try JSONTemplate(value, in: path)) } }
-        if let text = reader.string("text", length: 0...Self.bodyBytesMaximum) {
-            return made("text") { .text(try RouteTemplate(text, in: path)) }
+        if let value = reader.object["json"] { return reader.made("json") { .json(try JSONTemplate(value, in: path)) } }
+        if let text = reader.string("text", length: 0...Self.bytesMaximum) {
+            return reader.made("text") { .text(try RouteTemplate(text, in: path)) }
         }
         if let text = reader.string("problem") {
-            return made("problem") { .problem(try RouteTemplate(text, in: path)) }
+            return reader.made("problem") { .problem(try RouteTemplate(text, in: path)) }
         }
         let isTemplate = reader.bool("template")
         guard let name = reader.string("file") else {
             if isTemplate { reader.fail("template", "says that a `file` is a template; other bodies always are") }
-            return .none
+            return nil
         }
         let file = name.hasPrefix("/") ? name : folder + "/" + name
         directories.insert(SourceFile.folder(of: file))
         if mediaType == nil { mediaType = Self.mediaType(of: name) }
-        return made("file") {
-            let bytes = try contents(file)
+        return reader.made("file") {
+            let bytes = try Self.contents(file)
             return isTemplate
                 ? .text(try RouteTemplate(String(decoding: bytes, as: UTF8.self), in: path)) : .bytes(bytes)
         }
@@ -229,7 +216,7 @@ package struct RouteReader {
         let method = Method(reader.string("method", length: 1...32) ?? "POST")
         let fields = fields(&reader)
         var mediaType: String?
-        let body = body(&reader, &mediaType)
+        let body = body(&reader, &mediaType) ?? .none
         let delay = reader.seconds("delaySeconds", maximum: 3_600) ?? .zero
         let text = reader.string("url") ?? ""
         guard let url = HTTPURL(text), url.scheme == .http, Authority.isLoopback(url.authority) else {
@@ -238,23 +225,15 @@ package struct RouteReader {
         }
         return reader.made("url") {
             let address = try UpstreamAddress(host: url.host, port: url.port)
-            return CustomReply.Webhook(
-                url: url,
-                address: address,
-                method: method,
-                fields: fields,
-                body: body,
-                delay: delay
-            )
+            return .init(url: url, address: address, method: method, fields: fields, body: body, delay: delay)
         }
     }
 
     private static let mediaTypes = [
-        "json": "application/json", "html": "text/html", "htm": "text/html", "txt": "text/plain", "md": "text/plain",
-        "css": "text/css", "js": "text/javascript", "mjs": "text/javascript", "csv": "text/csv",
-        "xml": "application/xml", "svg": "image/svg+xml", "png": "image/png", "jpg": "image/jpeg",
-        "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp", "pdf": "application/pdf",
-        "mp4": "video/mp4", "mp3": "audio/mpeg",
+        "json": "application/json", "html": "text/html", "txt": "text/plain", "md": "text/plain", "css": "text/css",
+        "js": "text/javascript", "csv": "text/csv", "xml": "application/xml", "svg": "image/svg+xml",
+        "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp",
+        "pdf": "application/pdf", "mp4": "video/mp4", "mp3": "audio/mpeg",
     ]
 
     private static func mediaType(of name: String) -> String {

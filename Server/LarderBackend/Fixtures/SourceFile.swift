@@ -6,6 +6,14 @@ package struct FileError: Error, Sendable, CustomStringConvertible {
     package let description: String
 
     package init(_ description: String) { self.description = description }
+
+    /// - Parameters:
+    ///   - pointer: the place in the document (RFC 6901), whose line is named.
+    ///   - detail: what is wrong there, as the rest of a sentence.
+    package init(_ file: String, _ bytes: [UInt8], at pointer: String, _ detail: String) {
+        let place = pointer.isEmpty ? "" : pointer + " "
+        self.init("\(file):\(JSONParser.line(of: pointer, in: bytes)): \(place)\(detail)")
+    }
 }
 
 /// Access to files of the user: data, routes, descriptions, scripts, recordings.
@@ -57,8 +65,10 @@ package enum SourceFile {
     }
 
     /// The directory itself, or that of a file.
-    package static func folder(of path: String) -> String {
-        if isDirectory(path) { return path }
+    package static func folder(of path: String) -> String { isDirectory(path) ? path : parent(of: path) }
+
+    /// The directory in which a file or a directory is.
+    package static func parent(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }

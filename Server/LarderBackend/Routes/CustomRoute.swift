@@ -4,14 +4,13 @@ import LarderHTTP
 /// A reply of a custom route.
 struct CustomReply: Sendable {
     enum Body: Sendable {
-        /// No content; for an error status a problem.
         case none
         case json(JSONTemplate)
         case text(RouteTemplate)
         /// The bytes of a file.
         case bytes([UInt8])
-        /// A problem with this detail (RFC 9457).
-        case problem(RouteTemplate)
+        /// A problem with this detail (RFC 9457); without one for an error status that has no other body.
+        case problem(RouteTemplate?)
     }
 
     /// A request to another server on this machine, sent after the reply.

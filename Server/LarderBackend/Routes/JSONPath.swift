@@ -3,7 +3,6 @@ import LarderCoding
 /// A path into a JSON document: member names, indices and `*`, as in `$.items[0].name`, `items.0.name` and `$.items[*].id` (a part of
 /// RFC 9535; `$.` may be omitted).
 struct JSONPath: Sendable {
-    private static let stepsMaximum = 32
     /// Names and indices; `*` is each of them.
     private var steps: [String] = []
 
@@ -13,20 +12,14 @@ struct JSONPath: Sendable {
         if rest.hasPrefix("$") { rest.removeFirst() } else if !rest.hasPrefix("[") { rest = "." + rest }
         while let first = rest.popFirst() {
             let isBracket = first == "["
-            var step = rest.prefix { isBracket ? $0 != "]" : $0 != "." && $0 != "[" }
+            let step = rest.prefix { isBracket ? $0 != "]" : $0 != "." && $0 != "[" }
             rest = rest.dropFirst(step.count)
             if isBracket {
-                guard rest.popFirst() == "]" else { return nil }
-                if step.count > 2, let quote = step.first, "'\"".contains(quote), step.last == quote {
-                    step = step.dropFirst().dropLast()
-                } else if step != "*", Int(step) == nil {
-                    return nil
-                }
+                guard rest.popFirst() == "]", step == "*" || Int(step) != nil else { return nil }
             }
             guard isBracket || first == ".", !step.isEmpty else { return nil }
             steps.append(String(step))
         }
-        guard steps.count <= Self.stepsMaximum else { return nil }
     }
 
     /// The values at the path: at most one without `*`.
@@ -39,8 +32,7 @@ struct JSONPath: Sendable {
             return step == "*" ? object.members.map(\.value) : object[step].map { [$0] } ?? []
         }
         guard let array = value.array, step != "*" else { return value.array ?? [] }
-        // A negative index counts from the end.
-        guard let index = Int(step), array.indices.contains(index < 0 ? array.count + index : index) else { return [] }
-        return [array[index < 0 ? array.count + index : index]]
+        guard let index = Int(step), array.indices.contains(index) else { return [] }
+        return [array[index]]
     }
 }

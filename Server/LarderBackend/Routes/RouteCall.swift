@@ -79,14 +79,9 @@ final class RouteCall {
     /// A UUID (RFC 9562, version 4) that no earlier request has got.
     func uuid() throws -> String {
         var generator = try generator("uuid")
-        let high = generator.next() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
-        let low = generator.next() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
-        var text = [high, low].map { value in
-            let digits = String(value, radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
-        }.joined()
-        for place in [20, 16, 12, 8] { text.insert("-", at: text.index(text.startIndex, offsetBy: place)) }
-        return text
+        let digits = Array("0123456789abcdef")
+        let form = "xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx"
+        return String(form.map { $0 == "x" ? digits[generator.uniform(in: 0..<16)] : $0 })
     }
 
     private func generator(_ name: String) throws -> SeededGenerator {

@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// Reports files in directories that were written, moved or removed (inotify). It waits on a thread of its own, without a time limit.
+/// Reports files in directories that were written, moved or removed, and directories that were made (inotify). It waits on a thread of its own, without a time limit.
 ///
 /// Safe from any thread. `stop` ends the thread.
 package final class FileWatch: Sendable {
@@ -24,7 +24,7 @@ package final class FileWatch: Sendable {
 
     /// Watches the files of a directory, which may be watched already.
     package func add(_ directory: String) throws(EngineError) {
-        let mask = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE
+        let mask = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE
         let code: Int32? = directories.withLock { directories in
             let number = unsafe inotify_add_watch(descriptor, directory, UInt32(mask))
             guard number >= 0 else { return errno }
@@ -65,7 +65,12 @@ package final class FileWatch: Sendable {
         while offset + 16 <= bytes.endIndex {
             let end = min(bytes.endIndex, offset + 16 + Int(number(offset + 12)))
             let name = String(decoding: bytes[(offset + 16)..<end].prefix { $0 != 0 }, as: UTF8.self)
-            if let directory = directories.withLock({ $0[number(offset)] }) { paths.append(directory + "/" + name) }
+            let mask = UInt32(bitPattern: number(offset + 4))
+            // A new file is reported when it is written.
+            let isUnwritten = mask & UInt32(IN_CREATE) != 0 && mask & UInt32(IN_ISDIR) == 0
+            if !isUnwritten, let directory = directories.withLock({ $0[number(offset)] }) {
+                paths.append(directory + "/" + name)
+            }
             offset = end
         }
         return paths

@@ -74,6 +74,8 @@ final class SourceFiles: Sendable {
     @discardableResult func add(_ source: Source) throws -> [String] {
         // Watched first, so that no change is missed.
         let watch = state.withLock { $0.watch }
+        // A directory can be removed and made again.
+        try watch?.add(SourceFile.parent(of: source.path))
         try watch?.add(SourceFile.folder(of: source.path))
         let loaded = try source.load()
         for directory in loaded.directories { try watch?.add(directory) }
@@ -111,6 +113,7 @@ final class SourceFiles: Sendable {
         let (sources, reports, watch) = state.withLock { ($0.sources, $0.reports, $0.watch) }
         for (index, source) in sources.enumerated() where reports[index].concerns(paths) {
             do {
+                try watch?.add(SourceFile.folder(of: source.path))
                 let loaded = try source.load()
                 for directory in loaded.directories { try watch?.add(directory) }
                 let isRepaired = reports[index].error != nil
@@ -137,10 +140,10 @@ extension SourceFiles.Report {
         paths.contains { changed in
             // Below `/` itself.
             let changed = changed.hasPrefix("//") ? changed.dropFirst() : changed[...]
-            guard let slash = changed.lastIndex(of: "/") else { return false }
+            if changed == path || changed == "./" + path { return true }
+            guard let slash = changed.lastIndex(of: "/"), kind != "faults", kind != "contract" else { return false }
             let name = changed[changed.index(after: slash)...]
             guard !name.hasPrefix("."), !name.hasSuffix("~") else { return false }
-            if kind == "faults" || kind == "contract" { return changed == path || changed == "./" + path }
             return directories.contains(slash == changed.startIndex ? "/" : String(changed[..<slash]))
         }
     }

@@ -81,7 +81,6 @@ package enum RouteImport {
 
 /// Routes from an OpenAPI description: the first successful reply of each operation, from its example or its schema.
 private struct OpenAPIRoutes {
-    private static let depthMaximum = 12
     let document: OpenAPIDocument
 
     func routes(_ paths: JSONObject) -> [JSONValue] {
@@ -107,7 +106,9 @@ private struct OpenAPIRoutes {
             ("status", .integer((200...599).contains(status) ? status : 200)),
         ]
         if let media, status != 204 {
-            let value = example(media.value) ?? media.value["schema"].map { sample(document.resolved($0), 0) } ?? .null
+            let value =
+                example(media.value) ?? media.value["schema"].map { SchemaSample(document: document).value($0) }
+                ?? .null
             if media.name.contains("json") {
                 if media.name != "application/json" { members.append(("mediaType", .string(media.name))) }
                 members.append(("json", value))
@@ -120,43 +121,5 @@ private struct OpenAPIRoutes {
 
     private func example(_ media: JSONValue) -> JSONValue? {
         media["example"] ?? media["examples"]?.object?.members.first.flatMap { document.resolved($0.value)["value"] }
-    }
-
-    /// A value of a schema; templates with invented values where the schema says no more than the type.
-    private func sample(_ schema: JSONValue, _ depth: Int) -> JSONValue {
-        if let value = schema["example"] ?? schema["examples"]?[0] ?? schema["const"] ?? schema["default"]
-            ?? schema["enum"]?[0]
-        {
-            return value
-        }
-        guard depth < Self.depthMaximum else { return .null }
-        if let parts = schema["allOf"]?.array {
-            let members = parts.flatMap { sample(document.resolved($0), depth + 1).object?.members ?? [] }
-            return .object(members.reduce(into: JSONObject()) { $0[$1.name] = $1.value })
-        }
-        if let first = schema["oneOf"]?[0] ?? schema["anyOf"]?[0] { return sample(document.resolved(first), depth + 1) }
-        let type = schema.schemaTypes.first { $0 != "null" }
-        switch type ?? (schema["properties"] == nil ? "" : "object") {
-        case "object":
-            let members = schema["properties"]?.object?.members ?? []
-            return JSONValue.members(members.map { ($0.name, sample(document.resolved($0.value), depth + 1)) })
-        case "array": return .array(schema["items"].map { [sample(document.resolved($0), depth + 1)] } ?? [])
-        case "integer":
-            return .string("{{number \(schema["minimum"]?.integer ?? 1) \(schema["maximum"]?.integer ?? 1_000)}}")
-        case "number": return .string("{{fake price}}")
-        case "boolean": return .string("{{fake bool}}")
-        case "string": return .string(Self.text(format: schema["format"]?.string))
-        default: return .null
-        }
-    }
-
-    private static func text(format: String?) -> String {
-        switch format {
-        case "date-time": "{{now}}"
-        case "uuid": "{{uuid}}"
-        case "email": "{{fake email}}"
-        case "uri", "url": "https://example.com/{{fake word}}"
-        default: "{{fake word}}"
-        }
     }
 }
