@@ -3,23 +3,14 @@ public import LarderHTTP
 extension HTTPCache {
     /// The choices that RFC 9111 leaves to a cache.
     public struct Policy: Sendable {
-        /// What keeps the responses of one account from another, beyond the `Vary` of the server.
-        public enum Separation: Sendable {
-            /// Nothing: for a cache that is used by one account only, such as one in the account's directory.
-            case none
-            /// The value of `Authorization`: a new token of the same account finds nothing that is stored.
-            case authorization
-            /// The account of a request, computed from its fields, such as the subject of its token; an empty text for
-            /// anonymous requests. It takes the place of `Authorization` also where the server's `Vary` names that field,
-            /// so a renewed token finds what was stored under the one before.
-            ///
-            /// Called several times for each request, from any thread and outside of locks. It must return the same text
-            /// for the same account, and different texts for different accounts. Only a digest is stored.
-            case identity(@Sendable (Fields) -> String)
-        }
-
-        /// What separates accounts. The default is safe with any server and slow after a renewal of the token.
-        public var separation = Separation.authorization
+        /// The account of a request, computed from its fields, such as the subject of its token; an empty text for anonymous requests. It
+        /// keeps the responses of one account from another, beyond the `Vary` of the server, and takes the place of `Authorization` also
+        /// where that names the field, so a renewed token finds what was stored under the one before. Nil: the value of `Authorization`,
+        /// which is safe with any server; a new token of the same account finds nothing that is stored.
+        ///
+        /// Called several times for each request, from any thread and outside of locks. It must return the same text for the same account,
+        /// and different texts for different accounts. Only a digest is stored.
+        public var account: (@Sendable (Fields) -> String)?
         /// The share of the time since `Last-Modified` for which a response without a stated lifetime is fresh (§4.2.2).
         /// Less than 0 counts as 0, more than 1 as 1.
         public var heuristicFraction = 0.1
@@ -51,16 +42,15 @@ extension HTTPCache {
 
         /// Returns the fields by which stored responses are selected for a request.
         func selecting(_ request: Fields) -> Fields {
-            guard case .identity(let identity) = separation else { return request }
+            guard let account else { return request }
             var fields = request
-            fields.set(.authorization, identity(request))
+            fields.set(.authorization, account(request))
             return fields
         }
 
-        /// Returns the names of the selecting fields: those of the `Vary` and of the separation.
+        /// Returns the names of the selecting fields: those of the `Vary` and that of the account.
         func selecting(_ names: [FieldName]) -> [FieldName] {
-            if case .none = separation { return names }
-            return names.contains(.authorization) ? names : names + [.authorization]
+            names.contains(.authorization) ? names : names + [.authorization]
         }
     }
 }
