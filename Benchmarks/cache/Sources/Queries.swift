@@ -88,7 +88,7 @@ private struct Star: Codable, Sendable {
     static let operation = WriteBehind<Star, Void>(
         "star",
         scope: { $0.post },
-        changes: { star, local in local.modify(Before.self, star.post) { $0.likes += 1 } },
+        changes: { star, local in local.modify(Grown.self, star.post) { $0.likes += 1 } },
         send: { stars in stars.map { _ in .accepted(()) } }
     )
 }
@@ -96,17 +96,21 @@ private struct Star: Codable, Sendable {
 /// Measures the first query of 100,000 stored entities after an app has declared indices, and what waits for it.
 func measureIndexing(_ directory: String) async throws {
     let count = 100_000
+    do {
+        let larder = try LarderCache(directory: directory)
+        for start in stride(from: 0, to: count, by: 1_000) {
+            try await larder.update { update in
+                for number in start..<(start + 1_000) {
+                    let plain = post(number)
+                    update.put(Before(id: plain.id, author: plain.author, text: plain.text, likes: plain.likes))
+                }
+            }
+        }
+        larder.close()
+    }
     var configuration = CacheConfiguration(.directory(directory))
     configuration.operations = [Star.operation]
     let larder = try LarderCache(configuration)
-    for start in stride(from: 0, to: count, by: 1_000) {
-        try await larder.update { update in
-            for number in start..<(start + 1_000) {
-                let plain = post(number)
-                update.put(Before(id: plain.id, author: plain.author, text: plain.text, likes: plain.likes))
-            }
-        }
-    }
     let clock = ContinuousClock()
     let start = clock.now
     let query = Task {
