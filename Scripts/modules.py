@@ -45,12 +45,12 @@ MODULES = {
     "LarderTesting": "Larder",
     "LarderCommand": "LarderDemo LarderArguments LarderServer",
 }
-# What `import Larder` brings.
+# What `import Larder` brings, and the most public types in it, nested ones included.
 UMBRELLA = (
     "Larder LarderEvents LarderMemory LarderStorage LarderTransport LarderHTTPCache LarderResources LarderImages LarderDevice "
     "LarderTelemetry LarderHTTP LarderTLS LarderTime"
 ).split()
-UMBRELLA_MAXIMUM = 120
+UMBRELLA_MAXIMUM = 200
 PRODUCT_MAXIMUM = 60
 LAYERS = ("Shared", "Server", "ClientSDK")
 ROW = re.compile(r"^\|[^|]*\| `(Larder\w*|larder-server)` \|[^|]*\|$", re.MULTILINE)
@@ -242,9 +242,10 @@ def check():
                 for other in sorted(set(uses[one]) & set(cycle)):
                     findings.append(f"    {one} -> {other}: {', '.join(sorted(uses[one][other])[:3])}")
     findings += check_tests(targets)
-    count = sum(len(modules[name].public_types()) for name in UMBRELLA if name in modules)
+    members = [modules[name] for name in UMBRELLA if name in modules]
+    count = sum(len(module.public_types()) + module.nested_public_types() for module in members)
     if count > UMBRELLA_MAXIMUM:
-        findings.append(f"import Larder brings {count} public types at the top level; at most {UMBRELLA_MAXIMUM}")
+        findings.append(f"import Larder brings {count} public types, nested ones included; at most {UMBRELLA_MAXIMUM}")
     for product, members in products.items():
         own = sum(len(modules[name].public_types()) for name in members if name in modules)
         if own > PRODUCT_MAXIMUM:

@@ -1,12 +1,12 @@
-public import LarderDevice
-public import LarderImages
-public import LarderMemory
+package import LarderDevice
+package import LarderImages
+package import LarderMemory
 
 extension MemoryReaction {
     /// Shrinks a memory tier under pressure and restores it afterwards. The guard owns the tier's limits from then on.
     ///
     /// - Parameter full: the limits without pressure. The cost shrinks where it is limited, otherwise the count.
-    public static func tier<Key, Value>(
+    package static func tier<Key, Value>(
         _ name: String,
         _ tier: MemoryTier<Key, Value>,
         full: MemoryTier<Key, Value>.Limits
@@ -31,7 +31,7 @@ extension MemoryReaction {
     /// allowed share of their budget. The guard owns these settings of the pipeline from then on.
     ///
     /// - Parameter sparing: requests of this priority or higher are not cancelled.
-    public static func images(
+    package static func images(
         _ pipeline: ImagePipeline,
         name: String = "images",
         sparing: ImageRequest.Priority = .high

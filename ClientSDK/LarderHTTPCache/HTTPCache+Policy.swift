@@ -3,23 +3,14 @@ public import LarderHTTP
 extension HTTPCache {
     /// The choices that RFC 9111 leaves to a cache.
     public struct Policy: Sendable {
-        /// What keeps the responses of one account from another, beyond the `Vary` of the server.
-        public enum Separation: Sendable {
-            /// Nothing: for a cache that is used by one account only, such as one in the account's directory.
-            case none
-            /// The value of `Authorization`: a new token of the same account finds nothing that is stored.
-            case authorization
-            /// The account of a request, computed from its fields, such as the subject of its token; an empty text for
-            /// anonymous requests. It takes the place of `Authorization` also where the server's `Vary` names that field,
-            /// so a renewed token finds what was stored under the one before.
-            ///
-            /// Called several times for each request, from any thread and outside of locks. It must return the same text
-            /// for the same account, and different texts for different accounts. Only a digest is stored.
-            case identity(@Sendable (Fields) -> String)
-        }
-
-        /// What separates accounts. The default is safe with any server and slow after a renewal of the token.
-        public var separation = Separation.authorization
+        /// The account of a request, computed from its fields, such as the subject of its token; an empty text for anonymous requests. It
+        /// keeps the responses of one account from another, beyond the `Vary` of the server, and takes the place of `Authorization` also
+        /// where that names the field, so a renewed token finds what was stored under the one before. Nil: the value of `Authorization`,
+        /// which is safe with any server; a new token of the same account finds nothing that is stored.
+        ///
+        /// Called several times for each request, from any thread and outside of locks. It must return the same text for the same account,
+        /// and different texts for different accounts. Only a digest is stored.
+        public var account: (@Sendable (Fields) -> String)?
         /// Whether cookies are added below the cache, which does not see them: a response whose `Vary` names `Cookie` is not stored. Set it if
         /// the cache's transport is `CookieJar.attached(to:)`; `APIClient` does.
         public var hidesCookies = false
@@ -54,9 +45,9 @@ extension HTTPCache {
 
         /// Returns the fields by which stored responses are selected for a request.
         func selecting(_ request: Fields) -> Fields {
-            guard case .identity(let identity) = separation else { return request }
+            guard let account else { return request }
             var fields = request
-            fields.set(.authorization, identity(request))
+            fields.set(.authorization, account(request))
             return fields
         }
 
@@ -66,10 +57,9 @@ extension HTTPCache {
             return hidesCookies && names.contains(.cookie) ? nil : names
         }
 
-        /// Returns the names of the selecting fields: those of the `Vary` and of the separation.
+        /// Returns the names of the selecting fields: those of the `Vary` and that of the account.
         func selecting(_ names: [FieldName]) -> [FieldName] {
-            if case .none = separation { return names }
-            return names.contains(.authorization) ? names : names + [.authorization]
+            names.contains(.authorization) ? names : names + [.authorization]
         }
     }
 }

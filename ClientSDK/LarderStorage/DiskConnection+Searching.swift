@@ -3,29 +3,54 @@ import LarderSQLite
 extension DiskConnection {
     // MARK: Indices
 
-    /// The numbers of the indices of a type that were built, by name.
-    func indices(ofType type: String) throws(SQLiteError) -> [String: Int64] {
+    /// An index of the store.
+    struct Index {
+        let number: Int64
+        /// The last entity that it has, while it is being built; nil if it was built.
+        let through: String?
+    }
+
+    /// The indices of a type by name.
+    func indices(ofType type: String) throws(SQLiteError) -> [String: Index] {
         let statement = try prepared(.indices)
         defer { statement.reset() }
         try statement.bind(type, at: 1)
-        var found: [String: Int64] = [:]
-        while try statement.step() { found[statement.text(0)] = statement.int64(1) }
+        var found: [String: Index] = [:]
+        while try statement.step() {
+            let through = statement.isNull(2) ? nil : statement.text(2)
+            found[statement.text(0)] = Index(number: statement.int64(1), through: through)
+        }
         return found
     }
 
-    func setIndices(_ names: Set<String>, ofType type: String) throws(SQLiteError) {
-        for number in try indices(ofType: type).values { try run(.dropIndexed, [], numbers: [number]) }
-        try run(.dropIndices, [type])
-        for name in names.sorted() { try run(.addIndex, [type, name]) }
+    func indexing(_ names: Set<String>, ofType type: String) throws(SQLiteError) -> String? {
+        let found = try indices(ofType: type)
+        let missing = names.subtracting(found.keys)
+        if missing.isEmpty {
+            if let through = found.values.lazy.compactMap(\.through).first { return through }
+            if found.count == names.count { return nil }
+        }
+        for name in missing.sorted() { try run(.addIndex, [type, name]) }
+        try run(.indexedThrough, [type, ""])
+        return ""
     }
 
-    /// Replaces the indexed fields of a row. Those whose index was not built are left out.
+    func setIndexed(_ names: Set<String>, ofType type: String, through last: String?) throws(SQLiteError) {
+        if let last { return try run(.indexedThrough, [type, last]) }
+        // No entity has fields of the others any more.
+        for (name, index) in try indices(ofType: type) where !names.contains(name) {
+            try run(.dropIndex, [], numbers: [index.number])
+        }
+        try run(.indexed, [type])
+    }
+
+    /// Replaces the indexed fields of a row. Those without an index are left out.
     func setFields(_ fields: [DiskField], ofType type: String, row: Int64) throws(SQLiteError) {
-        let built = try indices(ofType: type)
-        guard !built.isEmpty else { return }
+        let indices = try indices(ofType: type)
+        guard !indices.isEmpty else { return }
         try run(.dropFields, [], numbers: [row])
         for field in fields {
-            guard let number = built[field.name] else { continue }
+            guard let number = indices[field.name]?.number else { continue }
             guard field.name == DiskField.text, case .text(let words) = field.value else {
                 try put(field.value, number, row)
                 continue
@@ -59,7 +84,7 @@ extension DiskConnection {
 
     /// Requires a transaction, so that all statements see the same rows.
     func search(_ search: DiskSearch) throws(SQLiteError) -> DiskSearch.Result? {
-        let built = try indices(ofType: search.type)
+        let built = try indices(ofType: search.type).compactMapValues { $0.through == nil ? $0.number : nil }
         var rows: Set<Int64>?
         for condition in search.conditions {
             guard let index = built[condition.index] else { return nil }

@@ -11,7 +11,7 @@ enum DiskSchema {
 
     /// The migrations. A released step is never changed.
     static var migrations: Migrations {
-        Migrations(applicationID: applicationID, [first, lists, stamps, indices, changes])
+        Migrations(applicationID: applicationID, [first, lists, stamps, indices, changes, indexing])
     }
 
     private static var first: Migration {
@@ -107,7 +107,7 @@ enum DiskSchema {
         }
     }
 
-    /// Fields by which entities are found; of an index for texts, a row for each word. A row of `indices` says that an index was built.
+    /// Fields by which entities are found; of an index for texts, a row for each word. A row of `indices` is an index.
     private static var indices: Migration {
         Migration("indices of entities") { database throws(SQLiteError) in
             try database.execute(
@@ -142,6 +142,13 @@ enum DiskSchema {
                 CREATE TABLE lost (type TEXT PRIMARY KEY, changed INTEGER NOT NULL) WITHOUT ROWID;
                 """
             )
+        }
+    }
+
+    /// How far an index was built: the identifier of the last entity that it has; NULL if it was built.
+    private static var indexing: Migration {
+        Migration("building of indices") { database throws(SQLiteError) in
+            try database.execute("ALTER TABLE indices ADD COLUMN through TEXT;")
         }
     }
 }

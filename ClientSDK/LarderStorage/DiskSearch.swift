@@ -71,17 +71,25 @@ extension DiskStore.ReadTransaction {
 
     /// The names of the indices of a type that were built.
     package func indices(ofType type: String) throws(DiskError) -> Set<String> {
-        try connection.perform { Set(try connection.indices(ofType: type).keys) }
+        try connection.perform { Set(try connection.indices(ofType: type).filter { $0.value.through == nil }.keys) }
     }
 }
 
 extension DiskStore.WriteTransaction {
-    /// Replaces the indices of a type. `put` keeps them from then on; entities that are stored already are indexed by `setFields`.
-    package func setIndices(_ names: Set<String>, ofType type: String) throws(DiskError) {
-        try connection.perform { try connection.setIndices(names, ofType: type) }
+    /// Begins to build the indices of a type in place of those that it has, or goes on. `put` keeps them from then on; entities that are stored
+    /// already are indexed by `setFields`, in the order of their identifiers. No search uses them before they were built.
+    ///
+    /// - Returns: the identifier of the last entity that they have, empty if they have none; nil if they were built.
+    package func indexing(_ names: Set<String>, ofType type: String) throws(DiskError) -> String? {
+        try connection.perform { try connection.indexing(names, ofType: type) }
     }
 
-    /// Indexes a stored entity.
+    /// Notes that the entities up to this one are in the indices of a type; nil: all, so that the indices were built.
+    package func setIndexed(_ names: Set<String>, ofType type: String, through last: String?) throws(DiskError) {
+        try connection.perform { try connection.setIndexed(names, ofType: type, through: last) }
+    }
+
+    /// Indexes a stored entity; without fields nothing finds it.
     package func setFields(_ fields: [DiskField], of key: EntityKey) throws(DiskError) {
         try connection.perform {
             guard let row = try connection.sum(.entity, key.type, key.id)?.row else { return }

@@ -17,7 +17,7 @@ enum DiskStatement: Int, CaseIterable {
     case outboxAppend, outboxList, outboxUpdate, outboxRemove
     case outboxDown, metadataAll, adoptOutbox
     case outboxNotes, outboxSequence, dropOutboxSequence, putOutboxSequence
-    case indices, addIndex, dropIndices, dropIndexed, dropFields, putField
+    case indices, addIndex, dropIndex, indexedThrough, indexed, dropFields, putField
     case fieldIs, fieldBetween, keyOfRow, fieldOfRow, fieldsAscending, fieldsDescending, entitiesAfter
 
     /// The SQL text, fixed at compile time: values are bound and never inserted into it.
@@ -203,10 +203,11 @@ enum DiskStatement: Int, CaseIterable {
         case .dropOutboxSequence: "DELETE FROM sqlite_sequence WHERE name = 'outbox'"
         case .putOutboxSequence: "INSERT INTO sqlite_sequence (name, seq) VALUES ('outbox', ?1)"
 
-        case .indices: "SELECT name, field FROM indices WHERE type = ?1"
+        case .indices: "SELECT name, field, through FROM indices WHERE type = ?1"
         case .addIndex: "INSERT INTO indices (type, name) VALUES (?1, ?2)"
-        case .dropIndices: "DELETE FROM indices WHERE type = ?1"
-        case .dropIndexed: "DELETE FROM fields WHERE field = ?1"
+        case .dropIndex: "DELETE FROM indices WHERE field = ?1"
+        case .indexedThrough: "UPDATE indices SET through = ?2 WHERE type = ?1"
+        case .indexed: "UPDATE indices SET through = NULL WHERE type = ?1"
         case .dropFields: "DELETE FROM fields WHERE row = ?1"
         case .putField: "INSERT INTO fields (field, value, row) VALUES (?1, ?2, ?3)"
         case .fieldIs: "SELECT row FROM fields WHERE field = ?1 AND value IS ?2"

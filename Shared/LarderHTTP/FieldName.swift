@@ -101,6 +101,10 @@ public struct FieldName: Sendable, Hashable, CustomStringConvertible, Expressibl
     package static let requestID = FieldName(trusted: "X-Request-ID")
     /// Marks the account of a request within the SDK. It is never sent.
     package static let larderAccount = FieldName(trusted: "Larder-Account")
+    /// `Tus-Resumable`: the version of the upload protocol tus.
+    package static let tusResumable = FieldName(trusted: "Tus-Resumable")
+    /// `Upload-Metadata`: of the file (tus).
+    package static let uploadMetadata = FieldName(trusted: "Upload-Metadata")
     /// `Upload-Complete` (draft-ietf-httpbis-resumable-upload).
     package static let uploadComplete = FieldName(trusted: "Upload-Complete")
     /// `Upload-Length`: of the whole content.

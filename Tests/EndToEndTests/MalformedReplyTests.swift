@@ -502,10 +502,9 @@ struct MalformedReplyTests {
         let events = Mutex<[LarderError]>([])
         let client = try await scene.client(
             onEvent: { event in
-                guard case .operation(_, _, let end) = event else { return }
-                switch end {
-                case .postponed(let error, _), .rejected(let error): events.withLock { $0.append(error) }
-                case .accepted: return
+                switch event {
+                case .postponed(_, _, let error, _), .rejected(_, _, let error): events.withLock { $0.append(error) }
+                default: return
                 }
             },
             transport: transport

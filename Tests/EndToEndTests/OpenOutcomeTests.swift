@@ -39,8 +39,8 @@ struct OpenOutcomeTests {
 
         func note(_ event: CacheEvent) {
             switch event {
-            case .operation(_, _, .rejected(let error)): rejected.withLock { $0.append(error) }
-            case .operation(_, _, .postponed(_, let wait)): postponed.continuation.yield(wait)
+            case .rejected(_, _, let error): rejected.withLock { $0.append(error) }
+            case .postponed(_, _, _, let wait): postponed.continuation.yield(wait)
             case .storageFailed(let error): failures.withLock { $0.append(error) }
             default: break
             }

@@ -32,6 +32,7 @@ struct ResumableUploadTests {
     private final class Pieces: Transport {
         private struct State {
             var rest = Int.max
+            var isWithoutMessages = false
             var gate: TransportGate?
             var sent: [TransportRequest] = []
         }
@@ -49,8 +50,15 @@ struct ResumableUploadTests {
             state.withLock { ($0.rest, $0.gate) = (count, gate) }
         }
 
+        /// Whether no message is let through.
+        var isWithoutMessages: Bool {
+            get { state.withLock { $0.isWithoutMessages } }
+            set { state.withLock { $0.isWithoutMessages = newValue } }
+        }
+
         func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
             let isLost = state.withLock { state in
+                if state.isWithoutMessages, request.method == .post, request.url.hasSuffix("/messages") { return true }
                 if request.method == .patch {
                     state.rest -= 1
                     guard state.rest >= 0 else { return true }
@@ -91,8 +99,12 @@ struct ResumableUploadTests {
         try Data(bytes).write(to: URL(fileURLWithPath: path))
     }
 
-    private func client(_ change: (inout APIClient.Configuration) -> Void = { _ in }) async throws -> APIClient {
+    private func client(
+        _ uploads: HTTPSource.UploadProtocol = .ietf,
+        _ change: (inout APIClient.Configuration) -> Void = { _ in }
+    ) async throws -> APIClient {
         var configuration = APIClient.Configuration(transport: pieces)
+        configuration.http.uploads = uploads
         configuration.cache.monotonicClock = ManualClock()
         // A failed attempt is repeated when the network returns.
         configuration.cache.random = { 1 }
@@ -136,9 +148,10 @@ struct ResumableUploadTests {
         try await pieces.send(TransportRequest(url: world.url + "/v1/images/" + id)).body
     }
 
-    @Test func `a photo is sent in pieces, and a message that was written with it has it`() async throws {
-        let client = try await client()
-        client.cache.outbox.pause()
+    /// Writes a photo and a message with it.
+    ///
+    /// - Returns: the local ID of the photo.
+    private func writePhotoAndMessage(_ client: APIClient) async throws -> String {
         let local = APIClient.localID()
         var upload = APIClient.Write(.post, "/v1/photos")
         upload.create(UploadedPhoto(id: local))
@@ -153,6 +166,27 @@ struct ResumableUploadTests {
             "/v1/conversations/conv_1/messages",
             NewMessage(text: "look", clientId: "c1", image: ["id": local])
         )
+        return local
+    }
+
+    /// The newest messages on the server.
+    private func messages() async throws -> [JSONValue] {
+        let reply = try await pieces.send(
+            TransportRequest(
+                url: world.url + "/v1/conversations/conv_1/messages?limit=2",
+                fields: [.authorization: "Bearer dev-ana"]
+            )
+        )
+        return try JSONParser.parse(reply.body)["items"]?.array ?? []
+    }
+
+    @Test(arguments: [HTTPSource.UploadProtocol.ietf, .tus])
+    func `a photo is sent in pieces, and a message that was written with it has it`(
+        by uploads: HTTPSource.UploadProtocol
+    ) async throws {
+        let client = try await client(uploads)
+        client.cache.outbox.pause()
+        let local = try await writePhotoAndMessage(client)
         #expect(try copies.count == 4, "A directory and three pieces.")
         let modes = try copies.map { file in
             let attributes = try FileManager.default.attributesOfItem(atPath: scratch.path + "/store/" + file)
@@ -165,24 +199,43 @@ struct ResumableUploadTests {
         #expect(pieces.bytes == photo.count && pieces.sent.filter { $0.method == .patch }.count == 3)
         let id = try #require(client.cache.serverID(of: local))
         #expect(try await image(id) == photo)
-        let messages = try await pieces.send(
-            TransportRequest(
-                url: world.url + "/v1/conversations/conv_1/messages?limit=1",
-                fields: [.authorization: "Bearer dev-ana"]
-            )
-        )
-        let newest = try JSONParser.parse(messages.body)["items"]?[0]
+        let newest = try await messages().first
         #expect(newest?["text"]?.string == "look" && newest?["image"]?["id"]?.string == id)
         #expect(newest?["image"]?["width"]?.integer == 640 && newest?["image"]?["height"]?.integer == 480)
         try await reached { try copies.isEmpty }
         client.close()
     }
 
-    @Test func `an app that is killed three times goes on where the server has it, and sends no piece twice`()
-        async throws
-    {
+    @Test(arguments: [HTTPSource.UploadProtocol.ietf, .tus])
+    func `an app that is killed between a photo and its message sends the message with the photo, and nothing twice`(
+        by uploads: HTTPSource.UploadProtocol
+    ) async throws {
+        let first = try await client(uploads)
+        first.cache.outbox.pause()
+        pieces.isWithoutMessages = true
+        _ = try await writePhotoAndMessage(first)
+        first.cache.outbox.resume()
+        await reached { first.cache.outbox.entries.count == 1 }
+        await failed(first)
+        first.close()
+        #expect(pieces.bytes == photo.count && !pieces.sent.contains { $0.url.hasSuffix("/messages") })
+        pieces.isWithoutMessages = false
+        let second = try await client(uploads)
+        try await second.cache.outbox.drained()
+        let found = try await messages()
+        #expect(found[0]["text"]?.string == "look" && found[0]["image"]?["id"]?.string == "img_upload_1")
+        #expect(found[1]["text"]?.string != "look")
+        #expect(pieces.bytes == photo.count && pieces.sent.count { $0.method == .post } == 2, "Photo and message.")
+        #expect(try await image("img_upload_1") == photo)
+        second.close()
+    }
+
+    @Test(arguments: [HTTPSource.UploadProtocol.ietf, .tus])
+    func `an app that is killed three times goes on where the server has it, and sends no piece twice`(
+        by uploads: HTTPSource.UploadProtocol
+    ) async throws {
         for attempt in 0..<3 {
-            let client = try await client()
+            let client = try await client(uploads)
             pieces.allow(1)
             if attempt == 0 { try await upload(client) }
             if attempt < 2 {
@@ -197,15 +250,17 @@ struct ResumableUploadTests {
         #expect(pieces.bytes == photo.count)
         #expect(pieces.sent.filter { $0.method == .post }.count == 1)
         #expect(try await image("img_upload_1") == photo)
+        #expect(try await ask(.head, "/v1/uploads/2").status == 404)
     }
 
-    @Test func `the lost reply to the last piece is asked for again`() async throws {
+    @Test(arguments: [HTTPSource.UploadProtocol.ietf, .tus])
+    func `the lost reply to the last piece is asked for again`(by uploads: HTTPSource.UploadProtocol) async throws {
         var last = FaultMatch("PATCH", "/v1/uploads/*")
-        last.headers = ["Upload-Complete": "?1"]
+        last.headers = ["Upload-Offset": "524288"]
         var once = Fault.Occurrence()
         once.count = 1
         try world.set(Fault(.loseReply(.reset), when: last, occurrence: once))
-        let client = try await client()
+        let client = try await client(uploads)
         try await upload(client)
         await failed(client)
         client.cache.networkReturned()
@@ -215,22 +270,24 @@ struct ResumableUploadTests {
         client.close()
     }
 
-    @Test(arguments: ["?0", "?1"])
-    func `an upload that is cut at a byte goes on at the byte that the server has`(isLast: String) async throws {
+    @Test(arguments: [0, 524_288], [HTTPSource.UploadProtocol.ietf, .tus])
+    func `an upload that is cut at a byte goes on at the byte that the server has`(
+        start: Int,
+        by uploads: HTTPSource.UploadProtocol
+    ) async throws {
         var piece = FaultMatch("PATCH", "/v1/uploads/*")
-        piece.headers = ["Upload-Complete": isLast]
+        piece.headers = ["Upload-Offset": "\(start)"]
         var once = Fault.Occurrence()
         once.count = 1
         try world.set(Fault(id: "cut", .close, when: piece, occurrence: once, stage: .requestBody, at: 1_000))
-        let client = try await client()
+        let client = try await client(uploads)
         try await upload(client)
         await failed(client)
-        let start = isLast == "?1" ? 524_288 : 0
         #expect(try await ask(.head, "/v1/uploads/1").offset == "\(start + 1_000)")
         client.cache.networkReturned()
         try await client.cache.outbox.drained()
         #expect(try await image("img_upload_1") == photo)
-        let journal = await world.journal(JournalFilter("PATCH", "/v1/uploads/1"))
+        let journal = await world.journal(JournalFilter("PATCH", "/v1/uploads/*"))
         let cut = try #require(journal.first { !$0.faults.isEmpty })
         #expect(cut.status == nil && cut.faults == ["cut"])
         client.close()
@@ -250,8 +307,9 @@ struct ResumableUploadTests {
         #expect(await world.journal(JournalFilter("POST", "/v1/posts")).first?.faults.count == 1)
     }
 
-    @Test func `an upload that the server has forgotten begins anew`() async throws {
-        let client = try await client()
+    @Test(arguments: [HTTPSource.UploadProtocol.ietf, .tus])
+    func `an upload that the server has forgotten begins anew`(by uploads: HTTPSource.UploadProtocol) async throws {
+        let client = try await client(uploads)
         pieces.allow(1)
         try await upload(client)
         await failed(client)

@@ -36,23 +36,23 @@ struct HTTPCacheSeparationTests {
     private static let other: Fields = [.authorization: "Bearer bob.1"]
 
     /// The account is the part of the token before the dot.
-    private static let identity = HTTPCache.Policy.Separation.identity { fields in
+    private static let account: @Sendable (Fields) -> String = { fields in
         String(fields[.authorization]?.split(separator: ".").first?.dropFirst(7) ?? "")
     }
 
-    private func stage(_ separation: HTTPCache.Policy.Separation, _ more: Fields = Fields()) -> CacheStage {
+    private func stage(_ account: (@Sendable (Fields) -> String)?, _ more: Fields = Fields()) -> CacheStage {
         var fields: Fields = [.cacheControl: "max-age=60", .etag: "\"1\""]
         for field in more { fields.add(field.name, field.value) }
         let origin = Origin { [fields] request, _ throws(TransportError) in
             if request.fields.contains(.ifNoneMatch) { return reply(fields, "", status: 304) }
             return reply(fields, request.fields[.authorization] ?? "nobody")
         }
-        return CacheStage(origin) { $0.policy.separation = separation }
+        return CacheStage(origin) { $0.policy.account = account }
     }
 
     @Test(arguments: [Fields(), [.vary: "Authorization"]])
     func `a renewed token of the same account finds what is stored`(vary: Fields) async throws {
-        let stage = stage(Self.identity, vary)
+        let stage = stage(Self.account, vary)
         _ = try await stage.get(Self.old)
         #expect(try await stage.get(Self.renewed).source == .hit)
         stage.clock.advance(by: .seconds(61))
@@ -67,8 +67,8 @@ struct HTTPCacheSeparationTests {
 
     @Test(arguments: [Fields(), [.vary: "Authorization"]])
     func `nothing of another account is used, not even its tag`(vary: Fields) async throws {
-        for separation in [Self.identity, .authorization] {
-            let stage = stage(separation, vary)
+        for account in [Self.account, nil] {
+            let stage = stage(account, vary)
             _ = try await stage.get(Self.old)
             for fields in [Self.other, Fields()] {
                 #expect(try await stage.get(fields).text == fields[.authorization] ?? "nobody")
@@ -80,18 +80,9 @@ struct HTTPCacheSeparationTests {
     }
 
     @Test func `by default a renewed token finds nothing`() async throws {
-        let stage = stage(HTTPCache.Policy().separation)
+        let stage = stage(nil)
         _ = try await stage.get(Self.old)
         let response = try await stage.get(Self.renewed)
         #expect(response.source == .network && response.text == "Bearer alice.2")
-    }
-
-    @Test func `without separation the server's Vary alone decides`() async throws {
-        let stage = stage(.none)
-        _ = try await stage.get(Self.old)
-        #expect(try await stage.get(Self.other).source == .hit)
-        let varying = self.stage(.none, [.vary: "Authorization"])
-        _ = try await varying.get(Self.old)
-        #expect(try await varying.get(Self.other).text == "Bearer bob.1")
     }
 }

@@ -332,8 +332,8 @@ struct PlainDecoder: ImageDecoder {
         _ bytes: [UInt8],
         into target: ImageTarget?,
         limits: DecodedImage.Limits
-    ) throws(ImageDecodingError) -> DecodedImage {
-        guard bytes.count > 6, bytes[4] < 100 else { throw ImageDecodingError(.damaged, "It is too wide.") }
+    ) throws(ImageError) -> DecodedImage {
+        guard bytes.count > 6, bytes[4] < 100 else { throw ImageError(.damaged, "It is too wide.") }
         let (width, height) = (Int(bytes[4]), Int(bytes[5]))
         let pixels = (0..<(width * height)).flatMap { _ -> [UInt8] in [bytes[6], bytes[6], bytes[6], 255] }
         return DecodedImage(width: width, height: height, pixels: pixels)

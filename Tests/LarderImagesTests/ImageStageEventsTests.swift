@@ -13,12 +13,12 @@ struct ImageStageEventsTests {
         let clock: ManualClock
         var name: String { "slow" }
         func canDecode(_ start: [UInt8]) -> Bool { PNGDecoder().canDecode(start) }
-        func verify(_ bytes: [UInt8]) throws(ImageDecodingError) { try PNGDecoder().verify(bytes) }
+        func verify(_ bytes: [UInt8]) throws(ImageError) { try PNGDecoder().verify(bytes) }
         func decode(
             _ bytes: [UInt8],
             into target: ImageTarget?,
             limits: DecodedImage.Limits
-        ) throws(ImageDecodingError) -> DecodedImage {
+        ) throws(ImageError) -> DecodedImage {
             let image = try PNGDecoder().decode(bytes, into: target, limits: limits)
             if image.width > 2 { clock.advance(by: .seconds(3)) }
             return image

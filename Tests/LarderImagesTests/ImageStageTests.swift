@@ -239,7 +239,7 @@ private final class PreviewingDecoder: ProgressiveImageDecoder {
         _ bytes: [UInt8],
         into target: ImageTarget?,
         limits: DecodedImage.Limits
-    ) throws(ImageDecodingError) -> DecodedImage {
+    ) throws(ImageError) -> DecodedImage {
         try plain.decode(bytes, into: target, limits: limits)
     }
 

@@ -7,7 +7,7 @@ import Testing
 @Suite("JPEG decoder, damaged and hostile files", .oneMinute)
 struct JPEGDamageTests {
     /// The error of decoding, or nil where it works.
-    private func failure(_ bytes: [UInt8], limits: DecodedImage.Limits = DecodedImage.Limits()) -> ImageDecodingError? {
+    private func failure(_ bytes: [UInt8], limits: DecodedImage.Limits = DecodedImage.Limits()) -> ImageError? {
         do {
             _ = try JPEGDecoder().decode(bytes, into: nil, limits: limits)
             return nil
@@ -32,7 +32,8 @@ struct JPEGDamageTests {
             file[JPEGEditor.frame(of: file) + 1] = marker
             let error = try #require(failure(file))
             #expect(error.code == .unsupportedFormat && error.description.contains(name))
-            #expect(throws: error) { try JPEGDecoder().verify(file) }
+            let second = #expect(throws: ImageError.self) { try JPEGDecoder().verify(file) }
+            #expect(second?.code == error.code && second?.description == error.description)
         }
     }
 
@@ -98,7 +99,7 @@ struct JPEGDamageTests {
             for count in 0..<file.count {
                 let start = Array(file.prefix(count))
                 #expect(failure(start)?.code == .truncated, "\(name), \(count) bytes")
-                #expect(throws: ImageDecodingError.self) { try JPEGDecoder().verify(start) }
+                #expect(throws: ImageError.self) { try JPEGDecoder().verify(start) }
             }
         }
     }

@@ -10,7 +10,7 @@ struct JPEGDecoderTests {
         _ bytes: [UInt8],
         into target: ImageTarget? = nil,
         limits: DecodedImage.Limits = DecodedImage.Limits()
-    ) throws(ImageDecodingError) -> DecodedImage {
+    ) throws(ImageError) -> DecodedImage {
         try JPEGDecoder().decode(bytes, into: target, limits: limits)
     }
 
@@ -123,7 +123,7 @@ struct JPEGDecoderTests {
             unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
             return try JPEGDecoder().decode(file, into: nil, limits: DecodedImage.Limits())
         }
-        await #expect { try await decoding.value } throws: { ($0 as? ImageDecodingError)?.code == .cancelled }
+        await #expect { try await decoding.value } throws: { ($0 as? ImageError)?.code == .cancelled }
     }
 }
 

@@ -93,10 +93,10 @@ struct JPEGTransformTests {
                 }
             }
         }
-        #expect(throws: ImageDecodingError.self) {
+        #expect(throws: ImageError.self) {
             try JPEGHuffmanCode(counts: [3] + counts[1...], symbols: Array(0...17)[...], isDC: false)
         }
-        #expect(throws: ImageDecodingError.self) {
+        #expect(throws: ImageError.self) {
             try JPEGHuffmanCode(counts: counts[...], symbols: Array(1...16)[...], isDC: true)
         }
     }

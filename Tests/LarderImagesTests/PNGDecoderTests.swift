@@ -11,12 +11,12 @@ struct PNGDecoderTests {
         _ bytes: [UInt8],
         into target: ImageTarget? = nil,
         limits: DecodedImage.Limits = DecodedImage.Limits()
-    ) throws(ImageDecodingError) -> DecodedImage {
+    ) throws(ImageError) -> DecodedImage {
         try PNGDecoder().decode(bytes, into: target, limits: limits)
     }
 
     /// The error of decoding; nil if it succeeds.
-    private func failure(_ bytes: [UInt8], limits: DecodedImage.Limits = DecodedImage.Limits()) -> ImageDecodingError? {
+    private func failure(_ bytes: [UInt8], limits: DecodedImage.Limits = DecodedImage.Limits()) -> ImageError? {
         do {
             _ = try decode(bytes, limits: limits)
             return nil
@@ -187,7 +187,7 @@ struct PNGDecoderTests {
         for attempt in [
             { try decoder.verify(file) }, { _ = try decoder.decode(file, into: nil, limits: DecodedImage.Limits()) },
         ] as [() throws -> Void] {
-            let error = #expect(throws: ImageDecodingError.self) { try attempt() }
+            let error = #expect(throws: ImageError.self) { try attempt() }
             #expect(error?.code == .unsupportedFormat && error?.description.contains("zlib1g") == true)
         }
         #expect(decoder.canDecode(file))

@@ -22,7 +22,7 @@ extension Device {
     }
 
     func note(_ event: CacheEvent) {
-        guard case .operation(let name, _, .rejected) = event else { return }
+        guard case .rejected(let name, _, _) = event else { return }
         simulation.note("\(self.name): \(name) is rejected")
         simulation.ledger.unreliable.insert(machine.index)
         rejections += 1

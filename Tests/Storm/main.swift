@@ -37,7 +37,7 @@ var configuration = LarderClient.Configuration()
 configuration.cache.onEvent = { event in
     let record: [String: any Sendable]
     switch event {
-    case .operation(let name, let id, .rejected(let error)):
+    case .rejected(let name, let id, let error):
         record = ["event": "rejected", "operation": name, "id": id.rawValue, "error": "\(error)"]
     case .disk(let event): record = ["event": "disk", "text": "\(event)"]
     case .storageFailed(let error): record = ["event": "storageFailed", "error": "\(error)"]
@@ -86,7 +86,7 @@ func attempt(_ intent: [String: any Sendable], _ work: () async throws -> String
 
 if let seconds = options.values["--drain"].flatMap(Double.init) {
     let drained = try await client.cache.outbox.drain(within: .seconds(seconds))
-    let rest = drained.remaining.map {
+    let rest = drained.map {
         ["\($0.entry.operation)", "\($0.reason)", $0.entry.error.map { "\($0)" } ?? ""]
     }
     try log.write([

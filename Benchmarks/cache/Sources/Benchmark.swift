@@ -34,6 +34,11 @@ enum Benchmark {
         let scratch = NSTemporaryDirectory() + "larder-cache-benchmark-\(ProcessInfo.processInfo.processIdentifier)"
         defer { try? FileManager.default.removeItem(atPath: scratch) }
         let isOfMain = CommandLine.arguments.last == "main"
+        if CommandLine.arguments.last == "queries" {
+            try await measureQueries(scratch + "/queries")
+            try await measureIndexing(scratch + "/indexing")
+            return try await measureScope(scratch + "/scope")
+        }
         if CommandLine.arguments.last != "lists", !isOfMain {
             try await measureReads()
             try await measureCrowd()
@@ -41,6 +46,8 @@ enum Benchmark {
             try await measureTaps(scratch + "/taps")
             try await measureStarts(scratch + "/store")
             try await measureQueries(scratch + "/queries")
+            try await measureIndexing(scratch + "/indexing")
+            try await measureScope(scratch + "/scope")
         }
         if !isOfMain { try await measureEdits(scratch) }
         try await measureMainActor(scratch + "/main")

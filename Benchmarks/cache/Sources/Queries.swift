@@ -61,3 +61,84 @@ private func show<Entity>(_ name: String, _ query: EntityQuery<Entity>, goal: St
     }
     samples.show("local query: \(name)", goal: goal)
 }
+
+/// The entities of an app, and of a later version of it that declares indices.
+private struct Before: CacheEntity {
+    static let entityType = "grown"
+    var id: String
+    var author: String
+    var text: String
+    var likes: Int
+}
+
+private struct Grown: CacheEntity {
+    static let entityType = "grown"
+    static let indices: [Index] = [
+        Index("author", \.author), Index("likes", \.likes), .text(\.text),
+    ]
+    var id: String
+    var author: String
+    var text: String
+    var likes: Int
+}
+
+private struct Star: Codable, Sendable {
+    var post: String
+
+    static let operation = WriteBehind<Star, Void>(
+        "star",
+        scope: { $0.post },
+        changes: { star, local in local.modify(Grown.self, star.post) { $0.likes += 1 } },
+        send: { stars in stars.map { _ in .accepted(()) } }
+    )
+}
+
+/// Measures the first query of 100,000 stored entities after an app has declared indices, and what waits for it.
+func measureIndexing(_ directory: String) async throws {
+    let count = 100_000
+    do {
+        let larder = try LarderCache(directory: directory)
+        for start in stride(from: 0, to: count, by: 1_000) {
+            try await larder.update { update in
+                for number in start..<(start + 1_000) {
+                    let plain = post(number)
+                    update.put(Before(id: plain.id, author: plain.author, text: plain.text, likes: plain.likes))
+                }
+            }
+        }
+        larder.close()
+    }
+    var configuration = CacheConfiguration(.directory(directory))
+    configuration.operations = [Star.operation]
+    let larder = try LarderCache(configuration)
+    let clock = ContinuousClock()
+    let start = clock.now
+    let query = Task {
+        let found = try await larder.entities(Grown.self).where(\.author, .equal("user_7")).count()
+        return (found, clock.now - start)
+    }
+    let watching = Task {
+        var (taps, updates, reads) = (Duration.zero, Duration.zero, Duration.zero)
+        var number = 0
+        while !Task.isCancelled {
+            number += 1
+            var begun = clock.now
+            try larder.enqueue(Star(post: "post_\(number % count)"), Star.operation)
+            taps = max(taps, clock.now - begun)
+            begun = clock.now
+            try await larder.update { $0.put(post(number)) }
+            updates = max(updates, clock.now - begun)
+            begun = clock.now
+            _ = try await larder.snapshot(single("post_\(number)"), .cacheOnly)
+            reads = max(reads, clock.now - begun)
+            await Task.yield()
+        }
+        return (taps, updates, reads)
+    }
+    let (found, duration) = try await query.value
+    watching.cancel()
+    say("the first query of \(count) entities after three indices were declared: \(duration) (\(found) found)")
+    let (taps, updates, reads) = try await watching.value
+    say("    meanwhile at most: a tap \(taps), an update \(updates), a read \(reads)")
+    larder.close()
+}

@@ -45,3 +45,46 @@ func measureTaps(_ directory: String?) async throws {
     update.show("update { modify } of one entity in 5 observed lists of 50, \(place)")
     seen.show("    until all five have been seen to show it")
 }
+
+private struct Mark: Codable, Sendable {
+    var scope: String
+    var key: String
+
+    static let operation = {
+        var operation = WriteBehind<Mark, Void>(
+            "mark",
+            scope: { $0.scope },
+            changes: { _, _ in },
+            send: { marks in marks.map { _ in .accepted(()) } }
+        )
+        operation.coalescingKey = { $0.key }
+        operation.coalesce = { _, newer in .replace(newer) }
+        return operation
+    }()
+}
+
+/// Measures a tap while 10,000 operations wait, all in its scope or each in one of its own.
+func measureScope(_ directory: String) async throws {
+    for isOne in [true, false] {
+        var configuration = CacheConfiguration(.directory(directory + (isOne ? "/one" : "/many")))
+        configuration.operations = [Mark.operation]
+        let larder = try LarderCache(configuration)
+        for number in 0..<10_000 {
+            try larder.enqueue(Mark(scope: isOne ? "one" : "\(number)", key: "\(number)"), Mark.operation)
+        }
+        let clock = ContinuousClock()
+        var (coalesced, new) = (Samples(), Samples())
+        for number in 0..<300 {
+            var start = clock.now
+            try larder.enqueue(Mark(scope: isOne ? "one" : "\(number)", key: "\(number)"), Mark.operation)
+            coalesced.add(clock.now - start, operations: 1)
+            start = clock.now
+            try larder.enqueue(Mark(scope: isOne ? "one" : "new \(number)", key: "new \(number)"), Mark.operation)
+            new.add(clock.now - start, operations: 1)
+        }
+        let place = isOne ? "in one scope" : "in 10,000 scopes"
+        coalesced.show("a coalesced tap with 10,000 operations \(place)")
+        new.show("a new tap with 10,000 operations \(place)")
+        larder.close()
+    }
+}

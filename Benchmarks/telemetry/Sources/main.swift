@@ -20,9 +20,9 @@ let start = clock.now
 var configuration = LarderClient.Configuration()
 configuration.followsLive = false
 if isOffline {
-    let source = NetworkMonitor.ManualSource()
-    source.set(isConnected: false)
-    configuration.services.networkSource = source
+    let monitor = NetworkMonitor()
+    monitor.setOverride(.offline)
+    configuration.services.network = .given(monitor)
 }
 let client = try await LarderClient(server: arguments[0], account: "ana", directory: arguments[1], configuration)
 if client.session.state == .signedOut, !isOffline { try await client.signIn(handle: "ana", password: "larder") }

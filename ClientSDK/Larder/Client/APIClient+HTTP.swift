@@ -171,7 +171,7 @@ extension APIClient {
         let (mayUseNetwork, onEvent, feature) = (settings.mayUseNetwork, settings.onEvent, configuration.feature)
         func cache(_ storage: any HTTPCacheStorage) -> HTTPCache {
             var caching = HTTPCache.Configuration(storage: storage, clock: settings.wallClock)
-            caching.policy.separation = .identity { AccountTransport.identity($0) }
+            caching.policy.account = { AccountTransport.identity($0) }
             caching.policy.hidesCookies = configuration.keepsCookies
             caching.rules = configuration.httpCacheRules
             caching.isOffline = { !mayUseNetwork() }

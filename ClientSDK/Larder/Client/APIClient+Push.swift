@@ -3,16 +3,6 @@ import LarderEvents
 public import LarderResources
 
 extension APIClient {
-    /// The result of a push notification, for the completion handler of the platform.
-    public enum PushOutcome: Sendable {
-        /// Something has changed.
-        case newData
-        /// Nothing has changed: the notification was received before, or it means nothing to the app.
-        case noData
-        /// It could not be applied, or not in time. The same notification may be delivered again.
-        case failed(LarderError)
-    }
-
     /// Applies a push notification: maps its payload by `Configuration.events` like an event, then fetches.
     ///
     /// - Parameters:
@@ -24,27 +14,25 @@ extension APIClient {
         push payload: [String: any Sendable],
         within limit: Duration = .seconds(25),
         fetch: (@Sendable (Event) async throws -> Bool)? = nil
-    ) async -> PushOutcome {
+    ) async throws(LarderError) -> Bool {
         guard events != nil || fetch != nil else {
             let text = "A push notification cannot be mapped: set 'events' in APIClient.Configuration, or pass 'fetch'."
-            return .failed(LarderError(.invalidArgument, text))
+            throw LarderError(.invalidArgument, text)
         }
-        let event: Event
-        do throws(LarderError) { event = try Self.event(payload, id: events?.pushID) } catch { return .failed(error) }
-        guard receivedEvents.insert(event.id) else { return .noData }
+        let event = try Self.event(payload, id: events?.pushID)
+        guard receivedEvents.insert(event.id) else { return false }
         let clock = cache.configuration.monotonicClock
         do {
-            let isNew = try await within(limit, clock: clock, sleeper: clock) { [cache, events] in
+            return try await within(limit, clock: clock, sleeper: clock) { [cache, events] in
                 var hasChanged = false
                 if let events { hasChanged = try await Self.apply(event, events, cache) }
                 return try await fetch?(event) ?? false || hasChanged
             }
-            return isNew ? .newData : .noData
         } catch {
             receivedEvents.remove(event.id)
-            guard let late = error as? TimeLimitExceeded else { return .failed(LarderError(error)) }
+            guard let late = error as? TimeLimitExceeded else { throw LarderError(error) }
             let text = "The push notification was not processed within \(late.limit)."
-            return .failed(LarderError(.timedOut, text, cause: late))
+            throw LarderError(.timedOut, text, cause: late)
         }
     }
 

@@ -96,9 +96,9 @@ extension APIClient {
 
     /// Stores a write whose content is a file, such as a photo, with a copy of the file; see `write(_: Write)`.
     ///
-    /// The file is sent in pieces, and goes on where the server has it, also after a restart (draft-ietf-httpbis-resumable-upload). The reply
-    /// with `Upload-Complete: ?1` is the reply of the write. One upload is sent at a time, beside other writes. `uploads` has the progress;
-    /// `Outbox.drop` cancels an upload that is not being sent.
+    /// The file is sent in pieces, and goes on where the server has it, also after a restart; `HTTPSource.Configuration.uploads` says by which
+    /// protocol. One upload is sent at a time, beside other writes. `uploads` has the progress; `Outbox.drop` cancels an upload that is not
+    /// being sent.
     ///
     /// - Parameters:
     ///   - write: the request, without a body, and its local changes. Its coalescing key is not used.

@@ -38,6 +38,8 @@ extension HTTPSource {
         /// How long to wait after a reply that is not a success, by something else than `Retry-After`, such as a member of its content; nil:
         /// the reply does not say. `APIClient` holds back all its requests to the host for that time after a 429 or 503.
         public var retryAfter: @Sendable (_ reply: TransportResponse) -> Duration? = { _ in nil }
+        /// How the API takes files in pieces (`APIClient.upload`).
+        public var uploads = UploadProtocol.ietf
         /// The maximum size of a reply in bytes. A larger one fails with `.unexpectedReply`.
         public var replyBytesMaximum = 16 << 20
 

@@ -30,12 +30,9 @@ extension Telemetry {
         case .storageFailed(let error): record(.note(name: "storageFailed", detail: error.description))
         case .clockSetBack: record(.note(name: "clockSetBack"))
         case .unregistered(let name, let count): record(.note(name: "unregistered " + name, detail: "\(count)"))
-        case .operation(let name, let id, let end):
-            switch end {
-            case .accepted: record(.note(name: "accepted " + name, detail: id.description))
-            case .rejected(let error): record(.note(name: "rejected " + name, detail: error.code.rawValue))
-            case .postponed(_, let wait): record(.retry(feature: name, attempt: 2, delay: wait))
-            }
+        case .accepted(let name, let id): record(.note(name: "accepted " + name, detail: id.description))
+        case .rejected(let name, _, let error): record(.note(name: "rejected " + name, detail: error.code.rawValue))
+        case .postponed(let name, _, _, let wait): record(.retry(feature: name, attempt: 2, delay: wait))
         }
     }
 }

@@ -2,16 +2,16 @@ import LarderHTTP
 import LarderResources
 import LarderTransport
 
-/// Sends the file of a write in pieces, and goes on where the server has it (draft-ietf-httpbis-resumable-upload).
+/// Sends the file of a write in pieces, and goes on where the server has it (`HTTPSource.UploadProtocol`).
 ///
 /// | what was interrupted | how it goes on |
 /// | --- | --- |
 /// | the beginning | under the same idempotency key, which returns the same upload |
 /// | a piece, or another attempt was further (409) | the next attempt asks with `HEAD` how much the server has |
-/// | the reply to the last piece | an empty last piece returns it; if the server has it no more, the write is rejected, and a person decides |
+/// | the reply to the last piece | an empty last piece returns it (with tus: the server has the whole file); if the server has it no more, the write is rejected, and a person decides |
 /// | the server has forgotten the upload (404, 410) before its last piece | it begins anew, under another key |
 ///
-/// A reply with `Upload-Complete: ?1` is the reply of the write, whatever its status.
+/// A reply with `Upload-Complete: ?1` is the reply of the write, whatever its status; with tus the success that has taken the last byte.
 struct UploadSender: Sendable {
     let source: HTTPSource
     let files: UploadFiles
@@ -19,11 +19,12 @@ struct UploadSender: Sendable {
     let file: StoredWrite.File
     /// The idempotency key of the write.
     let key: String
+    private var uploads: HTTPSource.UploadProtocol { source.configuration.uploads }
     /// Told how much the server has.
     let onProgress: @Sendable (Int64) -> Void
 
     /// - Returns: the reply of the write, with any status.
-    /// - Throws: `.offline` for what the next attempt continues; `.invalidArgument` if the server does not do what the draft says.
+    /// - Throws: `.offline` for what the next attempt continues; `.invalidArgument` if the server does not do what the protocol says.
     func send() async throws(LarderError) -> TransportResponse {
         var place = try await files.place(file.name)
         if place.key != key || !(place.url.map { source.isOwn($0) } ?? true) { place = UploadFiles.Place(key: key) }
@@ -37,11 +38,12 @@ struct UploadSender: Sendable {
             if begun.fields[.uploadOffset] != nil { known = begun }
         }
         let url = place.url ?? ""
-        let state = if let known { known } else { try await source.send(request(.head, url)) }
+        let state = if let known { known } else { try await source.send(request(.head, url, uploads.fields)) }
         guard Self.isSuccess(state) else { throw try await failure(state, place, isComplete: false) }
         guard var offset = try offset(of: state) else {
             throw unsupported("The reply to HEAD has no Upload-Offset.", state)
         }
+        if uploads == .tus, offset == file.length { return ended(state, url) }
         let isComplete = state.fields[.uploadComplete] == "?1"
         if isComplete { offset = file.length }
         let size = pieceBytes(state)
@@ -66,6 +68,7 @@ struct UploadSender: Sendable {
             if reply.fields[.uploadComplete] == "?1", !isOfUpload { return reply }
             guard Self.isSuccess(reply) else { throw try await failure(reply, place, isComplete: isComplete) }
             let next = try self.offset(of: reply) ?? end
+            if uploads == .tus, next == file.length { return ended(reply, url) }
             guard next > offset else {
                 // A server that has everything, and does not process it, never will.
                 throw bytes.isEmpty
@@ -117,7 +120,7 @@ struct UploadSender: Sendable {
     private func unsupported(_ text: String, _ reply: TransportResponse) -> LarderError {
         LarderError(
             .invalidArgument,
-            "\(write.path) takes no file in pieces as draft-ietf-httpbis-resumable-upload says. \(text)",
+            "\(write.path) takes no file in pieces as HTTPSource.Configuration.uploads (\(uploads)) says. \(text)",
             status: Int(reply.status.code)
         )
     }
@@ -127,28 +130,30 @@ struct UploadSender: Sendable {
     private func beginning(_ place: UploadFiles.Place) -> TransportRequest {
         // The reply to the first beginning would lead to what the server has forgotten.
         var request = write.request(to: source, key: place.losses > 0 ? "\(key)-\(place.losses)" : key)
-        request.fields.set(.contentType, file.contentType)
-        request.fields.set(.uploadComplete, "?0")
-        request.fields.set(.uploadLength, "\(file.length)")
+        let fields = uploads.beginning(length: file.length, contentType: file.contentType)
+        for field in fields { request.fields.set(field.name, field.value) }
         return request
     }
 
-    private func request(_ method: LarderHTTP.Method, _ url: String, _ bytes: [UInt8] = []) -> TransportRequest {
-        TransportRequest(
+    private func request(
+        _ method: LarderHTTP.Method,
+        _ url: String,
+        _ fields: Fields,
+        _ bytes: [UInt8] = []
+    ) -> TransportRequest {
+        var request = TransportRequest(
             method: method,
             url: url,
             fields: source.configuration.fields,
             body: bytes,
             bodyLimit: source.configuration.replyBytesMaximum
         )
+        for field in fields { request.fields.set(field.name, field.value) }
+        return request
     }
 
     private func piece(_ bytes: [UInt8], at offset: Int64, isLast: Bool, _ url: String) -> TransportRequest {
-        var piece = request(.patch, url, bytes)
-        piece.fields.set(.contentType, "application/partial-upload")
-        piece.fields.set(.uploadOffset, "\(offset)")
-        piece.fields.set(.uploadComplete, isLast ? "?1" : "?0")
-        return piece
+        request(.patch, url, uploads.piece(at: offset, isLast: isLast), bytes)
     }
 
     // MARK: Replies
@@ -156,6 +161,14 @@ struct UploadSender: Sendable {
     /// A captive portal may reply with any status.
     private static func isSuccess(_ reply: TransportResponse) -> Bool {
         (200..<300).contains(reply.status.code) && !HTTPSource.isForeign(reply)
+    }
+
+    /// The reply of the write with tus: what has been created is the upload, unless the server names something else.
+    private func ended(_ reply: TransportResponse, _ url: String) -> TransportResponse {
+        var reply = reply
+        reply.status = .created
+        if reply.fields[.location] == nil { reply.fields.set(.location, url) }
+        return reply
     }
 
     private func location(of begun: TransportResponse) throws(LarderError) -> String {

@@ -36,7 +36,7 @@ final class Uploading: Sendable {
     /// Looks for settled writes after an event of the cache.
     func note(_ event: CacheEvent, _ onEvent: @escaping @Sendable (CacheEvent) -> Void) {
         switch event {
-        case .operation(WriteOperations.uploadName, _, .accepted), .outbox(.cancelled, _): sweep(onEvent)
+        case .accepted(WriteOperations.uploadName, _), .outbox(.cancelled, _): sweep(onEvent)
         default: break
         }
     }
@@ -63,7 +63,8 @@ final class Uploading: Sendable {
                     onEvent(.storageFailed($0))
                 }
                 for url in abandoned where source.isOwn(url) {
-                    let request = TransportRequest(method: .delete, url: url, fields: source.configuration.fields)
+                    var request = TransportRequest(method: .delete, url: url, fields: source.configuration.fields)
+                    for field in source.configuration.uploads.fields { request.fields.set(field.name, field.value) }
                     // A server that does not get it forgets the upload later.
                     do throws(LarderError) { _ = try await source.send(request) } catch {
                         if error.code != .closed { onEvent(.failed(resource: WriteOperations.uploadName, error)) }

@@ -27,14 +27,9 @@ final class CacheEventLog: Sendable {
 
     func note(_ event: CacheEvent) {
         switch event {
-        case .operation(_, let id, let outcome):
-            state.withLock { state in
-                switch outcome {
-                case .accepted: state.outcomes[id.rawValue] = .accepted
-                case .rejected(let error): state.outcomes[id.rawValue] = .rejected(error)
-                case .postponed(let error, _): state.outcomes[id.rawValue] = .postponed(error)
-                }
-            }
+        case .accepted(_, let id): state.withLock { $0.outcomes[id.rawValue] = .accepted }
+        case .rejected(_, let id, let error): state.withLock { $0.outcomes[id.rawValue] = .rejected(error) }
+        case .postponed(_, let id, let error, _): state.withLock { $0.outcomes[id.rawValue] = .postponed(error) }
         case .disk(let event): note(event)
         default: break
         }

@@ -123,7 +123,7 @@ extension TourScene {
                 switch way {
                 case .push:
                     let version = Int(try JSONDecoder().decode(Profile.self, from: Data(reply.body)).version)
-                    _ = await client.received(push: ["profile": "user_3", "version": version])
+                    _ = try await client.received(push: ["profile": "user_3", "version": version])
                 // The event says that something has changed; the change feed says what.
                 case .event: _ = try await client.sync.catchUp()
                 case .lifetime, .version: break

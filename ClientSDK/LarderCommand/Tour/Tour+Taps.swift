@@ -149,8 +149,12 @@ extension TourScene {
         tap.durable = clock.uptime - begin
         let isShown = client.cache.stored(client.feed.post(post.id))?.value?.likedByMe == true
         tap.shown = isShown ? tap.durable : nil
-        let drain = try await client.cache.outbox.drain(within: .seconds(30))
-        if drain.isDrained { tap.known = clock.uptime - begin } else { tap.error = "not sent within 30 s" }
+        try await client.cache.outbox.drain(within: .seconds(30))
+        if client.cache.outbox.status.isDrained {
+            tap.known = clock.uptime - begin
+        } else {
+            tap.error = "not sent within 30 s"
+        }
         tap.effect = try world.state("/v1/posts/\(post.id)", as: Post.self).likeCount - post.likeCount
         return tap
     }
@@ -176,8 +180,8 @@ extension TourScene {
             tap.known = tap.shown
         } catch {
             tap.error = "\(error.code.rawValue) after \(TourValue.duration(clock.uptime - begin).text)"
-            let drain = try await client.cache.outbox.drain(within: .seconds(30))
-            if error.code == .inDoubt, drain.isDrained { tap.known = clock.uptime - begin }
+            try await client.cache.outbox.drain(within: .seconds(30))
+            if error.code == .inDoubt, client.cache.outbox.status.isDrained { tap.known = clock.uptime - begin }
         }
         tap.durable = stored.time
         tap.effect = try world.state("/v1/posts/\(post.id)", as: Post.self).likeCount - post.likeCount

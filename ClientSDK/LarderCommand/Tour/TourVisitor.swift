@@ -58,7 +58,7 @@ final class LarderVisitor: TourVisitor {
         present.withLock { $0 = next }
     }
 
-    func settle() async throws { _ = try await client.cache.outbox.drain(within: .seconds(30)) }
+    func settle() async throws { try await client.cache.outbox.drain(within: .seconds(30)) }
 
     func close() { client.close() }
 }

@@ -199,16 +199,19 @@ public final class LarderClient: Sendable {
     ///   - payload: the notification. `profile` is the ID of a profile whose `version` it tells. If `token` is a change token that is stored
     ///     already, nothing is requested.
     ///   - limit: the time for everything.
+    /// - Returns: whether something has changed.
+    /// - Throws: as `APIClient.received(push:within:fetch:)`.
+    @discardableResult
     public func received(
         push payload: [String: any Sendable],
         within limit: Duration = .seconds(25)
-    ) async -> APIClient.PushOutcome {
+    ) async throws(LarderError) -> Bool {
         if let profile = payload["profile"] as? String, let version = payload["version"] as? Int {
             profiles.noteVersion(Int64(version), of: profile)
-            return .noData
+            return false
         }
-        if let token = payload["token"] as? String, sync.hasApplied(token) { return .noData }
-        return await base.received(push: payload, within: limit) { [sync] _ in try await sync.catchUp() > 0 }
+        if let token = payload["token"] as? String, sync.hasApplied(token) { return false }
+        return try await base.received(push: payload, within: limit) { [sync] _ in try await sync.catchUp() > 0 }
     }
 
     /// Ends all tasks and releases system resources. Stored values and unsent changes are kept, and telemetry can still be read.

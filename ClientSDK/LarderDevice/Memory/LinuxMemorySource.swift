@@ -9,8 +9,8 @@ import Synchronization
 /// they have a limit, because a container is killed while the machine has plenty. And pressure-stall information: by kernel
 /// triggers that wake the thread as soon as tasks wait for memory, otherwise by reading the ten-second average.
 ///
-/// Missing or unreadable files are ignored; without any signal the source is silent, `isWatching` is false, and a
-/// `MemoryGuard.ManualSource` can be used. `explanation` tells what was chosen and why. One thread; it sleeps until a trigger
+/// Missing or unreadable files are ignored; without any signal the source is silent, `isWatching` is false, and
+/// the app can report pressure (`MemoryGuard.report`). `explanation` tells what was chosen and why. One thread; it sleeps until a trigger
 /// fires if there is no limit to read.
 final class LinuxMemorySource: MemoryGuard.Source {
     /// Where and how to read the signals.
@@ -134,7 +134,9 @@ final class LinuxMemorySource: MemoryGuard.Source {
             thread = nil
             isWatching = false
             explanation =
-                (plan.reasons + ["There is no memory signal on this system. Use a MemoryGuard.ManualSource."])
+                (plan.reasons + [
+                    "There is no memory signal on this system. Report the pressure that the app knows of (MemoryGuard.report)."
+                ])
                 .joined(separator: " ")
             return
         }

@@ -1,4 +1,4 @@
-public import LarderEvents
+package import LarderEvents
 package import LarderTime
 import Synchronization
 
@@ -16,18 +16,18 @@ extension MemoryGuard {
 }
 
 extension MemoryGuard {
-    /// A source that is set by the app: for tests, and for platforms with other notifications.
-    public final class ManualSource: Source {
+    /// A source that is set by hand.
+    package final class ManualSource: Source {
         private let observers = OrderedObservers<Signal>()
 
         /// Creates a manual source.
-        public init() {}
+        package init() {}
 
         /// A fixed description.
         package let explanation = "Set by the app."
 
         /// Reports a level. Observers have been called when this returns, unless another thread is calling them.
-        public func signal(_ level: MemoryLevel, cause: String = "set by the app") {
+        package func signal(_ level: MemoryLevel, cause: String = "set by the app") {
             observers.tell(Signal(level, cause: cause))
         }
 

@@ -1,4 +1,4 @@
-package import LarderEvents
+public import LarderEvents
 public import LarderTime
 import Synchronization
 
@@ -81,11 +81,6 @@ public final class MemoryGuard: Sendable {
     /// Observes the system's memory pressure until `close`: for several clients that share a guard (`APIClient.Services.memory`).
     public convenience init(policy: MemoryPolicy = .standard) { self.init(source: Self.systemSource(), policy: policy) }
 
-    /// Observes a source that the app or a test sets, until `close`.
-    public convenience init(source: ManualSource, policy: MemoryPolicy = .standard) {
-        self.init(source: source, policy: policy, clock: SystemMonotonicClock())
-    }
-
     // MARK: Asking
 
     /// The reported pressure and the limits now.
@@ -106,7 +101,7 @@ public final class MemoryGuard: Sendable {
     // MARK: Telling
 
     /// Registers a reaction until the registration is released. Under pressure it is called at once.
-    public func register(_ reaction: MemoryReaction) -> EventRegistration {
+    package func register(_ reaction: MemoryReaction) -> EventRegistration {
         let id = state.withLock { state in
             state.lastID += 1
             state.reactions.append((state.lastID, reaction))
@@ -120,6 +115,10 @@ public final class MemoryGuard: Sendable {
             self?.state.withLock { $0.reactions.removeAll { $0.id == id } }
         }
     }
+
+    /// Reports a pressure that the app knows of otherwise than the system's signal; `.normal` ends it. Reactions have been called when this
+    /// returns.
+    public func report(_ level: MemoryLevel) { note(Signal(level, cause: "reported by the app")) }
 
     /// Notes a report of a source.
     package func note(_ signal: Signal) {

@@ -3,9 +3,9 @@
 /// The guard calls `stop` of all reactions before `release` of any, so that running loads do not refill what was released. It makes
 /// one call at a time, in the order of registration, holding no lock, on the thread that reported the pressure: both functions
 /// should return quickly. While pressure lasts they are called again with the same limits.
-public struct MemoryReaction: Sendable {
+package struct MemoryReaction: Sendable {
     /// The name of the component, for debugging.
-    public let name: String
+    package let name: String
     let measure: @Sendable () -> Usage
     let stop: @Sendable (MemoryLimits) -> Int
     let release: @Sendable (MemoryLimits) -> Int
@@ -42,19 +42,5 @@ public struct MemoryReaction: Sendable {
         self.measure = measure
         self.stop = stop
         self.release = release
-    }
-
-    /// - Parameters:
-    ///   - name: names the reaction in reports.
-    ///   - cost: returns the bytes in the component's caches. Called when the pressure rises, before `stop` of any component.
-    ///   - stop: cancels loads and limits concurrency and quality; returns the number of cancelled loads.
-    ///   - release: shrinks to the limits or allows growth again; returns about how many bytes were freed.
-    public init(
-        _ name: String,
-        cost: @escaping @Sendable () -> Int,
-        stop: @escaping @Sendable (MemoryLimits) -> Int = { _ in 0 },
-        release: @escaping @Sendable (MemoryLimits) -> Int = { _ in 0 }
-    ) {
-        self.init(name, measure: { Usage(cost: cost()) }, stop: stop, release: release)
     }
 }

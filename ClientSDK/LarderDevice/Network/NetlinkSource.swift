@@ -13,7 +13,7 @@ final class NetlinkSource: NetworkMonitor.Source {
 
         init(_ action: String, _ code: Int32) {
             let reason = unsafe String(cString: strerror(code))
-            description = "\(action): \(reason). Use a NetworkMonitor.ManualSource; requests are measured in any case."
+            description = "\(action): \(reason). Use NetworkMonitor.setOverride; requests are measured in any case."
         }
     }
 
@@ -46,7 +46,7 @@ final class NetlinkSource: NetworkMonitor.Source {
 
     /// Opens the socket and reads the interfaces.
     ///
-    /// - Throws: if the kernel or a sandbox refuses. Use a `NetworkMonitor.ManualSource` then.
+    /// - Throws: if the kernel or a sandbox refuses. `NetworkMonitor.setOverride` says it then.
     init() throws(Failure) {
         let socket = socket(Self.family, Self.rawSocket, 0)
         guard socket >= 0 else { throw Failure("A netlink socket", errno) }

@@ -14,8 +14,8 @@ extension NetworkMonitor {
 }
 
 extension NetworkMonitor {
-    /// A source that is set by the app: for tests, and for platforms with other notifications.
-    public final class ManualSource: Source {
+    /// A source that is set by hand.
+    package final class ManualSource: Source {
         private let state: Mutex<NetworkStatus>
         private let observers = OrderedObservers<NetworkStatus>()
 
@@ -23,7 +23,7 @@ extension NetworkMonitor {
         package init(_ status: NetworkStatus) { state = Mutex(status) }
 
         /// Reports a connection until it is set.
-        public convenience init() { self.init(.assumed) }
+        package convenience init() { self.init(.assumed) }
 
         /// The last state that was set.
         package var status: NetworkStatus { state.withLock { $0 } }
@@ -38,7 +38,7 @@ extension NetworkMonitor {
         }
 
         /// Sets whether there is a network, and whether its traffic is expensive or limited.
-        public func set(isConnected: Bool, isMetered: Bool = false) {
+        package func set(isConnected: Bool, isMetered: Bool = false) {
             set(NetworkStatus(isConnected: isConnected, isMetered: isMetered))
         }
 

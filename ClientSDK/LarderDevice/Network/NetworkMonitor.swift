@@ -111,9 +111,6 @@ public final class NetworkMonitor: Sendable {
     /// Observes the system's network until `close`: for several clients that share a monitor (`APIClient.Services.network`).
     public convenience init() { self.init(source: Self.systemSource().source) }
 
-    /// Observes a source that the app or a test sets, until `close`.
-    public convenience init(source: ManualSource) { self.init(source: source, configuration: Configuration()) }
-
     // MARK: Asking
 
     /// The level now.

@@ -28,7 +28,7 @@ extension DecodedImage {
 ///         let name = "GIF"
 ///         func canDecode(_ start: [UInt8]) -> Bool { start.starts(with: Array("GIF8".utf8)) }
 ///         func decode(_ bytes: [UInt8], into target: ImageTarget?, limits: DecodedImage.Limits)
-///             throws(ImageDecodingError) -> DecodedImage
+///             throws(ImageError) -> DecodedImage
 ///         {
 ///             // Hand the bytes to the library of your choice. Have it reduce while it decodes, to what
 ///             // `ImageTarget.plan` says, and report what it rejects as `.damaged` or `.truncated`.
@@ -56,10 +56,10 @@ public protocol ImageDecoder: Sendable {
         _ bytes: [UInt8],
         into target: ImageTarget?,
         limits: DecodedImage.Limits
-    ) throws(ImageDecodingError) -> DecodedImage
+    ) throws(ImageError) -> DecodedImage
 
     /// Throws if the file is certainly incomplete or damaged, without decoding it. Called before bytes are stored.
-    func verify(_ bytes: [UInt8]) throws(ImageDecodingError)
+    func verify(_ bytes: [UInt8]) throws(ImageError)
 }
 
 /// A decoder that can show a picture before its file is complete.
@@ -82,5 +82,5 @@ package protocol ProgressiveImageDecoder: ImageDecoder {
 
 extension ImageDecoder {
     /// Accepts every file.
-    public func verify(_ bytes: [UInt8]) throws(ImageDecodingError) {}
+    public func verify(_ bytes: [UInt8]) throws(ImageError) {}
 }

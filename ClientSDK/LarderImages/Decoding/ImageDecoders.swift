@@ -3,10 +3,10 @@ extension [any ImageDecoder] {
     /// The decoder for a file: the first one that can decode it.
     ///
     /// - Throws: `.unsupportedFormat` with the beginning of the file.
-    package func decoder(for bytes: [UInt8]) throws(ImageDecodingError) -> any ImageDecoder {
+    package func decoder(for bytes: [UInt8]) throws(ImageError) -> any ImageDecoder {
         if let decoder = decoder(recognizing: bytes) { return decoder }
         let names = map(\.name).joined(separator: ", ")
-        throw ImageDecodingError(
+        throw ImageError(
             .unsupportedFormat,
             "\(Self.guess([UInt8](bytes.prefix(Self.startLength)))) There are decoders for \(names.isEmpty ? "nothing" : names). Register one that conforms "
                 + "to ImageDecoder, or ask the server for another format."

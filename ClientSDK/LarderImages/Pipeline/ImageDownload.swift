@@ -226,8 +226,7 @@ struct ImageDownload {
         do {
             try loader.decoders.decoder(for: whole.bytes).verify(whole.bytes)
         } catch {
-            // A file of the right length that fails its own checks is damaged, not truncated.
-            throw ImageError(error)
+            throw error.ofWholeFile
         }
     }
 

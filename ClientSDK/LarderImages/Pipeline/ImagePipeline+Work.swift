@@ -260,7 +260,7 @@ extension ImagePipeline {
             image = try configuration.decoders.decoder(for: loaded.bytes)
                 .decode(loaded.bytes, into: request.target, limits: configuration.limits)
         } catch {
-            throw ImageError(error)
+            throw error.ofWholeFile
         }
         let duration = configuration.uptime.uptime - begun
         report { .decoded(url: request.url, width: image.width, height: image.height, duration: duration) }

@@ -60,10 +60,12 @@ extension Outbox {
     /// attempt is later, or the network may not be used. It does not change the schedule and does not resume a paused outbox.
     ///
     /// - Parameter limit: by the configuration's monotonic clock; not negative.
-    /// - Returns: the remaining operations, with reasons.
+    /// - Returns: the remaining operations in the order of enqueuing, and why each was not sent.
     /// - Throws: `.cancelled`, `.closed`, `.invalidArgument`.
     @discardableResult
-    public func drain(within limit: Duration) async throws(LarderError) -> Outbox.Drain {
+    public func drain(within limit: Duration) async throws(LarderError) -> [(
+        entry: Outbox.Entry, reason: Outbox.Reason
+    )] {
         guard limit >= .zero else {
             throw LarderError(
                 .invalidArgument,
@@ -77,7 +79,7 @@ extension Outbox {
         }
         if Task.isCancelled { throw LarderError(.cancelled, "The caller was cancelled.") }
         if state.withLock({ $0.isClosed }) { throw LarderError(.closed, "The cache was closed or erased.") }
-        return Outbox.Drain(remaining: remainders(at: core.now().uptime))
+        return remainders(at: core.now().uptime)
     }
 
     /// Whether an operation may be sent or decided before a time without a call by the app.
@@ -93,7 +95,7 @@ extension Outbox {
     }
 
     /// All operations, each with the reason why it would not have been sent by the time.
-    private func remainders(at time: MonotonicTime) -> [(entry: Outbox.Entry, reason: Outbox.Drain.Reason)] {
+    private func remainders(at time: MonotonicTime) -> [(entry: Outbox.Entry, reason: Outbox.Reason)] {
         let isOffline = !core.configuration.mayUseNetwork()
         return state.withLock { state in
             state.queue.sorted.map { entry in
@@ -108,7 +110,7 @@ extension Outbox.State {
         for entry: Outbox.Entry,
         at time: MonotonicTime,
         isOffline: Bool
-    ) -> Outbox.Drain.Reason {
+    ) -> Outbox.Reason {
         if entry.state == .rejected { return .rejected }
         if entry.state == .sending { return .sending }
         let first = queue.head(of: entry.scope) ?? entry

@@ -282,7 +282,7 @@ extension Outbox {
         switch result {
         case .accepted(let receipt, _, _):
             // Reported first: who sees that the outbox is empty has been told what has become of its operations.
-            core.configuration.onEvent(.operation(operation.name, entry.id, .accepted))
+            core.configuration.onEvent(.accepted(operation: operation.name, entry.id))
             forget(entry)
             answer(id, .success(receipt))
             tell(.accepted)
@@ -300,7 +300,7 @@ extension Outbox {
             }
             answer(id, .failure(error))
             tell(.rejected)
-            core.configuration.onEvent(.operation(operation.name, entry.id, .rejected(error)))
+            core.configuration.onEvent(.rejected(operation: operation.name, entry.id, error))
         case .unsent(let error):
             if operation.isThrough {
                 forget(entry)
@@ -350,7 +350,7 @@ extension Outbox {
                 entry.hold = hold
             }
         }
-        core.configuration.onEvent(.operation(operation.name, entry.id, .postponed(error, wait)))
+        core.configuration.onEvent(.postponed(operation: operation.name, entry.id, error, wait))
     }
 
     /// Counts a failed batch for each of its operations: one of them may have caused the failure.

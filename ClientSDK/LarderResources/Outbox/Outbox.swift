@@ -13,7 +13,7 @@ import Synchronization
 /// print(outbox.status.pending, "to send,", outbox.rejected.count, "rejected")
 /// for entry in outbox.rejected { try outbox.drop(entry.id) }
 /// let rest = try await outbox.drain(within: .seconds(5))      // before the process ends
-/// print(rest.isDrained)
+/// for left in rest { print(left.entry.operation, left.reason) }
 /// ```
 public final class Outbox: Sendable {
     struct State {

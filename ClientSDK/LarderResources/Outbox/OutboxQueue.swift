@@ -15,11 +15,27 @@ struct OutboxQueue: Sendable {
     private struct Lane: Sendable {
         /// In order.
         var ids: [Int64] = []
+        /// Those with a coalescing key, in order.
+        var idsByKey: [String: [Int64]] = [:]
         /// The order in which lanes take turns: it grows with each lane that is begun, and each operation that is taken.
         var turn: UInt64
         /// The number of its operations in flight.
         var inFlight = 0
         var state = LaneState.idle
+
+        init(turn: UInt64) { self.turn = turn }
+
+        mutating func insert(_ entry: Outbox.Entry) {
+            ids.insertInOrder(entry.id.rawValue)
+            if let key = entry.coalescingKey { idsByKey[key, default: []].insertInOrder(entry.id.rawValue) }
+        }
+
+        mutating func remove(_ entry: Outbox.Entry) {
+            ids.removeInOrder(entry.id.rawValue)
+            guard let key = entry.coalescingKey else { return }
+            idsByKey[key]?.removeInOrder(entry.id.rawValue)
+            if idsByKey[key]?.isEmpty == true { idsByKey[key] = nil }
+        }
     }
 
     /// What a lane waits for.
@@ -72,7 +88,7 @@ struct OutboxQueue: Sendable {
 
     /// The newest operation of a lane with a coalescing key.
     func newest(in scope: String, key: String) -> Outbox.Entry? {
-        lane(scope).reversed().lazy.compactMap { entriesByID[$0] }.first { $0.coalescingKey == key }
+        lanes[scope]?.idsByKey[key]?.last.flatMap { entriesByID[$0] }
     }
 
     var status: Outbox.Status {
@@ -117,7 +133,7 @@ struct OutboxQueue: Sendable {
         let id = entry.id.rawValue
         guard entriesByID[id] == nil else { return update(id) { $0 = entry } }
         entriesByID[id] = entry
-        Self.insert(id, into: &ids)
+        ids.insertInOrder(id)
         newest = max(newest, id)
         bytes += entry.bytes
         tally(entry, 1)
@@ -152,8 +168,8 @@ struct OutboxQueue: Sendable {
     }
 
     mutating func remove(_ id: Int64) {
-        guard let entry = entriesByID.removeValue(forKey: id), let index = ids.firstIndex(of: id) else { return }
-        ids.remove(at: index)
+        guard let entry = entriesByID.removeValue(forKey: id) else { return }
+        ids.removeInOrder(id)
         bytes -= entry.bytes
         tally(entry, -1)
         leave(entry)
@@ -235,17 +251,10 @@ struct OutboxQueue: Sendable {
 
     private mutating func join(_ entry: Outbox.Entry) {
         if lanes[entry.scope] == nil { lastTurn += 1 }
-        Self.insert(entry.id.rawValue, into: &lanes[entry.scope, default: Lane(turn: lastTurn)].ids)
+        lanes[entry.scope, default: Lane(turn: lastTurn)].insert(entry)
     }
 
-    /// Inserts a number in order; usually it is the last.
-    private static func insert(_ id: Int64, into ids: inout [Int64]) {
-        ids.insert(id, at: ids.lastIndex { $0 < id }.map { $0 + 1 } ?? 0)
-    }
-
-    private mutating func leave(_ entry: Outbox.Entry) {
-        lanes[entry.scope]?.ids.removeAll { $0 == entry.id.rawValue }
-    }
+    private mutating func leave(_ entry: Outbox.Entry) { lanes[entry.scope]?.remove(entry) }
 
     /// The group of the operation that a lane can send at a time; nil if there is none.
     private func company(of lane: Lane, at now: MonotonicTime) -> Company? {
@@ -285,5 +294,22 @@ struct OutboxQueue: Sendable {
             counts.inDoubt += change
         case .rejected: counts.rejected += change
         }
+    }
+}
+
+extension [Int64] {
+    /// Inserts a number in order; usually it is the last.
+    fileprivate mutating func insertInOrder(_ id: Int64) {
+        insert(id, at: lastIndex { $0 < id }.map { $0 + 1 } ?? 0)
+    }
+
+    /// Removes a number, found by halves.
+    fileprivate mutating func removeInOrder(_ id: Int64) {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle] < id { low = middle + 1 } else { high = middle }
+        }
+        if low < count, self[low] == id { remove(at: low) }
     }
 }

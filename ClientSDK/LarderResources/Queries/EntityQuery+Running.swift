@@ -89,7 +89,7 @@ extension EntityQuery {
     }
 
     /// So many rows are read at a time.
-    private static var rowsAtATime: Int { 512 }
+    static var rowsAtATime: Int { 512 }
 
     private func readAll(_ disk: DiskStore, _ selection: inout Selection, _ special: Set<EntityKey>) throws {
         var last: String?
@@ -122,7 +122,7 @@ extension EntityQuery {
 
     // MARK: Indices
 
-    /// Builds the indices of the type, unless the store has them.
+    /// Builds the indices of the type in steps, unless the store has them.
     nonisolated(nonsending) func buildIndices() async throws(LarderError) {
         let wanted = Set(Entity.indices.map(\.name))
         guard !wanted.isEmpty, let disk = core.contentDisk, disk.configuration.transform == nil else { return }
@@ -131,25 +131,37 @@ extension EntityQuery {
             do { return try disk.read { try $0.indices(ofType: Entity.entityType) } } catch { throw LarderError(error) }
         }
         guard built != wanted else { return }
-        await core.changing {
-            do { try Self.build(wanted, disk) } catch {
-                // The query reads all entities instead.
-                core.configuration.onEvent(.storageFailed(LarderError(error)))
+        // Other changes of the store go on between the steps. The next query goes on with what was cancelled.
+        while !Task.isCancelled {
+            let isBuilt = await core.changing {
+                do { return try Self.buildOn(wanted, disk) } catch {
+                    // The query reads all entities instead.
+                    core.configuration.onEvent(.storageFailed(LarderError(error)))
+                    return true
+                }
             }
+            if isBuilt { return }
         }
     }
 
-    private static func build(_ names: Set<String>, _ disk: DiskStore) throws {
+    /// Indexes the next entities of the type in a transaction.
+    ///
+    /// - Returns: whether the indices were built.
+    static func buildOn(_ names: Set<String>, _ disk: DiskStore) throws -> Bool {
         let type = Entity.entityType
-        try disk.write { transaction in
-            try transaction.setIndices(names, ofType: type)
-            for id in try transaction.read({ try $0.entityIDs(ofType: type) }) {
-                let key = EntityKey(type: type, id: id)
-                let row = try transaction.read { try $0.entity(key) }
-                // A row of another version of the type is found by nothing, as it cannot be decoded.
-                guard let row, let entity = try? Entity.codec.decode(row.payload) else { continue }
-                try transaction.setFields(entity.indexedFields, of: key)
+        return try disk.write { transaction in
+            guard let last = try transaction.indexing(names, ofType: type) else { return true }
+            let rows = try transaction.read { transaction in
+                try transaction.entities(ofType: type, after: last, limit: rowsAtATime) { _ in true }
             }
+            for (id, row) in rows {
+                // A row of another version of the type is found by nothing, as it cannot be decoded.
+                let entity = row.flatMap { try? Entity.codec.decode($0.payload) }
+                try transaction.setFields(entity?.indexedFields ?? [], of: EntityKey(type: type, id: id))
+            }
+            let isBuilt = rows.count < rowsAtATime
+            try transaction.setIndexed(names, ofType: type, through: isBuilt ? nil : rows.last?.id)
+            return isBuilt
         }
     }
 }

@@ -39,17 +39,11 @@ public enum CacheEvent: Sendable {
     /// The outbox holds operations of a name that is not registered: they are kept, and neither shown nor sent. Add the operation to
     /// `CacheConfiguration.operations`.
     case unregistered(operation: String, count: Int)
-    /// An attempt of an operation ended. An accepted operation leaves `Outbox.entries` after this event, and its caller gets the receipt after
-    /// it; do not wait for either in the handler. A rejected `WriteBehind` is in the entries with its error.
-    case operation(String, OperationID, OperationEnd)
-
-    /// The end of an attempt.
-    public enum OperationEnd: Sendable {
-        /// The server has carried it out.
-        case accepted
-        /// The server has rejected it.
-        case rejected(LarderError)
-        /// It is sent again after this time.
-        case postponed(LarderError, Duration)
-    }
+    /// The server has carried out an operation. It leaves `Outbox.entries` after this event, and its caller gets the receipt after it; do not
+    /// wait for either in the handler.
+    case accepted(operation: String, OperationID)
+    /// The server has rejected an operation. A `WriteBehind` is in the entries with its error.
+    case rejected(operation: String, OperationID, LarderError)
+    /// An operation is sent again after this time.
+    case postponed(operation: String, OperationID, LarderError, Duration)
 }

@@ -4,8 +4,8 @@ import LarderHTTP
 import LarderSQLite
 import LarderTime
 
-/// Photos that are uploaded in pieces and resumed (draft-ietf-httpbis-resumable-upload). A complete photo is an image, which posts and messages
-/// can have.
+/// Photos that are uploaded in pieces and resumed (draft-ietf-httpbis-resumable-upload; tus 1.0 for a request with `Tus-Resumable`). A complete
+/// photo is an image, which posts and messages can have. The URL of a tus upload ends with the identifier of its image.
 enum UploadEndpoints {
     static let routes: [Route] = [
         Route(.post, "/v1/photos", .required, begin),
@@ -23,8 +23,10 @@ enum UploadEndpoints {
 
     /// The fields of a request that is a part of an upload.
     private struct Part {
-        /// Whether the content ends with this request.
-        let isLast: Bool
+        /// Whether it is one of tus.
+        let isTus: Bool
+        /// Whether the content ends with this request, by the draft.
+        private let isStatedLast: Bool
         var offset: Int64?
         let length: Int64?
 
@@ -36,15 +38,35 @@ enum UploadEndpoints {
                 }
                 return value
             }
+            isTus = UploadEndpoints.isTus(call)
+            guard [nil, "1.0.0"].contains(call.request.fields.combined(.tusResumable)) else {
+                throw UploadEndpoints.invalid(.tusResumable, "must be 1.0.0")
+            }
             switch call.request.fields.combined(.uploadComplete) {
-            case nil, "?1"?: isLast = true
-            case "?0"?: isLast = false
+            case nil, "?1"?: isStatedLast = true
+            case "?0"?: isStatedLast = false
             default: throw UploadEndpoints.invalid(.uploadComplete, "must be ?0 or ?1")
             }
             offset = try integer(.uploadOffset)
             length = try integer(.uploadLength)
             if let length, length > bytesMaximum { throw UploadEndpoints.tooLarge(length) }
         }
+
+        /// Whether the content ends with this request, after which so much of so much is here.
+        func isLast(_ size: Int64, of length: Int64?) -> Bool { isTus ? size == length : isStatedLast }
+    }
+
+    private static func isTus(_ call: Call) -> Bool { call.request.fields.combined(.tusResumable) != nil }
+
+    /// The media type of the whole: with tus the metadata `filetype`.
+    private static func mediaType(_ call: Call) -> String {
+        let fields = call.request.fields
+        guard isTus(call) else {
+            return fields.combined(.contentType).flatMap { MediaType(parsing: $0) }?.essence ?? ""
+        }
+        let pairs = (fields.combined(.uploadMetadata) ?? "").split(separator: ",").map { $0.split(separator: " ") }
+        let value = pairs.first { $0.count == 2 && $0[0] == "filetype" }.map { String($0[1]) }
+        return value.flatMap { Base64.decode($0) }.map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
 
     // MARK: Requests
@@ -53,13 +75,14 @@ enum UploadEndpoints {
         var part = try Part(call)
         // The first part has none.
         part.offset = nil
-        let mediaType = call.request.fields.combined(.contentType).flatMap { MediaType(parsing: $0) }?.essence ?? ""
+        let mediaType = mediaType(call)
         guard ["image/png", "image/jpeg"].contains(mediaType) else {
             throw ProblemType.unsupportedMediaType(
                 "The content is '\(mediaType.prefix(64))'. Send image/png or image/jpeg.",
                 fields: [.accept: "image/png, image/jpeg"]
             )
         }
+        if part.isTus, part.length == nil { throw invalid(.uploadLength, "is missing") }
         let (owner, body) = (call.viewer, call.request.body)
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
             try store.uploads.removeExpired(commit.now)
@@ -88,26 +111,30 @@ enum UploadEndpoints {
 
     private static func offset(_ call: Call) throws(Problem) -> Reply? {
         let upload = try call.read { store in try own(call, in: store) }
-        return Reply(status: .noContent, fields: fields(of: upload), body: .empty)
+        return Reply(status: .noContent, fields: fields(of: upload, isTus: isTus(call)), body: .empty)
     }
 
     private static func append(_ call: Call) throws(Problem) -> Reply? {
         let type = call.request.fields.combined(.contentType) ?? ""
-        guard MediaType(parsing: type)?.essence == "application/partial-upload" else {
+        let part = try Part(call)
+        let wanted = part.isTus ? "application/offset+octet-stream" : "application/partial-upload"
+        guard MediaType(parsing: type)?.essence == wanted else {
             throw ProblemType.unsupportedMediaType(
-                "The content is '\(type.prefix(64))'. A piece is application/partial-upload.",
-                fields: [.accept: "application/partial-upload"]
+                "The content is '\(type.prefix(64))'. A piece is \(wanted).",
+                fields: [.accept: wanted]
             )
         }
-        let part = try Part(call)
         guard let start = part.offset else { throw invalid(.uploadOffset, "is missing") }
-        guard call.request.fields.combined(.uploadComplete) != nil else { throw invalid(.uploadComplete, "is missing") }
+        guard part.isTus || call.request.fields.combined(.uploadComplete) != nil else {
+            throw invalid(.uploadComplete, "is missing")
+        }
         let body = call.request.body
         return try call.write { store, _ in
             let upload = try own(call, in: store)
-            if let image = upload.image, part.isLast, start == upload.size, body.isEmpty {
+            if let image = upload.image, part.isLast(upload.size, of: upload.length), start == upload.size, body.isEmpty
+            {
                 // The reply to the last piece was lost.
-                return completed(image, of: upload.row)
+                return completed(image, upload, part)
             }
             guard upload.image == nil, start == upload.size else {
                 throw ProblemType.uploadOffset(
@@ -142,12 +169,12 @@ enum UploadEndpoints {
         let size = upload.size + Int64(body.count)
         guard size <= min(bytesMaximum, upload.length ?? bytesMaximum) else { throw tooLarge(size) }
         try store.uploads.append(body, to: upload)
-        guard part.isLast else {
-            var fields = fields(of: upload, size: size)
+        guard part.isLast(size, of: upload.length) else {
+            var fields = fields(of: upload, size: size, isTus: part.isTus)
             guard upload.size == 0, part.offset == nil else {
                 return Reply(status: .noContent, fields: fields, body: .empty)
             }
-            fields.set(.location, "/v1/uploads/\(upload.row)")
+            fields.set(.location, "/v1/uploads/\(part.isTus ? identifier(upload.row) : "\(upload.row)")")
             return Reply(status: .created, fields: fields, body: .empty)
         }
         if let length = upload.length ?? part.length, length != size {
@@ -162,28 +189,36 @@ enum UploadEndpoints {
         }
         let image = json(picture, upload.row, content).encoded
         try store.uploads.complete(upload.row, as: image, EntityTag.strong(contentOf: content.span))
-        return completed(image, of: upload.row)
+        return completed(image, upload, part)
     }
 
-    private static func completed(_ image: [UInt8], of row: Int64) -> Reply {
-        var reply = Reply.created(at: "/v1/images/\(identifier(row))", image)
+    private static func completed(_ image: [UInt8], _ upload: UploadRow, _ part: Part) -> Reply {
+        if part.isTus {
+            let fields = fields(of: upload, size: upload.length, isTus: true)
+            return Reply(status: .noContent, fields: fields, body: .empty)
+        }
+        var reply = Reply.created(at: "/v1/images/\(identifier(upload.row))", image)
         reply.head.append("Upload-Complete", "?1")
         return reply
     }
 
     private static func own(_ call: Call, in store: Store) throws -> UploadRow {
         let text = call.parameters[0]
-        guard let row = Int64(text), let upload = try store.uploads.find(row), upload.owner == call.viewer,
+        guard let row = Int64(text.hasPrefix(imagePrefix) ? text.dropFirst(imagePrefix.count) : text[...]),
+            let upload = try store.uploads.find(row), upload.owner == call.viewer,
             upload.image != nil || upload.created > call.world.clock.now - UploadTable.lifetime
         else { throw missing(text) }
         return upload
     }
 
-    private static func fields(of upload: UploadRow, size: Int64? = nil) -> Fields {
-        var fields: Fields = [
-            .uploadOffset: "\(size ?? upload.size)", .uploadComplete: upload.image == nil ? "?0" : "?1",
-            .uploadLimit: limits, .cacheControl: "no-store",
-        ]
+    private static func fields(of upload: UploadRow, size: Int64? = nil, isTus: Bool = false) -> Fields {
+        var fields: Fields = [.uploadOffset: "\(size ?? upload.size)", .cacheControl: "no-store"]
+        if isTus {
+            fields.set(.tusResumable, "1.0.0")
+        } else {
+            fields.set(.uploadComplete, upload.image == nil ? "?0" : "?1")
+            fields.set(.uploadLimit, limits)
+        }
         if let length = upload.length { fields.set(.uploadLength, "\(length)") }
         return fields
     }
@@ -191,11 +226,15 @@ enum UploadEndpoints {
     // MARK: Images
 
     /// The identifier of the image that an upload has become. Its content never changes.
-    private static func identifier(_ row: Int64) -> String { "img_upload_\(row)" }
+    private static func identifier(_ row: Int64) -> String { "\(imagePrefix)\(row)" }
+
+    private static let imagePrefix = "img_upload_"
 
     /// The completed upload with an identifier of an image; nil for images of the catalogue.
     static func upload(_ identifier: String, in store: Store) throws(SQLiteError) -> UploadRow? {
-        guard identifier.hasPrefix("img_upload_"), let row = Int64(identifier.dropFirst(11)) else { return nil }
+        guard identifier.hasPrefix(imagePrefix), let row = Int64(identifier.dropFirst(imagePrefix.count)) else {
+            return nil
+        }
         return try store.uploads.find(row).flatMap { $0.image == nil ? nil : $0 }
     }
 

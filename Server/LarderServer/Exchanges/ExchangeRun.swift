@@ -119,9 +119,10 @@ final class ExchangeRun: @unchecked Sendable {
 
     /// The beginning of a piece of a resumable upload that a fault cuts, as a piece that is not the last; nil for any other request.
     private var partOfUpload: Request? {
-        guard ending(at: .requestBody) != nil, let range = request.fields.range(of: "upload-complete") else {
-            return nil
-        }
+        guard ending(at: .requestBody) != nil else { return nil }
+        // A piece of tus does not say that it is the last.
+        if request.method == .patch, request.fields.range(of: "tus-resumable") != nil { return request }
+        guard let range = request.fields.range(of: "upload-complete") else { return nil }
         var head = request.head
         head.replaceSubrange(range, with: "?0".utf8)
         do {

@@ -142,7 +142,7 @@ struct MemoryCgroupTests {
         let machine = Machine()
         try machine.write(files)
         let source = machine.source
-        #expect(!source.isWatching && source.explanation.contains("MemoryGuard.ManualSource"))
+        #expect(!source.isWatching && source.explanation.contains("MemoryGuard.report"))
     }
 
     @Test(.oneMinute)

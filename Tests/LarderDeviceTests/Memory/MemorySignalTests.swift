@@ -139,7 +139,7 @@ struct MemorySignalTests {
 
     @Test func `without any signal the explanation says so, and no thread runs`() {
         let source = LinuxMemorySource(Kernel().configuration)
-        #expect(!source.isWatching && source.explanation.contains("MemoryGuard.ManualSource"))
+        #expect(!source.isWatching && source.explanation.contains("MemoryGuard.report"))
     }
 
     @Test func `the sources of this machine start and stop`() {

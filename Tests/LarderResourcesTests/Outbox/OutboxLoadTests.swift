@@ -83,7 +83,7 @@ struct OutboxLoadTests {
         try await cache.outbox.drained()
         #expect(server.gate.requests.count == 40)
         let postponed = scene.events.withLock { events in
-            events.filter { if case .operation(_, _, .postponed) = $0 { true } else { false } }
+            events.filter { if case .postponed = $0 { true } else { false } }
         }
         #expect(postponed.isEmpty)
         cache.close()

@@ -41,7 +41,7 @@ struct OutboxSettlingTests {
         for post in ["1", "2", "3"] { try cache.enqueue(Tap(post: post, isLike: true), operation) }
         cache.outbox.resume()
         let drain = try await cache.outbox.drain(within: .milliseconds(1))
-        #expect(drain.remaining.isEmpty)
+        #expect(drain.isEmpty)
         #expect(server.requests.map { $0.count } == [3])
         #expect(failures().contains { $0.operation != nil && $0.description.contains("like") })
         // The other two acknowledgements are stored, and the values of this one are invalidated.
@@ -59,7 +59,7 @@ struct OutboxSettlingTests {
         let atReport = Mutex<[Int]>([])
         var configuration = scene.configuration()
         configuration.onEvent = { event in
-            guard case .operation(_, _, .accepted) = event, let outbox = outbox.withLock({ $0 }) else { return }
+            guard case .accepted = event, let outbox = outbox.withLock({ $0 }) else { return }
             atReport.withLock { $0.append(outbox.entries.count) }
         }
         let cache = try LarderCache(configuration)
@@ -89,7 +89,7 @@ struct OutboxSettlingTests {
         }
         try cache.enqueue(Tap(post: "1", isLike: true), operation)
         cache.outbox.resume()
-        #expect(try await cache.outbox.drain(within: .milliseconds(1)).remaining.isEmpty)
+        #expect(try await cache.outbox.drain(within: .milliseconds(1)).isEmpty)
         #expect(server.requests.count == 1)
     }
 

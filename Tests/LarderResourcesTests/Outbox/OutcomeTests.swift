@@ -61,7 +61,7 @@ struct OutcomeTests {
         #expect(cache.outbox.rejected.isEmpty && cache.outbox.status.inDoubt == 1)
         scene.clock.advance(by: .seconds(1))
         let left = try await cache.outbox.drain(within: .seconds(5))
-        #expect(left.remaining.isEmpty)
+        #expect(left.isEmpty)
         #expect(server.requests == [["1+"], ["1-"]])
         #expect(keys.withLock { $0.count == 3 && $0[0] == $0[1] && $0[1] != $0[2] })
     }

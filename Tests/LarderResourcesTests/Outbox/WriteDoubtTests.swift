@@ -184,7 +184,7 @@ struct WriteDoubtTests {
         let cache = try open()
         cache.outbox.resume()
         let early = try await cache.outbox.drain(within: .seconds(19))
-        #expect(early.remaining.map(\.reason) == [.postponed] && server.requests.count == 1)
+        #expect(early.map(\.reason) == [.postponed] && server.requests.count == 1)
         scene.clock.advance(by: .seconds(20))
         try await cache.outbox.drained()
         #expect(server.requests.count == 2)
@@ -200,7 +200,7 @@ struct WriteDoubtTests {
         cache.outbox.resume()
         if shift < 0 {
             let early = try await cache.outbox.drain(within: .seconds(29))
-            #expect(early.remaining.map(\.reason) == [.postponed] && server.requests.count == 1)
+            #expect(early.map(\.reason) == [.postponed] && server.requests.count == 1)
             scene.clock.advance(by: .seconds(30))
         }
         try await cache.outbox.drained()
@@ -220,7 +220,7 @@ struct WriteDoubtTests {
         other.outbox.resume()
         // Until the next attempt, or the request that comes too early.
         try await scene.clock.waitForSleepers()
-        #expect(try await other.outbox.drain(within: .seconds(29)).remaining.map(\.reason) == [.postponed])
+        #expect(try await other.outbox.drain(within: .seconds(29)).map(\.reason) == [.postponed])
         #expect(server.requests.count == 1)
         scene.clock.advance(by: .seconds(30))
         try await other.outbox.drained()
@@ -292,11 +292,11 @@ extension CacheScene {
     fileprivate func steps(_ name: String) -> [String] {
         events.withLock { events in
             events.compactMap { event in
-                guard case .operation(name, _, let step) = event else { return nil }
-                switch step {
-                case .accepted: return "accepted"
-                case .rejected: return "rejected"
-                case .postponed(let error, _): return "postponed \(error.code.rawValue)"
+                switch event {
+                case .accepted(name, _): "accepted"
+                case .rejected(name, _, _): "rejected"
+                case .postponed(name, _, let error, _): "postponed \(error.code.rawValue)"
+                default: nil
                 }
             }
         }

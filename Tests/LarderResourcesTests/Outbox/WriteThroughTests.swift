@@ -266,7 +266,7 @@ struct WriteThroughTests {
             case .outbox(.enqueued, _):
                 isEnqueued.finish(true)
                 isDone.wait()
-            case .operation(_, _, .rejected): isDone.open()
+            case .rejected: isDone.open()
             default: break
             }
         }

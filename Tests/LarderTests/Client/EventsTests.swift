@@ -208,10 +208,10 @@ struct EventsTests {
         _ payload: [String: any Sendable],
         _ fetch: (@Sendable (APIClient.Event) async throws -> Bool)? = nil
     ) async -> String {
-        switch await client.received(push: payload, within: .seconds(20), fetch: fetch) {
-        case .newData: "new"
-        case .noData: "no"
-        case .failed(let error): error.code.rawValue
+        do throws(LarderError) {
+            return try await client.received(push: payload, within: .seconds(20), fetch: fetch) ? "new" : "no"
+        } catch {
+            return error.code.rawValue
         }
     }
 

@@ -9,6 +9,14 @@ import Synchronization
 import TestSupport
 import Testing
 
+/// A photo whose ID is its URL.
+struct LinkedPhoto: CacheEntity {
+    private enum CodingKeys: String, CodingKey { case id = "url" }
+
+    static let entityType = "photo"
+    var id: String
+}
+
 /// Uploads in pieces (draft-ietf-httpbis-resumable-upload) to servers that do what the draft allows, and what it does not.
 @Suite("Client: uploads", .oneMinute)
 struct UploadTests {
@@ -232,6 +240,78 @@ struct UploadTests {
         try await upload(client)
         #expect(await settled(client) == nil)
         #expect(server.beginnings.count == 1 && server.content == photo)
+        client.close()
+    }
+
+    @Test func `a message takes the URL of a photo from the reply to its upload, also after a restart between both`()
+        async throws
+    {
+        let isOffline = Mutex(true)
+        let messages = Mutex<[String]>([])
+        let server = Server { request, regular in
+            guard request.url.hasSuffix("/messages") else {
+                let reply = regular(request)
+                guard Server.isLast(request) else { return reply }
+                return ClientFixture.json(
+                    #"{"url":"http://server/p/1.png"}"#,
+                    status: .created,
+                    ["Upload-Complete": "?1"]
+                )
+            }
+            guard !isOffline.withLock({ $0 }) else { return Self.lost }
+            messages.withLock { $0.append(String(decoding: request.body, as: UTF8.self)) }
+            return .text("", status: .noContent)
+        }
+        let first = try await client(server.transport)
+        let photo = APIClient.localID()
+        var write = APIClient.Write(.post, "/photos")
+        write.create(LinkedPhoto(id: photo))
+        try await upload(first, write)
+        try first.write(.post, "/messages", ["text": "look", "image": photo])
+        await reached { first.cache.outbox.entries.count == 1 && first.cache.outbox.entries.first?.error != nil }
+        first.close()
+        isOffline.withLock { $0 = false }
+        let second = try await client(server.transport)
+        try await second.cache.outbox.drained()
+        #expect(messages.withLock { $0 } == [#"{"image":"http://server/p/1.png","text":"look"}"#])
+        #expect(server.beginnings.count { $0.url.hasSuffix("/photos") } == 1)
+        second.close()
+    }
+
+    /// A server that speaks tus, made of one that speaks the draft.
+    private static func tus(_ body: String? = nil) -> Server {
+        Server { request, regular in
+            #expect(request.fields["Tus-Resumable"] == "1.0.0" && request.fields["Upload-Complete"] == nil)
+            var request = request
+            let end = Int(request.fields["Upload-Offset"] ?? "").map { $0 + request.body.count }
+            if end == 600_000 { request.fields.set("Upload-Complete", "?1") }
+            _ = regular(request)
+            guard request.method == .post else {
+                let fields: Fields = ["Upload-Offset": "\(end ?? 0)"]
+                guard let body, end == 600_000 else { return .text("", status: .noContent, fields: fields) }
+                return ClientFixture.json(body, fields)
+            }
+            #expect(request.body.isEmpty && request.fields["Upload-Length"] == "600000")
+            #expect(request.fields["Upload-Metadata"] == "filetype aW1hZ2UvcG5n")
+            return .text("", status: .created, fields: [.location: "/uploads/u1"])
+        }
+    }
+
+    @Test(arguments: [nil, #"{"id":"p9"}"#] as [String?])
+    func `with tus the last byte ends the upload, and the reply or the URL of the upload names what was created`(
+        body: String?
+    ) async throws {
+        let server = Self.tus(body)
+        let client = try await client(server.transport) { $0.http.uploads = .tus }
+        let photo = APIClient.localID()
+        var write = APIClient.Write(.post, "/photos")
+        write.create(LinkedPhoto(id: photo))
+        try await upload(client, write)
+        #expect(await settled(client) == nil)
+        #expect(server.content == self.photo)
+        #expect(client.cache.serverID(of: photo) == (body == nil ? "u1" : "p9"))
+        let types = Set(server.pieces.map { $0.fields[.contentType] })
+        #expect(types == ["application/offset+octet-stream"])
         client.close()
     }
 

@@ -17,14 +17,14 @@
         _ file: JPEGFile,
         _ scan: JPEGScan,
         into coefficients: inout JPEGCoefficients
-    ) throws(ImageDecodingError) {
+    ) throws(ImageError) {
         let planes = coefficients.planes
         if scan.band.lowerBound > 0, scan.parts.allSatisfy({ planes[$0.component].depth == 1 }) { return }
         let tables = JPEGScanTables(file, scan)
-        try unsafe bytes.withUnsafeBufferPointer { bytes throws(ImageDecodingError) in
-            try unsafe tables.codes.withUnsafeBufferPointer { codes throws(ImageDecodingError) in
-                try unsafe JPEGZigzag.order.withUnsafeBufferPointer { order throws(ImageDecodingError) in
-                    try unsafe coefficients.values.withUnsafeMutableBufferPointer { values throws(ImageDecodingError) in
+        try unsafe bytes.withUnsafeBufferPointer { bytes throws(ImageError) in
+            try unsafe tables.codes.withUnsafeBufferPointer { codes throws(ImageError) in
+                try unsafe JPEGZigzag.order.withUnsafeBufferPointer { order throws(ImageError) in
+                    try unsafe coefficients.values.withUnsafeMutableBufferPointer { values throws(ImageError) in
                         // The data of the scan lies in the bytes, and the planes have a place for every block of the frame.
                         let order = unsafe order.baseAddress.unsafelyUnwrapped
                         var decoder = unsafe JPEGCoefficientDecoder(
@@ -44,7 +44,7 @@
         }
     }
 
-    private mutating func run() throws(ImageDecodingError) {
+    private mutating func run() throws(ImageError) {
         if unsafe scan.parts.count == 1 {
             // The blocks of one component, without those that only fill its last units (§A.2.2).
             let component = unsafe frame.components[scan.parts[0].component]
@@ -84,20 +84,20 @@
         return true
     }
 
-    private mutating func beginUnit() throws(ImageDecodingError) {
+    private mutating func beginUnit() throws(ImageError) {
         defer { unsafe unit += 1 }
         let interval = unsafe scan.restartInterval
         guard interval > 0, unsafe unit > 0, unsafe unit % interval == 0 else { return }
         guard let number = unsafe bits.restart(), unsafe number == (unit / interval - 1) & 7 else {
-            throw unsafe ImageDecodingError(.damaged, "The JPEG lacks a restart marker before block \(unit).")
+            throw unsafe ImageError(.damaged, "The JPEG lacks a restart marker before block \(unit).")
         }
         unsafe predictors = InlineArray(repeating: 0)
         unsafe progressive.restart()
     }
 
-    private func check(_ isRead: Bool) throws(ImageDecodingError) {
+    private func check(_ isRead: Bool) throws(ImageError) {
         guard unsafe isRead && !bits.isExhausted else {
-            throw unsafe ImageDecodingError(.damaged, "The JPEG is damaged at block \(unit) of a scan.")
+            throw unsafe ImageError(.damaged, "The JPEG is damaged at block \(unit) of a scan.")
         }
     }
 

@@ -19,7 +19,7 @@ struct JPEGCoefficients: Sendable {
         _ layout: JPEGLayout,
         onlyFirst: Bool,
         limits: DecodedImage.Limits
-    ) throws(ImageDecodingError) {
+    ) throws(ImageError) {
         var count = 0
         planes = zip(frame.components, layout.planes).map { component, samples in
             let depth = onlyFirst || samples.side == 1 ? 1 : 64
@@ -28,7 +28,7 @@ struct JPEGCoefficients: Sendable {
             return Plane(offset: count, blocksWide: blocksWide, depth: depth)
         }
         guard count * 2 <= limits.workingBytesMaximum else {
-            throw ImageDecodingError(
+            throw ImageError(
                 .tooLarge,
                 "The JPEG is progressive and needs \(count * 2) bytes for its coefficients, which is beyond the limits. "
                     + "Ask for a smaller rendition, or raise workingBytesMaximum."

@@ -21,7 +21,7 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
     package func canDecode(_ start: [UInt8]) -> Bool { start.starts(with: [0xFF, 0xD8, 0xFF]) }
 
     /// Verifies the segments, and that the file has its end. Does not look at the coded data.
-    package func verify(_ bytes: [UInt8]) throws(ImageDecodingError) {
+    package func verify(_ bytes: [UInt8]) throws(ImageError) {
         _ = try JPEGFile(bytes, limits: DecodedImage.Limits(sourcePixelsMaximum: .max, resultPixelsMaximum: .max))
     }
 
@@ -30,7 +30,7 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
         _ bytes: [UInt8],
         into target: ImageTarget?,
         limits: DecodedImage.Limits
-    ) throws(ImageDecodingError) -> DecodedImage {
+    ) throws(ImageError) -> DecodedImage {
         let file = try JPEGFile(bytes, limits: limits)
         let (width, height) = file.shownSize
         let plan = ImageTarget.plan(width: width, height: height, target: target)
@@ -70,9 +70,9 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
         _ plan: ImageTarget.Plan,
         onlyFirst: Bool,
         _ limits: DecodedImage.Limits
-    ) throws(ImageDecodingError) -> DecodedImage {
+    ) throws(ImageError) -> DecodedImage {
         guard plan.width * plan.height <= limits.resultPixelsMaximum else {
-            throw ImageDecodingError(
+            throw ImageError(
                 .tooLarge,
                 "The result would have \(plan.width) × \(plan.height) pixels, which is beyond the limits. Give a target."
             )
@@ -107,14 +107,14 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
         )
     }
 
-    static func checkCancellation() throws(ImageDecodingError) {
-        if Task.isCancelled { throw ImageDecodingError(.cancelled, "The decode was cancelled.") }
+    static func checkCancellation() throws(ImageError) {
+        if Task.isCancelled { throw ImageError(.cancelled, "The decode was cancelled.") }
     }
 
     /// Throws if much of a scan's data is left. Some encoders write a few bytes too many, and other decoders ignore them.
-    static func checkUnread(_ unread: Int) throws(ImageDecodingError) {
+    static func checkUnread(_ unread: Int) throws(ImageError) {
         guard unread <= 256 else {
-            throw ImageDecodingError(.damaged, "The JPEG is damaged: \(unread) bytes are left after its last block.")
+            throw ImageError(.damaged, "The JPEG is damaged: \(unread) bytes are left after its last block.")
         }
     }
 }

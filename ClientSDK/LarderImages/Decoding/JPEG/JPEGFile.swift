@@ -12,9 +12,9 @@ struct JPEGFile: Sendable {
     let colors: JPEGColors
 
     /// - Parameter isPart: whether the end may be missing, during a download. An incomplete last scan is ignored.
-    init(_ bytes: [UInt8], limits: DecodedImage.Limits, isPart: Bool = false) throws(ImageDecodingError) {
+    init(_ bytes: [UInt8], limits: DecodedImage.Limits, isPart: Bool = false) throws(ImageError) {
         guard bytes.starts(with: [0xFF, 0xD8]) else {
-            throw ImageDecodingError(bytes.count < 2 ? .truncated : .damaged, "This does not begin as a JPEG does.")
+            throw ImageError(bytes.count < 2 ? .truncated : .damaged, "This does not begin as a JPEG does.")
         }
         var frame: JPEGFrame?
         var scans: [JPEGScan] = []
@@ -28,7 +28,7 @@ struct JPEGFile: Sendable {
             // Markers without content: TEM, restarts, end.
             if marker == 0xD9 { isWhole = true }
             if marker == 0x01 || (0xD0...0xD9).contains(marker) {
-                if marker == 0xD8 { throw ImageDecodingError(.damaged, "The JPEG has a second beginning.") }
+                if marker == 0xD8 { throw ImageError(.damaged, "The JPEG has a second beginning.") }
                 continue
             }
             guard let segment = try markers.segment() else { break }
@@ -37,14 +37,14 @@ struct JPEGFile: Sendable {
             case 0xDB: try tables.defineQuantization(segment)
             case 0xDD: try tables.defineRestarts(segment)
             case 0xC0...0xCF:
-                guard frame == nil else { throw ImageDecodingError(.damaged, "The JPEG has two frame headers.") }
+                guard frame == nil else { throw ImageError(.damaged, "The JPEG has two frame headers.") }
                 let new = try JPEGFrame(marker: marker, segment, limits: limits)
                 used = Array(repeating: nil, count: new.components.count)
                 frame = new
             case 0xDA:
-                guard let frame else { throw ImageDecodingError(.damaged, "The JPEG has a scan before its header.") }
+                guard let frame else { throw ImageError(.damaged, "The JPEG has a scan before its header.") }
                 guard scans.count < Self.scansMaximum else {
-                    throw ImageDecodingError(
+                    throw ImageError(
                         .tooLarge,
                         "The JPEG has more than \(Self.scansMaximum) scans, which is beyond the limits."
                     )
@@ -63,10 +63,10 @@ struct JPEGFile: Sendable {
             }
         }
         guard let frame else {
-            throw ImageDecodingError(isWhole ? .damaged : .truncated, "The JPEG ends before its header.")
+            throw ImageError(isWhole ? .damaged : .truncated, "The JPEG ends before its header.")
         }
         guard isWhole || isPart else {
-            throw ImageDecodingError(.truncated, "The JPEG ends after \(bytes.count) bytes without its last marker.")
+            throw ImageError(.truncated, "The JPEG ends after \(bytes.count) bytes without its last marker.")
         }
         self.frame = frame
         self.scans = scans
@@ -74,9 +74,9 @@ struct JPEGFile: Sendable {
         self.orientation = orientation
         colors = application.colors(of: frame)
         if isPart { return }
-        guard hasAllComponents else { throw ImageDecodingError(.damaged, "The JPEG has components without a scan.") }
+        guard hasAllComponents else { throw ImageError(.damaged, "The JPEG has components without a scan.") }
         if let index = used.firstIndex(of: nil) {
-            throw ImageDecodingError(
+            throw ImageError(
                 .damaged,
                 "The JPEG lacks the quantisation table \(frame.components[index].quantization)."
             )

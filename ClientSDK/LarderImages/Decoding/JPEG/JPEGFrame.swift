@@ -31,9 +31,9 @@ struct JPEGFrame: Sendable, Hashable {
     /// - Parameters:
     ///   - marker: the second byte of the segment's marker, from C0 to CF.
     ///   - segment: its content.
-    init(marker: UInt8, _ segment: ArraySlice<UInt8>, limits: DecodedImage.Limits) throws(ImageDecodingError) {
+    init(marker: UInt8, _ segment: ArraySlice<UInt8>, limits: DecodedImage.Limits) throws(ImageError) {
         if let reason = Self.unsupported(marker) {
-            throw ImageDecodingError(
+            throw ImageError(
                 .unsupportedFormat,
                 "The JPEG is \(reason), which is not supported. Ask the server for a baseline or progressive JPEG."
             )
@@ -44,7 +44,7 @@ struct JPEGFrame: Sendable, Hashable {
         let depth = segment[start]
         guard depth == 8 else {
             guard depth == 12 else { throw Self.damaged("has \(depth) bits a sample") }
-            throw ImageDecodingError(
+            throw ImageError(
                 .unsupportedFormat,
                 "The JPEG has 12 bits a sample, which is not supported. Ask the server for one of 8 bits."
             )
@@ -54,16 +54,16 @@ struct JPEGFrame: Sendable, Hashable {
         let count = Int(segment[start + 5])
         guard width > 0 else { throw Self.damaged("has no columns") }
         guard height > 0 else {
-            throw ImageDecodingError(
+            throw ImageError(
                 .unsupportedFormat,
                 "The JPEG states its height behind its data, which is not supported. Ask the server for another file."
             )
         }
         guard width * height <= limits.sourcePixelsMaximum else {
-            throw ImageDecodingError(.tooLarge, "The JPEG has \(width) × \(height) pixels, which is beyond the limits.")
+            throw ImageError(.tooLarge, "The JPEG has \(width) × \(height) pixels, which is beyond the limits.")
         }
         guard [1, 3, 4].contains(count) else {
-            throw ImageDecodingError(
+            throw ImageError(
                 .unsupportedFormat,
                 "The JPEG has \(count) components; 1, 3 and 4 are supported. Ask the server for gray, RGB or CMYK."
             )
@@ -105,7 +105,7 @@ struct JPEGFrame: Sendable, Hashable {
         }
     }
 
-    private static func damaged(_ what: String) -> ImageDecodingError {
-        ImageDecodingError(.damaged, "The JPEG \(what).")
+    private static func damaged(_ what: String) -> ImageError {
+        ImageError(.damaged, "The JPEG \(what).")
     }
 }

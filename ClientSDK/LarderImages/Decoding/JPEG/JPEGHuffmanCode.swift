@@ -20,18 +20,18 @@ struct JPEGHuffmanCode: Sendable {
 
     /// - Parameters:
     ///   - isDC: whether symbols are sizes of differences, at most 15.
-    init(counts: ArraySlice<UInt8>, symbols: ArraySlice<UInt8>, isDC: Bool) throws(ImageDecodingError) {
+    init(counts: ArraySlice<UInt8>, symbols: ArraySlice<UInt8>, isDC: Bool) throws(ImageError) {
         self.counts = counts
         self.symbols = symbols
         var left = 1
         for count in counts {
             left = left * 2 - Int(count)
             guard left >= 0 else {
-                throw ImageDecodingError(.damaged, "The JPEG has a Huffman table of too many codes.")
+                throw ImageError(.damaged, "The JPEG has a Huffman table of too many codes.")
             }
         }
         if isDC, let symbol = symbols.first(where: { $0 > 15 }) {
-            throw ImageDecodingError(.damaged, "The JPEG has a Huffman table with a difference of \(symbol) bits.")
+            throw ImageError(.damaged, "The JPEG has a Huffman table with a difference of \(symbol) bits.")
         }
     }
 

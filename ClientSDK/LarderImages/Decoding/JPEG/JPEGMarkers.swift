@@ -23,11 +23,11 @@ struct JPEGMarkers {
     }
 
     /// Moves behind the segment at the position, and returns its content; nil if it is not complete.
-    mutating func segment() throws(ImageDecodingError) -> ArraySlice<UInt8>? {
+    mutating func segment() throws(ImageError) -> ArraySlice<UInt8>? {
         guard bytes.count - position >= 2 else { return nil }
         let length = Int(bytes[position]) << 8 | Int(bytes[position + 1])
         guard length >= 2 else {
-            throw ImageDecodingError(.damaged, "The JPEG has a segment at \(position) of \(length) bytes.")
+            throw ImageError(.damaged, "The JPEG has a segment at \(position) of \(length) bytes.")
         }
         guard bytes.count - position >= length else { return nil }
         defer { position += length }

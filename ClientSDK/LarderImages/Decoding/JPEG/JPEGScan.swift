@@ -28,7 +28,7 @@ struct JPEGScan: Sendable {
         _ frame: JPEGFrame,
         codes: [JPEGHuffmanCode?],
         restartInterval: Int
-    ) throws(ImageDecodingError) {
+    ) throws(ImageError) {
         self.restartInterval = restartInterval
         data = segment.endIndex..<segment.endIndex
         guard let count = segment.first.map(Int.init), (1...4).contains(count), segment.count >= 4 + 2 * count else {
@@ -68,7 +68,7 @@ struct JPEGScan: Sendable {
         self.parts = parts
     }
 
-    private static func damaged(_ what: String) -> ImageDecodingError {
-        ImageDecodingError(.damaged, "The JPEG has a scan with an invalid \(what).")
+    private static func damaged(_ what: String) -> ImageError {
+        ImageError(.damaged, "The JPEG has a scan with an invalid \(what).")
     }
 }

@@ -26,13 +26,13 @@
         _ bytes: [UInt8],
         _ file: JPEGFile,
         into strips: inout JPEGStrips
-    ) throws(ImageDecodingError) -> Bool {
+    ) throws(ImageError) -> Bool {
         let scan = file.scans[0]
         let tables = JPEGScanTables(file, scan)
-        return try unsafe bytes.withUnsafeBufferPointer { bytes throws(ImageDecodingError) in
-            try unsafe tables.codes.withUnsafeBufferPointer { codes throws(ImageDecodingError) in
-                try unsafe tables.factors.withUnsafeBufferPointer { factors throws(ImageDecodingError) in
-                    try unsafe JPEGZigzag.order.withUnsafeBufferPointer { order throws(ImageDecodingError) in
+        return try unsafe bytes.withUnsafeBufferPointer { bytes throws(ImageError) in
+            try unsafe tables.codes.withUnsafeBufferPointer { codes throws(ImageError) in
+                try unsafe tables.factors.withUnsafeBufferPointer { factors throws(ImageError) in
+                    try unsafe JPEGZigzag.order.withUnsafeBufferPointer { order throws(ImageError) in
                         // The data of the scan lies in the bytes, and the tables are as long as their parts say.
                         var decoder = unsafe JPEGSequentialDecoder(
                             file,
@@ -70,18 +70,18 @@
         unsafe nextRestart = scan.restartInterval > 0 ? scan.restartInterval : .max
     }
 
-    private mutating func run(_ strips: inout JPEGStrips) throws(ImageDecodingError) -> Bool {
+    private mutating func run(_ strips: inout JPEGStrips) throws(ImageError) -> Bool {
         for strip in unsafe 0..<layout.strips {
             try JPEGDecoder.checkCancellation()
             let isUsed = strips.uses(strip)
-            try unsafe strips.samples.withUnsafeMutableBufferPointer { samples throws(ImageDecodingError) in
+            try unsafe strips.samples.withUnsafeMutableBufferPointer { samples throws(ImageError) in
                 let samples = unsafe samples.baseAddress.unsafelyUnwrapped
                 for column in unsafe 0..<unitsWide { try unsafe readUnit(strip, column, samples, isUsed) }
             }
             strips.finish(strip)
         }
         guard unsafe missingCount * 2 < unitCount else {
-            throw unsafe ImageDecodingError(
+            throw unsafe ImageError(
                 .damaged,
                 "The JPEG is damaged: \(missingCount) of its \(unitCount) blocks cannot be decoded."
             )
@@ -95,13 +95,13 @@
         _ column: Int,
         _ samples: UnsafeMutablePointer<UInt8>,
         _ isUsed: Bool
-    ) throws(ImageDecodingError) {
+    ) throws(ImageError) {
         if unsafe unit == nextRestart { unsafe restart() }
         defer { unsafe unit += 1 }
         if unsafe unit >= resumed {
             if unsafe decodeUnit(strip, column, samples, isUsed), unsafe !bits.isExhausted { return }
             guard unsafe scan.restartInterval > 0 else {
-                throw unsafe ImageDecodingError(
+                throw unsafe ImageError(
                     .damaged,
                     "The JPEG is damaged at block \(unit) of \(unitCount), and it has no restart markers to go on from."
                 )

@@ -6,12 +6,12 @@ struct JPEGTables {
     private(set) var codes: [JPEGHuffmanCode?] = Array(repeating: nil, count: 8)
     private(set) var restartInterval = 0
 
-    mutating func defineQuantization(_ segment: ArraySlice<UInt8>) throws(ImageDecodingError) {
+    mutating func defineQuantization(_ segment: ArraySlice<UInt8>) throws(ImageError) {
         var rest = segment
         while let head = rest.popFirst() {
             let size = head >> 4 == 0 ? 1 : 2
             guard head >> 4 <= 1, head & 15 < 4, rest.count >= 64 * size else {
-                throw ImageDecodingError(.damaged, "The JPEG has an invalid quantisation table.")
+                throw ImageError(.damaged, "The JPEG has an invalid quantisation table.")
             }
             var table = [UInt16](repeating: 0, count: 64)
             for index in 0..<64 {
@@ -24,13 +24,13 @@ struct JPEGTables {
         }
     }
 
-    mutating func defineCodes(_ segment: ArraySlice<UInt8>) throws(ImageDecodingError) {
+    mutating func defineCodes(_ segment: ArraySlice<UInt8>) throws(ImageError) {
         var rest = segment
         while let head = rest.popFirst() {
             let counts = rest.prefix(16)
             let total = counts.reduce(0) { $0 + Int($1) }
             guard head >> 4 <= 1, head & 15 < 4, counts.count == 16, total <= 256, rest.count >= 16 + total else {
-                throw ImageDecodingError(.damaged, "The JPEG has an invalid Huffman table.")
+                throw ImageError(.damaged, "The JPEG has an invalid Huffman table.")
             }
             let symbols = rest.dropFirst(16).prefix(total)
             let isDC = head >> 4 == 0
@@ -43,9 +43,9 @@ struct JPEGTables {
         }
     }
 
-    mutating func defineRestarts(_ segment: ArraySlice<UInt8>) throws(ImageDecodingError) {
+    mutating func defineRestarts(_ segment: ArraySlice<UInt8>) throws(ImageError) {
         guard segment.count >= 2 else {
-            throw ImageDecodingError(.damaged, "The JPEG has an invalid restart interval.")
+            throw ImageError(.damaged, "The JPEG has an invalid restart interval.")
         }
         restartInterval = Int(segment[segment.startIndex]) << 8 | Int(segment[segment.startIndex + 1])
     }

@@ -19,9 +19,9 @@ struct PNGChunks: Sendable {
         limits: DecodedImage.Limits,
         zlib: Zlib,
         isPart: Bool = false
-    ) throws(ImageDecodingError) {
+    ) throws(ImageError) {
         guard bytes.starts(with: Self.signature) else {
-            throw ImageDecodingError(bytes.count < 8 ? .truncated : .damaged, "This does not begin as a PNG does.")
+            throw ImageError(bytes.count < 8 ? .truncated : .damaged, "This does not begin as a PNG does.")
         }
         var header: PNGHeader?
         var dataHasEnded = false
@@ -34,74 +34,74 @@ struct PNGChunks: Sendable {
             let start = position + 8
             let isCritical = type & 0x2000_0000 == 0
             guard length <= 0x7FFF_FFFF, Self.isType(bytes[(position + 4)..<(position + 8)]) else {
-                throw ImageDecodingError(.damaged, "The PNG has a chunk at \(position) that cannot be.")
+                throw ImageError(.damaged, "The PNG has a chunk at \(position) that cannot be.")
             }
             // An incomplete chunk cannot be verified, so it is not used, not even for a preview.
             guard bytes.count - start >= length + 4 else { break }
             let end = start + length
             // Checked for all chunks, also unused ones: a wrong one means that these are not the bytes that were sent.
             guard zlib.crc32(bytes, (start - 4)..<end) == UInt32(Self.integer(bytes[...], at: end)) else {
-                throw ImageDecodingError(.damaged, "The checksum of the PNG's chunk at \(position) is wrong.")
+                throw ImageError(.damaged, "The checksum of the PNG's chunk at \(position) is wrong.")
             }
             guard header != nil || type == Self.ihdr else {
-                throw ImageDecodingError(.damaged, "The PNG does not begin with IHDR.")
+                throw ImageError(.damaged, "The PNG does not begin with IHDR.")
             }
             if type != Self.idat, !data.isEmpty { dataHasEnded = true }
             switch type {
             case Self.ihdr:
-                guard header == nil else { throw ImageDecodingError(.damaged, "The PNG has two IHDR.") }
+                guard header == nil else { throw ImageError(.damaged, "The PNG has two IHDR.") }
                 header = try PNGHeader(bytes[start..<end], limits: limits)
             case Self.plte:
                 guard palette.isEmpty, data.isEmpty, length % 3 == 0, (1...256).contains(length / 3) else {
-                    throw ImageDecodingError(.damaged, "The PNG's palette is misplaced or of \(length) bytes.")
+                    throw ImageError(.damaged, "The PNG's palette is misplaced or of \(length) bytes.")
                 }
                 palette = Array(bytes[start..<end])
             case Self.trns:
                 guard transparency == nil, data.isEmpty else {
-                    throw ImageDecodingError(.damaged, "The PNG's transparency is misplaced.")
+                    throw ImageError(.damaged, "The PNG's transparency is misplaced.")
                 }
                 transparency = Array(bytes[start..<end])
             case Self.idat:
-                guard !dataHasEnded else { throw ImageDecodingError(.damaged, "The PNG's data is in two places.") }
+                guard !dataHasEnded else { throw ImageError(.damaged, "The PNG's data is in two places.") }
                 data.append(start..<end)
             case Self.iend:
-                guard length == 0 else { throw ImageDecodingError(.damaged, "The PNG's end has content.") }
+                guard length == 0 else { throw ImageError(.damaged, "The PNG's end has content.") }
                 isWhole = true
             default:
                 if isCritical {
-                    throw ImageDecodingError(.damaged, "The PNG needs a chunk that no version of the format has.")
+                    throw ImageError(.damaged, "The PNG needs a chunk that no version of the format has.")
                 }
             }
             position = end + 4
         }
-        guard let header else { throw ImageDecodingError(.truncated, "The PNG ends within its header.") }
+        guard let header else { throw ImageError(.truncated, "The PNG ends within its header.") }
         self.header = header
         guard isWhole || isPart else {
-            throw ImageDecodingError(.truncated, "The PNG ends after \(bytes.count) bytes without its last chunk.")
+            throw ImageError(.truncated, "The PNG ends after \(bytes.count) bytes without its last chunk.")
         }
         guard !data.isEmpty else {
-            throw ImageDecodingError(isPart ? .truncated : .damaged, "The PNG has no pixels in it.")
+            throw ImageError(isPart ? .truncated : .damaged, "The PNG has no pixels in it.")
         }
         try checkColors()
     }
 
-    private func checkColors() throws(ImageDecodingError) {
+    private func checkColors() throws(ImageError) {
         let count = transparency?.count
         switch header.colorType {
         case .palette:
-            guard !palette.isEmpty else { throw ImageDecodingError(.damaged, "The PNG has no palette and needs one.") }
+            guard !palette.isEmpty else { throw ImageError(.damaged, "The PNG has no palette and needs one.") }
             guard palette.count / 3 <= 1 << header.depth, (count ?? 0) <= palette.count / 3 else {
-                throw ImageDecodingError(.damaged, "The PNG's palette does not suit its depth.")
+                throw ImageError(.damaged, "The PNG's palette does not suit its depth.")
             }
         case .gray:
-            guard (count ?? 2) == 2 else { throw ImageDecodingError(.damaged, "The PNG's transparency is not a gray.") }
+            guard (count ?? 2) == 2 else { throw ImageError(.damaged, "The PNG's transparency is not a gray.") }
         case .rgb:
             guard (count ?? 6) == 6 else {
-                throw ImageDecodingError(.damaged, "The PNG's transparency chunk is invalid.")
+                throw ImageError(.damaged, "The PNG's transparency chunk is invalid.")
             }
         case .grayAlpha, .rgba:
             guard count == nil else {
-                throw ImageDecodingError(.damaged, "The PNG has transparency twice.")
+                throw ImageError(.damaged, "The PNG has transparency twice.")
             }
         }
     }

@@ -20,7 +20,7 @@ struct PNGDataStream {
     /// Reads the next bytes.
     ///
     /// - Throws: `.damaged` if the stream is invalid or too short, `.truncated` if its pieces end too soon.
-    mutating func read(_ count: Int, into target: inout [UInt8], at offset: Int = 0) throws(ImageDecodingError) {
+    mutating func read(_ count: Int, into target: inout [UInt8], at offset: Int = 0) throws(ImageError) {
         let bytes = bytes
         var done = 0
         while true {
@@ -29,18 +29,18 @@ struct PNGDataStream {
                 let place = offset + done
                 done += try inflater.read(count - done, into: &target, at: place, from: input, consumed: &position)
             } catch {
-                throw ImageDecodingError(error)
+                throw ImageError(error)
             }
             if done == count { return }
             guard !inflater.hasEnded else {
-                throw ImageDecodingError(.damaged, "The compressed data ends before the picture does.")
+                throw ImageError(.damaged, "The compressed data ends before the picture does.")
             }
-            guard nextPiece() else { throw ImageDecodingError(InflateError.truncated) }
+            guard nextPiece() else { throw ImageError(InflateError.truncated) }
         }
     }
 
     /// Reads to the end and compares the checksum. Additional data is ignored, as by other decoders.
-    mutating func finish() throws(ImageDecodingError) {
+    mutating func finish() throws(ImageError) {
         let bytes = bytes
         var additional: [UInt8] = [0]
         while true {
@@ -49,9 +49,9 @@ struct PNGDataStream {
                 let count = try inflater.read(1, into: &additional, from: input, consumed: &position)
                 if count > 0 || inflater.hasEnded { return }
             } catch {
-                throw ImageDecodingError(error)
+                throw ImageError(error)
             }
-            guard nextPiece() else { throw ImageDecodingError(InflateError.truncated) }
+            guard nextPiece() else { throw ImageError(InflateError.truncated) }
         }
     }
 
@@ -65,7 +65,7 @@ struct PNGDataStream {
     }
 }
 
-extension ImageDecodingError {
+extension ImageError {
     init(_ error: InflateError) {
         switch error {
         case .truncated: self.init(.truncated, error.description)

@@ -18,8 +18,8 @@ package struct PNGDecoder: ProgressiveImageDecoder {
 
     private let zlib: Result<Zlib, InflateError>
 
-    private func library() throws(ImageDecodingError) -> Zlib {
-        do throws(InflateError) { return try zlib.get() } catch { throw ImageDecodingError(error) }
+    private func library() throws(ImageError) -> Zlib {
+        do throws(InflateError) { return try zlib.get() } catch { throw ImageError(error) }
     }
 
     package var name: String { "PNG" }
@@ -28,7 +28,7 @@ package struct PNGDecoder: ProgressiveImageDecoder {
     package func canDecode(_ start: [UInt8]) -> Bool { start.starts(with: PNGChunks.signature) }
 
     /// Verifies every chunk and its checksum.
-    package func verify(_ bytes: [UInt8]) throws(ImageDecodingError) {
+    package func verify(_ bytes: [UInt8]) throws(ImageError) {
         let limits = DecodedImage.Limits(sourcePixelsMaximum: .max, resultPixelsMaximum: .max)
         _ = try PNGChunks(bytes, limits: limits, zlib: library())
     }
@@ -38,7 +38,7 @@ package struct PNGDecoder: ProgressiveImageDecoder {
         _ bytes: [UInt8],
         into target: ImageTarget?,
         limits: DecodedImage.Limits
-    ) throws(ImageDecodingError) -> DecodedImage {
+    ) throws(ImageError) -> DecodedImage {
         let chunks = try PNGChunks(bytes, limits: limits, zlib: library())
         return chunks.header.isInterlaced
             ? try interlaced(bytes, chunks, target, limits, factor: 1) : try rows(bytes, chunks, target, limits)
@@ -72,7 +72,7 @@ package struct PNGDecoder: ProgressiveImageDecoder {
         _ chunks: PNGChunks,
         _ target: ImageTarget?,
         _ limits: DecodedImage.Limits
-    ) throws(ImageDecodingError) -> DecodedImage {
+    ) throws(ImageError) -> DecodedImage {
         let header = chunks.header
         let plan = ImageTarget.plan(width: header.width, height: header.height, target: target)
         try Self.check(plan, limits)
@@ -108,7 +108,7 @@ package struct PNGDecoder: ProgressiveImageDecoder {
         _ target: ImageTarget?,
         _ limits: DecodedImage.Limits,
         factor: Int
-    ) throws(ImageDecodingError) -> DecodedImage {
+    ) throws(ImageError) -> DecodedImage {
         let header = chunks.header
         let passes = Adam7.passes.prefix(Adam7.passCount(factor: factor))
         let plan = ImageTarget.plan(
@@ -166,17 +166,17 @@ package struct PNGDecoder: ProgressiveImageDecoder {
         )
     }
 
-    private static func check(_ plan: ImageTarget.Plan, _ limits: DecodedImage.Limits) throws(ImageDecodingError) {
+    private static func check(_ plan: ImageTarget.Plan, _ limits: DecodedImage.Limits) throws(ImageError) {
         guard plan.width * plan.height <= limits.resultPixelsMaximum else {
-            throw ImageDecodingError(
+            throw ImageError(
                 .tooLarge,
                 "The result would have \(plan.width) × \(plan.height) pixels, which is beyond the limits. Give a target."
             )
         }
     }
 
-    private static func checkCancellation() throws(ImageDecodingError) {
-        if Task.isCancelled { throw ImageDecodingError(.cancelled, "The decode was cancelled.") }
+    private static func checkCancellation() throws(ImageError) {
+        if Task.isCancelled { throw ImageError(.cancelled, "The decode was cancelled.") }
     }
 }
 
@@ -195,7 +195,7 @@ private struct PNGRowReader {
         previous = row
     }
 
-    mutating func next(_ stream: inout PNGDataStream) throws(ImageDecodingError) {
+    mutating func next(_ stream: inout PNGDataStream) throws(ImageError) {
         swap(&row, &previous)
         // The filter's byte is stored just before the row, where a zero is required.
         let place = PNGUnfilter.padding - 1

@@ -36,26 +36,26 @@ struct PNGHeader: Sendable, Hashable {
     let isInterlaced: Bool
 
     /// - Parameter chunk: the 13 bytes of IHDR.
-    init(_ chunk: ArraySlice<UInt8>, limits: DecodedImage.Limits) throws(ImageDecodingError) {
-        guard chunk.count == 13 else { throw ImageDecodingError(.damaged, "The PNG's IHDR has \(chunk.count) bytes.") }
+    init(_ chunk: ArraySlice<UInt8>, limits: DecodedImage.Limits) throws(ImageError) {
+        guard chunk.count == 13 else { throw ImageError(.damaged, "The PNG's IHDR has \(chunk.count) bytes.") }
         let start = chunk.startIndex
         width = PNGChunks.integer(chunk, at: start)
         height = PNGChunks.integer(chunk, at: start + 4)
         depth = Int(chunk[start + 8])
         guard let colorType = ColorType(rawValue: chunk[start + 9]), colorType.depths.contains(depth) else {
-            throw ImageDecodingError(
+            throw ImageError(
                 .damaged,
                 "The PNG has colour type \(chunk[start + 9]) with \(depth) bits, which there is not."
             )
         }
         self.colorType = colorType
         guard chunk[start + 10] == 0, chunk[start + 11] == 0, chunk[start + 12] <= 1 else {
-            throw ImageDecodingError(.damaged, "The PNG names a compression, filter or interlace method there is not.")
+            throw ImageError(.damaged, "The PNG names a compression, filter or interlace method there is not.")
         }
         isInterlaced = chunk[start + 12] == 1
-        guard width > 0, height > 0 else { throw ImageDecodingError(.damaged, "The PNG has no pixels.") }
+        guard width > 0, height > 0 else { throw ImageError(.damaged, "The PNG has no pixels.") }
         guard width <= Self.sideMaximum, height <= Self.sideMaximum, width * height <= limits.sourcePixelsMaximum else {
-            throw ImageDecodingError(.tooLarge, "The PNG has \(width) × \(height) pixels, which is beyond the limits.")
+            throw ImageError(.tooLarge, "The PNG has \(width) × \(height) pixels, which is beyond the limits.")
         }
     }
 

@@ -15,9 +15,9 @@ enum PNGUnfilter {
         _ previous: [UInt8],
         count: Int,
         step: Int
-    ) throws(ImageDecodingError) {
+    ) throws(ImageError) {
         precondition(row.count >= count + 2 * padding && previous.count >= count + 2 * padding, "Rows have room.")
-        guard filter <= 4 else { throw ImageDecodingError(.damaged, "The PNG has a row with filter \(filter).") }
+        guard filter <= 4 else { throw ImageError(.damaged, "The PNG has a row with filter \(filter).") }
         if filter == 0 { return }
         unsafe row.withUnsafeMutableBytes { row in
             unsafe previous.withUnsafeBytes { previous in

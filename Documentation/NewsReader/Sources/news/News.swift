@@ -104,8 +104,8 @@ struct News {
     /// Sends what waits, unless the network may not be used.
     private static func send(_ news: NewsClient, _ arguments: Arguments) async throws {
         guard !arguments.isOffline else { return print("stored; it will be sent") }
-        let drain = try await news.api.cache.outbox.drain(within: .seconds(10))
-        guard !drain.remaining.isEmpty else { return print("sent") }
-        for left in drain.remaining { print("waits: \(left.entry.request?.path ?? ""), \(left.reason.rawValue)") }
+        let rest = try await news.api.cache.outbox.drain(within: .seconds(10))
+        guard !rest.isEmpty else { return print("sent") }
+        for left in rest { print("waits: \(left.entry.request?.path ?? ""), \(left.reason.rawValue)") }
     }
 }

@@ -1,7 +1,7 @@
 public import LarderTime
 import LarderTransport
 
-/// The reason why a request for a picture failed.
+/// The reason why a request for a picture failed, or why bytes are not a picture that can be shown.
 public struct ImageError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure.
     public let code: ErrorCode<ImageError>
@@ -30,15 +30,9 @@ public struct ImageError: Error, Sendable, CustomStringConvertible {
         self.retryAfter = retryAfter
     }
 
-    init(_ error: ImageDecodingError) {
-        let code: ErrorCode<ImageError> =
-            switch error.code {
-            case .unsupportedFormat: .unsupportedFormat
-            case .tooLarge: .tooLarge
-            case .cancelled: .cancelled
-            default: .damaged
-            }
-        self.init(code, error.description, cause: error)
+    /// An error of a decoder.
+    public init(_ code: ErrorCode<ImageError>, _ description: String) {
+        self.init(code, description, status: nil, cause: nil)
     }
 
     init(_ error: TransportError) {
@@ -52,6 +46,9 @@ public struct ImageError: Error, Sendable, CustomStringConvertible {
             }
         self.init(code, error.description, cause: error, retryAfter: error.retryAfter)
     }
+
+    /// The error of a decoder for a file that has arrived as a whole: one that ends too soon is damaged.
+    var ofWholeFile: ImageError { code == .truncated ? ImageError(.damaged, description, cause: cause) : self }
 
     /// Whether a later try may succeed.
     var isTransient: Bool {
@@ -76,8 +73,10 @@ extension ErrorCode where Scope == ImageError {
     public static var interrupted: Self { Self(rawValue: "interrupted") }
     /// The server answered with an error: see `status`.
     public static var status: Self { Self(rawValue: "status") }
-    /// The received bytes were damaged repeatedly.
+    /// The bytes are not what was written: a checksum is wrong, or a length. A request has failed repeatedly.
     public static var damaged: Self { Self(rawValue: "damaged") }
+    /// The bytes end too soon: only of a decoder.
+    public static var truncated: Self { Self(rawValue: "truncated") }
     /// No decoder supports the format. Register one, or request another format.
     public static var unsupportedFormat: Self { Self(rawValue: "unsupportedFormat") }
     /// The file or the picture exceeds the limits. Request a smaller rendition.
