@@ -45,6 +45,9 @@ extension BearerSession {
     /// Deletes the tokens from memory and from their place, removes the cookies, and then revokes the tokens at the server if it can be
     /// reached. Stored values and unsent changes stay, so that only the same user can sign in afterwards: `APIClient.signOut` erases them too.
     ///
+    /// It concerns this process: another one with the account keeps its tokens until the server rejects them, and stores them again if it
+    /// renews them before. `APIClient.signOut` ends those too, because it erases the account's directory.
+    ///
     /// A failed revocation is reported as `CacheEvent.failed` and ends nothing: the tokens expire on the server. A failed deletion is
     /// reported as `CacheEvent.storageFailed`. It is carried out also if the calling task is cancelled.
     public func signOut() async {

@@ -295,7 +295,7 @@ public struct HTTPSource: Sendable {
         let text = "\(url) could not be authorized: \(error.description)"
         switch error.code {
         case .cancelled, .closed, .unauthorized: return error
-        // Nothing was sent. Retried when the network is back.
+        // Not sent, or rejected with a 401: nothing was carried out. Retried when the network is back.
         case .offline, .timedOut:
             return LarderError(TransportError(.unreachable, text, retryAfter: error.retryAfter))
         default:

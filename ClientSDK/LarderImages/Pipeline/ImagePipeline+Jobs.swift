@@ -236,7 +236,7 @@ extension ImagePipeline {
     package func close() {
         change { state, effects in
             state.isClosed = true
-            // What still runs keeps nothing.
+            // What still runs keeps nothing in memory.
             state.epoch += 1
             state.partials = []
             giveUp(&state, &effects) { _ in true }

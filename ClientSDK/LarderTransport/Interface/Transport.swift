@@ -23,7 +23,7 @@ public struct TransportRequest: Sendable, Hashable {
     /// Whether redirects are followed, at most 16 (RFC 9110 §15.4). Otherwise a redirect is returned as the response.
     ///
     /// Followed redirects keep the method, except that `POST` becomes `GET` after 301 and 302, and every method but `HEAD`
-    /// after 303. Credentials (`Authorization`, `Cookie`) are not sent to another origin. A redirect from https to http, and one that would
+    /// after 303. To another origin only fields of negotiation, conditions, ranges and caching are sent. A redirect from https to http, and one that would
     /// carry content to another origin, is returned as the response: send a request to its `Location` if you trust that origin.
     public var followsRedirects: Bool
 
