@@ -155,13 +155,13 @@ extension CacheCore {
             for (key, change) in commit.entities {
                 switch change {
                 case .set(let stored): entities.store(stored, for: key)
-                case .removed, .forgotten, .elsewhere: entities.remove(key)
+                case .removed, .elsewhere: entities.remove(key)
                 }
             }
             for (key, change) in commit.queries {
                 switch change {
                 case .set(let stored): queries.store(stored, for: key, cost: stored.cost)
-                case .removed, .forgotten, .elsewhere: queries.remove(key)
+                case .removed, .elsewhere: queries.remove(key)
                 }
             }
             for (key, place) in commit.rowless { rowless.note(key, place) }

@@ -181,7 +181,7 @@ extension CacheUpdate.Step {
     /// Whether it changes pending changes or memory only.
     fileprivate var isLocal: Bool {
         switch self {
-        case .overlay, .queryOverlay, .reread, .rereadQuery: true
+        case .overlay, .queryOverlay, .reread: true
         default: false
         }
     }
