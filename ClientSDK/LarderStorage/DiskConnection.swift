@@ -85,16 +85,6 @@ package final class DiskConnection: @unchecked Sendable {
         dataVersion = version
     }
 
-    /// Marks the present state of the transaction, to which `beginAttempt` returns.
-    package func beginAttempts() throws(DiskError) {
-        try perform { try database.execute("SAVEPOINT attempt") }
-    }
-
-    /// Undoes what was changed since `beginAttempts`.
-    package func beginAttempt() throws(DiskError) {
-        try perform { try database.execute("ROLLBACK TO attempt") }
-    }
-
     /// Runs a statement whose values are bound already.
     func run(_ statement: DiskStatement) throws(SQLiteError) { try prepared(statement).run() }
 

@@ -187,7 +187,7 @@ extension DiskStore {
         return Statistics(items: Int(totals.items), bytes: totals.bytes, databaseBytes: sizes.reduce(0, +))
     }
 
-    /// Removes the least recently read items until at most `bytes` are stored.
+    /// Removes the least recently read items until at most `bytes` are stored. A store in memory gives the free memory back.
     package func evict(toBytes bytes: Int64) throws(DiskError) {
         defer { context.deliver() }
         do {
@@ -198,6 +198,8 @@ extension DiskStore {
                         while try connection.totals().bytes > bytes, try connection.evictOne() {}
                     }
                 }
+                guard context.configuration.isInMemory, let connection = state.connection else { return }
+                try connection.perform { try connection.database.releasePages(.max) }
             }
         } catch {
             throw DiskError(error)

@@ -143,7 +143,9 @@ extension DiskStore {
     }
 
     private func openInMemory(_ state: inout WriterState) throws -> DiskConnection {
-        let database = try Database(.memory, context.options())
+        var options = context.options()
+        options.reclaimsPages = true
+        let database = try Database(.memory, options)
         try DiskSchema.migrations.run(on: database)
         let connection = DiskConnection(database, context, generation: state.generation)
         state.connection = connection

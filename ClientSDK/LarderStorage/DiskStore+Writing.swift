@@ -8,15 +8,18 @@ extension DiskStore {
     ///
     /// - Parameters:
     ///   - durability: the failures that the commit survives.
+    ///   - companion: a store in memory that changes with this one: its transaction begins when this one has the disk, so that no
+    ///     reader of it waits for the disk's lock, and is stored if and when this one is (`WriteTransaction.companion`).
     ///   - body: must change nothing but the transaction. Another write to this store from within it is a programming error, and
     ///     traps. It may be called a second time, after a damaged database was rebuilt. If it catches an error of the disk, the
     ///     transaction is not committed either.
     /// - Throws: `DiskError`, or what `body` throws.
     package func write<Result: Sendable>(
         _ durability: Durability = .processDeath,
+        with companion: DiskStore? = nil,
         _ body: (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
-        try write(durability, mayUseReserve: false, body)
+        try write(durability, with: companion, mayUseReserve: false, body)
     }
 
     /// Changes several items in one transaction, using the reserved space if the disk is full.
@@ -25,6 +28,7 @@ extension DiskStore {
     ///   called again.
     package func write<Result: Sendable>(
         _ durability: Durability = .processDeath,
+        with companion: DiskStore? = nil,
         mayUseReserve: Bool,
         _ body: (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
@@ -33,7 +37,7 @@ extension DiskStore {
             guard mayUseReserve else {
                 let result = Swift.Result { () throws -> Result in
                     try keepReserve(&state)
-                    return try commit(&state, durability, body)
+                    return try commit(&state, durability, with: companion, body)
                 }
                 guard case .failure(let error) = result, Self.isFull(error),
                     let content = context.configuration.content()
@@ -42,12 +46,12 @@ extension DiskStore {
                 try checkpointIfPossible(&state)
                 try content.emptyLogForOutbox()
                 try keepReserve(&state)
-                return try commit(&state, durability, body)
+                return try commit(&state, durability, with: companion, body)
             }
             try restoreReserve(&state)
             while true {
                 do {
-                    return try commit(&state, durability, body)
+                    return try commit(&state, durability, with: companion, body)
                 } catch  where Self.isFull(error) {
                     guard try makeRoom(&state) else { throw error }
                 }
@@ -59,9 +63,10 @@ extension DiskStore {
     func commit<Result: Sendable>(
         _ state: inout WriterState,
         _ durability: Durability,
+        with companion: DiskStore? = nil,
         _ body: (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
-        let result = try withWriter(&state) { connection in try transact(connection, durability, body) }
+        let result = try withWriter(&state) { connection in try transact(connection, durability, companion, body) }
         // The changes of this transaction: each begins with none.
         if let connection = state.connection { state.outbox.apply(connection.outboxChanges) }
         return result
@@ -101,9 +106,10 @@ extension DiskStore {
     /// The connection's file was renamed or unlinked.
     struct FileMoved: Error {}
 
-    private func transact<Result>(
+    private func transact<Result: Sendable>(
         _ connection: DiskConnection,
         _ durability: Durability,
+        _ companion: DiskStore?,
         _ body: (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
         let deferred = try begin(connection, durability)
@@ -111,15 +117,25 @@ extension DiskStore {
         defer { if context.configuration.isInMemory { writing.withLock { $0 = nil } } }
         do {
             try prepare(connection, deferred)
-            // Named: Swift 6.3.1 crashes when it specialises a call with a noncopyable temporary (release builds).
-            let transaction = WriteTransaction(connection: connection)
-            let result = try body(transaction)
-            try commit(connection)
-            return result
+            guard let companion else { return try transact(connection, companion: nil, body) }
+            return try companion.write { try transact(connection, companion: $0.connection, body) }
         } catch {
-            undo(connection, deferred)
+            // The companion's commit is the last.
+            if connection.isWriting { undo(connection, deferred) }
             throw error
         }
+    }
+
+    private func transact<Result>(
+        _ connection: DiskConnection,
+        companion: DiskConnection?,
+        _ body: (borrowing WriteTransaction) throws -> Result
+    ) throws -> Result {
+        // Named: Swift 6.3.1 crashes when it specialises a call with a noncopyable temporary (release builds).
+        let transaction = WriteTransaction(connection: connection, companion: companion)
+        let result = try body(transaction)
+        try commit(connection)
+        return result
     }
 
     private typealias DeferredWrites = (stamps: [(Int64, Int64)], damaged: [(Int64, DiskContext.Damage)])

@@ -7,8 +7,12 @@ extension DiskStore {
     /// Entities, lists, tokens and the changes that they cover belong in one transaction.
     package struct WriteTransaction: ~Copyable {
         package let connection: DiskConnection
+        /// The connection of the store that changes with this one.
+        package let companion: DiskConnection?
 
-        package init(connection: DiskConnection) { self.connection = connection }
+        package init(connection: DiskConnection, companion: DiskConnection? = nil) {
+            (self.connection, self.companion) = (connection, companion)
+        }
 
         /// Reads the stored items, including the changes of this transaction.
         package func read<Result>(_ body: (borrowing ReadTransaction) throws -> Result) rethrows -> Result {

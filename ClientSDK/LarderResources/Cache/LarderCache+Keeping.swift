@@ -13,7 +13,9 @@ extension LarderCache {
 
     /// Shrinks the memory tier to at most `bytes`. Observed values stay.
     public func trimMemory(toBytes bytes: Int) {
-        core.trimRows(toBytes: max(0, bytes))
+        do { try core.memoryRows.trim(toCost: max(0, core.disk == nil ? bytes : bytes / CacheCore.listShare)) } catch {
+            core.configuration.onEvent(.storageFailed(LarderError(error)))
+        }
         core.entities.trim(toCost: max(0, bytes))
         core.queries.trim(cost: max(0, bytes / CacheCore.listShare))
         core.nodes.trim(toCount: bytes > 0 ? 64 : 0, cost: max(0, bytes / CacheCore.listShare))
@@ -22,8 +24,8 @@ extension LarderCache {
         core.reportEvictions()
     }
 
-    /// The size of the entities, lists and assembled values in memory, in bytes (`CacheConfiguration.memoryBytesMaximum`).
-    public var memoryCost: Int { core.entities.cost + core.queries.cost + core.nodes.cost }
+    /// The size of the entities, lists, assembled values and rows in memory, in bytes (`CacheConfiguration.memoryBytesMaximum`).
+    public var memoryCost: Int { core.entities.cost + core.queries.cost + core.nodes.cost + core.memoryRows.cost }
 
     /// The number of hits and misses of the memory tier.
     public var memoryHits: (hits: Int, misses: Int) {

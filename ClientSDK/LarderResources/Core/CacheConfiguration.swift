@@ -28,9 +28,9 @@ public struct CacheConfiguration: Sendable {
     public var storage: Storage
     /// The rules of the freshness classes. A class without one has that of `interactive`.
     public var freshness: [Freshness.Class: Freshness.Rule] = .standard
-    /// The maximum size of the entities in memory in bytes, counted as encoded plus some overhead for each. Lists of keys, and values
-    /// that were assembled for readers, may each take a quarter of it on top; values that are observed stay. So may, up to the same size again,
-    /// the encoded rows of what is kept off the disk, and in a cache without a directory of everything. At least 64 KiB.
+    /// The maximum size of the entities in memory in bytes, counted as encoded plus some overhead for each. Lists of keys, values that
+    /// were assembled for readers, and the encoded rows of what is kept off the disk may each take a quarter of it on top; values that are
+    /// observed stay. In a cache without a directory the rows may take the same size again. At least 64 KiB.
     public var memoryBytesMaximum = 32 << 20
     /// The maximum number of entities, and of lists, in memory. At least 64.
     public var memoryEntriesMaximum = 20_000

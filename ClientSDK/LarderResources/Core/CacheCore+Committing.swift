@@ -87,27 +87,24 @@ extension CacheCore {
         do {
             let isCatchingUp = lacksChanges.load(ordering: .relaxed)
             var draft = HiddenRows.Draft(hidden.state)
-            let commit = try withMemory(for: update, start) { memory in
-                // The body may be called again, after a full disk or a damaged one.
-                try memory?.beginAttempts()
-                return try writeContent(disk, update) { transaction in
-                    try memory?.beginAttempt()
-                    draft = HiddenRows.Draft(hidden.state)
-                    let rows = Rows(
-                        core: self,
-                        disk: transaction.connection,
-                        memory: memory,
-                        hidden: draft,
-                        stamp: start.stamp
-                    )
-                    var commit = start
-                    if isCatchingUp { for key in try rows.catchUp() { commit.forget(key) } }
-                    try commit.perform(update.steps, rows)
-                    if commit.hasNewMarks || isCatchingUp && invalidations.hasMarks { try storeMarks(in: transaction) }
-                    if isTimeToSave { try transaction.setMetadata(Self.encode(seen), for: Self.clockKey) }
-                    if update.precedesRows { commit.settled = try nextSettled(in: transaction) }
-                    return commit
-                }
+            let companion = needsMemory(update, start) ? memoryRows.store : nil
+            // The body may be called again, after a full disk or a damaged one.
+            let commit = try writeContent(disk, with: companion, update) { transaction in
+                draft = HiddenRows.Draft(hidden.state)
+                let rows = Rows(
+                    core: self,
+                    disk: transaction.connection,
+                    memory: transaction.companion,
+                    hidden: draft,
+                    stamp: start.stamp
+                )
+                var commit = start
+                if isCatchingUp { for key in try rows.catchUp() { commit.forget(key) } }
+                try commit.perform(update.steps, rows)
+                if commit.hasNewMarks || isCatchingUp && invalidations.hasMarks { try storeMarks(in: transaction) }
+                if isTimeToSave { try transaction.setMetadata(Self.encode(seen), for: Self.clockKey) }
+                if update.precedesRows { commit.settled = try nextSettled(in: transaction) }
+                return commit
             }
             if isTimeToSave { savedHighWater = seen }
             hidden.replace(draft.state)
@@ -144,17 +141,10 @@ extension CacheCore {
         return commit
     }
 
-    /// Opens a transaction of the store in memory, if it has rows or may get some.
-    private func withMemory(
-        for update: CacheUpdate,
-        _ start: Commit,
-        _ body: (DiskConnection?) throws -> Commit
-    ) throws -> Commit {
-        let isNeeded =
-            memoryRows.used != nil || start.isMemoryOnly || memoryOnly.isUsed || contentDisk == nil
+    /// Whether the store in memory has rows or may get some.
+    private func needsMemory(_ update: CacheUpdate, _ start: Commit) -> Bool {
+        memoryRows.used != nil || start.isMemoryOnly || memoryOnly.isUsed || contentDisk == nil
             || lacksChanges.load(ordering: .relaxed) || update.steps.contains(where: \.mayNeedMemory)
-        guard isNeeded else { return try body(nil) }
-        return try memoryRows.store.write { transaction in try body(transaction.connection) }
     }
 
     /// - Returns: the nodes to notify.
@@ -165,13 +155,13 @@ extension CacheCore {
             for (key, change) in commit.entities {
                 switch change {
                 case .set(let stored): entities.store(stored, for: key)
-                case .removed, .forgotten, .elsewhere: entities.remove(key)
+                case .removed, .elsewhere: entities.remove(key)
                 }
             }
             for (key, change) in commit.queries {
                 switch change {
                 case .set(let stored): queries.store(stored, for: key, cost: stored.cost)
-                case .removed, .forgotten, .elsewhere: queries.remove(key)
+                case .removed, .elsewhere: queries.remove(key)
                 }
             }
             for (key, place) in commit.rowless { rowless.note(key, place) }

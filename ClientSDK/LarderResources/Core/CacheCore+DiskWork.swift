@@ -76,12 +76,3 @@ extension CacheCore {
         }
     }
 }
-
-extension CacheCore {
-    /// Removes the least recently read rows in memory beyond a size.
-    func trimRows(toBytes bytes: Int) {
-        do { try memoryRows.used?.evict(toBytes: Int64(bytes)) } catch {
-            configuration.onEvent(.storageFailed(LarderError(error)))
-        }
-    }
-}

@@ -104,11 +104,12 @@ extension CacheCore {
     /// Stores content. Content that sending needs may use the room that is reserved for it.
     func writeContent(
         _ disk: DiskStore,
+        with companion: DiskStore?,
         _ update: CacheUpdate,
         _ body: (borrowing DiskStore.WriteTransaction) throws -> Commit
     ) throws -> Commit {
         if !update.mayUseReserve { try guardOutbox() }
-        let result = Result { () throws -> Commit in try disk.write(update.durability, body) }
+        let result = Result { () throws -> Commit in try disk.write(update.durability, with: companion, body) }
         guard update.mayUseReserve, case .failure(let error) = result, DiskStore.isFull(error) else {
             return try result.get()
         }
@@ -117,7 +118,7 @@ extension CacheCore {
         let isEvicted = try disk.evictForOutbox() > 0
         guard isReleased || isEvicted else { throw error }
         if isEvicted { try outboxDisk?.restoreReserve() }
-        return try writeContent(disk, update, body)
+        return try writeContent(disk, with: companion, update, body)
     }
 
     private func guardOutbox() throws {
@@ -180,7 +181,7 @@ extension CacheUpdate.Step {
     /// Whether it changes pending changes or memory only.
     fileprivate var isLocal: Bool {
         switch self {
-        case .overlay, .queryOverlay, .reread, .rereadQuery: true
+        case .overlay, .queryOverlay, .reread: true
         default: false
         }
     }

@@ -6,7 +6,7 @@ import Synchronization
 
 /// The shared engine of a cache: the tiers, the clocks, the stamps, and the nodes.
 ///
-/// Safe from any thread. Locks are taken in this order: a commit, then the store in memory, then the disk, then memory; nodes' own last. No user code runs while
+/// Safe from any thread. Locks are taken in this order: a commit, then the disk, then the store in memory, then memory; nodes' own last. No user code runs while
 /// a lock is held, except the functions that `ChangeOwner.Function` lists, within a commit: if one of them changes the cache, the
 /// process stops with a message.
 package final class CacheCore: Sendable {
@@ -18,7 +18,7 @@ package final class CacheCore: Sendable {
     /// The lifetime of values that have none.
     static let longestLifetime: Duration = .seconds(30 * 86_400)
     static let clockKey = "larder.clock"
-    /// Lists, and assembled values, may each take the memory of the entities divided by this, on top of it.
+    /// Lists, assembled values, and rows beside those on the disk may each take the memory of the entities divided by this, on top of it.
     static let listShare = 4
 
     let configuration: CacheConfiguration
@@ -98,9 +98,11 @@ package final class CacheCore: Sendable {
             }
             do { disk = try DiskStore(settings) } catch { throw LarderError(error) }
         }
+        // With a smaller limit a value could be evicted before its reader has it.
+        let bytes = max(64 << 10, configuration.memoryBytesMaximum)
         do {
             let settings = DiskStore.Configuration.inMemory(
-                bytesMaximum: Int64(max(64 << 10, configuration.memoryBytesMaximum)),
+                bytesMaximum: Int64(disk == nil ? bytes : max(64 << 10, bytes / Self.listShare)),
                 clock: configuration.wallClock
             )
             memoryRows = MemoryRows(try DiskStore(settings), isOnly: disk == nil)
@@ -113,9 +115,7 @@ package final class CacheCore: Sendable {
         reads = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
         changes = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
         let clock = configuration.monotonicClock
-        // With a smaller limit a value could be evicted before its reader has it.
         let entries = max(64, configuration.memoryEntriesMaximum)
-        let bytes = max(64 << 10, configuration.memoryBytesMaximum)
         let departures = departures
         entities = EntityTable(
             limits: .init(count: entries, cost: bytes),

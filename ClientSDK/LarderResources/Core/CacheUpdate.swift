@@ -26,8 +26,7 @@ public struct CacheUpdate: Sendable {
         case overlay(EntityKey, @Sendable (inout [Overlay]) -> Void)
         case queryOverlay(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)
         /// Read again, because another process may have changed it on disk.
-        case reread(EntityKey)
-        case rereadQuery(QueryKey)
+        case reread(StoredKey)
         /// Kept in memory and removed from the disk.
         case keepOffDisk(StoredKey)
     }

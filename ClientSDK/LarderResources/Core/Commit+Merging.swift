@@ -28,23 +28,12 @@ extension Commit {
         if merge.confirms, stamp >= before.asked {
             applied.insert(.query(key))
             let new = times(known.flatMap { $0.times.stated }.updated(by: merge.stated))
-            stored.times = Freshness.Times(
-                fetchedAt: hasChanged ? new.fetchedAt : stored.times.fetchedAt,
-                validatedAt: new.validatedAt,
-                expiresAt: new.expiresAt,
-                terms: new.terms,
-                epoch: new.epoch,
-                validatedUptime: new.validatedUptime
-            )
+            if hasChanged { stored.times = new } else { stored.times.confirm(new) }
             stored.query.asked = stamp
             // Merged replies keep edits by their items.
             stored.query.edits = ListEdits()
-            stored.query.fetchedAt = stored.times.fetchedAt
-            stored.query.validatedAt = new.validatedAt
-            stored.query.expiresAt = new.expiresAt
-            stored.query.terms = new.terms
+            stored.query.take(stored.times, epoch: core.clocks.epoch)
             stored.query.invalid = invalidation(of: .query(key), stored.query.invalid)
-            stored.query.isClockUncertain = stored.times.isUncertain(in: core.clocks.epoch)
         }
         if hasChanged || known == nil || isMisplaced(key, row, rows) { return set(stored, key, row) }
         if stored.query != before { try rows.touch(&stored.query) }
@@ -72,7 +61,7 @@ extension Commit {
         for key in keys {
             switch entities[key] {
             case .set, .elsewhere: found.insert(key)
-            case .removed, .forgotten: break
+            case .removed: break
             case nil:
                 // Also a later value that memory has evicted.
                 let row = try rows.place(of: .entity(key))?.place

@@ -7,7 +7,7 @@ extension Commit {
     func known(_ key: QueryKey) -> StoredQuery? {
         switch queries[key] {
         case .set(let stored): stored
-        case .removed, .forgotten: nil
+        case .removed: nil
         case .elsewhere, nil: core.knownQuery(key)
         }
     }
@@ -15,7 +15,7 @@ extension Commit {
     func current(_ key: QueryKey, _ rows: Rows) throws -> StoredQuery? {
         if let stored = known(key) { return stored }
         switch queries[key] {
-        case .removed, .forgotten: return nil
+        case .removed: return nil
         case .set, .elsewhere, nil: break
         }
         return try rows.query(key).map {
@@ -34,10 +34,7 @@ extension Commit {
         let times = times(stated)
         let known = try current(key, rows)
         var query = query
-        query.fetchedAt = times.fetchedAt
-        query.validatedAt = times.validatedAt
-        query.expiresAt = times.expiresAt
-        query.terms = times.terms
+        query.take(times, epoch: core.clocks.epoch)
         (query.asked, query.answered) = (stamp, committed)
         query.edits = known?.query.edits ?? ListEdits()
         let ids = query.edits.applied(to: query.ids, askedAt: stamp)
@@ -109,18 +106,8 @@ extension Commit {
         // "Not modified" confirms the newest page and no other.
         let hasInvalidPages = stored.isInvalid(in: moment.epoch) && stored.query.members.notedCount > 0
         if hasInvalidPages { try stored.query.editRuns { $0.invalidatePages() } }
-        stored.times = Freshness.Times(
-            fetchedAt: stored.times.fetchedAt,
-            validatedAt: new.validatedAt,
-            expiresAt: new.expiresAt,
-            terms: new.terms,
-            epoch: new.epoch,
-            validatedUptime: new.validatedUptime
-        )
-        stored.query.validatedAt = new.validatedAt
-        stored.query.expiresAt = new.expiresAt
-        stored.query.terms = new.terms
-        stored.query.isClockUncertain = stored.times.isUncertain(in: core.clocks.epoch)
+        stored.times.confirm(new)
+        stored.query.take(stored.times, epoch: core.clocks.epoch)
         stored.query.asked = stamp
         if hasInvalidPages || isMisplaced(key, row, rows) {
             set(stored, key, row)

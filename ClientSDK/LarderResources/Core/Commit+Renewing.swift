@@ -34,12 +34,7 @@ extension Commit {
             entities[key] = .elsewhere
             return
         }
-        stored.times.validatedAt = new.validatedAt
-        stored.times.expiresAt = new.expiresAt
-        stored.times.terms = new.terms
-        stored.times.isUncertain = false
-        stored.times.epoch = new.epoch
-        stored.times.validatedUptime = new.validatedUptime
+        stored.times.confirm(new)
         stored.asked = max(stored.asked, stamp)
         entities[key] = .set(stored)
     }
@@ -58,15 +53,6 @@ extension Commit {
     }
 
     private func storedTimes(_ key: EntityKey, _ rows: Rows) throws -> Freshness.Times? {
-        try rows.entity(key).map(\.row).map {
-            Freshness.Times(
-                fetchedAt: $0.fetchedAt,
-                validatedAt: $0.validatedAt,
-                expiresAt: $0.expiresAt,
-                terms: $0.terms,
-                isUncertain: $0.isClockUncertain,
-                epoch: moment.epoch
-            )
-        }
+        try rows.entity(key).map { Freshness.Times($0.row, epoch: moment.epoch) }
     }
 }

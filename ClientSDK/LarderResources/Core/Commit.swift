@@ -9,8 +9,6 @@ struct Commit {
     enum Change<Stored: Sendable>: Sendable {
         case set(Stored)
         case removed
-        /// It is no longer stored, although it may exist at the source.
-        case forgotten
         /// It has changed on disk and is not in memory.
         case elsewhere
     }
@@ -92,7 +90,7 @@ struct Commit {
             applied.insert(.query(key))
             try rows.remove(key)
             queries[key] = .removed
-            entities[EntityKey(wholeValueOf: key)] = .forgotten
+            entities[EntityKey(wholeValueOf: key)] = .removed
         case .invalidateQuery(let key):
             try invalidate(key, rows)
             try invalidate(EntityKey(wholeValueOf: key), rows)
@@ -103,8 +101,7 @@ struct Commit {
         case .metadata(let value, let key): try rows.setMetadata(value, for: key)
         case .overlay(let key, let change): overlays.append((key, change))
         case .queryOverlay(let key, let change): queryOverlays.append((key, change))
-        case .reread(let key): forget(.entity(key))
-        case .rereadQuery(let key): forget(.query(key))
+        case .reread(let key): forget(key)
         case .keepOffDisk(.entity(let key)): try keepOffDisk(key, rows)
         case .keepOffDisk(.query(let key)): try keepOffDisk(key, rows)
         }
@@ -126,7 +123,7 @@ struct Commit {
     func current(_ key: EntityKey) -> StoredEntity? {
         switch entities[key] {
         case .set(let stored): stored
-        case .removed, .forgotten: nil
+        case .removed: nil
         case .elsewhere, nil: core.entities[key]
         }
     }

@@ -33,6 +33,16 @@ final class MemoryRows: Sendable {
         hasAny.store(true, ordering: .releasing)
     }
 
+    /// The size of the rows in bytes, as the limit of the store counts them.
+    var cost: Int {
+        // Without a readable store there are none.
+        guard let used, let statistics = try? used.statistics() else { return 0 }
+        return Int(statistics.bytes)
+    }
+
+    /// Removes the least recently read rows beyond a size, and gives their memory back.
+    func trim(toCost cost: Int) throws(DiskError) { try used?.evict(toBytes: Int64(cost)) }
+
     /// Removes all rows.
     func removeAll() throws(DiskError) { try used?.removeAllItems() }
 

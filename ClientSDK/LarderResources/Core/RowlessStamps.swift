@@ -12,6 +12,13 @@ final class RowlessStamps: Sendable {
 
     subscript(key: StoredKey) -> DiskStore.Place? { known.withLock { $0.isEmpty ? nil : $0[key] } }
 
+    /// The entities that may have no row.
+    var entities: [EntityKey] {
+        known.withLock { known in
+            known.keys.compactMap { if case .entity(let key) = $0 { key } else { nil } }
+        }
+    }
+
     func note(_ key: StoredKey, _ place: DiskStore.Place) {
         edit(key) { known in
             guard place.asked >= known.asked else { return }

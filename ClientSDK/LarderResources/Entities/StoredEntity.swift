@@ -40,14 +40,7 @@ extension StoredEntity {
     init(_ entity: DiskEntity, value: any Sendable, epoch: UInt64, areTimesUncertain: Bool, seenCommits: UInt64) {
         self.init(
             value: value,
-            times: Freshness.Times(
-                fetchedAt: entity.fetchedAt,
-                validatedAt: entity.validatedAt,
-                expiresAt: entity.expiresAt,
-                terms: entity.terms,
-                isUncertain: entity.isClockUncertain || areTimesUncertain,
-                epoch: epoch
-            ),
+            times: Freshness.Times(entity, isUncertain: areTimesUncertain, epoch: epoch),
             version: entity.version,
             validator: entity.entityTag,
             completeness: entity.completeness,
@@ -56,6 +49,20 @@ extension StoredEntity {
             invalid: entity.invalid,
             cost: entity.payload.count + Self.overhead,
             seenCommits: seenCommits
+        )
+    }
+}
+
+extension Freshness.Times {
+    /// - Parameter isUncertain: whether the times of all rows are.
+    init(_ row: DiskEntity, isUncertain: Bool = false, epoch: UInt64) {
+        self.init(
+            fetchedAt: row.fetchedAt,
+            validatedAt: row.validatedAt,
+            expiresAt: row.expiresAt,
+            terms: row.terms,
+            isUncertain: row.isClockUncertain || isUncertain,
+            epoch: epoch
         )
     }
 }

@@ -42,3 +42,16 @@ struct StoredQuery: Sendable {
         query.isInvalidated || query.isClockUncertain || times.isUncertain || times.epoch != epoch
     }
 }
+
+extension DiskQuery {
+    /// Takes times.
+    ///
+    /// - Parameter epoch: the present one (`ClockGuard`).
+    mutating func take(_ times: Freshness.Times, epoch: UInt64) {
+        fetchedAt = times.fetchedAt
+        validatedAt = times.validatedAt
+        expiresAt = times.expiresAt
+        terms = times.terms
+        isClockUncertain = times.isUncertain(in: epoch)
+    }
+}

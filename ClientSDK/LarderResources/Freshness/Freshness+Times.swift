@@ -37,6 +37,13 @@ extension Freshness {
             self.validatedUptime = validatedUptime
         }
 
+        /// Takes the times of a confirmation: the content is as old as before.
+        mutating func confirm(_ new: Times) {
+            let fetchedAt = fetchedAt
+            self = new
+            self.fetchedAt = fetchedAt
+        }
+
         /// The `validatedAt` of a value that the server has never confirmed.
         static let never = WallTime(nanosecondsSinceEpoch: .min)
 

@@ -15,7 +15,7 @@ extension CacheUpdate {
                 .invalidateQuery(let key):
                 update.invalidate(key)
             case .invalidateTag: update.steps.append(step)
-            case .token, .metadata, .overlay, .queryOverlay, .reread, .rereadQuery, .keepOffDisk:
+            case .token, .metadata, .overlay, .queryOverlay, .reread, .keepOffDisk:
                 break
             }
         }

@@ -97,8 +97,8 @@ extension Outbox {
     /// Removes an operation that another process has carried out or dropped: its values are read from the store again.
     private func absorb(_ entry: Outbox.Entry, in update: inout CacheUpdate) {
         if let changes = shown(by: entry) {
-            for (key, _) in changes.entities { update.steps.append(.reread(key)) }
-            for (key, _) in changes.queries { update.steps.append(.rereadQuery(key)) }
+            for (key, _) in changes.entities { update.steps.append(.reread(.entity(key))) }
+            for (key, _) in changes.queries { update.steps.append(.reread(.query(key))) }
             hide(changes, of: entry.id.rawValue, in: &update)
         }
         state.withLock { state in

@@ -12,7 +12,7 @@ extension EntityQuery {
         let pending = core.entities.pending(ofType: Entity.entityType)
         var selection = Selection(self)
         let disk = core.contentDisk
-        // Those with rows in memory, or removed there, and those without one.
+        // Those with rows in memory, or removed there, and those without one, as of a value that no store can take.
         var special = Set(pending.keys)
         do {
             for case .entity(let key, _) in try core.memoryRows.used?.read({ try $0.keys(ofType: Entity.entityType) })
@@ -23,7 +23,8 @@ extension EntityQuery {
         } catch {
             throw LarderError(error)
         }
-        if disk == nil { special.formUnion(core.entities.keys.filter { $0.type == Entity.entityType }) }
+        let rowless = disk == nil ? core.entities.keys : core.rowless.entities
+        special.formUnion(rowless.filter { $0.type == Entity.entityType })
         for key in special {
             let stored = core.entity(key, Self.decode)?.stored.value
             let visible = pending[key].map { $0.reduce(stored) { $1.apply($0) } } ?? stored

@@ -283,6 +283,14 @@ struct DiskFailureTests {
         #expect(shown(try await restart(cache)) == ["newer", "two"])
     }
 
+    @Test func `a value that no store can take is found by local queries`() async throws {
+        let cache = try await filled()
+        lock.refused.withLock { $0 = "new" }
+        await cache.updateIfPossible { $0.put(Note(id: "1", text: "new", revision: 2)) }
+        #expect(cache.isDiskTierOn)
+        #expect(try await cache.entities(Note.self).values().map(\.text) == ["new"])
+    }
+
     @Test func `values that a transform cannot encode are not followed by older ones after a restart`() async throws {
         let cache = try await filled()
         lock.refused.withLock { $0 = "id" }

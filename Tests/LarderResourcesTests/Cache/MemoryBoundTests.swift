@@ -1,3 +1,4 @@
+import LarderSQLite
 import LarderTesting
 import LarderTime
 import SDKTestSupport
@@ -6,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import LarderResources
+@testable import LarderStorage
 
 /// A value of a known size that counts how many of its kind are in memory.
 private final class Ballast: Codable, Sendable, Equatable {
@@ -46,10 +48,29 @@ struct MemoryBoundTests {
             let resource = Resource<Ballast>("ballast", ["number": "\(number)"]) { _ in .value(Ballast(number)) }
             _ = try await cache.value(resource)
         }
-        // Assembled values take up to a quarter on top.
+        // Assembled values take up to a quarter on top, and without a disk the rows as much again.
         let allowed = (1 << 20) * 5 / 4
         #expect(Ballast.count.withLock { $0 } * Self.size <= allowed)
-        #expect(cache.memoryCost <= allowed)
+        #expect(cache.memoryCost <= allowed + (isInMemory ? 1 << 20 : 0))
+    }
+
+    @Test(arguments: [false, true])
+    func `rows in memory are counted and bounded, and their memory is given back`(_ isInMemory: Bool) async throws {
+        var configuration = scene.configuration(inMemory: isInMemory)
+        configuration.memoryBytesMaximum = 1 << 20
+        let cache = try LarderCache(configuration)
+        for number in 0..<100 {
+            var resource = Resource<Ballast>("ballast", ["number": "\(number)"]) { _ in .value(Ballast(number)) }
+            resource.isMemoryOnly = true
+            _ = try await cache.value(resource)
+        }
+        let core = cache.core
+        let store = core.memoryRows.store
+        let rows = try Int(store.statistics().bytes)
+        #expect(rows > Self.size && rows <= (isInMemory ? 1 << 20 : 1 << 18))
+        #expect(cache.memoryCost >= rows + core.entities.cost)
+        cache.trimMemory(toBytes: 0)
+        #expect(try store.read { try $0.connection.database.integer("PRAGMA freelist_count") } == 0)
     }
 
     @Test func `a list costs what it holds, also after its items have changed one by one`() async throws {

@@ -1,7 +1,10 @@
 import Foundation
+import LarderSQLite
+import LarderStorage
 import LarderTesting
 import LarderTime
 import SDKTestSupport
+import Synchronization
 import TestSupport
 import Testing
 
@@ -51,6 +54,35 @@ struct MemoryOnlyTests {
         cache.trimMemory(toBytes: 0)
         let reader = isRestarted ? try scene.cache() : cache
         #expect(texts(reader, stored) == ["new"])
+    }
+
+    private struct Secret: CacheEntity {
+        static let entityType = "secret"
+        static var isMemoryOnly: Bool { true }
+        var id: String
+    }
+
+    @Test func `a read of a row in memory does not wait for a commit that waits for the disk`() throws {
+        var configuration = scene.configuration()
+        configuration.editStore { $0.busyTimeout = .seconds(5) }
+        let cache = try LarderCache(configuration)
+        try cache.updateBlocking { $0.put(Secret(id: "1")) }
+        let core = cache.core
+        core.entities.trim(toCost: 0)
+        let other = try Database(.file(scene.path + "/store.sqlite"))
+        try other.execute("BEGIN IMMEDIATE")
+        let hasEnded = Mutex(false)
+        let change = Thread {
+            try? cache.updateBlocking { $0.put(Note(2, "b")) }
+            hasEnded.withLock { $0 = true }
+        }
+        change.start()
+        while core.commits.withLockIfAvailable({ _ in }) != nil { sched_yield() }
+        let secret = Resource<Secret>.entity("1") { _ in throw Broken() }
+        #expect(cache.stored(secret)?.value?.id == "1" && hasEnded.withLock { !$0 })
+        try other.execute("ROLLBACK")
+        while !hasEnded.withLock({ $0 }) { sched_yield() }
+        #expect(try core.disk?.entity(Note.key("2")) != nil)
     }
 
     @Test func `a row in memory has no age after the clock was set back, also when it is decoded again`() async throws {
