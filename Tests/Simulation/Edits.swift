@@ -82,6 +82,7 @@ extension Device {
         simulation.ledger.edits.append(edit)
         // Until it is written.
         simulation.ledger.edits[number].mayBeLost = true
+        simulation.network.set(.good, of: index)
         let snapshot = try await client.cache.refresh(client.tasks.task(base.id))
         guard generation == self.generation, let validator = snapshot.validator else { return }
         if !isLate { simulation.editTheirs(number) }
@@ -89,13 +90,17 @@ extension Device {
         var write = APIClient.Write(.patch, edit.path, [edit.mine.rawValue: edit.wanted])
         write.fields = [.ifMatch: validator]
         write.modify(WorkItem.self, base.id) { edit.mine.set(edit.wanted, &$0) }
+        if random.unit() < 0.3 { simulation.cutOff(self) }
         try client.base.write(write)
         simulation.ledger.edits[number].mayBeLost = false
         judgeEdits()
         await simulation.wait(random.uniform(in: 0..<3_000))
         if isLate { simulation.editTheirs(number) }
+        judgeEdits()
         let dies = random.uniform(in: 0..<3)
         if dies == 1 { await restart(&random) }
+        simulation.network.set(.good, of: index)
+        await simulation.wait(random.uniform(in: 0..<3_000))
         decideRejected()
         await simulation.wait(random.uniform(in: 0..<100))
         if dies == 2 { await restart(&random) }

@@ -55,7 +55,7 @@ extension Device {
             }
         case .writeData: try await writeData(choice, client, &random)
         case .interruptPhoto: try await interruptPhoto(choice, client, &random)
-        case .editTogether where choice % 5 == 0: try await editProfileTogether(choice, client)
+        case .editTogether where choice % 8 == 0: try await editProfileTogether(choice, client)
         case .editTogether: try await editTogether(&random)
         default: decideRejected()
         }
@@ -266,7 +266,7 @@ extension Simulation {
         reopen(device)
     }
 
-    private func cutOff(_ device: Device) {
+    func cutOff(_ device: Device) {
         var link = Link.good
         link.isRefused = true
         network.set(link, of: device.index)

@@ -93,10 +93,7 @@ enum Theme: String, Codable, CaseIterable, Sendable {
                 .deletePost, .linkUneven, .linkRefused, .linkGood, .closeApp, .openApp, .sourceOffline,
             ]
         case .conflicts:
-            [
-                .editTogether, .writeData, .editProfile, .decide, .kill, .killSoon, .openApp, .linkRefused, .linkGood,
-                .linkUneven, .loseReplies, .noFaults, .pull, .openTasks,
-            ]
+            [.editTogether, .writeData, .editProfile, .decide, .openApp, .linkUneven, .loseReplies, .noFaults, .pull]
         case .uploads:
             [
                 .interruptPhoto, .sendPhoto, .writeData, .linkUneven, .linkGood, .linkCut, .linkRefused, .resets,
