@@ -27,6 +27,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESOURCES = "ClientSDK/LarderResources/"
 DEMO = "ClientSDK/LarderDemo/Features/"
+WRITES = "ClientSDK/Larder/Writes/"
 KEY = "[.idempotencyKey: attempt.idempotencyKey"
 OTHER_KEY = KEY + ' + (MUTANT ? String(UInt32.random(in: 0 ... .max)) : "")'
 # Each mutant has a name, and edits: a file, code that occurs in it once, and what replaces it. MUTANT becomes a condition. Code is compared
@@ -473,6 +474,63 @@ MUTANTS = {
             "            if let rest = state.loads[load], rest.dependents.isEmpty, !MUTANT {\n",
         )
     ],
+    "the base of an edit is kept for a conflict": [
+        (
+            "ClientSDK/Larder/Client/APIClient+Write.swift",
+            "StoredChange(.modify, type, old.id, patch, base: base)",
+            "StoredChange(.modify, type, old.id, patch, base: MUTANT ? nil : base)",
+        )
+    ],
+    "a decision is stored": [
+        (
+            RESOURCES + "Outbox/Outbox+Deciding.swift",
+            "store(row, note: nil, in: &update)\n        showAgain(",
+            "if !MUTANT { store(row, note: nil, in: &update) }\n        showAgain(",
+        )
+    ],
+    "a new key after a decision": [(RESOURCES + "Outbox/Outbox+Deciding.swift", "if newKey {", "if newKey, !MUTANT {")],
+    "the server's ETag after a decision": [
+        (WRITES + "StoredWrite+Conflict.swift", '["If-Match", validator ?? "*"]', 'MUTANT ? write.fields[index] : ["If-Match", validator ?? "*"]')
+    ],
+    "the state of a conflict is read": [
+        (WRITES + "StoredWrite+Conflict.swift", "if state == nil, [", "if state == nil, !MUTANT, [")
+    ],
+    "the state of a conflict is stored": [
+        (
+            RESOURCES + "Outbox/Outbox+Results.swift",
+            "if let current = error.cause as? Outbox.CurrentState {",
+            "if !MUTANT, let current = error.cause as? Outbox.CurrentState {",
+        )
+    ],
+    "fields that others have changed are kept": [
+        (RESOURCES + "Outbox/Inbox/EditConflict.swift", "var merged = theirs\n", "var merged = MUTANT ? base : theirs\n")
+    ],
+    "an upload goes on where the server has it": [
+        (
+            WRITES + "UploadSender.swift",
+            "if isComplete { offset = file.length }",
+            "if isComplete { offset = file.length }\nif MUTANT { offset = 0 }",
+        )
+    ],
+    "the place of an upload is stored": [
+        (
+            WRITES + "UploadFiles.swift",
+            "guard let stored = try read(Self.placeName, of: name) else",
+            "guard !MUTANT, let stored = try read(Self.placeName, of: name) else",
+        )
+    ],
+    "another key for an upload that was forgotten": [
+        (WRITES + "UploadSender.swift", "place.losses > 0 ?", "place.losses > 0 && !MUTANT ?")
+    ],
+    "the files of settled uploads are removed": [
+        (WRITES + "Uploading.swift", "guard let files, !isQueued else", "guard let files, !isQueued, !MUTANT else")
+    ],
+    "the type of a write as data is found by its name": [
+        (WRITES + "StoredChange.swift", "guard let name = typeName, let found", "guard !MUTANT, let name = typeName, let found")
+    ],
+    "server IDs in writes as data": [
+        (WRITES + "WriteOperations.swift", "{ $0.replacingIDs($1) }", "{ MUTANT ? $0 : $0.replacingIDs($1) }")
+    ],
 }
 # The themes of the simulation (`Theme.swift`) whose runs use a mechanism most: with --themed only their seeds are run.
 THEMES = {
@@ -509,6 +567,19 @@ THEMES = {
     "a dead process's operations in flight are in doubt": "taps,rejections",
     "gap detection in the live channel": "everything",
     "tokens renewed by the other process": "twoProcesses,everything",
+    "the base of an edit is kept for a conflict": "conflicts",
+    "a decision is stored": "conflicts",
+    "a new key after a decision": "conflicts",
+    "the server's ETag after a decision": "conflicts",
+    "the state of a conflict is read": "conflicts",
+    "the state of a conflict is stored": "conflicts",
+    "fields that others have changed are kept": "conflicts",
+    "the type of a write as data is found by its name": "conflicts",
+    "server IDs in writes as data": "conflicts",
+    "an upload goes on where the server has it": "uploads",
+    "the place of an upload is stored": "uploads",
+    "another key for an upload that was forgotten": "uploads",
+    "the files of settled uploads are removed": "uploads",
 }
 # Why a mutant is not noticed: what else does its work, or the unit test that holds it.
 UNNOTICED = {

@@ -81,6 +81,7 @@ extension Simulation {
             expect(used <= 8, .bounds, "\(device.name) uses \(used) connections")
             device.judgeFreshness()
             device.judgeTasks()
+            device.judgeEdits()
             device.judgeLimits()
             device.judgeAccount()
             device.judgePictures()
@@ -206,6 +207,7 @@ extension Simulation {
             for line in device.screenDifferences { find(.convergence, line) }
             perform("\(device.name) shows all pictures", within: .seconds(600)) { await device.showAllPictures() }
             device.judgePictures()
+            device.judgeFiles()
             note("\(device.name): at most \(device.mostRequests) requests within a minute")
         }
         compareLedger()
@@ -224,16 +226,8 @@ extension Simulation {
         compareChanges(texts)
         compareTaps()
         comparePayments()
-        comparePhotos()
-    }
-
-    /// A message that was written with a photo has it.
-    private func comparePhotos() {
-        for writing in ledger.writings where writing.hasPhoto {
-            let lines: [Message] = list("/v1/conversations/\(writing.place)/messages", writing.author)
-            guard let message = lines.first(where: { $0.text.hasPrefix(writing.key) }) else { continue }
-            expect(message.image != nil, .lostWrite, "\(writing.key) has lost its photo")
-        }
+        compareEdits()
+        do { try comparePhotos() } catch { find(.crash, "there is no photo: \(error)") }
     }
 
     private func everything() -> [String: [String]] {
@@ -460,8 +454,8 @@ extension Device {
         let tasks = cache.stored(client.tasks.list())?.value?.items ?? []
         expectSame(
             "tasks",
-            tasks.map { "\($0.id) \($0.title)" }.sorted(),
-            items.map { "\($0.id) \($0.title)" }.sorted()
+            tasks.map { "\($0.id) \($0.title) \($0.due ?? "")" }.sorted(),
+            items.map { "\($0.id) \($0.title) \($0.due ?? "")" }.sorted()
         )
         return differences
     }

@@ -114,7 +114,7 @@ extension Act {
     private static let ending: Set<Act> = [
         .kill, .killSoon, .tearWrite, .closeApp, .losePower, .openApp, .signOut, .expireToken, .changeAndDie,
         .payAndLosePower, .expireAndDie, .clockBackBriefly, .clockBackSlightly, .damageStore, .changeAccount,
-        .dieWhileSending,
+        .dieWhileSending, .interruptPhoto, .writeData, .editTogether,
     ]
     /// The acts after which a reply that the server has sent may not arrive.
     private static let cutting: Set<Act> = [

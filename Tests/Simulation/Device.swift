@@ -98,6 +98,7 @@ final class Device: @unchecked Sendable {
             limitPictures()
             simulation.note("\(name): open")
             judgeTransfers()
+            judgeEdits()
             judgeNewAccount()
             if opened.session.userID != nil { watch() }
         } catch {

@@ -55,6 +55,7 @@ struct Ledger {
     }
 
     var writings: [Writing] = []
+    var edits: [Edit] = []
     var payments: [Payment] = []
     /// The last tap of each machine on a post.
     var taps: [Tap: [Int: Bool]] = [:]
@@ -79,6 +80,7 @@ struct Ledger {
     mutating func forget(_ machine: Int) {
         unreliable.insert(machine)
         for index in writings.indices where writings[index].machine == machine { writings[index].mayBeLost = true }
+        for index in edits.indices where edits[index].machine == machine { edits[index].mayBeLost = true }
         for (tap, machines) in taps where machines[machine] != nil { uncertainTaps.insert(tap) }
     }
 }

@@ -26,11 +26,20 @@ enum Oracle: String, CaseIterable {
     case renewals
     /// A rule of the conduct report holds.
     case conduct
+    /// Edits that met another one are as it was decided.
+    case decisions
+    /// What waits as data is shown as it says.
+    case shownEdits
+    /// Photos arrive whole, and once.
+    case uploads
+    /// No copy of a file is left.
+    case files
+
     /// The least share of judgements in a dealt run of some hundred seeds.
     var floor: Double {
         switch self {
-        case .shownWritings, .writings: 0.6
-        case .convergence, .taps: 0.5
+        case .shownWritings, .writings, .shownEdits: 0.6
+        case .convergence, .taps, .decisions, .uploads, .files: 0.5
         case .changes, .gaps, .shownTaps: 0.4
         case .freshness, .renewals: 0.3
         case .balances, .conduct: 0.2

@@ -95,7 +95,7 @@ extension Device {
 
     @discardableResult
     func write(_ act: Act, _ choice: UInt64, _ client: LarderClient) async throws -> Written? {
-        let kind: Ledger.Kind = act == .writePost ? .post : act == .addTask ? .task : .message
+        let kind: Ledger.Kind = act == .writePost ? .post : [.addTask, .writeData].contains(act) ? .task : .message
         let place = kind == .message ? conversation(choice) ?? "" : ""
         if kind == .message, place.isEmpty { return nil }
         let key = simulation.ledger.newKey(kind)
@@ -105,6 +105,7 @@ extension Device {
         do {
             switch kind {
             case .post: _ = try client.feed.create("\(key) text")
+            case .task where act == .writeData: try addTask("\(key) title", client)
             case .task: _ = try client.tasks.add("\(key) title")
             case .message where writing.hasPhoto:
                 _ = try await client.send("\(key) text", photo: try PhotoFile.shared.get(), to: place)
@@ -200,18 +201,19 @@ extension Device {
         }
     }
 
-    private func editProfile(_ choice: UInt64, _ client: LarderClient) async throws {
+    func editProfile(_ choice: UInt64, _ client: LarderClient) async throws {
         guard let id = client.session.userID else { return }
         let bio = "bio \(choice % 1_000)"
         do { try await client.profiles.edit(id) { $0.bio = bio } } catch {
             guard let conflict = error.cause as? Outbox.EditConflict<Profile> else { throw error }
+            simulation.coverage.count("conflicts of profiles")
             let merged = try conflict.merged(preferringMine: true).value
             _ = try await client.profiles.save(base: conflict.theirs, mine: merged, ifMatch: conflict.validator)
         }
     }
 
     /// The files of the account on this machine that are not empty.
-    private var files: [String] {
+    var files: [String] {
         let directory = DiskStore.directory(forAccount: handle, in: machine.directory)
         let paths = FileManager.default.enumerator(atPath: directory)?.compactMap { $0 as? String } ?? []
         return paths.sorted().filter { path in
@@ -253,8 +255,11 @@ extension Device {
         guard let outbox = client?.cache.outbox else { return }
         for entry in outbox.entries where entry.state == .rejected {
             do {
-                if retriedKeys.insert(entry.idempotencyKey).inserted {
+                if let number = conflict(of: entry) {
+                    try decide(entry, number, outbox)
+                } else if retriedKeys.insert(entry.idempotencyKey).inserted {
                     simulation.note("\(name): retries \(entry.operation) in \(entry.scope)")
+                    if entry.operation == "larder.upload" { simulation.hasRetriedUpload = true }
                     try outbox.retry(entry.id)
                     noteSentAgain(entry, outbox)
                 } else {
@@ -301,6 +306,10 @@ extension Device {
     }
 
     private func giveUp(_ entry: Outbox.Entry) {
+        let path = entry.request?.path
+        for index in simulation.ledger.edits.indices where simulation.ledger.edits[index].path == path {
+            simulation.ledger.edits[index].mayBeLost = true
+        }
         simulation.ledger.unreliable.insert(machine.index)
         if let tap = tap(of: entry) {
             simulation.ledger.uncertainTaps.insert(Ledger.Tap(handle: handle, post: tap.postID))

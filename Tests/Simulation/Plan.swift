@@ -147,7 +147,9 @@ enum Act: String, Codable, Sendable, CaseIterable {
     // Pictures.
     case showPictures, prefetchPictures, cancelPictures, pressPictures, trimPictures, damagePictures
     // A message with a photo, which is uploaded in pieces.
-    case sendPhoto
+    case sendPhoto, interruptPhoto
+    // Writes as data, and conflicts.
+    case writeData, editTogether
 
     /// The acts that need pictures on the server.
     static let withPictures = picturesByPerson.union([.damagePictures])
@@ -159,6 +161,7 @@ enum Act: String, Codable, Sendable, CaseIterable {
     private static let sequencesByPerson: Set<Act> = [
         .tapOften, .sendMany, .writeAndChange, .changeAndDie, .payAndLosePower, .openMuch, .openTwice, .decide,
         .changeAccount, .dieWhileSending, .changeWhileReading, .payWhileReading, .sendPhoto,
+        .interruptPhoto, .writeData, .editTogether,
     ]
 
     var isByPerson: Bool {

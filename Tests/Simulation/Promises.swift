@@ -22,7 +22,8 @@ extension Device {
     }
 
     func note(_ event: CacheEvent) {
-        guard case .rejected(let name, _, _) = event else { return }
+        guard case .rejected(let name, _, let error) = event else { return }
+        if error.code == .conflict { simulation.coverage.count("conflicts") }
         simulation.note("\(self.name): \(name) is rejected")
         simulation.ledger.unreliable.insert(machine.index)
         rejections += 1

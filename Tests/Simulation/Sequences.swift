@@ -53,6 +53,10 @@ extension Device {
                     group.addTask { _ = try? await client.cache.snapshot(client.bank.accounts) }
                 }
             }
+        case .writeData: try await writeData(choice, client, &random)
+        case .interruptPhoto: try await interruptPhoto(choice, client, &random)
+        case .editTogether where choice % 8 == 0: try await editProfileTogether(choice, client)
+        case .editTogether: try await editTogether(&random)
         default: decideRejected()
         }
     }
@@ -262,7 +266,7 @@ extension Simulation {
         reopen(device)
     }
 
-    private func cutOff(_ device: Device) {
+    func cutOff(_ device: Device) {
         var link = Link.good
         link.isRefused = true
         network.set(link, of: device.index)
@@ -308,9 +312,13 @@ extension Simulation {
 
     /// Adds a task as somebody.
     func addErrand(as handle: String) {
-        let body = write("POST", "/v1/tasks", handle, "{\"title\":\"errand\"}")
-        guard let item = try? JSONDecoder().decode(WorkItem.self, from: Data(body)) else { return }
+        guard let item = addTask("errand", as: handle) else { return }
         errands[item.id] = clock.uptime
+    }
+
+    func addTask(_ title: String, as handle: String) -> WorkItem? {
+        let body = write("POST", "/v1/tasks", handle, "{\"title\":\"\(title)\"}")
+        return try? JSONDecoder().decode(WorkItem.self, from: Data(body))
     }
 
     /// The clock is set back by less than most values are old, while the app runs.

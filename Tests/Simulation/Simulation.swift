@@ -31,6 +31,10 @@ final class Simulation: @unchecked Sendable {
     var trace: Trace
     var devices: [Device] = []
     var ledger = Ledger()
+    /// The places that people have written into their profiles.
+    var places = 0
+    /// Whether somebody has sent an upload again that the server may have carried out.
+    var hasRetriedUpload = false
     var coverage = Coverage()
     private(set) var findings: [Finding] = []
     /// Scripts that have not ended, with their beginnings.

@@ -1,7 +1,7 @@
 /// What a run is about: it has few acts, of which each comes often, because a rare situation needs several of them.
 enum Theme: String, Codable, CaseIterable, Sendable {
     case everything, unevenNetwork, damage, twoProcesses, rejections, power, clocks, taps, disk, history, manners,
-        sessions, limits, accounts, pictures, overlaps, late, clockSteps, refreshes
+        sessions, limits, accounts, pictures, overlaps, late, clockSteps, refreshes, conflicts, uploads
 
     /// Seeds in a row have all themes in turn, some of them twice.
     init(seed: UInt64) {
@@ -91,6 +91,13 @@ enum Theme: String, Codable, CaseIterable, Sendable {
             [
                 .othersWriteMuch, .otherWrites, .otherDeletes, .otherEdits, .openFeed, .pull, .scroll, .writePost,
                 .deletePost, .linkUneven, .linkRefused, .linkGood, .closeApp, .openApp, .sourceOffline,
+            ]
+        case .conflicts:
+            [.editTogether, .writeData, .editProfile, .decide, .openApp, .linkUneven, .loseReplies, .noFaults, .pull]
+        case .uploads:
+            [
+                .interruptPhoto, .sendPhoto, .writeData, .linkUneven, .linkGood, .linkCut, .linkRefused, .resets,
+                .noFaults, .killSoon, .openApp, .openConversation, .sourceOffline,
             ]
         case .sessions:
             [

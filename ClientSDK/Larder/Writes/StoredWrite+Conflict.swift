@@ -81,8 +81,8 @@ extension StoredWrite {
         return value(type)
     }
 
-    /// The write that makes the wanted value of the server's one: with its ETag in place of an earlier one, and in a JSON body the members
-    /// that have the names and values of the entity's.
+    /// The write that makes the wanted value of the server's one: with its ETag in place of an earlier one, or with `*` if it is not known,
+    /// because a server may require a condition; and in a JSON body the members that have the names and values of the entity's.
     ///
     /// - Returns: nil if the server has that value.
     func resolved(
@@ -94,9 +94,8 @@ extension StoredWrite {
         guard let patch = MergePatch.difference(from: known, to: new) else { return nil }
         var write = self
         for index in write.fields.indices where write.fields[index].first?.lowercased() == "if-match" {
-            write.fields[index] = validator.map { ["If-Match", $0] } ?? []
+            write.fields[index] = ["If-Match", validator ?? "*"]
         }
-        write.fields.removeAll(where: \.isEmpty)
         if let text = body, var members = try? MergePatch.parse(text).object, let base = changes[0].base,
             let old = changes[0].document.map({ MergePatch.apply($0, to: base) })
         {

@@ -14,10 +14,10 @@ struct ConflictTests {
 
     /// How a backend tells of a conflict.
     enum Telling: CaseIterable {
-        case status412, status409, withState, withMember
+        case status412, status409, withState, withMember, withoutETag
     }
 
-    /// A backend of one article that takes an edit only under the right ETag, and has made an edit of its own.
+    /// A backend of one article that takes an edit only under the right ETag or `*`, and has made an edit of its own.
     private final class Backend: Sendable {
         struct State {
             var title = "One"
@@ -42,7 +42,7 @@ struct ConflictTests {
                 let fields: Fields = [.etag: "\"\(state.version)\"", .contentType: "application/json"]
                 guard request.method == .patch else { return ClientFixture.json(Self.text(state), fields) }
                 state.bodies.append(String(decoding: request.body, as: UTF8.self))
-                guard request.fields[.ifMatch] == "\"\(state.version)\"" else {
+                guard ["\"\(state.version)\"", "*"].contains(request.fields[.ifMatch]) else {
                     let problem: Fields = [.contentType: "application/problem+json"]
                     switch telling {
                     case .status412:
@@ -50,10 +50,10 @@ struct ConflictTests {
                     case .status409: return .text(#"{"title":"Old"}"#, status: .conflict, fields: problem)
                     case .withState:
                         return .text(Self.text(state), status: .preconditionFailed, fields: fields)
-                    case .withMember:
+                    case .withMember, .withoutETag:
                         let body = #"{"title":"Old","current":\#(Self.text(state))}"#
                         var all = problem
-                        all.set(.etag, "\"\(state.version)\"")
+                        if telling == .withMember { all.set(.etag, "\"\(state.version)\"") }
                         return .text(body, status: .conflict, fields: all)
                     }
                 }
@@ -114,7 +114,7 @@ struct ConflictTests {
         #expect(conflict.base == Article(id: "7", title: "One"))
         #expect(conflict.mine == Article(id: "7", title: "One", isStarred: true))
         #expect(conflict.theirs == Article(id: "7", title: "Two"))
-        #expect(conflict.validator == "\"2\"")
+        #expect(conflict.validator == (telling == .withoutETag ? nil : "\"2\""))
         #expect(try conflict.myFields == ["isStarred"])
         #expect(try conflict.theirFields == ["title"])
         // Until the decision the server's value is shown.
