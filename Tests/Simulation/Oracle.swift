@@ -39,9 +39,9 @@ enum Oracle: String, CaseIterable {
     var floor: Double {
         switch self {
         case .shownWritings, .writings, .shownEdits: 0.6
-        case .convergence, .taps, .decisions, .uploads, .files: 0.5
+        case .convergence, .taps, .uploads, .files: 0.5
         case .changes, .gaps, .shownTaps: 0.4
-        case .freshness, .renewals: 0.3
+        case .decisions, .freshness, .renewals: 0.3
         case .balances, .conduct: 0.2
         case .tasks: 0.1
         }
