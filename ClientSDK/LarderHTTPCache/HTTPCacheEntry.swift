@@ -17,7 +17,7 @@ package struct HTTPCacheEntry: Sendable, Hashable {
     package let bodyCount: Int
     package internal(set) var status: Status
     /// The fields without those of the connection.
-    package internal(set) var fields: Fields
+    package var fields: Fields
     /// The request fields that select this response (RFC 9111 §4.1).
     package internal(set) var selectors: [Selector]
     /// When the request was sent that stored or last validated it.

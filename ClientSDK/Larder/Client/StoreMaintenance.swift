@@ -26,7 +26,8 @@ final class StoreMaintenance: Sendable {
     private let telemetry: Telemetry
     private let mayWork: @Sendable () -> Bool
     private let paused = Atomic<Bool>(false)
-    private let disk = DiskExecutor(threadsMaximum: 1)
+    /// Nil if no store may block.
+    private let disk: DiskExecutor?
 
     /// - Parameter mayWork: whether nobody waits now. Called before each step, while no lock is held.
     init(
@@ -37,6 +38,7 @@ final class StoreMaintenance: Sendable {
         mayWork: @escaping @Sendable () -> Bool
     ) {
         self.items = items
+        disk = items.contains { $0.disk.configuration.mayBlock } ? DiskExecutor(threadsMaximum: 1) : nil
         self.settings = settings
         self.clock = clock
         self.telemetry = telemetry

@@ -1,4 +1,5 @@
 import Foundation
+import LarderEvents
 public import LarderHTTP
 public import LarderResources
 import LarderStorage
@@ -260,7 +261,7 @@ public struct HTTPSource: Sendable {
             let text =
                 "A connection ended without a reply to \(HTTPURL.redacted(request.url)), and sending it again failed. It may have been "
                 + "carried out. (\(error.description))"
-            throw LarderError(TransportError(.interrupted, text, cause: error, retryAfter: error.retryAfter))
+            throw LarderError(TransportError(.interrupted, text, retryAfter: error.retryAfter))
         }
     }
 

@@ -1,3 +1,4 @@
+import LarderEvents
 package import LarderHTTP
 import LarderTime
 
@@ -14,7 +15,6 @@ package enum Redirection {
         _ hop: (TransportRequest) async throws(TransportError) -> Reply
     ) async throws(TransportError) -> Reply {
         guard request.followsRedirects else { return try await hop(request) }
-        let isSafe = request.method.isSafe
         var request = request
         request.followsRedirects = false
         for count in 0...maximum {
@@ -24,8 +24,8 @@ package enum Redirection {
             } catch {
                 // The first server has received the request, so a failure of a later hop does not mean that it had no
                 // effect.
-                guard count > 0, !isSafe, error.kind == .unsent || error.kind == .invalidRequest else { throw error }
-                throw TransportError(.interrupted, error.description, cause: error, retryAfter: error.retryAfter)
+                guard count > 0, error.kind == .unsent || error.kind == .invalidRequest else { throw error }
+                throw TransportError(.interrupted, error.description, retryAfter: error.retryAfter, cause: error.cause)
             }
             guard let next = next(after: request, reply.status, reply.fields) else {
                 if count > 0 { reply.redirectedTo = request.url }

@@ -1,5 +1,4 @@
 import Glibc
-import LarderEvents
 
 /// The content of a file, read in pieces.
 struct RequestFile: RequestContent {
@@ -17,14 +16,12 @@ struct RequestFile: RequestContent {
         }
     }
 
-    private static let disk = DiskExecutor(threadsMaximum: 4)
-
-    /// Runs system calls on threads for the disk, which may hang.
-    private static func run<Value: Sendable>(
+    /// Runs system calls on the global concurrent executor, never on that of the caller.
+    @concurrent private static func run<Value: Sendable>(
         _ work: @Sendable () throws(TransportError) -> Value
     ) async throws -> Value {
         try Task.checkCancellation()
-        return try await withTaskExecutorPreference(disk) { () async throws(TransportError) in try work() }
+        return try work()
     }
 }
 

@@ -64,7 +64,7 @@ struct MemoryOnlyTests {
 
     @Test func `a read of a row in memory does not wait for a commit that waits for the disk`() throws {
         var configuration = scene.configuration()
-        configuration.editStore { $0.busyTimeout = .seconds(5) }
+        configuration.editStore { $0.busyTimeout = .seconds(50) }
         let cache = try LarderCache(configuration)
         try cache.updateBlocking { $0.put(Secret(id: "1")) }
         let core = cache.core

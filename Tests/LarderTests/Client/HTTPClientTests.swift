@@ -76,9 +76,10 @@ struct HTTPClientTests {
         async throws
     {
         let transport = ScriptedTransport { request, _ in
-            request.url == "http://other/a"
-                ? TransportResponse(status: .found, fields: [.location: "http://server/me"])
-                : ClientFixture.json("\"private\"", [.cacheControl: "max-age=60"])
+            guard request.url == "http://other/a" else {
+                return ClientFixture.json("\"private\"", [.cacheControl: "max-age=60"])
+            }
+            return ClientFixture.json("", status: Status(code: 302), [.location: "http://server/me"])
         }
         let client = try await signedIn(transport)
         _ = try await client.http.send(TransportRequest(url: "http://other/a"))
