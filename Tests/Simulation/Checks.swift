@@ -52,7 +52,8 @@ extension Simulation {
             for _ in 0..<setting.processes { devices.append(Device(self, devices.count, machine)) }
         }
         for device in devices {
-            let isDone = perform("\(device.name) arrives", within: .seconds(60)) {
+            // Two handshakes may stall, for 30 s each.
+            let isDone = perform("\(device.name) arrives", within: .seconds(180)) {
                 await device.open()
                 await device.signIn()
             }

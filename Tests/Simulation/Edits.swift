@@ -38,6 +38,8 @@ extension Ledger {
         var wasFirst = false
         /// Whether its store has lost power or was erased, or it was given up.
         var mayBeLost = false
+        /// Whether its write has begun.
+        var hasBegun = false
 
         var path: String { "/v1/tasks/\(base.id)" }
         var isApplied: Bool { !isDecided || decision != .takeTheirs && decision != .drop }
@@ -91,6 +93,7 @@ extension Device {
         write.fields = [.ifMatch: validator]
         write.modify(WorkItem.self, base.id) { edit.mine.set(edit.wanted, &$0) }
         if random.unit() < 0.3 { simulation.cutOff(self) }
+        simulation.ledger.edits[number].hasBegun = true
         try client.base.write(write)
         simulation.ledger.edits[number].mayBeLost = false
         judgeEdits()
@@ -304,7 +307,7 @@ extension Simulation {
 
     /// Each edit has the effect that was decided on, once.
     func compareEdits() {
-        for edit in ledger.edits {
+        for edit in ledger.edits where edit.hasBegun {
             guard judges(.decisions, unless: edit.mayBeLost) else { continue }
             let (found, wanted) = (task(edit.base.id), edit.result)
             expect(

@@ -38,10 +38,10 @@ enum Oracle: String, CaseIterable {
     /// The least share of judgements in a dealt run of some hundred seeds.
     var floor: Double {
         switch self {
-        case .shownWritings, .writings, .shownEdits: 0.6
+        case .decisions, .shownWritings, .writings, .shownEdits: 0.6
         case .convergence, .taps, .uploads, .files: 0.5
         case .changes, .gaps, .shownTaps: 0.4
-        case .decisions, .freshness, .renewals: 0.3
+        case .freshness, .renewals: 0.3
         case .balances, .conduct: 0.2
         case .tasks: 0.1
         }
