@@ -325,7 +325,7 @@ extension Simulation {
         for device in devices {
             expect(device.timeLeft == nil, .idle, "\(device.name) has a deadline after its end")
             let connections = network.connections(of: device.index)
-            expect(connections == 0, .idle, "\(device.name) has \(connections) connections after its end")
+            expect(connections.isEmpty, .idle, "\(device.name) has connections after its end: \(connections)")
         }
         for loop in loops {
             guard let left = loop.untilNextStep else { continue }

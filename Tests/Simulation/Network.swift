@@ -92,8 +92,13 @@ struct Network {
         sim_refuse(Int32(device + 1), link.isRefused)
     }
 
-    /// The number of open connections of a device.
-    func connections(of device: Int) -> Int { connections.count { $0.device == device } }
+    /// The open connections of a device, described.
+    func connections(of device: Int) -> [String] {
+        connections.filter { $0.device == device }.map { connection in
+            "#\(connection.number)" + (connection.server == nil ? ", not arrived" : "")
+                + (connection.isOrphan ? ", whose process has ended" : "") + (connection.isDead ? ", dead" : "")
+        }
+    }
 
     /// The number of those that the device's process has not closed and that pass something on.
     func usedConnections(of device: Int) -> Int {
@@ -169,7 +174,11 @@ struct Network {
         for index in connections.indices where !connections[index].isClosed {
             if collect(index, .up, now, &random) { isActive = true }
             if connections[index].server == nil {
-                guard !connections[index].isDead, now >= connections[index].arrives else { continue }
+                // Neither end hears of it any more.
+                if connections[index].isDead, connections[index].isOrphan { shut(index, resets: true) }
+                guard !connections[index].isClosed, !connections[index].isDead, now >= connections[index].arrives else {
+                    continue
+                }
                 isActive = true
                 let end = sim_arrive()
                 trace.add(connections[index].number)
@@ -239,14 +248,14 @@ struct Network {
 
     private mutating func deliver(_ index: Int, _ direction: Direction, _ now: Int64, _ trace: inout Trace) -> Bool {
         let connection = connections[index]
-        guard !connection.isDead, !connection.isClosed, !links[connection.device].isBlackHole else { return false }
-        guard let end = direction == .up ? connection.server : connection.client else { return false }
-        if connection.isOrphan, direction == .down {
+        if connection.isOrphan, direction == .down, !connection.isClosed {
             // Nobody reads it, and nobody else answers the server's end.
             connections[index].down.pieces = []
             if connection.down.isOver { shut(index, resets: true) }
             return connections[index].isClosed
         }
+        guard !connection.isDead, !connection.isClosed, !links[connection.device].isBlackHole else { return false }
+        guard let end = direction == .up ? connection.server : connection.client else { return false }
         var pipe = direction == .up ? connection.up : connection.down
         var isActive = false
         while let (due, piece) = pipe.pieces.first, due <= now {

@@ -94,17 +94,35 @@ extension Outbox {
         if let operation, entry.state != .rejected { showAgain(entry, operation, in: &update) }
     }
 
-    /// Removes an operation that another process has carried out or dropped: its values are read from the store again.
+    /// Removes an operation that another process has carried out or dropped: its values are read from the store again. What is in this
+    /// process's memory in place of the store lacks the result, and is stale.
     private func absorb(_ entry: Outbox.Entry, in update: inout CacheUpdate) {
         if let changes = shown(by: entry) {
-            for (key, _) in changes.entities { update.steps.append(.reread(.entity(key))) }
-            for (key, _) in changes.queries { update.steps.append(.reread(.query(key))) }
+            var lacking = CacheUpdate()
+            for (key, _) in changes.entities {
+                update.steps.append(.reread(.entity(key)))
+                if core.memoryRows.mayHave(.entity(key)) { lacking.invalidate(key) }
+            }
+            for (key, _) in changes.queries {
+                update.steps.append(.reread(.query(key)))
+                if core.memoryRows.mayHave(.query(key)) { lacking.invalidate(key) }
+            }
+            if !lacking.steps.isEmpty { invalidateLater(lacking) }
             hide(changes, of: entry.id.rawValue, in: &update)
         }
         state.withLock { state in
             state.queue.remove(entry.id.rawValue)
             if let waiter = state.waiters.removeValue(forKey: entry.id.rawValue) {
                 state.abandoned.append((entry.id, waiter))
+            }
+        }
+    }
+
+    /// Makes values stale as soon as the locks that the caller holds are released.
+    private func invalidateLater(_ update: CacheUpdate) {
+        core.delayed.add { [core] in
+            do { try core.commit(update, isTolerant: true) } catch {
+                core.configuration.onEvent(.storageFailed(LarderError(error)))
             }
         }
     }
