@@ -165,9 +165,6 @@ extension APIClient {
         _ store: DiskStore?,
         isCacheOn: @escaping @Sendable () -> Bool
     ) -> HTTPClient {
-        var below = account
-        below.isBelowCache = true
-        let transport = below
         let (mayUseNetwork, onEvent, feature) = (settings.mayUseNetwork, settings.onEvent, configuration.feature)
         func cache(_ storage: any HTTPCacheStorage) -> HTTPCache {
             var caching = HTTPCache.Configuration(storage: storage, clock: settings.wallClock)
@@ -177,7 +174,7 @@ extension APIClient {
             caching.isOffline = { !mayUseNetwork() }
             caching.onStorageFailure = { onEvent(.storageFailed(LarderError($0))) }
             caching.onEvent = { request, event in telemetry.record(event, feature: feature(request)) }
-            return HTTPCache(transport, caching)
+            return HTTPCache(account, caching)
         }
         let bytes = configuration.httpCacheBytesMaximum
         let memory = MemoryHTTPCacheStorage(bytesMaximum: min(bytes, 16 << 20))

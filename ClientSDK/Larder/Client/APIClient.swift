@@ -240,7 +240,8 @@ public final class APIClient: Sendable {
             clock: settings.monotonicClock
         )
         let httpSwitch = services.httpSwitch
-        http = Self.http(authorized, configuration, settings, telemetry, stores.http) { httpSwitch.isOn }
+        let belowCache = AccountTransport(base: sending, session: session, source: source, isBelowCache: true)
+        http = Self.http(belowCache, configuration, settings, telemetry, stores.http) { httpSwitch.isOn }
         live = configuration.events.flatMap { [channels, receivedEvents, cache] events in
             guard !events.channels.isEmpty else { return nil }
             return LiveSync(.events(events, channels, receivedEvents), in: cache, afterGap: events.afterGap)

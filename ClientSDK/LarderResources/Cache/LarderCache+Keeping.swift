@@ -25,7 +25,14 @@ extension LarderCache {
     }
 
     /// The size of the entities, lists, assembled values and rows in memory, in bytes (`CacheConfiguration.memoryBytesMaximum`).
-    public var memoryCost: Int { core.entities.cost + core.queries.cost + core.nodes.cost + core.memoryRows.cost }
+    public var memoryCost: Int {
+        var cost = core.entities.cost + core.queries.cost + core.nodes.cost
+        do { cost += try core.memoryRows.cost() } catch {
+            // A closed cache has none.
+            if !core.isClosed { core.configuration.onEvent(.storageFailed(LarderError(error))) }
+        }
+        return cost
+    }
 
     /// The number of hits and misses of the memory tier.
     public var memoryHits: (hits: Int, misses: Int) {

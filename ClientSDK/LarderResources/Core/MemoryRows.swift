@@ -34,10 +34,8 @@ final class MemoryRows: Sendable {
     }
 
     /// The size of the rows in bytes, as the limit of the store counts them.
-    var cost: Int {
-        // Without a readable store there are none.
-        guard let used, let statistics = try? used.statistics() else { return 0 }
-        return Int(statistics.bytes)
+    func cost() throws(DiskError) -> Int {
+        try used.map { used throws(DiskError) in Int(try used.statistics().bytes) } ?? 0
     }
 
     /// Removes the least recently read rows beyond a size, and gives their memory back.

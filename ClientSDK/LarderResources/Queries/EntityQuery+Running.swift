@@ -156,9 +156,11 @@ extension EntityQuery {
                 try transaction.entities(ofType: type, after: last, limit: rowsAtATime) { _ in true }
             }
             for (id, row) in rows {
-                // A row of another version of the type is found by nothing, as it cannot be decoded.
-                let entity = row.flatMap { try? Entity.codec.decode($0.payload) }
-                try transaction.setFields(entity?.indexedFields ?? [], of: EntityKey(type: type, id: id))
+                var fields: [DiskField] = []
+                do { fields = try row.map { try Entity.codec.decode($0.payload).indexedFields } ?? [] } catch {
+                    // The row of another version of the type: no query finds it, and a read of the entity reports the error.
+                }
+                try transaction.setFields(fields, of: EntityKey(type: type, id: id))
             }
             let isBuilt = rows.count < rowsAtATime
             try transaction.setIndexed(names, ofType: type, through: isBuilt ? nil : rows.last?.id)

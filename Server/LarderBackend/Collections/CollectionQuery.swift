@@ -195,9 +195,14 @@ struct CollectionCursor: Sendable {
 extension CollectionCursor {
     /// Nil for text that was not issued for this list.
     init?(parsing text: String, digest: Int64, keyCount: Int) {
-        // Text that is not JSON was not issued here.
-        guard let bytes = Base64.decode(text), let parts = (try? JSONParser.parse(bytes))?.array,
-            parts.count == keyCount + 2, parts[0].integer == digest, let place = parts[1].integer
+        guard let bytes = Base64.decode(text) else { return nil }
+        let value: JSONValue
+        do { value = try JSONParser.parse(bytes) } catch {
+            // It was not issued here: the caller answers with a problem that names the parameter.
+            return nil
+        }
+        guard let parts = value.array, parts.count == keyCount + 2, parts[0].integer == digest,
+            let place = parts[1].integer
         else { return nil }
         self.init(keys: Array(parts[2...]), place: place)
     }

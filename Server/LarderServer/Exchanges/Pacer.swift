@@ -5,7 +5,7 @@ import LarderTime
 /// Sends the bytes of a reply, or the content of a channel, as slowly as faults require: with limited bandwidth, in small pieces, or with the
 /// stalls of lost packets, and up to the byte at which a fault cuts it.
 ///
-/// `@unchecked Sendable`, because no two threads use it at once:
+/// `@unchecked Sendable`: a data race cannot happen, because no two threads use a pacer at once, and each hands it to the next through a lock:
 /// - Of a reply: the thread that calls `send(_:)` runs the first step. A step is the last use by its thread: it starts the next one through
 ///   a lock, by `Exchange.send(_:then:)` (the loop's mailbox) or by the clock's timer, and that one runs on the loop.
 /// - Of a channel: the thread that makes it hands it to the loop with the reply (its mailbox) and does not keep it. From then on only the loop
