@@ -148,8 +148,9 @@ extension Device {
             }
         }
         simulation.coverage.count("conflicts \(edit.decision)")
+        // A loss of power takes a decision back, and leaves the edit.
         simulation.expect(
-            edit.mine.get(conflict.mine) == edit.wanted
+            (edit.mayBeLost || edit.mine.get(conflict.mine) == edit.wanted)
                 && (edit.isDecided || conflict.base.title == edit.base.title && conflict.base.due == edit.base.due),
             .lostWrite,
             "\(name): the conflict of \(edit.base.title) has the base \(conflict.base) and mine \(conflict.mine)"

@@ -72,9 +72,9 @@ extension Device {
 
     /// A list of tasks has what was there when its latest request began, and does not lose what it has shown.
     func judgeTasks() {
-        guard let client, let list = client.cache.stored(client.tasks.list()), let items = list.value?.items else {
-            return
-        }
+        // The process may die while it reads.
+        guard let client, let list = client.cache.stored(client.tasks.list()), let items = list.value?.items, !hasDied
+        else { return }
         // After these some replies cannot be read.
         let cutting: [Act] = [.schemaDrift, .journey, .malformed, .truncates]
         // Tasks that a small store has evicted are missing until the list is read again, and the list says so.
