@@ -15,7 +15,7 @@ function bytesText(count) {
 }
 
 function secondsText(seconds) {
-  if (seconds === 0) return "0";
+  if (seconds === 0) return "0 s";
   const [value, unit] = seconds < 0.000_999_5 ? [seconds * 1e6, "µs"]
     : seconds < 0.999_5 ? [seconds * 1e3, "ms"]
     : seconds < 120 ? [seconds, "s"]
