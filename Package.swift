@@ -106,7 +106,7 @@ let package = Package(
             ],
             path: "Server/LarderBackend",
             exclude: decisions("LarderBackend"),
-            resources: [.embedInCode("Endpoints/openapi.json")],
+            resources: [.embedInCode("Endpoints/openapi.json"), .embedInCode("Endpoints/problems.json")],
             swiftSettings: strict
         ),
         .target(

@@ -9,31 +9,26 @@ extension Backend {
     ///   - path: a path, or a pattern of `larder-server`'s faults with `*` as a segment. Of a pattern, only the collection is
     ///     checked.
     package func reasonNotServed(_ method: Method?, _ path: String, in world: World) -> String? {
+        let bytes = Array(path.utf8)[...]
         // A fault's pattern may match what any route serves.
-        if customRoutes.accept(method, Array(path.utf8)[...]) { return nil }
+        let own = customRoutes.routes.matches(bytes)
+        guard (method.map { own.accepting($0) } ?? own).isEmpty else { return nil }
         if let reason = reasonNoCollection(method ?? .get, path, in: world) { return reason }
         guard !path.utf8.contains(UInt8(ascii: "*")) else { return nil }
-        switch router(of: world).match(method ?? .get, path: Array(path.utf8)[...]) {
-        case .route(let route, _):
+        let matches = routes(of: world).matches(bytes)
+        if let route = matches.accepting(method ?? .get).first?.route {
             // The same path is that of a list or of one document.
-            guard route.template.description == "/{collection}", route.method == .put || route.method == .patch else {
-                return nil
-            }
-            let isSingular: Bool?
+            guard route.template == "/{collection}", let method, method == .put || method == .patch else { return nil }
             // Of a world that cannot be read, every request is answered with that.
-            do {
-                isSingular = try world.read { try $0.documents.collection(String(path.dropFirst()))?.isSingular }
-            } catch {
-                return nil
-            }
-            guard isSingular == false else { return nil }
-            return "\(path) takes GET, POST, not \(route.method.rawValue)."
-        case .otherMethods(let others):
-            guard let method, method != .head, method != .options else { return nil }
-            return "\(path) takes \(others.map { $0.rawValue }.joined(separator: ", ")), not \(method.rawValue)."
-        case .none where DocumentationEndpoints.mayHave(path): return nil
-        case .none: return reasonMissing(method ?? .get, path, in: world)
+            let found = try? world.read { try $0.collections.find(String(path.dropFirst()))?.isSingular }
+            return found ?? nil == false ? "\(path) takes GET, POST, not \(method.rawValue)." : nil
         }
+        guard matches.isEmpty else {
+            guard let method, method != .head, method != .options else { return nil }
+            let methods = matches.methods.map(\.rawValue).joined(separator: ", ")
+            return "\(path) takes \(methods), not \(method.rawValue)."
+        }
+        return DocumentationEndpoints.mayHave(path) ? nil : reasonMissing(method ?? .get, path, in: world)
     }
 
     /// Whether a path is that of a live channel.
@@ -56,7 +51,7 @@ extension Backend {
 
     /// That nothing is at a path of a world, with the most similar route.
     func reasonMissing(_ method: Method, _ path: String, in world: World) -> String {
-        let known = customRoutes.names + router(of: world).routes.map { "\($0.method) \($0.template)" }
+        let known = (customRoutes.routes + routes(of: world)).map(\.name)
         let nearest = Self.nearest(to: method, path, known)
         return "There is no route for \(Self.name(method, path))." + (nearest.map { " Did you mean \($0)?" } ?? "")
     }

@@ -7,9 +7,6 @@ import LarderTime
 ///
 /// It holds only its routes: those of the demo API or of collections, and custom ones, which are asked first. Safe from any thread.
 package struct Backend: Sendable {
-    private let router = Router(APIRoutes.all)
-    private let collectionRouter = Router(CollectionEndpoints.routes)
-
     package let customRoutes: CustomRoutes
     /// Whether a world without collections has the demo API.
     let servesDemo: Bool
@@ -30,18 +27,18 @@ package struct Backend: Sendable {
         _ owner: WorldExchange,
         otherwise: (() -> Reply?)? = nil
     ) -> Reply? {
-        let candidates = customRoutes.candidates(request.path)
-        if let otherwise, candidates.isEmpty { return otherwise() }
+        let own = customRoutes.routes.matches(request.path)
+        if let otherwise, own.isEmpty { return otherwise() }
         // Fields of this exchange alone are added last, to whichever reply is found.
         var addedLines = CrossOrigin.lines(for: request)
         let result: Reply
         do {
             try limit(request, owner, &addedLines)
-            guard let reply = try answer(request, exchange, owner, candidates, otherwise) else { return nil }
+            guard let reply = try answer(request, exchange, owner, own, otherwise) else { return nil }
             result = reply.adding(addedLines)
         } catch { result = error.reply.adding(addedLines) }
-        guard !candidates.isEmpty, let sequel = owner.sequel.take() else { return result }
-        sequel.follow(exchange, owner.world, customRoutes).complete(result)
+        guard !own.isEmpty, let sequel = owner.sequel.take() else { return result }
+        sequel.follow(exchange, owner.world, customRoutes.webhooks).complete(result)
         return nil
     }
 
@@ -59,102 +56,80 @@ package struct Backend: Sendable {
         guard verdict.isAllowed else { throw RateLimitFields.rejection(verdict) }
     }
 
+    /// - Parameter own: the custom routes for the path.
     private func answer(
         _ request: Request,
         _ exchange: Exchange,
         _ owner: WorldExchange,
-        _ candidates: [CustomRoutes.Candidate],
+        _ own: [RouteMatch],
         _ otherwise: (() -> Reply?)?
     ) throws(Problem) -> Reply? {
         let world = owner.world
-        if !candidates.isEmpty {
-            guard let query = QueryString(parsing: Array(request.query ?? [])) else { throw Self.invalidQuery }
-            // Credentials are those of the user's own API.
-            let call = Call(
-                request: request,
-                exchange: exchange,
-                owner: owner,
-                parameters: [],
-                session: nil,
-                query: query
-            )
-            if let answer = try call.answer(candidates) { return answer }
+        for match in own.accepting(request.method) {
+            if let reply = try answer(request, exchange, owner, match, isCustom: true) { return reply }
         }
         // A preflight for a route is answered here.
-        let isPreflighted = request.preflightedMethod.map { method in
-            candidates.contains { $0.route.accepts(method) }
-        }
-        if let otherwise, !(isPreflighted ?? false) {
+        let isPreflighted = request.preflightedMethod.map { !own.accepting($0).isEmpty } ?? false
+        if let otherwise, !isPreflighted {
             if let reply = otherwise() { exchange.complete(reply) }
             return nil
         }
         // A preflight of a path without a collection is answered, so that a page can read the 404 of its request.
         let reason =
             request.method == .options ? nil : reasonNoCollection(request.method, request.pathText, in: world)
-        var match = reason == nil ? router(of: world).match(request.method, path: request.path) : .none
-        let methods = candidates.methods
-        switch match {
-        case .route: break
-        case .otherMethods(let others): match = .otherMethods(others + methods)
-        case .none: if !methods.isEmpty { match = .otherMethods(methods) }
-        }
-        switch match {
-        case .route(let route, let parameters): return try answer(request, exchange, owner, route, parameters)
-        case .otherMethods(let methods):
-            if candidates.contains(where: { $0.route.accepts(request.method) }) {
+        let matches = reason == nil ? routes(of: world).matches(request.path) : []
+        if let match = matches.accepting(request.method).first { return try answer(request, exchange, owner, match) }
+        let methods = (matches + own).methods
+        guard methods.isEmpty else {
+            if !own.accepting(request.method).isEmpty {
                 throw ProblemType.notFound(
                     "No route for \(request.method) \(request.pathText.prefix(200)) has conditions that this request meets."
                 )
             }
-            let allowed = CrossOrigin.allowed(methods)
-            if request.method == .options { return CrossOrigin.preflight(allowed, to: request) }
-            throw ProblemType.methodNotAllowed(
-                "\(request.method) is not allowed.",
-                fields: [.allow: allowed]
-            )
-        case .none:
-            if let reason { throw ProblemType.notFound(reason) }
-            let describesDemo = servesDemo && !world.hasCollections
-            if let document = try DocumentationEndpoints.answer(
-                request,
-                now: world.clock.now,
-                describesDemo: describesDemo
-            ) {
-                return document
-            }
-            throw ProblemType.notFound(reasonMissing(request.method, request.pathText, in: world))
+            return try CrossOrigin.options(methods, request)
         }
+        if let reason { throw ProblemType.notFound(reason) }
+        let describesDemo = servesDemo && !world.hasCollections
+        let document = try DocumentationEndpoints.answer(
+            request,
+            now: world.clock.now,
+            describesDemo: describesDemo
+        )
+        if let document { return document }
+        throw ProblemType.notFound(reasonMissing(request.method, request.pathText, in: world))
     }
 
     private func answer(
         _ request: Request,
         _ exchange: Exchange,
         _ owner: WorldExchange,
-        _ route: Route,
-        _ parameters: [String]
+        _ match: RouteMatch,
+        isCustom: Bool = false
     ) throws(Problem) -> Reply? {
+        let (world, route) = (owner.world, match.route)
         var session: SessionRow?
         if case .ignored = route.authentication {} else { session = try owner.session(request) }
-        let world = owner.world
         if case .required = route.authentication, session == nil {
             throw ProblemType.unauthenticated(
                 "\(route.template) is personal.",
                 fields: Authenticator.challenge(nil)
             )
         }
-        let isCached =
-            (request.method == .get || request.method == .head) && owner.deviations.past == nil && world.cache.isEnabled
-            && Negotiation.acceptsJSON(request)
-        let version =
-            isCached
-            ? ResponseCache.Version(viewer: session?.user ?? 0, target: request.targetText, stamp: world.stamp) : nil
+        var version: ResponseCache.Version?
+        if request.method == .get || request.method == .head, owner.deviations.past == nil, !isCustom,
+            Negotiation.acceptsJSON(request)
+        {
+            version = .init(key: "\(session?.user ?? 0) \(request.targetText)", stamp: world.stamp)
+        }
         if let version, let known = world.cache.find(version) { return known.reply(to: request, now: world.clock.now) }
-        guard let query = QueryString(parsing: Array(request.query ?? [])) else { throw Self.invalidQuery }
+        guard let query = QueryString(parsing: Array(request.query ?? [])) else {
+            throw ProblemType.invalidParameter("The query is not valid percent-encoded UTF-8.")
+        }
         let call = Call(
             request: request,
             exchange: exchange,
             owner: owner,
-            parameters: parameters,
+            parameters: match.parameters,
             session: session,
             query: query,
             version: version
@@ -162,21 +137,14 @@ package struct Backend: Sendable {
         return try route.answer(call)
     }
 
-    private static var invalidQuery: Problem {
-        ProblemType.invalidParameter("The query is not valid percent-encoded UTF-8.")
-    }
-
     /// Whether a route accepts the method on the path.
     package func serves(_ method: Method, _ path: ArraySlice<UInt8>, in world: World) -> Bool {
-        if customRoutes.accept(method, path) { return true }
-        return if case .route = router(of: world).match(method, path: path) { true } else { false }
+        !(customRoutes.routes + routes(of: world)).matches(path).accepting(method).isEmpty
     }
 
-    func router(of world: World) -> Router {
-        world.hasCollections ? collectionRouter : servesDemo ? router : Self.noRoutes
+    func routes(of world: World) -> [Route] {
+        world.hasCollections ? CollectionEndpoints.routes : servesDemo ? APIRoutes.all : []
     }
-
-    private static let noRoutes = Router([])
 
     // MARK: Rejections and records
 

@@ -33,6 +33,22 @@ struct ChangesTests {
         await scene.backend.stop()
     }
 
+    @Test func `a conversation without messages is in the feed`() async throws {
+        var size = WorldSize()
+        (size.people, size.conversations, size.messages) = (3, 2, 0)
+        let backend = try MockBackend.start(.generated(size, picturesFrom: nil))
+        let feed = try backend.main.world.read { store in
+            let reader = backend.main.world.changeReader(store)
+            let start = try reader.start(since: nil, filter: ChangeFilter(.conversation), viewer: 1)
+            return try reader.page(after: start, scope: store.scope(of: 1), limit: 10)
+        }
+        #expect(
+            feed.items.count == (try backend.main.world.read { try $0.conversations.of(1).count })
+                && !feed.items.isEmpty
+        )
+        await backend.stop()
+    }
+
     @Test func `a token covers everything before it and nothing after it`() async throws {
         let scene = try Scene()
         let (token, _) = try await drain(scene, nil)

@@ -256,30 +256,6 @@ struct TaskTests {
         await scene.backend.stop()
     }
 
-    @Test func `a filtered list is a part of an index in the order of the list`() async throws {
-        let scene = try Scene()
-        let filters: [(query: TaskQuery, index: String)] = [
-            (TaskQuery(), "tasks_by_due"), (TaskQuery(statuses: 0b001), "tasks_by_status"),
-            (TaskQuery(statuses: 0b101), "tasks_by_due"), (TaskQuery(assignee: .nobody), "tasks_by_assignee"),
-            (TaskQuery(assignee: .person(1)), "tasks_by_assignee"),
-            (TaskQuery(statuses: 0b010, assignee: .person(1)), "tasks_by_assignee"),
-        ]
-        let plans = try scene.backend.main.world.read { store in
-            try filters.map { filter in
-                try [true, false].flatMap { isAscending in
-                    try store.database.prepare(store.tasks.scan(filter.query, isAscending: isAscending)).queryPlan()
-                }
-            }
-        }
-        for (filter, steps) in zip(filters, plans) {
-            #expect(
-                !steps.isEmpty && steps.allSatisfy { $0.hasPrefix("SEARCH tasks USING INDEX \(filter.index) (") },
-                "\(filter.query): \(steps)"
-            )
-        }
-        await scene.backend.stop()
-    }
-
     @Test(arguments: ["status=open,done", "status=started", "assignee=user_1&status=open,started", "assignee=none"])
     func `pages of a filtered list have each task once, in both orders`(filter: String) async throws {
         let scene = try Scene()

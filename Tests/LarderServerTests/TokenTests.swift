@@ -31,11 +31,15 @@ struct TokenTests {
         )
         try stage.world.world.write { store, commit in
             for number in 0..<count {
-                _ = try FeedEndpoints.add(text: "\(number)", image: nil, author: 2, to: store, &commit)
+                let row = try store.entities.next(.post).row
+                let post = EntityRow.post(row, author: 2, text: "\(number)", image: nil, created: commit.now)
+                try commit.add(post, to: store)
             }
             let conversation = try #require(try store.conversations.of(1).min())
+            let row = try store.entities.next(.message).row
             let text = "behind them all"
-            _ = try ChatEndpoints.add(text: text, clientID: "c", to: conversation, by: 1, in: store, &commit)
+            let message = EntityRow.message(row, conversation: conversation, author: 1, text: text, sent: commit.now)
+            try commit.add(message, to: store)
         }
         let stream = try stage.send("GET", "/v1/live/events?types=message&since=\(token)")
         let hello = String(decoding: try await stream.read(until: "\n\n"), as: UTF8.self)
@@ -85,11 +89,14 @@ struct TokenTests {
             try WorldSchema.migrations.run(on: database)
             let store = try Store(database, instance: 1)
             let at = WallTime(seconds: 1_000)
-            _ = try store.changes.append(.post, 1, deleted: true, audience: .everyone, at: at, version: 2)
+            var post = EntityRow.post(1, author: 1, text: "", image: nil, created: at)
+            post.isDeleted = true
+            try store.entities.save(post)
+            try store.entities.save(.post(2, author: 1, text: "", image: nil, created: at))
             plan.arm(.fail(.inputOutput), atStep: step)
             let isDone = (try? store.forgetTombstones(before: WallTime(seconds: 2_000))) != nil
             plan.heal()
-            let isThere = try !store.changes.rows(after: 0, limit: 1).isEmpty
+            let isThere = try store.entities.changes(after: 0, limit: 2).count == 2
             let horizon = try store.meta.integer(.tombstoneHorizon)
             #expect(isThere ? horizon == nil : horizon == 1, "step \(step)")
             #expect(isDone != isThere, "step \(step)")

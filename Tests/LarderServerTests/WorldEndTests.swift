@@ -208,15 +208,19 @@ struct WorldEndTests {
         let plan = FaultPlan()
         let world = try failing(by: plan)
         try world.write { store, commit in
-            let profile = ProfileRow(row: 1, members: JSONObject(), version: 1, updated: commit.now)
-            try store.profiles.add(profile, handle: "ana")
+            let profile = EntityRow(id: EntityID(.profile, 1), name: "ana", members: JSONObject(), updated: commit.now)
+            try commit.add(profile, to: store)
         }
         for isLost in [false, true, false] {
             if isLost { plan.arm(.fail(.full), atStep: 1) }
             let stamp = world.stamp
             do throws(Problem) {
                 try world.write { store, commit in
-                    _ = try FeedEndpoints.add(text: "one more", image: nil, author: 1, to: store, &commit)
+                    let row = try store.entities.next(.post).row
+                    try commit.add(
+                        .post(row, author: 1, text: "one more", image: nil, created: commit.now),
+                        to: store
+                    )
                 }
                 #expect(!isLost && world.stamp != stamp)
             } catch {

@@ -288,11 +288,11 @@ class Storm:
     def check(self):
         database = sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)
         messages = collections.defaultdict(list)
-        for conversation, head in database.execute("SELECT conversation, head FROM messages ORDER BY id"):
+        for conversation, head in database.execute("SELECT list, head FROM entities WHERE kind = 6 ORDER BY id"):
             text = json.loads(bytes(head).decode() + "}")["text"]
             messages[text].append(conversation)
         order = [json.loads(bytes(head).decode() + "}")["text"]
-                 for (head,) in database.execute("SELECT head FROM messages ORDER BY id")]
+                 for (head,) in database.execute("SELECT head FROM entities WHERE kind = 6 ORDER BY id")]
         transfers = collections.Counter(note for (note,) in database.execute("SELECT note FROM transfers"))
         likes = {(user, post) for user, post in database.execute("SELECT user, post FROM likes")}
         unbalanced = database.execute(

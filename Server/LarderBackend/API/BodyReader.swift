@@ -102,51 +102,52 @@ package struct BodyReader {
 
     package mutating func has(_ name: String) -> Bool { value(name) != nil }
 
-    package mutating func string(_ name: String, length: ClosedRange<Int> = 1...2_048) -> String? {
+    /// What `make` makes of a member; if it makes nothing, the member has an error.
+    private mutating func member<Value>(
+        _ name: String,
+        _ expectation: @autoclosure () -> String,
+        _ make: (JSONValue) -> Value?
+    ) -> Value? {
         guard let value = value(name) else { return nil }
-        // Counted in Unicode scalars, like a database column or another platform's string, not in graphemes.
-        guard let text = value.string, length.contains(text.unicodeScalars.count) else {
-            fail(name, "must be a string of \(length.lowerBound) to \(length.upperBound) characters")
-            return nil
+        if let made = make(value) { return made }
+        fail(name, "must be " + expectation())
+        return nil
+    }
+
+    package mutating func string(_ name: String, length: ClosedRange<Int> = 1...2_048) -> String? {
+        member(name, "a string of \(length.lowerBound) to \(length.upperBound) characters") { value in
+            // Counted in Unicode scalars, like a database column or another platform's string, not in graphemes.
+            value.string.flatMap { length.contains($0.unicodeScalars.count) ? $0 : nil }
         }
-        return text
+    }
+
+    /// A text in a merge patch (RFC 7396), which must not be null: it cannot be removed.
+    mutating func patched(_ name: String, length: ClosedRange<Int>) -> String? {
+        if object[name] != nil { require(name) }
+        return string(name, length: length)
     }
 
     package mutating func bool(_ name: String, default standard: Bool = false) -> Bool {
-        guard let value = value(name) else { return standard }
-        guard let bool = value.bool else {
-            fail(name, "must be true or false")
-            return standard
-        }
-        return bool
+        member(name, "true or false") { $0.bool } ?? standard
     }
 
     /// The row of an identifier of that kind.
     mutating func identifier(_ name: String, _ kind: EntityKind) -> Int64? {
-        guard let value = value(name) else { return nil }
-        guard let text = value.string, let id = EntityID(kind, parsing: text) else {
-            fail(name, "must be an identifier such as \"\(kind.prefix)1\"")
-            return nil
+        member(name, "an identifier such as \"\(kind.prefix)1\"") { value in
+            value.string.flatMap { EntityID(kind, parsing: $0)?.row }
         }
-        return id.row
     }
 
     package mutating func integer(_ name: String, in range: ClosedRange<Int>) -> Int? {
-        guard let value = value(name) else { return nil }
-        guard let integer = value.integer, let number = Int(exactly: integer), range.contains(number) else {
-            fail(name, "must be an integer from \(range.lowerBound) to \(range.upperBound)")
-            return nil
+        member(name, "an integer from \(range.lowerBound) to \(range.upperBound)") { value in
+            value.integer.flatMap { Int(exactly: $0) }.flatMap { range.contains($0) ? $0 : nil }
         }
-        return number
     }
 
     package mutating func number(_ name: String, in range: ClosedRange<Double>) -> Double? {
-        guard let value = value(name) else { return nil }
-        guard let number = value.double, range.contains(number) else {
-            fail(name, "must be a number from \(range.lowerBound) to \(range.upperBound)")
-            return nil
+        member(name, "a number from \(range.lowerBound) to \(range.upperBound)") { value in
+            value.double.flatMap { range.contains($0) ? $0 : nil }
         }
-        return number
     }
 
     /// A number of seconds, with an optional fraction.
@@ -187,24 +188,17 @@ package struct BodyReader {
     }
 
     package mutating func child(_ name: String) -> BodyReader? {
-        guard let value = value(name) else { return nil }
-        guard case .object(let object) = value else {
-            fail(name, "must be an object")
-            return nil
-        }
-        return BodyReader(object, at: path(name), errors)
+        member(name, "an object") { $0.object }.map { BodyReader($0, at: path(name), errors) }
     }
 
     /// The elements of an array, each with its pointer.
     package mutating func array(_ name: String, count: ClosedRange<Int> = 0...10_000) -> [(
         value: JSONValue, pointer: String
     )]? {
-        guard let value = value(name) else { return nil }
-        guard let array = value.array, count.contains(array.count) else {
-            fail(name, "must be an array of \(count.lowerBound) to \(count.upperBound) elements")
-            return nil
+        let array = member(name, "an array of \(count.lowerBound) to \(count.upperBound) elements") { value in
+            value.array.flatMap { count.contains($0.count) ? $0 : nil }
         }
-        return array.enumerated().map { ($0.element, path(name) + "/\($0.offset)") }
+        return array?.enumerated().map { ($0.element, path(name) + "/\($0.offset)") }
     }
 
     package mutating func objects(_ name: String, count: ClosedRange<Int> = 0...10_000) -> [BodyReader]? {

@@ -30,28 +30,6 @@ struct Call {
     /// The reply with a representation of the state that `read` sees.
     func reply(_ body: (Store) throws -> Representation) throws(Problem) -> Reply { try reply(try read(body)) }
 
-    /// The present representation of an entity as the caller sees it.
-    ///
-    /// - Throws: `not-found`.
-    func representation(
-        of kind: EntityKind,
-        _ row: Int64,
-        _ cacheControl: String = CachePolicy.revalidate,
-        vary: String = "Authorization, Origin",
-        in store: Store
-    ) throws -> Representation {
-        var body: [UInt8] = []
-        guard let version = try store.append(EntityID(kind, row), viewer: viewer, to: &body) else {
-            throw ProblemType.notFound("There is no \(kind.name) \(kind.prefix)\(row).")
-        }
-        return Representation(
-            body: body,
-            cacheControl: cacheControl,
-            vary: vary,
-            modified: modification(version.updated)
-        )
-    }
-
     // MARK: State
 
     /// Reads a consistent state: the present one, or an earlier one if the conditions ask for it.
@@ -115,7 +93,13 @@ struct Call {
         }
     }
 
-    func cursor(_ text: String, _ name: String, _ list: Cursor.List, _ owner: Int64) throws(Problem) -> Cursor {
+    /// The row behind which a page in ascending order begins, from `after`.
+    func after(_ list: Cursor.List, owner: Int64 = 0) throws(Problem) -> Int64? {
+        guard let text = query.first("after") else { return nil }
+        return try cursor(text, "after", list, owner).row
+    }
+
+    private func cursor(_ text: String, _ name: String, _ list: Cursor.List, _ owner: Int64) throws(Problem) -> Cursor {
         guard let cursor = Cursor(parsing: text), cursor.list == list, cursor.owner == owner else {
             throw invalidCursor(name)
         }
@@ -123,17 +107,11 @@ struct Call {
     }
 
     func invalidCursor(_ name: String) -> Problem {
-        ProblemType.invalidCursor(
-            "`\(name)` is not a cursor of this list.",
-            errors: [Problem.FieldError(pointer: name, detail: "is not a cursor of this list")]
-        )
+        ProblemType.invalidCursor("`\(name)` is not a cursor of this list.", at: name, "is not a cursor of this list")
     }
 
     func invalid(_ name: String, _ detail: String) -> Problem {
-        ProblemType.invalidParameter(
-            "`\(name)` \(detail).",
-            errors: [Problem.FieldError(pointer: name, detail: detail)]
-        )
+        ProblemType.invalidParameter("`\(name)` \(detail).", at: name, detail)
     }
 
     // MARK: Body
@@ -171,10 +149,7 @@ struct Call {
             throw ProblemType.malformedJSON("\(error)")
         }
         guard case .object(let object) = value else {
-            throw ProblemType.validationFailed(
-                "The body must be a JSON object.",
-                errors: [Problem.FieldError(pointer: "", detail: "must be an object")]
-            )
+            throw ProblemType.validationFailed("The body must be a JSON object.", at: "", "must be an object")
         }
         return object
     }

@@ -42,11 +42,15 @@ package enum CrossOrigin {
         preflight(methods.map(\.rawValue).joined(separator: ", "), [:], to: request)
     }
 
-    /// The reply to a preflight for a resource.
+    /// The reply to `OPTIONS`, for a resource with these methods.
     ///
-    /// - Parameter allowed: the value of `Allow`.
-    static func preflight(_ allowed: String, to request: Request) -> Reply {
-        preflight(allowed, [.allow: allowed], to: request)
+    /// - Throws: `method-not-allowed` for other methods.
+    static func options(_ methods: [Method], _ request: Request) throws(Problem) -> Reply {
+        let allowed = allowed(methods)
+        guard request.method == .options else {
+            throw ProblemType.methodNotAllowed("\(request.method) is not allowed.", fields: [.allow: allowed])
+        }
+        return preflight(allowed, [.allow: allowed], to: request)
     }
 
     private static func preflight(_ methods: String, _ fields: Fields, to request: Request) -> Reply {
@@ -62,7 +66,7 @@ package enum CrossOrigin {
     }
 
     /// The value of `Allow` for a resource with these methods.
-    static func allowed(_ methods: [Method]) -> String {
+    private static func allowed(_ methods: [Method]) -> String {
         var names = Set(methods.map(\.rawValue) + ["OPTIONS"])
         if names.contains("GET") { names.insert("HEAD") }
         return names.sorted().joined(separator: ", ")

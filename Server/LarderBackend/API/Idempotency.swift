@@ -28,58 +28,42 @@ package enum Idempotency {
         defer { if !call.owner.deviations.holdsKey { call.world.keysInFlight.end(inFlight) } }
         let fingerprint = SHA256.hash(call.request.body)
         return try call.write { store, commit in
-            if var first = try first(key, fingerprint, for: call, in: store, now: commit.now) {
+            try once(key, fingerprint, for: call, in: store, &commit, operation)
+        }
+    }
+
+    /// Executes an operation, such as one item of a batch, in the running transaction, and keeps its reply; or returns the reply of the
+    /// first one with the key.
+    ///
+    /// - Parameter fingerprint: what a repetition must have in common with the first one.
+    /// - Throws: `idempotency-key-reused`, which of an item of a batch is its result and not that of the batch.
+    static func once(
+        _ key: String,
+        _ fingerprint: [UInt8],
+        for call: Call,
+        in store: Store,
+        _ commit: inout Commit,
+        _ operation: (Store, inout Commit) throws -> Reply?
+    ) throws -> Reply? {
+        let dialect = call.world.hooks.dialect.idempotency
+        let (user, route, now) = (call.viewer, route(call), commit.now)
+        if let found = try store.idempotency.find(user: user, route: route, key: key, now: now) {
+            guard found.fingerprint == fingerprint else {
+                var problem = ProblemType.idempotencyKeyReused("The key was used with another body.")
+                // Stripe's first API uses 400.
+                if dialect == .stripeV1 { problem.status = .badRequest }
+                throw problem
+            }
+            // Stripe's second API replays successes only and runs a failed operation again.
+            if dialect != .stripeV2 || found.reply.status.code < 400 {
+                var first = found.reply
                 first.head.append("Idempotent-Replayed", "true")
                 return first
             }
-            guard let reply = try operation(store, &commit) else { return nil }
-            try keep(reply, key, fingerprint, for: call, in: store, now: commit.now)
-            return reply
         }
-    }
-
-    /// Keeps the reply to an operation, such as one item of a batch, in the transaction of its effect.
-    ///
-    /// - Parameter fingerprint: what a repetition must have in common with the first one.
-    static func keep(
-        _ reply: Reply,
-        _ key: String,
-        _ fingerprint: [UInt8],
-        for call: Call,
-        in store: Store,
-        now: WallTime
-    ) throws {
-        try store.idempotency.store(
-            reply,
-            fingerprint,
-            user: call.viewer,
-            route: route(call),
-            key: key,
-            now: now
-        )
-    }
-
-    /// The reply to replay; nil if the operation has to be executed.
-    ///
-    /// - Throws: `idempotency-key-reused`, which of an item of a batch is its result and not that of the batch.
-    static func first(
-        _ key: String,
-        _ fingerprint: [UInt8],
-        for call: Call,
-        in store: Store,
-        now: WallTime
-    ) throws -> Reply? {
-        let dialect = call.world.hooks.dialect.idempotency
-        let found = try store.idempotency.find(user: call.viewer, route: route(call), key: key, now: now)
-        guard let found else { return nil }
-        guard found.fingerprint == fingerprint else {
-            var problem = ProblemType.idempotencyKeyReused("The key was used with another body.")
-            // Stripe's first API uses 400.
-            if dialect == .stripeV1 { problem.status = .badRequest }
-            throw problem
-        }
-        // Stripe's second API replays successes only and runs a failed operation again.
-        return dialect != .stripeV2 || found.reply.status.code < 400 ? found.reply : nil
+        guard let reply = try operation(store, &commit) else { return nil }
+        try store.idempotency.store(reply, fingerprint, user: user, route: route, key: key, now: now)
+        return reply
     }
 
     package static func inProgress() -> Problem {
@@ -114,9 +98,6 @@ package enum Idempotency {
     }
 
     private static func invalid(_ detail: String) -> Problem {
-        ProblemType.invalidParameter(
-            "Idempotency-Key \(detail).",
-            errors: [Problem.FieldError(pointer: "Idempotency-Key", detail: detail)]
-        )
+        ProblemType.invalidParameter("Idempotency-Key \(detail).", at: "Idempotency-Key", detail)
     }
 }

@@ -10,23 +10,29 @@ enum ListPage {
     }
 
     static func body(_ items: [[UInt8]], _ cursors: (next: Cursor?, previous: Cursor?) = (nil, nil)) -> [UInt8] {
-        var body: [UInt8] = []
-        body.reserveCapacity(items.reduce(256) { $0 + $1.count + 1 })
-        body.append("{\"items\":[")
+        func text(_ cursor: Cursor?) -> String { cursor.map { "\"\($0.text)\"" } ?? "null" }
+        var body = Array("{\"items\":[".utf8)
         body.append(items: items)
-        body.append("],\"nextCursor\":")
-        append(cursors.next, to: &body)
-        body.append(",\"previousCursor\":")
-        append(cursors.previous, to: &body)
-        body.append("}")
-        return body
+        let (next, previous) = (text(cursors.next), text(cursors.previous))
+        return body + Array(#"],"nextCursor":\#(next),"previousCursor":\#(previous)}"#.utf8)
     }
 
-    private static func append(_ cursor: Cursor?, to bytes: inout [UInt8]) {
-        guard let cursor else { return bytes.append("null") }
-        bytes.append(UInt8(ascii: "\""))
-        bytes.append(contentsOf: cursor.text.utf8)
-        bytes.append(UInt8(ascii: "\""))
+    /// A page that is sorted newest first, with its cursors.
+    ///
+    /// - Parameters:
+    ///   - cursors: the list of its cursors, and their owner.
+    static func body(
+        _ items: [(row: Int64, list: Int64, json: [UInt8])],
+        _ start: PageStart,
+        of list: EntityList,
+        _ cursors: (list: Cursor.List, owner: Int64),
+        in store: Store
+    ) throws -> [UInt8] {
+        let extent = try store.entities.extent(list)
+        return body(
+            items.map(\.json),
+            Self.cursors(start, items.map(\.row), extent: extent, list: cursors.list, owner: cursors.owner)
+        )
     }
 
     /// The cursors of a page that is sorted newest first.
@@ -35,12 +41,12 @@ enum ListPage {
     ///   - rows: those of the page.
     ///   - extent: the oldest and newest row of the whole list.
     /// - Returns: The cursors of the older and of the newer page; nil at the ends.
-    static func cursors(
+    private static func cursors(
         _ start: PageStart,
         _ rows: [Int64],
         extent: ClosedRange<Int64>?,
         list: Cursor.List,
-        owner: Int64 = 0
+        owner: Int64
     ) -> (next: Cursor?, previous: Cursor?) {
         let older: Int64?
         let newer: Int64?

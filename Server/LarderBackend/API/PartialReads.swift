@@ -16,37 +16,32 @@ extension Call {
         }
     }
 
-    /// The rows that `ids` requests, in its order and without duplicates; nil without `ids`.
+    /// The reply to a batch read, `{"items":[…],"missingIds":[…]}`: the entities that `ids` names, in its order and without duplicates; nil
+    /// without `ids`.
     ///
     /// - Parameter others: the parameters of the same path that select a page.
-    func batch(_ kind: EntityKind, insteadOf others: [StaticString]) throws(Problem) -> [Int64]? {
+    func batch(_ kind: EntityKind, insteadOf others: [String]) throws(Problem) -> Reply? {
         guard let text = query.first("ids") else { return nil }
-        for name in others where query.first(name.description) != nil {
+        for name in others where query.first(name) != nil {
             throw invalid("ids", "cannot be given together with `\(name)`")
         }
-        var rows: [Int64] = []
-        var known = Set<Int64>()
+        var ids: [EntityID] = []
+        var known = Set<EntityID>()
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
             guard let id = EntityID(kind, parsing: part) else {
                 throw invalid("ids", "must be a comma-separated list of identifiers such as `\(kind.prefix)1`")
             }
-            if known.insert(id.row).inserted { rows.append(id.row) }
-            guard rows.count <= Self.batchMaximum else {
+            if known.insert(id).inserted { ids.append(id) }
+            guard ids.count <= Self.batchMaximum else {
                 throw invalid("ids", "can have at most \(Self.batchMaximum) identifiers")
             }
         }
-        return rows
-    }
-}
-
-extension Call {
-    /// The reply to a batch read: `{"items":[…],"missingIds":[…]}`.
-    func reply(to rows: [Int64], _ kind: EntityKind) throws(Problem) -> Reply {
-        try reply { store in
-            let items = try rows.map { ($0, try store.json(kind, $0, viewer: viewer)) }
-            let missing = items.filter { $0.1.isEmpty }.map { EntityID(kind, $0.0).json }
+        let wanted = ids
+        return try reply { store in
+            let items = try wanted.map { try store.json(kind, $0.row, viewer: viewer) }
+            let missing = zip(wanted, items).filter { $0.1.isEmpty }.map { $0.0.json }
             var body = Array("{\"items\":[".utf8)
-            body.append(items: items.map(\.1).filter { !$0.isEmpty })
+            body.append(items: items.filter { !$0.isEmpty })
             body += Array("],\"missingIds\":".utf8) + JSONValue.array(missing).encoded + [UInt8(ascii: "}")]
             return Representation(body: body, cacheControl: CachePolicy.revalidate)
         }

@@ -10,55 +10,56 @@ enum Authentication: Sendable {
     case required
 }
 
-/// One operation of the API: a method, a path template and its handler. Immutable.
-package final class Route: Sendable {
-    package let method: Method
+/// One operation of an API: a method, a path template and its handler. Immutable.
+package struct Route: Sendable {
+    /// Nil for every method.
+    package let method: Method?
     /// As in OpenAPI: `/v1/posts/{id}`.
-    let template: StaticString
+    let template: String
+    let path: PathTemplate
     let authentication: Authentication
+    /// Nil if the exchange is completed later. A custom route: if its conditions do not hold.
     let answer: @Sendable (Call) throws(Problem) -> Reply?
 
-    let path: PathTemplate
-
+    /// - Parameter template: a valid one.
     init(
-        _ method: Method,
-        _ template: StaticString,
+        _ method: Method?,
+        _ template: String,
         _ authentication: Authentication,
         _ answer: @escaping @Sendable (Call) throws(Problem) -> Reply?
     ) {
-        guard let path = PathTemplate(template.description) else { preconditionFailure("\(template) is no template.") }
+        guard let path = PathTemplate(template) else { preconditionFailure("\(template) is no template.") }
         self.path = path
         self.method = method
         self.template = template
         self.authentication = authentication
         self.answer = answer
     }
+
+    /// `HEAD` is answered wherever `GET` is.
+    func accepts(_ other: Method) -> Bool { method == nil || method == other || method == .get && other == .head }
+
+    /// The method and the template: `GET /v1/posts/{id}`.
+    package var name: String { "\(method?.rawValue ?? "*") \(template)" }
 }
 
-/// Finds the route of a request. Immutable, safe from any thread.
-package struct Router: Sendable {
-    package enum Match {
-        case route(Route, parameters: [String])
-        /// The path exists, but not for this method.
-        case otherMethods([Method])
-        case none
+/// A route for the path of a request, whatever its method, with the values of its parameters in order.
+package struct RouteMatch: Sendable {
+    let route: Route
+    let parameters: [String]
+}
+
+extension [Route] {
+    /// The routes for a path (without query), in order.
+    package func matches(_ path: ArraySlice<UInt8>) -> [RouteMatch] {
+        guard !isEmpty, let segments = PathTemplate.segments(path) else { return [] }
+        return compactMap { route in route.path.values(segments).map { RouteMatch(route: route, parameters: $0) } }
     }
+}
 
-    /// The first one that fits is taken.
-    let routes: [Route]
+extension [RouteMatch] {
+    package func accepting(_ method: Method) -> [RouteMatch] { filter { $0.route.accepts(method) } }
 
-    package init(_ routes: [Route]) { self.routes = routes }
-
-    /// Finds the route for a method and a path (without query). `HEAD` is answered wherever `GET` is.
-    package func match(_ method: Method, path: ArraySlice<UInt8>) -> Match {
-        guard let segments = PathTemplate.segments(path) else { return .none }
-        let wanted = method == .head ? .get : method
-        var others: [Method] = []
-        for route in routes {
-            guard let parameters = route.path.values(segments) else { continue }
-            if route.method == wanted { return .route(route, parameters: parameters) }
-            others.append(route.method)
-        }
-        return others.isEmpty ? .none : .otherMethods(others)
-    }
+    /// The methods that the routes accept.
+    var methods: [Method] { flatMap { $0.route.method.map { [$0] } ?? [.get, .post, .put, .patch, .delete] } }
 }

@@ -3,34 +3,24 @@ import LarderSQLite
 
 /// Encodes a change, in the same form for the change feed and for live events.
 enum ChangeJSON {
-    /// Appends the change as `viewer` sees it.
+    /// The change as `viewer` sees it.
     ///
     /// An entity that no longer exists is encoded as deleted, whatever the change row says: the feed shows the latest state.
-    static func append(_ change: ChangeRow, viewer: Int64, from store: Store, to bytes: inout [UInt8])
-        throws(SQLiteError)
-    {
+    static func encode(_ change: ChangeRow, viewer: Int64, from store: Store) throws(SQLiteError) -> [UInt8] {
+        var (type, id) = ("\(change.entity.kind.name)", change.entity.json)
         if change.entity.kind == .document {
-            let (type, id) = try store.documents.name(change.entity.row)
-            bytes.append(contentsOf: JSONValue.members(["type": .string(type), "id": id]).encoded.dropLast())
-        } else {
-            bytes.append("{\"type\":\"")
-            bytes.append(change.entity.kind.name)
-            bytes.append("\",\"id\":")
-            bytes.append(identifier: change.entity)
+            let document = try store.entities.find(at: change.position)
+            type = try store.collections.name(change.list)
+            id = document?.name == "" ? .string("") : document?.members["id"] ?? .null
         }
-        bytes.append(",\"at\":")
-        bytes.append(timestamp: change.at)
-        bytes.append(",\"version\":")
-        bytes.append(decimal: change.version)
-        if !change.isDeleted {
-            let end = bytes.count
-            bytes.append(",\"op\":\"upsert\",\"entity\":")
-            if try store.append(change.entity, viewer: viewer, to: &bytes) != nil {
-                bytes.append(UInt8(ascii: "}"))
-                return
-            }
-            bytes.removeLast(bytes.count - end)
-        }
-        bytes.append(",\"op\":\"delete\"}")
+        let head = JSONValue.members([
+            "type": .string(type), "id": id, "at": change.at.json, "version": .integer(change.version),
+        ])
+        let entity = try change.isDeleted ? [] : store.json(change.entity.kind, change.entity.row, viewer: viewer)
+        let end =
+            entity.isEmpty
+            ? Array(",\"op\":\"delete\"}".utf8)
+            : Array(",\"op\":\"upsert\",\"entity\":".utf8) + entity + [UInt8(ascii: "}")]
+        return head.encoded.dropLast() + end
     }
 }

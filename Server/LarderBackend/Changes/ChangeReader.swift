@@ -5,19 +5,10 @@ import LarderTime
 
 /// A page of the change feed.
 struct ChangePage: Sendable {
-    /// The changes as JSON, separated by commas.
-    var items: [UInt8]
-    var count: Int
+    /// The changes as JSON.
+    var items: [[UInt8]]
     var next: ChangeToken
     var hasMore: Bool
-
-    /// Reverses the order of the changes.
-    mutating func reverse() {
-        let list = [UInt8(ascii: "[")] + items + [UInt8(ascii: "]")]
-        // The server wrote this JSON itself, so it parses.
-        guard case .array(let changes)? = try? JSONParser.parse(list) else { return }
-        items = Array(JSONValue.array(changes.reversed()).encoded.dropFirst().dropLast())
-    }
 }
 
 /// Reads the change feed for one reader. Used while the store is locked.
@@ -42,7 +33,7 @@ struct ChangeReader {
         viewer: Int64,
         style: Dialect.Resync = .wipe
     ) throws -> ChangeToken {
-        let newest = try store.changes.newestPosition()
+        let newest = try store.entities.newestPosition()
         guard var token = since else {
             return ChangeToken(
                 instance: store.instance,
@@ -66,7 +57,8 @@ struct ChangeReader {
         if let filter, filter != token.filter {
             throw ProblemType.filterMismatch(
                 "The token was issued for other types than `types`.",
-                errors: [Problem.FieldError(pointer: "types", detail: "must equal the types of the token")]
+                at: "types",
+                "must equal the types of the token"
             )
         }
         return token
@@ -74,7 +66,7 @@ struct ChangeReader {
 
     /// A token for the current position: all changes so far count as delivered.
     func present(filter: ChangeFilter, viewer: Int64) throws -> ChangeToken {
-        let newest = try store.changes.newestPosition()
+        let newest = try store.entities.newestPosition()
         return ChangeToken(
             instance: store.instance,
             viewer: viewer,
@@ -87,13 +79,9 @@ struct ChangeReader {
     /// The changes after `token` that the reader may see, as JSON.
     func page(after token: ChangeToken, scope: ReaderScope, limit: Int) throws(SQLiteError) -> ChangePage {
         let found = try changes(after: token, scope: scope, limit: limit)
-        var page = ChangePage(items: [], count: found.rows.count, next: found.next, hasMore: found.hasMore)
-        page.items.reserveCapacity(limit * 256)
-        for (index, row) in found.rows.enumerated() {
-            if index > 0 { page.items.append(UInt8(ascii: ",")) }
-            try ChangeJSON.append(row, viewer: scope.viewer, from: store, to: &page.items)
-        }
-        return page
+        var items: [[UInt8]] = []
+        for row in found.rows { items.append(try ChangeJSON.encode(row, viewer: scope.viewer, from: store)) }
+        return ChangePage(items: items, next: found.next, hasMore: found.hasMore)
     }
 
     /// The changes after `token` that the reader may see, and the token behind them. There may be more than were found, because there are
@@ -103,7 +91,7 @@ struct ChangeReader {
     ) {
         var (found, next, looked): ([ChangeRow], ChangeToken, Int) = ([], token, 0)
         while looked < Self.rowsMaximum {
-            let rows = try store.changes.rows(after: next.position, limit: Self.batch)
+            let rows = try store.entities.changes(after: next.position, limit: Self.batch)
             for row in rows {
                 if isVisible(row, to: scope, under: token) {
                     guard found.count < limit else { return (found, next, true) }
@@ -114,13 +102,13 @@ struct ChangeReader {
             looked += rows.count
             guard rows.count < Self.batch else { continue }
             // The token also covers positions that no longer exist because their entity changed again.
-            return (found, next.advanced(to: max(next.position, try store.changes.newestPosition())), false)
+            return (found, next.advanced(to: max(next.position, try store.entities.newestPosition())), false)
         }
         return (found, next, true)
     }
 
     private func isVisible(_ row: ChangeRow, to scope: ReaderScope, under token: ChangeToken) -> Bool {
-        guard token.filter.includes(row.entity.kind), scope.includes(row.audience) else { return false }
+        guard token.filter.includes(row.entity.kind), scope.includes(row.entity, in: row.list) else { return false }
         // A reader of the initial state never saw the entities that were deleted before it began.
         return !(row.isDeleted && row.position <= token.floor && token.position < token.floor)
     }

@@ -1,30 +1,26 @@
 import LarderSQLite
 import Synchronization
 
-/// A receiver of live events: a WebSocket, an event stream, or a long poll.
+/// What a reader of live events is told.
+package enum LiveSignal: Sendable {
+    case event(LiveEvent)
+    /// The session has ended: the channel must be closed.
+    case sessionEnded
+    /// The server is about to stop: long polls are answered now.
+    case serverStops
+    /// The world's state was replaced: the reader must reconnect and read the change feed.
+    case stateReplaced
+    /// A heartbeat is due.
+    case heartbeat
+}
+
+/// A reader of live events: a WebSocket, an event stream, or a long poll.
 package protocol LiveSink: AnyObject, Sendable {
     /// The session that the channel was opened with; nil for an anonymous one.
     var session: Int64? { get }
 
-    /// Receives an event. Called in commit order while the store is locked: it must only hand the bytes on.
-    func send(_ event: LiveEvent)
-
-    /// The session has ended; the channel must be closed.
-    func sessionEnded()
-
-    /// The server is about to stop: long polls are answered now.
-    func serverStops()
-
-    /// The world's state was replaced: the reader must reconnect and read the change feed.
-    func stateReplaced()
-
-    /// Sends or requests a heartbeat.
-    func heartbeat()
-}
-
-extension LiveSink {
-    /// The engine closes WebSockets and event streams itself.
-    func serverStops() {}
+    /// Events come in commit order while the store is locked: the reader must only hand the bytes on.
+    func receive(_ signal: LiveSignal)
 }
 
 /// The readers of a world's changes.
@@ -44,12 +40,6 @@ package final class LiveHub: Sendable {
         var readers: [Reader] = []
         var lastID: UInt64 = 0
         var isStopping = false
-    }
-
-    /// Readers with the same view of one change: those with the same last token.
-    private struct Group {
-        let event: LiveEvent
-        var sinks: [any LiveSink]
     }
 
     private let state = Mutex(State())
@@ -72,18 +62,13 @@ package final class LiveHub: Sendable {
         _ = consume removed
     }
 
-    /// Ends every channel of a session.
-    func end(session: Int64) {
+    /// Tells all readers, or those of a session. Long polls that join after `serverStops` are answered at once.
+    package func tell(_ signal: LiveSignal, session: Int64? = nil) {
         let sinks = state.withLock { state in
-            state.readers.filter { $0.sink.session == session }.map(\.sink)
+            if case .serverStops = signal { state.isStopping = true }
+            return state.readers.map(\.sink).filter { session == nil || $0.session == session }
         }
-        for sink in sinks { sink.sessionEnded() }
-    }
-
-    /// Ends every channel because the state was replaced.
-    package func endAll() {
-        let sinks = state.withLock { $0.readers.map(\.sink) }
-        for sink in sinks { sink.stateReplaced() }
+        for sink in sinks { sink.receive(signal) }
     }
 
     /// Gives further events tokens of another history. Called while the store is locked.
@@ -93,22 +78,7 @@ package final class LiveHub: Sendable {
         }
     }
 
-    /// Answers all long polls now, including those that join later.
-    package func stopWaiting() {
-        let sinks = state.withLock { state in
-            state.isStopping = true
-            return state.readers.map(\.sink)
-        }
-        for sink in sinks { sink.serverStops() }
-    }
-
     var isStopping: Bool { state.withLock { $0.isStopping } }
-
-    /// Sends a heartbeat on every channel.
-    func beat() {
-        let sinks = state.withLock { $0.readers.map(\.sink) }
-        for sink in sinks { sink.heartbeat() }
-    }
 
     package var readerCount: Int { state.withLock { $0.readers.count } }
 
@@ -122,43 +92,23 @@ package final class LiveHub: Sendable {
     }
 
     private static func publish(_ change: ChangeRow, to readers: inout [Reader], from store: Store) {
-        var groups: [Group] = []
-        var places: [ChangeToken: Int] = [:]
-        var rendered: [Int64: [UInt8]] = [:]
+        var events: [ChangeToken: LiveEvent] = [:]
         for index in readers.indices {
             let previous = readers[index].token
-            guard previous.filter.includes(change.entity.kind), readers[index].scope.includes(change.audience) else {
-                continue
+            guard previous.filter.includes(change.entity.kind),
+                readers[index].scope.includes(change.entity, in: change.list)
+            else { continue }
+            let token = previous.advanced(to: change.position)
+            readers[index].token = token
+            if events[previous] == nil {
+                let json: [UInt8]
+                do { json = try ChangeJSON.encode(change, viewer: previous.viewer, from: store) } catch {
+                    // The reader detects the gap by the next token and reads the feed.
+                    continue
+                }
+                events[previous] = LiveEvent(token: token.text, previous: previous.text, change: json)
             }
-            readers[index].token = previous.advanced(to: change.position)
-            if let place = places[previous] {
-                groups[place].sinks.append(readers[index].sink)
-            } else if let json = json(of: change, for: previous.viewer, from: store, &rendered) {
-                let token = readers[index].token.text
-                let event = LiveEvent(token: token, previous: previous.text, change: json)
-                places[previous] = groups.count
-                groups.append(Group(event: event, sinks: [readers[index].sink]))
-            }
+            if let event = events[previous] { readers[index].sink.receive(.event(event)) }
         }
-        for group in groups {
-            for sink in group.sinks { sink.send(group.event) }
-        }
-    }
-
-    /// The change as a viewer sees it; nil if it cannot be read. The commit is not affected: the reader detects the gap by the
-    /// next token and reads the feed.
-    private static func json(
-        of change: ChangeRow,
-        for viewer: Int64,
-        from store: Store,
-        _ rendered: inout [Int64: [UInt8]]
-    ) -> [UInt8]? {
-        // Only posts differ between viewers.
-        let viewer = change.entity.kind == .post ? viewer : 0
-        if let known = rendered[viewer] { return known }
-        var bytes: [UInt8] = []
-        guard (try? ChangeJSON.append(change, viewer: viewer, from: store, to: &bytes)) != nil else { return nil }
-        rendered[viewer] = bytes
-        return bytes
     }
 }

@@ -97,7 +97,8 @@ extension CollectionCondition.Filter {
         guard let bound = Double(text), bound.isFinite else {
             throw ProblemType.invalidParameter(
                 "`\(parameter)` must be a number, as the field is.",
-                errors: [Problem.FieldError(pointer: parameter, detail: "must be a number")]
+                at: parameter,
+                "must be a number"
             )
         }
         return DocumentJSON.order(value, .number(bound))

@@ -55,7 +55,7 @@ enum CollectionEndpoints {
             }
             var row = try existing(call, in: store)
             let related = names(in: "_embed", "_expand", of: call)
-            row.json = try CollectionRelations.embedding(related, in: row.json, of: name, store)
+            try CollectionRelations.embed(related, in: &row, of: name, store)
             return representation(of: row, call)
         }
     }
@@ -82,28 +82,34 @@ enum CollectionEndpoints {
         return values.flatMap { $0.split(separator: ",").map { String($0) } }
     }
 
-    private static func representation(of row: DocumentRow, _ call: Call) -> Representation {
+    private static func representation(of row: EntityRow, _ call: Call) -> Representation {
         let modified = call.modification(row.updated)
-        return Representation(body: row.json, cacheControl: CachePolicy.revalidate, vary: "Origin", modified: modified)
+        return Representation(
+            body: row.document,
+            cacheControl: CachePolicy.revalidate,
+            vary: "Origin",
+            modified: modified
+        )
     }
 
     private static func collection(_ name: String, _ call: Call, in store: Store) throws -> CollectionRow {
-        guard let collection = try store.documents.collection(name) else {
+        guard let collection = try store.collections.find(name) else {
             throw ProblemType.notFound(reasonMissing(name, in: call.world))
         }
         return collection
     }
 
     /// The document of the path.
-    private static func existing(_ call: Call, in store: Store) throws -> DocumentRow {
+    private static func existing(_ call: Call, in store: Store) throws -> EntityRow {
         let (name, id) = (call.parameters[0], call.parameters.count > 1 ? call.parameters[1] : "")
-        if try !collection(name, call, in: store).isSingular, id.isEmpty {
+        let collection = try collection(name, call, in: store)
+        if !collection.isSingular, id.isEmpty {
             throw ProblemType.methodNotAllowed(
                 "/\(name) is a list. PUT and PATCH take one of its documents, such as /\(name)/1.",
                 fields: [.allow: "GET, HEAD, OPTIONS, POST"]
             )
         }
-        guard let row = try store.documents.find(name, id) else {
+        guard let row = try store.collections.document(id, in: collection) else {
             throw ProblemType.notFound(
                 "/\(name) has no document \(id.prefix(DocumentID.lengthMaximum)). GET /\(name) lists all."
             )
@@ -122,39 +128,40 @@ enum CollectionEndpoints {
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
             var document = body
             if call.parameters.count > 1 {
-                let parent = try JSONParser.parse(try existing(call, in: store).json)
-                document[CollectionRelations.foreignKey(call.parameters[0])] = parent["id"]
+                let parent = try existing(call, in: store)
+                document[CollectionRelations.foreignKey(call.parameters[0])] = parent.members["id"]
             }
-            guard try !collection(name, call, in: store).isSingular else {
+            let collection = try collection(name, call, in: store)
+            guard !collection.isSingular else {
                 throw ProblemType.methodNotAllowed(
                     "/\(name) is one document. Replace it with PUT or change it with PATCH.",
                     fields: [.allow: "GET, HEAD, OPTIONS, PATCH, PUT"]
                 )
             }
-            let id = try wanted ?? newID(name, call.world.seed, in: store)
+            let id = try wanted ?? newID(collection, call.world.seed, in: store)
             if wanted == nil {
                 document = JSONObject([JSONObject.Member(name: "id", value: id.json)] + document.members)
-            } else if try store.documents.find(name, id.text) != nil {
+            } else if try store.collections.document(id.text, in: collection) != nil {
                 throw ProblemType.documentExists(
                     "/\(name) has a document \(id.text). Replace it with PUT, or send no `id` to get a new one."
                 )
             }
-            let row = try store.documents.add(id, JSONValue.object(document).encoded, to: name, at: commit.now)
-            try commit.record(.document, row.number, audience: .everyone, version: row.version, in: store)
-            return .created(at: "/\(name)/\(QueryString.percentEncoded(id.text))", row.json)
+            let row = try store.collections.newDocument(id, document, in: collection, at: commit.now)
+            try commit.add(row, to: store)
+            return .created(at: "/\(name)/\(QueryString.percentEncoded(id.text))", row.document)
         }
     }
 
     /// The next number, or a text that follows from the world's seed.
-    private static func newID(_ name: String, _ seed: UInt64, in store: Store) throws -> DocumentID {
-        guard let collection = try store.documents.collection(name) else { return DocumentID(1) }
+    private static func newID(_ collection: CollectionRow, _ seed: UInt64, in store: Store) throws -> DocumentID {
+        let next = try store.entities.next(.document).row
         var (attempt, id): (Int64, DocumentID) = (0, DocumentID(""))
         repeat {
             attempt += 1
-            let hash = ContentHash.hash64(Array("\(name) \(collection.lastPlace + attempt)".utf8).span, seed: seed)
+            let hash = ContentHash.hash64(Array("\(collection.name) \(next + attempt)".utf8).span, seed: seed)
             let number = max(collection.lastNumber, 0) &+ attempt
             id = collection.isNumbered ? DocumentID(number) : DocumentID(String(hash, radix: 16))
-        } while try store.documents.find(name, id.text) != nil
+        } while try store.collections.document(id.text, in: collection) != nil
         return id
     }
 
@@ -171,27 +178,26 @@ enum CollectionEndpoints {
     private static func edit(_ call: Call, _ change: (JSONObject) -> JSONObject) throws(Problem) -> Reply? {
         try Idempotency.run(call, isKeyRequired: false) { store, commit in
             var row = try unchanged(call, in: store)
-            let old = try JSONParser.parse(row.json).object ?? JSONObject()
-            var new = change(old)
-            if let id = new["id"], id != old["id"] { throw invalidID("cannot be changed") }
-            if new["id"] == nil, let id = old["id"] {
-                new = JSONObject([JSONObject.Member(name: "id", value: id)] + new.members)
+            let old = row.members["id"]
+            row.members = change(row.members)
+            if let id = row.members["id"], id != old { throw invalidID("cannot be changed") }
+            if row.members["id"] == nil, let old {
+                row.members = JSONObject([JSONObject.Member(name: "id", value: old)] + row.members.members)
             }
-            row.json = JSONValue.object(new).encoded
-            try update(row, in: store, &commit)
-            return .existing(row.json)
+            try commit.save(row, in: store)
+            return .existing(row.document)
         }
     }
 
     private static func delete(_ call: Call) throws(Problem) -> Reply? {
         try call.write { store, commit in
-            try update(unchanged(call, in: store), deleted: true, in: store, &commit)
+            try commit.delete(unchanged(call, in: store), in: store)
             // json-server deletes the children of `_dependent` too.
             for name in names(in: "_dependent", of: call) {
                 _ = try collection(name, call, in: store)
                 let (parent, id) = (call.parameters[0], call.parameters[1])
                 for child in try CollectionRelations.children(name, of: parent, id, in: store) {
-                    try update(child, deleted: true, in: store, &commit)
+                    try commit.delete(child, in: store)
                 }
             }
         }
@@ -199,23 +205,13 @@ enum CollectionEndpoints {
     }
 
     /// The document of the path, if the conditions of the request hold for it.
-    private static func unchanged(_ call: Call, in store: Store) throws -> DocumentRow {
+    private static func unchanged(_ call: Call, in store: Store) throws -> EntityRow {
         let row = try existing(call, in: store)
         try call.checkConditions(on: representation(of: row, call), version: row.version, isRequired: false)
         return row
     }
 
-    private static func update(_ row: DocumentRow, deleted: Bool = false, in store: Store, _ commit: inout Commit)
-        throws
-    {
-        var row = row
-        row.version += 1
-        row.updated = commit.now
-        try store.documents.update(row, isDeleted: deleted)
-        try commit.record(.document, row.number, deleted: deleted, audience: .everyone, version: row.version, in: store)
-    }
-
     private static func invalidID(_ detail: String) -> Problem {
-        ProblemType.validationFailed("`id` \(detail).", errors: [.init(pointer: "/id", detail: detail)])
+        ProblemType.validationFailed("`id` \(detail).", at: "/id", detail)
     }
 }

@@ -31,8 +31,10 @@ struct CollectionPage {
         }
         body = Array(begin.utf8)
         body.append(
-            items: try items.map {
-                try CollectionRelations.embedding(query.embedded, in: $0.json, of: query.collection, store)
+            items: try items.map { item in
+                var document = item.document
+                try CollectionRelations.embed(query.embedded, in: &document, of: query.collection, store)
+                return document.document
             }
         )
         body += end.utf8

@@ -155,7 +155,7 @@ struct CollectionQuery: Sendable {
 
     struct Item {
         let position: CollectionCursor
-        let json: [UInt8]
+        let document: EntityRow
     }
 
     /// The documents of the list, in its order.
@@ -167,12 +167,12 @@ struct CollectionQuery: Sendable {
     func items(in store: Store) throws -> [Item] {
         let rows =
             try parent.map { try CollectionRelations.children(collection, of: $0.collection, $0.id, in: store) }
-            ?? store.documents.documents(collection)
+            ?? store.collections.documents(collection)
         let items = try rows.compactMap { row -> Item? in
-            let document = try JSONParser.parse(row.json)
+            let document = JSONValue.object(row.members)
             guard try conditions.allSatisfy({ try $0.holds(for: document) }) else { return nil }
             let keys = keys.map { DocumentJSON.key($0.path.values(in: document).first) }
-            return Item(position: CollectionCursor(keys: keys, place: row.place), json: row.json)
+            return Item(position: CollectionCursor(keys: keys, place: row.id.row), document: row)
         }
         return keys.isEmpty ? items : items.sorted { precedes($0.position, $1.position) }
     }

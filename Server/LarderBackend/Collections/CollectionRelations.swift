@@ -13,32 +13,31 @@ enum CollectionRelations {
     static func foreignKey(_ collection: String) -> String { singular(collection) + "Id" }
 
     /// The documents of a collection that belong to one of another. json-server has texts as identifiers where files have numbers.
-    static func children(_ name: String, of parent: String, _ id: String, in store: Store) throws -> [DocumentRow] {
+    static func children(_ name: String, of parent: String, _ id: String, in store: Store) throws -> [EntityRow] {
         let key = foreignKey(parent)
-        return try store.documents.documents(name).filter {
-            try JSONParser.parse($0.json)[key].flatMap { DocumentID($0) }?.text == id
-        }
+        return try store.collections.documents(name).filter { $0.members[key].flatMap { DocumentID($0) }?.text == id }
     }
 
     /// The document with the related ones in it: for the name of a collection its children, for a singular name its parent.
-    static func embedding(_ names: [String], in json: [UInt8], of collection: String, _ store: Store) throws -> [UInt8]
-    {
-        guard !names.isEmpty, var object = try JSONParser.parse(json).object else { return json }
-        let collections = try store.documents.collections()
+    static func embed(_ names: [String], in document: inout EntityRow, of collection: String, _ store: Store) throws {
+        let collections = try names.isEmpty ? [] : store.collections.names()
         for name in names {
-            if collections.contains(name), let id = object["id"].flatMap({ DocumentID($0) }) {
+            if collections.contains(name), let id = document.members["id"].flatMap({ DocumentID($0) }) {
                 let rows = try children(name, of: collection, id.text, in: store)
-                object[name] = .array(try rows.map { try JSONParser.parse($0.json) })
+                document.members[name] = .array(rows.map { .object($0.members) })
             } else if let parents = collections.first(where: { singular($0) == name }) {
-                guard let id = object[name + "Id"].flatMap({ DocumentID($0) }) else { continue }
-                object[name] = try store.documents.find(parents, id.text).map { try JSONParser.parse($0.json) }
+                guard let id = document.members[name + "Id"].flatMap({ DocumentID($0) }) else { continue }
+                let parent = try store.collections.find(parents).flatMap {
+                    try store.collections.document(id.text, in: $0)
+                }
+                document.members[name] = parent.map { .object($0.members) }
             } else {
                 throw ProblemType.invalidParameter(
                     "`_embed` must name a collection, or one of its documents, such as `comments` or `post`.",
-                    errors: [Problem.FieldError(pointer: "_embed", detail: "is not the name of a collection")]
+                    at: "_embed",
+                    "is not the name of a collection"
                 )
             }
         }
-        return JSONValue.object(object).encoded
     }
 }

@@ -30,40 +30,41 @@ enum ChangeEndpoints {
                 path: call.world.changesPath
             )
         }
-        let waiter = wait > 0 ? LongPoll(call.exchange, call.world, session: call.session) : nil
+        var poll: LongPoll?
         let page = try call.read { store -> ChangePage? in
             let reader = call.world.changeReader(store)
             let scope = try store.scope(of: call.viewer)
             if case .now = since {
                 let token = try reader.present(filter: filter ?? .all, viewer: call.viewer)
-                return ChangePage(items: [], count: 0, next: token, hasMore: false)
+                return ChangePage(items: [], next: token, hasMore: false)
             }
             let token = try reader.start(since: since.token, filter: filter, viewer: call.viewer, style: style)
             var page = try reader.page(after: token, scope: scope, limit: limit)
             switch fault {
             case .repeated, .empty:
-                if fault == .empty { (page.items, page.count) = ([], 0) }
+                if fault == .empty { page.items = [] }
                 page.next = token
                 page.hasMore = true
                 return page
-            case .reversed: page.reverse()
+            case .reversed: page.items.reverse()
             case .none, .gone: break
             }
-            guard page.count == 0, !page.hasMore, let waiter else { return page }
-            // Added while the store is locked, so that each commit is either on this page or ends the poll.
-            waiter.wait(for: page.next, scope: scope, limit: limit)
+            guard page.items.isEmpty, !page.hasMore, wait > 0 else { return page }
+            // Made while the store is locked, so that each commit is either on this page or ends the poll.
+            poll = LongPoll(call, after: page.next, scope: scope, limit: limit)
             return nil
         }
         guard let page else {
-            waiter?.start(limit: .seconds(wait))
+            poll?.start(for: .seconds(wait))
             return nil
         }
         return .json(.ok, body(page), fields: [.vary: "Authorization, Origin"])
     }
 
     static func body(_ page: ChangePage) -> [UInt8] {
-        let end = #"],"nextToken":"\#(page.next.text)","hasMore":\#(page.hasMore)}"#
-        return Array("{\"items\":[".utf8) + page.items + Array(end.utf8)
+        var body = Array("{\"items\":[".utf8)
+        body.append(items: page.items)
+        return body + Array(#"],"nextToken":"\#(page.next.text)","hasMore":\#(page.hasMore)}"#.utf8)
     }
 
     /// The starting position that a reader requests.
@@ -116,40 +117,29 @@ final class LongPoll: LiveSink {
         var reader: UInt64?
         var timer: TimerID?
         var isDone = false
-        var token: ChangeToken?
-        var scope: ReaderScope = .anonymous
-        var limit = 0
     }
 
     let session: Int64?
-    private let viewer: Int64
     private let exchange: Exchange
     private let world: World
+    private let token: ChangeToken
+    private let scope: ReaderScope
+    private let limit: Int
     private let state = Mutex(State())
 
-    init(_ exchange: Exchange, _ world: World, session: SessionRow?) {
-        self.exchange = exchange
-        self.world = world
-        self.session = session?.row
-        viewer = session?.user ?? 0
-    }
-
     /// Waits for changes after `token`. Call it while the store is locked.
-    func wait(for token: ChangeToken, scope: ReaderScope, limit: Int) {
+    init(_ call: Call, after token: ChangeToken, scope: ReaderScope, limit: Int) {
+        (exchange, world, session) = (call.exchange, call.world, call.session?.row)
+        (self.token, self.scope, self.limit) = (token, scope, limit)
         let reader = world.live.add(self, scope: scope, from: token)
-        state.withLock { state in
-            state.reader = reader
-            state.token = token
-            state.scope = scope
-            state.limit = limit
-        }
+        state.withLock { $0.reader = reader }
         // Checked after joining: a reader that joins before the stop is notified, one that joins after it sees it here.
-        if world.live.isStopping { serverStops() }
+        if world.live.isStopping { receive(.serverStops) }
     }
 
     /// Ends the poll after a time, or when its client leaves. On the loop.
-    func start(limit: Duration) {
-        let timer = world.clock.schedule(after: limit) { [self] in exchange.loop.execute { [self] in finish() } }
+    func start(for time: Duration) {
+        let timer = world.clock.schedule(after: time) { [self] in exchange.loop.execute { [self] in finish() } }
         let isDone = state.withLock { state in
             state.timer = timer
             return state.isDone
@@ -157,19 +147,12 @@ final class LongPoll: LiveSink {
         if isDone { world.clock.cancel(timer) } else { exchange.whenAbandoned { [self] in finish() } }
     }
 
-    func send(_ event: LiveEvent) {
-        // The store is locked here. The loop reads the page later, with all changes until then.
+    /// The poll was authorised when it arrived, so it is answered with what it may see, also at the end of its session.
+    func receive(_ signal: LiveSignal) {
+        if case .heartbeat = signal { return }
+        // The store may be locked here. The loop reads the page later, with all changes until then.
         exchange.loop.execute { [self] in finish() }
     }
-
-    /// The poll was authorised when it arrived, so it is answered with what it may see.
-    func sessionEnded() { exchange.loop.execute { [self] in finish() } }
-
-    func serverStops() { exchange.loop.execute { [self] in finish() } }
-
-    func stateReplaced() { exchange.loop.execute { [self] in finish() } }
-
-    func heartbeat() {}
 
     private func finish() {
         let work = state.withLock { state -> State? in
@@ -177,7 +160,7 @@ final class LongPoll: LiveSink {
             state.isDone = true
             return state
         }
-        guard let work, let token = work.token else { return }
+        guard let work else { return }
         if let reader = work.reader { world.removeReader(reader) }
         if let timer = work.timer { world.clock.cancel(timer) }
         guard !exchange.isAbandoned else { return }
@@ -187,8 +170,8 @@ final class LongPoll: LiveSink {
                 let reader = world.changeReader(store)
                 // The state may have been replaced since the poll began.
                 let style = world.hooks.dialect.resync
-                let token = try reader.start(since: token, filter: nil, viewer: viewer, style: style)
-                return try reader.page(after: token, scope: work.scope, limit: work.limit)
+                let token = try reader.start(since: token, filter: nil, viewer: scope.viewer, style: style)
+                return try reader.page(after: token, scope: scope, limit: limit)
             }
             reply = .json(.ok, ChangeEndpoints.body(page), fields: [.vary: "Authorization, Origin"])
         } catch {

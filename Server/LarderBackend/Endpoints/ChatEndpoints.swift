@@ -7,10 +7,10 @@ import LarderTime
 enum ChatEndpoints {
     static let routes: [Route] = [
         Route(.get, "/v1/conversations", .required, conversations),
-        Route(.get, "/v1/conversations/{id}", .required, conversation),
+        Route(.get, "/v1/conversations/{id}", .required) { call throws(Problem) in try call.read(.conversation) },
         Route(.get, "/v1/conversations/{id}/messages", .required, messages),
         Route(.post, "/v1/conversations/{id}/messages", .required, send),
-        Route(.get, "/v1/messages/{id}", .required, message),
+        Route(.get, "/v1/messages/{id}", .required) { call throws(Problem) in try call.read(.message) },
         Route(.patch, "/v1/messages/{id}", .required, edit),
         Route(.delete, "/v1/messages/{id}", .required, delete),
     ]
@@ -21,26 +21,14 @@ enum ChatEndpoints {
 
     private static func conversations(_ call: Call) throws(Problem) -> Reply? {
         let limit = try call.limit(default: 50)
-        var after: Int64 = 0
-        if let text = call.query.first("after") {
-            after = try call.cursor(text, "after", .conversations, call.viewer).row
-        }
-        let first = after
+        let first = try call.after(.conversations, owner: call.viewer) ?? 0
         return try call.reply { store in
-            let found = try store.conversations.page(of: call.viewer, after: first, limit: limit + 1)
+            let found = try store.entities.page(after: first, of: .conversations(of: call.viewer), limit: limit + 1)
             let page = found.prefix(limit)
             let next =
                 found.count > limit
                 ? page.last.map { Cursor(.conversations, owner: call.viewer, row: $0.row) } : nil
             return ListPage.representation(page.map(\.json), (next, nil))
-        }
-    }
-
-    private static func conversation(_ call: Call) throws(Problem) -> Reply? {
-        let row = try call.row(.conversation)
-        return try call.reply { store in
-            try requireMember(call.viewer, of: row, in: store)
-            return try call.representation(of: .conversation, row, in: store)
         }
     }
 
@@ -50,19 +38,21 @@ enum ChatEndpoints {
         let anchor = try anchor(call, start)
         let limit = try call.limit(default: 50)
         return try call.reply { store in
-            try requireMember(call.viewer, of: row, in: store)
-            if let anchor { try requireMessage(anchor, in: row, store) }
-            let items =
-                try anchor.map { try store.messages.page(around: $0, conversation: row, limit: limit) }
-                ?? store.messages.page(start, conversation: row, limit: limit)
-            let cursors = ListPage.cursors(
-                start,
-                items.map(\.row),
-                extent: try store.messages.extent(conversation: row),
-                list: .messages,
-                owner: row
-            )
-            return ListPage.representation(items.map(\.json), cursors)
+            _ = try call.visible(EntityID(.conversation, row), in: store)
+            let list = EntityList.of(.message, row)
+            let items: [(row: Int64, list: Int64, json: [UInt8])]
+            if let anchor {
+                guard try store.entities.find(EntityID(.message, anchor))?.list == row else {
+                    throw ProblemType.notFound("There is no message msg_\(anchor) in the conversation conv_\(row).")
+                }
+                // The nearest ones before and after it: half of the page is not older than it.
+                let newer = try store.entities.page(.before(anchor - 1), of: list, limit: (limit + 1) / 2)
+                items = newer + (try store.entities.page(.after(anchor), of: list, limit: limit - newer.count))
+            } else {
+                items = try store.entities.page(start, of: list, limit: limit)
+            }
+            let body = try ListPage.body(items, start, of: list, (.messages, row), in: store)
+            return Representation(body: body, cacheControl: CachePolicy.revalidate)
         }
     }
 
@@ -78,171 +68,75 @@ enum ChatEndpoints {
         return id.row
     }
 
-    private static func requireMessage(_ row: Int64, in conversation: Int64, _ store: Store) throws {
-        guard let message = try store.messages.find(row), !message.isDeleted, message.conversation == conversation
-        else {
-            throw ProblemType.notFound("There is no message msg_\(row) in the conversation conv_\(conversation).")
-        }
-    }
-
-    private static func message(_ call: Call) throws(Problem) -> Reply? {
-        let row = try call.row(.message)
-        return try call.reply { store in
-            _ = try visible(row, to: call.viewer, in: store)
-            return try call.representation(of: .message, row, in: store)
-        }
-    }
-
-    private static func requireMember(_ viewer: Int64, of conversation: Int64, in store: Store) throws {
-        guard try store.conversations.isMember(viewer, of: conversation) else {
-            throw ProblemType.notFound("You are not a member of a conversation conv_\(conversation).")
-        }
-    }
-
-    /// A message that is not deleted, in a conversation of the caller.
-    private static func visible(_ row: Int64, to viewer: Int64, in store: Store) throws -> MessageRow {
-        guard let message = try store.messages.find(row), !message.isDeleted,
-            try store.conversations.isMember(viewer, of: message.conversation)
-        else { throw ProblemType.notFound("There is no message msg_\(row) in your conversations.") }
-        return message
-    }
-
     // MARK: Writing
 
     private static func send(_ call: Call) throws(Problem) -> Reply? {
         let conversation = try call.row(.conversation)
         // Before validation of the body: a non-member must learn nothing about the conversation from errors.
-        try call.read { try requireMember(call.viewer, of: conversation, in: $0) }
+        try call.read { _ = try call.visible(EntityID(.conversation, conversation), in: $0) }
         var reader = BodyReader(try call.jsonObject())
         reader.require("text", "clientId")
-        let text = reader.string("text", length: textLength)
-        let clientID = reader.string("clientId", length: 1...64)
+        let text = reader.string("text", length: textLength) ?? ""
+        let clientID = reader.string("clientId", length: 1...64) ?? ""
         let image = try ImageEndpoints.reference(&reader, call)
         try reader.check()
-        guard let text, let clientID else {
-            preconditionFailure("check() throws when a required member is missing.")
-        }
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
-            if let row = try store.messages.row(conversation: conversation, author: call.viewer, clientID: clientID) {
+            let name = EntityRow.messageName(clientID, by: call.viewer)
+            if let message = try store.entities.find(.message, named: name, in: conversation) {
                 // The client's ID identifies the message: a retry finds the message of the first attempt.
-                return .existing(try sent(row, clientID: clientID, text: text, in: store))
+                return .existing(try sent(message, clientID: clientID, text: text, in: store))
             }
-            let row = try add(
+            let message = EntityRow.message(
+                try store.entities.next(.message).row,
+                conversation: conversation,
+                author: call.viewer,
+                clientID: clientID,
                 text: text,
                 image: image,
-                clientID: clientID,
-                to: conversation,
-                by: call.viewer,
-                in: store,
-                &commit
+                sent: commit.now
             )
-            return .created(at: "/v1/messages/msg_\(row)", try store.json(.message, row))
+            try commit.add(message, to: store)
+            try touch(conversation, in: store, &commit)
+            return .created(at: "/v1/messages/\(message.id.text)", try store.json(.message, message.id.row))
         }
     }
 
-    private static func sent(_ row: Int64, clientID: String, text: String, in store: Store) throws -> [UInt8] {
-        guard let message = try store.messages.find(row), !message.isDeleted else {
+    private static func sent(_ message: EntityRow, clientID: String, text: String, in store: Store) throws -> [UInt8] {
+        guard !message.isDeleted else {
             throw ProblemType.notFound("The message with clientId \(clientID) was deleted.")
         }
         guard message.members["text"] == .string(text) || message.members["editedAt"] != .null else {
             throw ProblemType.validationFailed(
                 "Another message was sent with this clientId.",
-                errors: [Problem.FieldError(pointer: "/clientId", detail: "identifies another message")]
+                at: "/clientId",
+                "identifies another message"
             )
         }
-        return try store.json(.message, row)
+        return try store.json(.message, message.id.row)
     }
 
-    /// Adds a message in the running transaction and returns its row.
-    static func add(
-        text: String,
-        image: JSONValue? = nil,
-        clientID: String,
-        to conversation: Int64,
-        by author: Int64,
-        in store: Store,
-        _ commit: inout Commit
-    ) throws -> Int64 {
-        let row = try store.messages.nextRow()
-        let message = MessageRow(
-            row,
-            conversation: conversation,
-            author: author,
-            clientID: clientID,
-            text: text,
-            image: image,
-            sent: commit.now
-        )
-        try store.messages.add(message, clientID: clientID)
-        let audience = Audience.conversation(conversation)
-        try commit.record(.message, row, audience: audience, version: 1, in: store)
-        let version = try store.conversations.touch(conversation, lastMessage: row, at: commit.now)
-        try commit.record(.conversation, conversation, audience: audience, version: version, in: store)
-        return row
+    /// Records activity in a conversation.
+    private static func touch(_ row: Int64, in store: Store, _ commit: inout Commit) throws {
+        guard var conversation = try store.entities.find(EntityID(.conversation, row)) else { return }
+        let last = try store.entities.extent(.of(.message, row))?.upperBound
+        conversation.members["lastMessageId"] = last.map { EntityID(.message, $0).json } ?? .null
+        try commit.save(conversation, in: store)
     }
 
     private static func edit(_ call: Call) throws(Problem) -> Reply? {
-        let row = try call.row(.message)
+        let id = EntityID(.message, try call.row(.message))
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
-        let representation = try call.write { store, commit in
-            var message = try own(row, of: call, in: store)
+        return try call.edit(id, isConditionRequired: false) { message, _, commit in
             var reader = BodyReader(patch)
             reader.require("text")
             let text = reader.string("text", length: textLength)
             try reader.check()
-            guard let text else { preconditionFailure("check() throws when a required member is missing.") }
-            message.members["text"] = .string(text)
-            message.members["editedAt"] = .string(commit.now.rfc3339())
-            message.version += 1
-            message.updated = commit.now
-            try store.messages.replace(message)
-            try commit.record(
-                .message,
-                row,
-                audience: .conversation(message.conversation),
-                version: message.version,
-                in: store
-            )
-            return try call.representation(of: .message, row, in: store)
+            message.members["text"] = text.map { .string($0) }
+            message.members["editedAt"] = commit.now.json
         }
-        return representation.full
     }
 
     private static func delete(_ call: Call) throws(Problem) -> Reply? {
-        let row = try call.row(.message)
-        try call.write { store, commit in
-            var message = try own(row, of: call, in: store)
-            message.members["text"] = .string("")
-            message.isDeleted = true
-            message.version += 1
-            message.updated = commit.now
-            try store.messages.replace(message)
-            let audience = Audience.conversation(message.conversation)
-            try commit.record(
-                .message,
-                row,
-                deleted: true,
-                audience: audience,
-                version: message.version,
-                in: store
-            )
-            let last = try store.messages.extent(conversation: message.conversation)?.upperBound
-            let version = try store.conversations.touch(message.conversation, lastMessage: last, at: commit.now)
-            try commit.record(.conversation, message.conversation, audience: audience, version: version, in: store)
-        }
-        return .noContent
-    }
-
-    private static func own(_ row: Int64, of call: Call, in store: Store) throws -> MessageRow {
-        let message = try visible(row, to: call.viewer, in: store)
-        guard message.author == call.viewer else {
-            throw ProblemType.forbidden("Message msg_\(row) belongs to another user.")
-        }
-        try call.checkConditions(
-            on: try call.representation(of: .message, row, in: store),
-            version: message.version,
-            isRequired: false
-        )
-        return message
+        try call.delete(.message) { try touch($0.list, in: $1, &$2) }
     }
 }

@@ -4,23 +4,19 @@ import LarderHTTP
 import LarderTime
 
 extension Call {
-    /// The reply of the first custom route that accepts the method and whose conditions hold; nil if there is none.
+    /// The reply of a custom route; nil if its conditions do not hold.
     ///
     /// A request that may change something and has an idempotency key is answered once for its key.
-    func answer(_ candidates: [CustomRoutes.Candidate]) throws(Problem) -> Reply? {
+    func answer(_ route: CustomRoute) throws(Problem) -> Reply? {
         func render(_ store: Store, writes: Bool) throws -> Reply? {
             let call = RouteCall(request, query: query, in: world, store, writes: writes)
-            for candidate in candidates where candidate.route.accepts(request.method) {
-                call.path = candidate.parameters
-                guard let reply = try candidate.route.reply(call) else { continue }
-                // The webhooks have the states that the reply sets.
-                let rendered = try reply.rendered(call)
-                owner.sequel = try reply.sequel(call)
-                return rendered
-            }
-            return nil
+            call.path = Dictionary(uniqueKeysWithValues: zip(route.parameters, parameters))
+            guard let reply = try route.reply(call) else { return nil }
+            // The webhooks have the states that the reply sets.
+            let rendered = try reply.rendered(call)
+            owner.sequel = try reply.sequel(call)
+            return rendered
         }
-        guard candidates.contains(where: { $0.route.accepts(request.method) }) else { return nil }
         if !request.method.isSafe, request.fields[.idempotencyKey] != nil {
             // The first reply is given again, whatever the conditions are by now. A replay has no sequel.
             return try Idempotency.run(self, isKeyRequired: false) { store, _ in try render(store, writes: true) }

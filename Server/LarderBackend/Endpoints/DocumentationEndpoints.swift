@@ -13,14 +13,12 @@ enum DocumentationEndpoints {
         if path == EchoEndpoints.path.description { return EchoEndpoints.answer(request) }
         // `OPTIONS *` applies to the server and not to a resource (RFC 9110 §9.3.7).
         if path == "*" {
-            return CrossOrigin.preflight(CrossOrigin.allowed(APIRoutes.all.map(\.method)), to: request)
+            return try CrossOrigin.options(APIRoutes.all.compactMap(\.method), request)
         }
         if !describesDemo, path == "/" || path == "/openapi.json" { return nil }
         guard let answer = document(path, request, now) else { return nil }
         guard request.method == .get || request.method == .head else {
-            let allowed = CrossOrigin.allowed([.get])
-            if request.method == .options { return CrossOrigin.preflight(allowed, to: request) }
-            throw ProblemType.methodNotAllowed("\(request.method) is not allowed.", fields: [.allow: allowed])
+            return try CrossOrigin.options([.get], request)
         }
         return answer
     }

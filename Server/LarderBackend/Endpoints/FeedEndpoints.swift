@@ -9,8 +9,8 @@ enum FeedEndpoints {
         Route(.get, "/v1/feed", .optional) { call throws(Problem) in try page(call, author: nil) },
         Route(.get, "/v1/feed/pages", .optional, offsetPage),
         Route(.get, "/v1/posts", .optional) { call throws(Problem) in
-            let pageParameters: [StaticString] = ["author", "after", "before", "limit", "include", "fields"]
-            if let rows = try call.batch(.post, insteadOf: pageParameters) { return try call.reply(to: rows, .post) }
+            let pageParameters = ["author", "after", "before", "limit", "include", "fields"]
+            if let reply = try call.batch(.post, insteadOf: pageParameters) { return reply }
             var author: Int64?
             if let text = call.query.first("author") {
                 guard let id = EntityID(.profile, parsing: text) else {
@@ -33,6 +33,7 @@ enum FeedEndpoints {
     private static func page(_ call: Call, author: Int64?) throws(Problem) -> Reply? {
         let list: Cursor.List = author == nil ? .feed : .authoredPosts
         let owner = author ?? 0
+        let posts: EntityList = author.map { .of(.post, $0) } ?? .all(.post)
         let start = try call.pageStart(list, owner: owner)
         let limit = try call.limit()
         let includesProfiles = try include(call)
@@ -41,19 +42,9 @@ enum FeedEndpoints {
             throw call.invalid("fields", "cannot be given together with `include`")
         }
         return try call.reply { store in
-            let page = try store.posts.page(
-                start,
-                author: author,
-                viewer: call.viewer,
-                limit: limit,
-                form: form
-            )
-            let extent = try store.posts.extent(author: author)
-            var body = ListPage.body(
-                page.map(\.json),
-                ListPage.cursors(start, page.map(\.row), extent: extent, list: list, owner: owner)
-            )
-            if includesProfiles { try appendProfiles(page.map(\.author), from: store, to: &body) }
+            let page = try store.entities.page(start, of: posts, viewer: call.viewer, limit: limit, form: form)
+            var body = try ListPage.body(page, start, of: posts, (list, owner), in: store)
+            if includesProfiles { try appendProfiles(page.map(\.list), from: store, to: &body) }
             return Representation(body: body, cacheControl: CachePolicy.feed)
         }
     }
@@ -64,8 +55,9 @@ enum FeedEndpoints {
         let number = try call.integer("page", in: 1...1_000_000) ?? 1
         let limit = try call.limit()
         return try call.reply { store in
-            let posts = try store.posts.page(offset: (number - 1) * limit, viewer: call.viewer, limit: limit)
-            let total = try store.posts.total()
+            let read = try store.entities.page(.newest, of: .all(.post), viewer: call.viewer, limit: number * limit)
+            let posts = read.dropFirst((number - 1) * limit).map(\.json)
+            let total = try store.entities.count(.post)
             let pages = (total + Int64(limit) - 1) / Int64(limit)
             let next = (number - 1) * limit + posts.count < Int(total) ? "\(number + 1)" : "null"
             var body = Array("{\"items\":[".utf8)
@@ -77,20 +69,13 @@ enum FeedEndpoints {
     }
 
     private static func read(_ call: Call) throws(Problem) -> Reply? {
-        let row = try call.row(.post)
-        let includesProfiles = try include(call)
-        let modification = call.modification
+        let id = EntityID(.post, try call.row(.post))
+        guard try include(call) else { return try call.read(id) }
         return try call.reply { store in
-            var body: [UInt8] = []
-            guard let post = try store.posts.append(row, viewer: call.viewer, to: &body) else {
-                throw ProblemType.notFound("There is no post post_\(row).")
-            }
-            if includesProfiles { try appendProfiles([post.author], from: store, to: &body) }
-            return Representation(
-                body: body,
-                cacheControl: CachePolicy.feed,
-                modified: includesProfiles ? nil : modification(post.version.updated)
-            )
+            let post = try call.visible(id, in: store)
+            var body = try store.json(.post, id.row, viewer: call.viewer)
+            try appendProfiles([post.list], from: store, to: &body)
+            return Representation(body: body, cacheControl: CachePolicy.feed)
         }
     }
 
@@ -105,14 +90,11 @@ enum FeedEndpoints {
 
     /// Replaces the closing brace of an object by a member with the authors, without duplicates.
     private static func appendProfiles(_ authors: [Int64], from store: Store, to body: inout [UInt8]) throws {
-        if body.last == UInt8(ascii: "}") { body.removeLast() }
+        var seen: Set<Int64> = []
+        let profiles = try authors.filter { seen.insert($0).inserted }.map { try store.json(.profile, $0) }
+        body.removeLast()
         body.append(",\"profiles\":[")
-        var seen: [Int64] = []
-        for author in authors where !seen.contains(author) {
-            if !seen.isEmpty { body.append(UInt8(ascii: ",")) }
-            seen.append(author)
-            _ = try store.profiles.append(author, to: &body)
-        }
+        body.append(items: profiles)
         body.append("]}")
     }
 
@@ -121,90 +103,32 @@ enum FeedEndpoints {
     private static func create(_ call: Call) throws(Problem) -> Reply? {
         var reader = BodyReader(try call.jsonObject())
         reader.require("text")
-        let text = reader.string("text", length: textLength)
+        let text = reader.string("text", length: textLength) ?? ""
         let image = try ImageEndpoints.reference(&reader, call)
         try reader.check()
-        guard let text else { preconditionFailure("check() throws when a required member is missing.") }
         let author = call.viewer
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
-            let row = try add(text: text, image: image, author: author, to: store, &commit)
+            let row = try store.entities.next(.post).row
+            try commit.add(.post(row, author: author, text: text, image: image, created: commit.now), to: store)
             return .created(at: "/v1/posts/post_\(row)", try store.json(.post, row, viewer: author))
         }
     }
 
-    /// Adds a post in the running transaction; returns its row.
-    static func add(
-        text: String,
-        image: JSONValue?,
-        author: Int64,
-        to store: Store,
-        _ commit: inout Commit
-    ) throws -> Int64 {
-        let row = try store.posts.nextRow()
-        try store.posts.add(PostRow(row, author: author, text: text, image: image, created: commit.now))
-        try commit.record(.post, row, audience: .everyone, version: 1, in: store)
-        return row
-    }
-
     private static func edit(_ call: Call) throws(Problem) -> Reply? {
-        let row = try call.row(.post)
+        let id = EntityID(.post, try call.row(.post))
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
         var reading = BodyReader(patch)
         let image = patch["image"] == nil ? nil : try ImageEndpoints.reference(&reading, call) ?? .null
-        let representation = try call.write { store, commit in
-            var post = try own(row, of: call, in: store)
+        return try call.edit(id) { post, _, commit in
             var reader = reading
-            if patch["text"] != nil {
-                reader.require("text")
-                if let text = reader.string("text", length: textLength) { post.members["text"] = .string(text) }
-            }
+            if let text = reader.patched("text", length: textLength) { post.members["text"] = .string(text) }
             if let image { post.members["image"] = image }
             try reader.check()
-            post.members["editedAt"] = .string(commit.now.rfc3339())
-            post.version += 1
-            post.updated = commit.now
-            try store.posts.replace(post)
-            try commit.record(.post, row, audience: .everyone, version: post.version, in: store)
-            return try call.representation(of: .post, row, CachePolicy.feed, in: store)
+            post.members["editedAt"] = commit.now.json
         }
-        return representation.full
     }
 
     private static func delete(_ call: Call) throws(Problem) -> Reply? {
-        let row = try call.row(.post)
-        try call.write { store, commit in
-            let post = try own(row, of: call, in: store, isConditionRequired: false)
-            try store.posts.delete(row)
-            try commit.record(
-                .post,
-                row,
-                deleted: true,
-                audience: .everyone,
-                version: post.version + 1,
-                in: store
-            )
-        }
-        return .noContent
-    }
-
-    /// The caller's own post, after its conditions were checked.
-    private static func own(
-        _ row: Int64,
-        of call: Call,
-        in store: Store,
-        isConditionRequired: Bool = true
-    ) throws -> PostRow {
-        guard let post = try store.posts.find(row) else {
-            throw ProblemType.notFound("There is no post post_\(row).")
-        }
-        guard post.author == call.viewer else {
-            throw ProblemType.forbidden("Post post_\(row) belongs to another user.")
-        }
-        try call.checkConditions(
-            on: try call.representation(of: .post, row, CachePolicy.feed, in: store),
-            version: post.version,
-            isRequired: isConditionRequired
-        )
-        return post
+        try call.delete(.post) { post, store, _ in try store.likes.clear(post: post.id.row) }
     }
 }

@@ -27,31 +27,15 @@ enum LikeEndpoints {
         in store: Store,
         _ commit: inout Commit
     ) throws -> Reply {
-        guard try apply(isLiked, post: row, user: call.viewer, in: store, &commit) else {
+        guard var post = try store.entities.find(EntityID(.post, row)) else {
             return ProblemType.notFound("There is no post post_\(row).").reply
         }
-        return .existing(try store.json(.post, row, viewer: call.viewer))
-    }
-
-    /// Sets or clears one like in the running transaction.
-    ///
-    /// - Returns: false when there is no such post.
-    static func apply(
-        _ isLiked: Bool,
-        post: Int64,
-        user: Int64,
-        in store: Store,
-        _ commit: inout Commit
-    ) throws -> Bool {
-        let isChanged =
-            isLiked
-            ? try store.likes.set(user: user, post: post, at: commit.now)
-            : try store.likes.clear(user: user, post: post)
-        guard isChanged, let version = try store.posts.addLikes(isLiked ? 1 : -1, to: post, at: commit.now) else {
-            return try store.posts.contains(post)
+        if try store.likes.set(isLiked, user: call.viewer, post: row, at: commit.now) {
+            let count = (post.members["likeCount"]?.integer ?? 0) + (isLiked ? 1 : -1)
+            post.members["likeCount"] = .integer(count)
+            try commit.save(post, in: store)
         }
-        try commit.record(.post, post, audience: .everyone, version: version, in: store)
-        return true
+        return .existing(try store.json(.post, row, viewer: call.viewer))
     }
 
     /// One item of a batch.
@@ -87,19 +71,15 @@ enum LikeEndpoints {
         }
         try reader.check()
         let body = try call.write { store, commit in
-            var body: [UInt8] = []
-            body.append("{\"results\":[")
-            for (index, item) in wanted.enumerated() {
-                if index > 0 { body.append(UInt8(ascii: ",")) }
-                body.append("{\"postId\":")
-                body.append(identifier: EntityID(.post, item.post))
+            var results: [[UInt8]] = []
+            for item in wanted {
                 let reply = try result(of: item, for: call, in: store, &commit)
-                body.append(",\"status\":")
-                body.append(decimal: Int64(reply.status.code))
-                body.append(reply.status == .ok ? ",\"post\":" : ",\"problem\":")
-                body.append(contentsOf: reply.bytes)
-                body.append(UInt8(ascii: "}"))
+                let (id, name) = (EntityID(.post, item.post).text, reply.status == .ok ? "post" : "problem")
+                let start = #"{"postId":"\#(id)","status":\#(reply.status.code),"\#(name)":"#
+                results.append(Array(start.utf8) + reply.bytes + [UInt8(ascii: "}")])
             }
+            var body = Array("{\"results\":[".utf8)
+            body.append(items: results)
             body.append("]}")
             return body
         }
@@ -113,18 +93,13 @@ enum LikeEndpoints {
         in store: Store,
         _ commit: inout Commit
     ) throws -> Reply {
-        let fingerprint = item.fingerprint
         do {
-            if let key = item.key,
-                let first = try Idempotency.first(key, fingerprint, for: call, in: store, now: commit.now)
-            {
-                return first
+            guard let key = item.key else { return try set(item.isLiked, item.post, for: call, in: store, &commit) }
+            let reply = try Idempotency.once(key, item.fingerprint, for: call, in: store, &commit) { store, commit in
+                try set(item.isLiked, item.post, for: call, in: store, &commit)
             }
-            let reply = try set(item.isLiked, item.post, for: call, in: store, &commit)
-            if let key = item.key {
-                try Idempotency.keep(reply, key, fingerprint, for: call, in: store, now: commit.now)
-            }
-            return reply
+            // A like always has a reply.
+            return reply ?? .noContent
         } catch let problem as Problem {
             return problem.reply
         }

@@ -1,9 +1,7 @@
 import LarderCoding
 import LarderEngine
 import LarderHTTP
-import LarderHTTPWire
 import LarderTime
-import Synchronization
 
 /// Changes in real time, over a WebSocket or as Server-Sent Events.
 ///
@@ -30,7 +28,7 @@ enum LiveEndpoints {
         }
         let opening = try opening(call, since: call.query.first("since"))
         let channel = LiveChannel(opening, call, filter: filter(call))
-        return .webSocket(WebSocketAcceptance(handler: LiveWebSocket(channel), subprotocols: [subprotocol]))
+        return .webSocket(WebSocketAcceptance(handler: channel, subprotocols: [subprotocol]))
     }
 
     static func eventStream(_ call: Call) throws(Problem) -> Reply? {
@@ -39,7 +37,7 @@ enum LiveEndpoints {
         }
         let opening = try opening(call, since: call.request.fields[.lastEventID] ?? call.query.first("since"))
         let fields: Fields = [.cacheControl: "no-store", .vary: "Authorization, Origin"]
-        return .eventStream(fields, LiveEventStream(LiveChannel(opening, call, filter: filter(call))))
+        return .eventStream(fields, LiveChannel(opening, call, filter: filter(call)))
     }
 
     /// The filter of the channel's frames: a fault's, or one that only records; nil for none.
@@ -88,10 +86,9 @@ enum LiveEndpoints {
             }
             hello(Self.hello(start.text), start.text)
             for change in missed {
-                var json: [UInt8] = []
-                try ChangeJSON.append(change, viewer: opening.viewer, from: store, to: &json)
+                let json = try ChangeJSON.encode(change, viewer: opening.viewer, from: store)
                 let next = start.advanced(to: change.position)
-                sink.send(LiveEvent(token: next.text, previous: start.text, change: json))
+                sink.receive(.event(LiveEvent(token: next.text, previous: start.text, change: json)))
                 start = next
             }
             return world.live.add(sink, scope: scope, from: start)

@@ -6,63 +6,37 @@ import LarderHTTP
 enum ProfileEndpoints {
     static let routes: [Route] = [
         Route(.get, "/v1/profiles", .ignored, list),
-        Route(.get, "/v1/profiles/{id}", .ignored) { call throws(Problem) in try read(call, call.row(.profile)) },
+        Route(.get, "/v1/profiles/{id}", .ignored) { call throws(Problem) in try call.read(.profile) },
         Route(.patch, "/v1/profiles/{id}", .required) { call throws(Problem) in try edit(call, call.row(.profile)) },
-        Route(.get, "/v1/me", .required) { call throws(Problem) in try read(call, call.viewer) },
+        Route(.get, "/v1/me", .required) { call throws(Problem) in try call.read(EntityID(.profile, call.viewer)) },
         Route(.patch, "/v1/me", .required) { call throws(Problem) in try edit(call, call.viewer) },
     ]
 
     private static func list(_ call: Call) throws(Problem) -> Reply? {
         let limit = try call.limit(default: 50)
         let handle = call.query.first("handle")
-        var after: Int64 = 0
-        if let text = call.query.first("after") { after = try call.cursor(text, "after", .profiles, 0).row }
-        let first = after
+        let first = try call.after(.profiles) ?? 0
         return try call.reply { store in
-            var rows = try handle.map { try store.profiles.row(handle: $0).map { [$0] } ?? [] }
+            var items: [[UInt8]] = []
             var next: Cursor?
-            if rows == nil {
-                let found = try store.profiles.rows(after: first, limit: limit + 1)
-                if found.count > limit { next = Cursor(.profiles, row: found[limit - 1]) }
-                rows = Array(found.prefix(limit))
+            if let handle {
+                if let found = try store.entities.find(.profile, named: handle) {
+                    items = [try store.json(.profile, found.id.row)]
+                }
+            } else {
+                let found = try store.entities.page(after: first, of: .all(.profile), limit: limit + 1)
+                if found.count > limit { next = Cursor(.profiles, row: found[limit - 1].row) }
+                items = found.prefix(limit).map(\.json)
             }
-            let items = try (rows ?? []).map { try store.json(.profile, $0) }
             return ListPage.representation(items, (next, nil), cacheControl: CachePolicy.profile, vary: "Origin")
         }
     }
 
-    private static func read(_ call: Call, _ row: Int64) throws(Problem) -> Reply? {
-        try call.reply { try representation(of: row, for: call, in: $0) }
-    }
-
-    private static func representation(of row: Int64, for call: Call, in store: Store) throws -> Representation {
-        // `/v1/me` depends on the caller; `/v1/profiles/{id}` does not.
-        let vary = call.parameters.isEmpty ? "Authorization, Origin" : "Origin"
-        return try call.representation(of: .profile, row, CachePolicy.profile, vary: vary, in: store)
-    }
-
     private static func edit(_ call: Call, _ row: Int64) throws(Problem) -> Reply? {
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
-        let representation = try call.write { store, commit in
-            guard var profile = try store.profiles.find(row) else {
-                throw ProblemType.notFound("There is no profile user_\(row).")
-            }
-            guard row == call.viewer else {
-                throw ProblemType.forbidden("Profile user_\(row) belongs to another user.")
-            }
-            try call.checkConditions(
-                on: try Self.representation(of: row, for: call, in: store),
-                version: profile.version,
-                isRequired: true
-            )
+        return try call.edit(EntityID(.profile, row)) { profile, _, _ in
             try apply(patch, to: &profile.members, call.world.images)
-            profile.version += 1
-            profile.updated = commit.now
-            try store.profiles.replace(profile)
-            try commit.record(.profile, row, audience: .everyone, version: profile.version, in: store)
-            return try Self.representation(of: row, for: call, in: store)
         }
-        return representation.full
     }
 
     /// Merges a patch (RFC 7396) into the members that the owner may change.
@@ -70,10 +44,7 @@ enum ProfileEndpoints {
         throws(Problem)
     {
         var reader = BodyReader(patch)
-        if patch["displayName"] != nil {
-            reader.require("displayName")
-            if let name = reader.string("displayName", length: 1...80) { members["displayName"] = .string(name) }
-        }
+        if let name = reader.patched("displayName", length: 1...80) { members["displayName"] = .string(name) }
         for (name, length) in [("bio", 0...500), ("location", 0...80)] where patch[name] != nil {
             // Null removes a member (RFC 7396); a removed member is shown as empty.
             members[name] = .string(reader.string(name, length: length) ?? "")

@@ -22,19 +22,11 @@ enum SearchEndpoints {
         }
         let list: Cursor.List = isOfPeople ? .foundPeople : .foundPosts
         let owner = Int64(ContentHash.hash64(Array(words.joined(separator: " ").utf8).span) >> 1)
-        var after: Int64?
-        if let text = call.query.first("after") { after = try call.cursor(text, "after", list, owner).row }
-        let (start, limit, viewer) = (after, try call.limit(), call.viewer)
+        let (start, limit, viewer) = (try call.after(list, owner: owner), try call.limit(), call.viewer)
         return try call.reply { store in
-            let found =
-                if isOfPeople {
-                    try store.profiles.search(words, after: start ?? 0, limit: limit, scanning: scanMaximum)
-                } else {
-                    try store.posts.search(words, before: start ?? .max, limit: limit, scanning: scanMaximum)
-                }
-            let items = try found.rows.map { row in
-                try store.json(isOfPeople ? .profile : .post, row, viewer: viewer)
-            }
+            let kind: EntityKind = isOfPeople ? .profile : .post
+            let found = try store.entities.search(words, in: kind, from: start, limit: limit, scanning: scanMaximum)
+            let items = try found.rows.map { try store.json(kind, $0, viewer: viewer) }
             let next = found.rest.map { Cursor(list, owner: owner, row: $0) }
             return ListPage.representation(items, (next, nil), cacheControl: CachePolicy.feed)
         }

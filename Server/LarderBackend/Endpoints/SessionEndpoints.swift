@@ -14,17 +14,14 @@ enum SessionEndpoints {
     private static func signIn(_ call: Call) throws(Problem) -> Reply? {
         var reader = BodyReader(try call.jsonObject())
         reader.require("handle", "password")
-        let handle = reader.string("handle", length: 1...64)
+        let handle = reader.string("handle", length: 1...64) ?? ""
         let password = reader.string("password", length: 1...256)
         try reader.check()
-        guard let handle, let password else {
-            preconditionFailure("check() throws when a required member is missing.")
-        }
         let world = call.world
         guard password == world.settings.password else { throw wrongCredentials }
         let tokens = NewGrant(world)
         let body = try call.write { store, commit in
-            guard let user = try store.profiles.row(handle: handle) else { throw wrongCredentials }
+            guard let user = try store.entities.find(.profile, named: handle)?.id.row else { throw wrongCredentials }
             try store.sessions.deleteExpired(at: commit.now)
             try store.sessions.add(user: user, tokens, at: commit.now)
             return try tokens.json(user: user, world.settings, store)
@@ -42,9 +39,8 @@ enum SessionEndpoints {
     private static func refresh(_ call: Call) throws(Problem) -> Reply? {
         var reader = BodyReader(try call.jsonObject())
         reader.require("refreshToken")
-        let token = reader.string("refreshToken", length: 1...512)
+        let token = reader.string("refreshToken", length: 1...512) ?? ""
         try reader.check()
-        guard let token else { preconditionFailure("check() throws when a required member is missing.") }
         let world = call.world
         let tokens = NewGrant(world)
         let digest = SessionTable.digest(token)
@@ -59,7 +55,7 @@ enum SessionEndpoints {
             try store.sessions.exchange(held, for: tokens, at: commit.now)
             return (try tokens.json(user: held.user, world.settings, store), nil)
         }
-        if let ended { world.live.end(session: ended) }
+        if let ended { world.live.tell(.sessionEnded, session: ended) }
         guard let body else {
             throw ProblemType.invalidRefreshToken(
                 "The refresh token is unknown, has expired, or was exchanged too long ago.",
@@ -78,7 +74,7 @@ enum SessionEndpoints {
         if !session.isDeveloper {
             try call.write { store, _ in try store.sessions.delete(session.row) }
         }
-        world.live.end(session: session.row)
+        world.live.tell(.sessionEnded, session: session.row)
         return .noContent
     }
 

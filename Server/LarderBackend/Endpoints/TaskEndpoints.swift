@@ -8,9 +8,9 @@ enum TaskEndpoints {
     static let routes: [Route] = [
         Route(.get, "/v1/tasks", .required, list),
         Route(.post, "/v1/tasks", .required, create),
-        Route(.get, "/v1/tasks/{id}", .required, read),
+        Route(.get, "/v1/tasks/{id}", .required) { call throws(Problem) in try call.read(.task) },
         Route(.patch, "/v1/tasks/{id}", .required, edit),
-        Route(.delete, "/v1/tasks/{id}", .required, delete),
+        Route(.delete, "/v1/tasks/{id}", .required) { call throws(Problem) in try call.delete(.task) },
     ]
 
     static let titleLength = 1...200
@@ -18,10 +18,8 @@ enum TaskEndpoints {
     // MARK: Reading
 
     private static func list(_ call: Call) throws(Problem) -> Reply? {
-        let pageParameters: [StaticString] = [
-            "status", "assignee", "due", "sort", "after", "before", "limit", "fields",
-        ]
-        if let rows = try call.batch(.task, insteadOf: pageParameters) { return try call.reply(to: rows, .task) }
+        let pageParameters = ["status", "assignee", "due", "sort", "after", "before", "limit", "fields"]
+        if let reply = try call.batch(.task, insteadOf: pageParameters) { return reply }
         let form = try call.itemForm()
         let query = try query(call)
         let limit = try call.limit(default: 50)
@@ -29,33 +27,26 @@ enum TaskEndpoints {
         let start = try call.sortedPageStart(.tasks, owner: digest)
         let place = start.cursor.map { TaskPlace(key: $0.key, row: $0.row) }
         return try call.reply { store in
-            let page = try store.tasks.page(
-                query,
-                from: place,
-                isBackward: start.isBackward,
-                limit: limit,
-                form: form
-            )
+            let page = try store.tasks.page(query, from: place, isBackward: start.isBackward, limit: limit)
             // The other side of the page, which an empty page begins at the requested place.
-            var inner = start.isBackward ? page.items.last?.place : page.items.first?.place
+            var inner = start.isBackward ? page.places.last : page.places.first
             if inner == nil, var place {
                 // A cursor is exclusive, and the task at the place belongs to the other side.
                 place.row = max(0, place.row + (query.order.isAscending != start.isBackward ? 1 : -1))
                 inner = place
             }
-            var other: TaskPlace?
-            if let inner {
-                let isBackward = !start.isBackward
-                let beyond = try store.tasks.page(query, from: inner, isBackward: isBackward, limit: 1)
-                if !beyond.items.isEmpty { other = inner }
+            let other = try inner.flatMap { inner in
+                let beyond = try store.tasks.page(query, from: inner, isBackward: !start.isBackward, limit: 1)
+                return beyond.places.isEmpty ? nil : inner
             }
-            let outer = start.isBackward ? page.items.first?.place : page.items.last?.place
+            let outer = start.isBackward ? page.places.first : page.places.last
             let more = page.hasMore ? outer : nil
             func cursor(_ place: TaskPlace?) -> Cursor? {
                 place.map { Cursor(.tasks, owner: digest, row: $0.row, key: $0.key) }
             }
             let (next, previous) = start.isBackward ? (other, more) : (more, other)
-            return ListPage.representation(page.items.map(\.json), (cursor(next), cursor(previous)))
+            let items = try page.places.map { try store.json(.task, $0.row, form: form) }
+            return ListPage.representation(items, (cursor(next), cursor(previous)))
         }
     }
 
@@ -97,30 +88,23 @@ enum TaskEndpoints {
         return query
     }
 
-    private static func read(_ call: Call) throws(Problem) -> Reply? {
-        let row = try call.row(.task)
-        return try call.reply { try call.representation(of: .task, row, in: $0) }
-    }
-
     // MARK: Writing
 
     private static func create(_ call: Call) throws(Problem) -> Reply? {
         let body = try call.jsonObject()
         var reader = BodyReader(body)
         reader.require("title")
-        let title = reader.string("title", length: titleLength)
+        let changes = TaskChanges(body, &reader)
         let clientID = reader.string("clientId", length: 1...64)
-        var changes = TaskChanges(body, &reader)
-        changes.title = title
         try reader.check()
         let creator = call.viewer
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
-            if let clientID, let row = try store.tasks.row(creator: creator, clientID: clientID) {
+            if let clientID, let task = try store.entities.find(.task, named: clientID, in: creator), !task.isDeleted {
                 // The client's ID identifies the task: a retry finds the task of the first attempt, whatever it is by now.
-                return .existing(try store.json(.task, row))
+                return .existing(try store.json(.task, task.id.row))
             }
-            let row = try store.tasks.nextRow()
-            var task = TaskRow(
+            let row = try store.entities.next(.task).row
+            var task = EntityRow.task(
                 row,
                 creator: creator,
                 clientID: clientID,
@@ -129,113 +113,65 @@ enum TaskEndpoints {
                 updated: commit.now
             )
             try changes.apply(to: &task, in: store)
-            try store.tasks.add(task, clientID: clientID)
-            try commit.record(.task, row, audience: .signedIn, version: 1, in: store)
+            try commit.add(task, to: store)
             return .created(at: "/v1/tasks/task_\(row)", try store.json(.task, row))
         }
     }
 
     private static func edit(_ call: Call) throws(Problem) -> Reply? {
-        let row = try call.row(.task)
+        let id = EntityID(.task, try call.row(.task))
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
         var reader = BodyReader(patch)
-        var changes = TaskChanges(patch, &reader)
-        if patch["title"] != nil {
-            reader.require("title")
-            changes.title = reader.string("title", length: titleLength)
-        }
+        let changes = TaskChanges(patch, &reader)
         try reader.check()
         // With a key a repeated edit has one effect, and does not undo a later edit of somebody else.
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
-            var task = try existing(row, for: call, in: store, isConditionRequired: true)
+            var task = try call.own(id, in: store, isConditionRequired: true)
             try changes.apply(to: &task, in: store)
-            task.version += 1
-            task.updated = commit.now
-            try store.tasks.replace(task)
-            try commit.record(.task, row, audience: .signedIn, version: task.version, in: store)
-            return .existing(try store.json(.task, row))
+            try commit.save(task, in: store)
+            return .existing(try store.json(.task, id.row))
         }
-    }
-
-    private static func delete(_ call: Call) throws(Problem) -> Reply? {
-        let row = try call.row(.task)
-        try call.write { store, commit in
-            let task = try existing(row, for: call, in: store, isConditionRequired: false)
-            try store.tasks.delete(row)
-            try commit.record(.task, row, deleted: true, audience: .signedIn, version: task.version + 1, in: store)
-        }
-        return .noContent
-    }
-
-    /// A task, after the conditions of the request were checked.
-    private static func existing(
-        _ row: Int64,
-        for call: Call,
-        in store: Store,
-        isConditionRequired: Bool
-    ) throws -> TaskRow {
-        guard let task = try store.tasks.find(row) else {
-            throw ProblemType.notFound("There is no task task_\(row).")
-        }
-        try call.checkConditions(
-            on: try call.representation(of: .task, row, in: store),
-            version: task.version,
-            isRequired: isConditionRequired
-        )
-        return task
     }
 }
 
 /// The members of a task that a request sets. A merge patch (RFC 7396) keeps the members that it does not have.
-struct TaskChanges: Sendable {
-    var title: String?
-    private var status: TaskStatus?
-    /// The outer optional says whether the request has the member, the inner one whether it is null.
-    private var assignee: Int64??
-    private var due: TaskDate??
+private struct TaskChanges: Sendable {
+    private var members: [(name: String, value: JSONValue)] = []
+    private var assignee: EntityID?
 
     init(_ object: JSONObject, _ reader: inout BodyReader) {
-        if object["status"] != nil {
-            reader.require("status")
-            if let name = reader.string("status", length: 0...64) {
-                status = TaskStatus(named: name)
-                if status == nil { reader.fail("status", "must be \(TaskStatus.names)") }
-            }
+        if let title = reader.patched("title", length: TaskEndpoints.titleLength) {
+            members.append(("title", .string(title)))
         }
+        if let status = reader.patched("status", length: 0...64) {
+            if TaskStatus(named: status) == nil { reader.fail("status", "must be \(TaskStatus.names)") }
+            members.append(("status", .string(status)))
+        }
+        let person = reader.value("assigneeId")
         if object["assigneeId"] != nil {
-            assignee = .some(nil)
-            if let value = reader.value("assigneeId") {
-                if let text = value.string, let id = EntityID(.profile, parsing: text) {
-                    assignee = id.row
-                } else {
-                    reader.fail("assigneeId", "must be null or an identifier such as \"user_1\"")
-                }
+            assignee = person?.string.flatMap { EntityID(.profile, parsing: $0) }
+            if person != nil, assignee == nil {
+                reader.fail("assigneeId", "must be null or an identifier such as \"user_1\"")
             }
+            members.append(("assigneeId", person ?? .null))
         }
+        let due = reader.value("due")
         if object["due"] != nil {
-            due = .some(nil)
-            if let value = reader.value("due") {
-                if let text = value.string, let date = TaskDate(parsing: text) {
-                    due = date
-                } else {
-                    reader.fail("due", "must be null or a date such as \"2026-07-01\"")
-                }
+            if let due, due.string.flatMap({ TaskDate(parsing: $0) }) == nil {
+                reader.fail("due", "must be null or a date such as \"2026-07-01\"")
             }
+            members.append(("due", due ?? .null))
         }
     }
 
-    func apply(to task: inout TaskRow, in store: Store) throws {
-        if let title { task.members["title"] = .string(title) }
-        if let status { task.status = status }
-        if let assignee {
-            if let row = assignee, try store.profiles.find(row) == nil {
-                throw ProblemType.validationFailed(
-                    "One member is invalid.",
-                    errors: [Problem.FieldError(pointer: "/assigneeId", detail: "is not the identifier of a profile")]
-                )
-            }
-            task.assignee = assignee
+    func apply(to task: inout EntityRow, in store: Store) throws {
+        if let assignee, try store.entities.find(assignee) == nil {
+            throw ProblemType.validationFailed(
+                "One member is invalid.",
+                at: "/assigneeId",
+                "is not the identifier of a profile"
+            )
         }
-        if let due { task.due = due }
+        for (name, value) in members { task.members[name] = value }
     }
 }

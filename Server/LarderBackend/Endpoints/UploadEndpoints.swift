@@ -184,7 +184,8 @@ enum UploadEndpoints {
         guard let picture = PictureSize(of: content), picture.mediaType == upload.mediaType else {
             throw ProblemType.validationFailed(
                 "The content is not a picture of the type \(upload.mediaType).",
-                errors: [Problem.FieldError(pointer: "", detail: "has another format or a damaged head")]
+                at: "",
+                "has another format or a damaged head"
             )
         }
         let image = json(picture, upload.row, content).encoded
@@ -260,9 +261,6 @@ enum UploadEndpoints {
     }
 
     private static func invalid(_ name: FieldName, _ detail: String) -> Problem {
-        ProblemType.invalidParameter(
-            "The field \(name) \(detail).",
-            errors: [Problem.FieldError(pointer: name.description, detail: detail)]
-        )
+        ProblemType.invalidParameter("The field \(name) \(detail).", at: name.description, detail)
     }
 }

@@ -51,9 +51,9 @@ package struct CollectionReader {
             throw error(pointer, "must have another name, because /\(name) is a path of the server")
         }
         var collection = WorldContents.Collection(name: name, isNumbered: true)
-        if value.object != nil {
+        if let object = value.object {
             collection.isSingular = true
-            collection.documents = [(DocumentID(""), value.encoded)]
+            collection.documents = [(DocumentID(""), object)]
             return collection
         }
         guard let elements = value.array else {
@@ -62,15 +62,15 @@ package struct CollectionReader {
         var indices: [String: Int] = [:]
         for (index, element) in elements.enumerated() {
             let place = "\(pointer)/\(index)"
-            guard element.object != nil else { throw error(place, "must be an object") }
-            guard let id = element["id"].flatMap({ DocumentID($0) }) else {
+            guard let object = element.object else { throw error(place, "must be an object") }
+            guard let id = object["id"].flatMap({ DocumentID($0) }) else {
                 throw error(place + "/id", "must be an integer or a text of 1 to 200 bytes")
             }
             if let first = indices.updateValue(index, forKey: id.text) {
                 throw error(place + "/id", "is also that of \(pointer)/\(first); each document needs its own")
             }
-            if !id.isNumber { collection.isNumbered = false }
-            collection.documents.append((id, element.encoded))
+            if id.json.integer == nil { collection.isNumbered = false }
+            collection.documents.append((id, object))
         }
         return collection
     }

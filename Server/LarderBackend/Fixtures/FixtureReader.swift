@@ -19,7 +19,7 @@ package enum FixtureReader {
         contents.people = try rows(directory, "people.json") { record, row in
             let handle = try record.string("handle")
             guard handles.insert(handle).inserted else { throw record.used("handle", handle) }
-            let profile = ProfileRow(
+            return .profile(
                 row,
                 handle: handle,
                 displayName: try record.string("displayName"),
@@ -29,35 +29,33 @@ package enum FixtureReader {
                 cover: try record.image("cover", images),
                 joined: try record.time("joinedAt")
             )
-            return (profile, handle)
         }
-        let people = Known("people.json", contents.people.map(\.profile.row))
+        let people = Known("people.json", contents.people)
         contents.posts = try rows(directory, "posts.json") { record, row in
             let likedBy = try record.references("likedBy", to: people)
-            let post = PostRow(
+            let post = EntityRow.post(
                 row,
                 author: try record.reference("author", to: people),
                 text: try record.string("text"),
                 image: try record.image("image", images)?.json,
                 created: try record.time("createdAt"),
                 edited: try record.optional("editedAt", record.time),
-                version: likedBy.isEmpty ? 1 : 2
+                likes: likedBy.count
             )
             return (post, likedBy)
         }
         contents.accounts = try rows(directory, "accounts.json") { record, row in
-            AccountRow(
-                row: row,
+            .account(
+                row,
                 owner: try record.optional("owner") { try record.reference($0, to: people) },
-                name: try record.string("name"),
+                try record.string("name"),
                 kind: try record.string("kind"),
-                currency: try record.string("currency"),
+                try record.string("currency"),
                 isOpen: try record.string("status") == "open",
-                opened: try record.time("openedAt"),
-                updated: try record.time("openedAt")
+                opened: try record.time("openedAt")
             )
         }
-        let accounts = Known("accounts.json", contents.accounts.map(\.row))
+        let accounts = Known("accounts.json", contents.accounts)
         contents.transfers = try rows(directory, "transfers.json") { record, row in
             WorldContents.Transfer(
                 row: row,
@@ -69,16 +67,14 @@ package enum FixtureReader {
             )
         }
         contents.conversations = try rows(directory, "conversations.json") { record, row in
-            WorldContents.Conversation(
-                row: row,
-                title: try record.optional("title", record.string),
-                members: try record.references("members", to: people),
-                created: try record.time("createdAt")
-            )
+            let members = try record.references("members", to: people)
+            let title = try record.optional("title", record.string)
+            let created = try record.time("createdAt")
+            return (.conversation(row, title: title, members: members, created: created), members)
         }
-        let conversations = Known("conversations.json", contents.conversations.map(\.row))
+        let conversations = Known("conversations.json", contents.conversations.map(\.conversation))
         contents.messages = try rows(directory, "messages.json") { record, row in
-            MessageRow(
+            .message(
                 row,
                 conversation: try record.reference("conversation", to: conversations),
                 author: try record.reference("author", to: people),
@@ -92,7 +88,7 @@ package enum FixtureReader {
             guard let status = TaskStatus(named: try record.string("status")) else {
                 throw record.error("status", "must be \(TaskStatus.names)")
             }
-            return TaskRow(
+            return .task(
                 row,
                 creator: try record.reference("creator", to: people),
                 title: try record.string("title"),
@@ -273,5 +269,5 @@ private struct Known {
     let file: String
     let rows: Set<Int64>
 
-    init(_ file: String, _ rows: [Int64]) { (self.file, self.rows) = (file, Set(rows)) }
+    init(_ file: String, _ rows: [EntityRow]) { (self.file, self.rows) = (file, Set(rows.map(\.id.row))) }
 }

@@ -8,7 +8,7 @@ package struct RouteReader {
     private static let repliesMaximum = 100
     private static let bytesMaximum = 16 << 20
 
-    package private(set) var routes: [CustomRoute] = []
+    package private(set) var routes: [Route] = []
     /// The directories of all files that were read.
     package private(set) var directories: Set<String> = []
     /// That of the route that is being read.
@@ -53,7 +53,7 @@ package struct RouteReader {
 
     // MARK: Routes
 
-    private mutating func route(_ reader: inout BodyReader) -> CustomRoute? {
+    private mutating func route(_ reader: inout BodyReader) -> Route? {
         let method = reader.string("method", length: 1...32) ?? "GET"
         if method != "*", !method.allSatisfy({ ("A"..."Z").contains($0) }) {
             reader.fail("method", "must be a method in capitals, such as \"POST\", or \"*\"")
@@ -81,15 +81,17 @@ package struct RouteReader {
         } else {
             replies = [reply(&reader)]
         }
-        return path.map { path in
-            CustomRoute(
-                name: "\(method) \(text)",
-                method: method == "*" ? nil : Method(method),
-                path: path,
-                conditions: conditions,
-                replies: replies,
-                order: order
-            )
+        guard let path else { return nil }
+        let route = CustomRoute(
+            name: "\(method) \(text)",
+            parameters: path.names,
+            conditions: conditions,
+            replies: replies,
+            order: order
+        )
+        // Credentials are those of the user's own API.
+        return Route(method == "*" ? nil : Method(method), text, .ignored) { call throws(Problem) in
+            try call.answer(route)
         }
     }
 

@@ -14,34 +14,27 @@ package struct WorldContents: Sendable {
         var note: String
     }
 
-    struct Conversation: Sendable {
-        var row: Int64
-        var title: String?
-        var members: [Int64]
-        var created: WallTime
-    }
-
     /// A collection of the user's own documents, as objects with their identifiers.
     struct Collection: Sendable {
         var name: String
         var isNumbered: Bool
         /// Whether it is one document without an identifier.
         var isSingular = false
-        var documents: [(id: DocumentID, json: [UInt8])] = []
+        var documents: [(id: DocumentID, members: JSONObject)] = []
     }
 
     /// The source of the contents, for display.
     var origin: String
     /// The time at which the history ends.
     var instant: WallTime
-    var people: [(profile: ProfileRow, handle: String)] = []
-    var posts: [(post: PostRow, likedBy: [Int64])] = []
-    /// With their initial balances.
-    var accounts: [AccountRow] = []
+    var people: [EntityRow] = []
+    var posts: [(post: EntityRow, likedBy: [Int64])] = []
+    /// Without balances.
+    var accounts: [EntityRow] = []
     var transfers: [Transfer] = []
-    var conversations: [Conversation] = []
-    var messages: [MessageRow] = []
-    var tasks: [TaskRow] = []
+    var conversations: [(conversation: EntityRow, members: [Int64])] = []
+    var messages: [EntityRow] = []
+    var tasks: [EntityRow] = []
     var collections: [Collection] = []
     package internal(set) var images = ImageCatalogue.empty
 
@@ -60,13 +53,13 @@ extension WorldContents {
             collection.documents.reduce(ContentHash.hash64(Array(collection.name.utf8).span, seed: hash)) {
                 hash,
                 document in
-                ContentHash.hash64(document.json.span, seed: hash)
+                ContentHash.hash64(JSONValue.object(document.members).encoded.span, seed: hash)
             }
         }
     }
 
     package var collectionTexts: [CollectionText] {
-        collections.map { CollectionText($0.name, $0.documents.map(\.json), isSingular: $0.isSingular) }
+        collections.map { CollectionText($0.name, $0.documents.map(\.members), isSingular: $0.isSingular) }
     }
 
     /// The collections with the numbers of their documents.

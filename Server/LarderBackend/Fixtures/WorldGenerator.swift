@@ -22,7 +22,13 @@ public struct WorldSize: Sendable, Hashable {
 }
 
 /// Generates worlds from a seed: people, posts, likes, money, chats and tasks.
-package enum WorldGenerator {
+package struct WorldGenerator {
+    private let size: WorldSize
+    private var random: SeededGenerator
+    private var contents: WorldContents
+    private let end = WallTime(seconds: 1_782_842_400)
+    private var begin: WallTime { end - .seconds(90 * 86_400) }
+
     private static let given = [
         "Ana", "Ben", "Chidi", "Daria", "Emre", "Fatima", "Goran", "Hana", "Ivo", "Jun", "Kofi", "Lena", "Mei", "Nils",
         "Olga", "Pau", "Quinn", "Rosa", "Sami", "Tara", "Uma", "Vera", "Wen", "Ximena", "Yusuf", "Zoë", "Δήμητρα",
@@ -69,154 +75,142 @@ package enum WorldGenerator {
     ]
 
     package static func generate(_ size: WorldSize, images: ImageCatalogue) -> WorldContents {
-        var random = SeededGenerator(seed: size.seed)
-        let end = WallTime(seconds: 1_782_842_400)
-        let begin = end - .seconds(90 * 86_400)
-        var contents = WorldContents(
-            origin: "generated from seed \(size.seed)",
-            instant: end
-        )
-        contents.images = images
-        let pictures = images.identifiers
-        for row in 0..<size.people {
-            let first = given[row % given.count]
-            let last = family[(row / given.count + row * 7) % family.count]
-            let handle = row == 0 ? "ana" : "person\(row + 1)"
-            let profile = ProfileRow(
-                Int64(row + 1),
-                handle: handle,
-                displayName: "\(first) \(last)",
-                bio: pick(endings, &random),
-                location: "",
-                avatar: pictures.isEmpty ? nil : images[pick(pictures, &random)],
-                cover: nil,
-                joined: begin - .seconds(random.uniform(in: 0..<31_536_000))
-            )
-            contents.people.append((profile, handle))
-        }
-        guard size.people > 0 else { return contents }
-        for row in 0..<size.posts {
-            let likes = min(size.people, Int(random.unit() * random.unit() * random.unit() * 40))
-            let post = PostRow(
-                Int64(row + 1),
-                author: Int64(random.uniform(in: 0..<size.people) + 1),
-                text: "\(pick(openings, &random)) \(pick(middles, &random)) \(pick(endings, &random))",
-                image: pictures.isEmpty || random.unit() > 0.4 ? nil : images[pick(pictures, &random)]?.json,
-                created: instant(row, of: size.posts, begin, end),
-                version: likes == 0 ? 1 : 2
-            )
-            contents.posts.append((post, likers(likes, of: size.people, &random)))
-        }
-        addBank(size, begin, end, &random, &contents)
-        addChat(size, begin, end, &random, &contents)
-        addTasks(size, begin, end, &random, &contents)
-        return contents
+        var generator = WorldGenerator(size, images)
+        generator.addPeople()
+        guard size.people > 0 else { return generator.contents }
+        generator.addPosts()
+        generator.addBank()
+        generator.addChat()
+        generator.addTasks()
+        return generator.contents
     }
 
-    private static func addBank(
-        _ size: WorldSize,
-        _ begin: WallTime,
-        _ end: WallTime,
-        _ random: inout SeededGenerator,
-        _ contents: inout WorldContents
-    ) {
+    private init(_ size: WorldSize, _ images: ImageCatalogue) {
+        self.size = size
+        random = SeededGenerator(seed: size.seed)
+        contents = WorldContents(origin: "generated from seed \(size.seed)", instant: end)
+        contents.images = images
+    }
+
+    private mutating func addPeople() {
+        for row in 0..<size.people {
+            let first = Self.given[row % Self.given.count]
+            let last = Self.family[(row / Self.given.count + row * 7) % Self.family.count]
+            contents.people.append(
+                .profile(
+                    Int64(row + 1),
+                    handle: row == 0 ? "ana" : "person\(row + 1)",
+                    displayName: "\(first) \(last)",
+                    bio: pick(Self.endings),
+                    location: "",
+                    avatar: picture(),
+                    cover: nil,
+                    joined: begin - .seconds(random.uniform(in: 0..<31_536_000))
+                )
+            )
+        }
+    }
+
+    private mutating func addPosts() {
+        for row in 0..<size.posts {
+            let likes = min(size.people, Int(random.unit() * random.unit() * random.unit() * 40))
+            let post = EntityRow.post(
+                Int64(row + 1),
+                author: person(),
+                text: "\(pick(Self.openings)) \(pick(Self.middles)) \(pick(Self.endings))",
+                image: contents.images.identifiers.isEmpty || random.unit() > 0.4 ? nil : picture()?.json,
+                created: instant(row, of: size.posts),
+                likes: likes
+            )
+            var likers: Set<Int64> = []
+            while likers.count < likes { likers.insert(person()) }
+            contents.posts.append((post, likers.sorted()))
+        }
+    }
+
+    private mutating func addBank() {
         let currencies = ["EUR", "USD", "JPY"]
         for (index, currency) in currencies.enumerated() {
             contents.accounts.append(
-                account(Int64(index + 1), owner: nil, "Opening balances", "system", currency, begin)
+                .account(Int64(index + 1), owner: nil, "Opening balances", kind: "system", currency, opened: begin)
             )
         }
-        var balances: [Int64] = []
         for person in contents.people {
             let currency = currencies[random.uniform(in: 0..<currencies.count)]
             let row = Int64(contents.accounts.count + 1)
-            contents.accounts.append(account(row, owner: person.profile.row, "Everyday", "checking", currency, begin))
+            contents.accounts.append(
+                .account(row, owner: person.id.row, "Everyday", kind: "checking", currency, opened: begin)
+            )
         }
-        balances = Array(repeating: 0, count: contents.accounts.count + 1)
-        let first = currencies.count + 1
-        let last = contents.accounts.count
+        var balances = Array(repeating: 0 as Int64, count: contents.accounts.count + 1)
+        let people = currencies.count + 1..<contents.accounts.count + 1
         let total = max(size.transfers, contents.people.count)
         for row in 0..<total {
-            let at = instant(row, of: total, begin, end)
             // Everybody gets an opening balance; then money moves between people with the same currency.
-            let target = row < contents.people.count ? first + row : random.uniform(in: first..<(last + 1))
+            let isOpening = row < contents.people.count
+            let target = isOpening ? people.lowerBound + row : random.uniform(in: people)
             let currency = contents.accounts[target - 1].currency
-            let system = Int64((currencies.firstIndex(of: currency) ?? 0) + 1)
-            let source = random.uniform(in: first..<(last + 1))
+            let system = (currencies.firstIndex(of: currency) ?? 0) + 1
+            let source = random.uniform(in: people)
             let amount = Int64(random.uniform(in: 100..<9_000))
             let isBetweenPeople =
-                row >= contents.people.count && source != target && contents.accounts[source - 1].currency == currency
+                !isOpening && source != target && contents.accounts[source - 1].currency == currency
                 && balances[source] >= amount
-            let units = row < contents.people.count ? 250_000 : amount
+            let units = isOpening ? 250_000 : amount
             if isBetweenPeople { balances[source] -= units }
             balances[target] += units
             contents.transfers.append(
                 WorldContents.Transfer(
                     row: Int64(row + 1),
-                    at: at,
-                    from: isBetweenPeople ? Int64(source) : system,
+                    at: instant(row, of: total),
+                    from: Int64(isBetweenPeople ? source : system),
                     to: Int64(target),
                     minorUnits: units,
-                    note: row < contents.people.count ? "Opening balance" : pick(notes, &random)
+                    note: isOpening ? "Opening balance" : pick(Self.notes)
                 )
             )
         }
     }
 
-    private static func addChat(
-        _ size: WorldSize,
-        _ begin: WallTime,
-        _ end: WallTime,
-        _ random: inout SeededGenerator,
-        _ contents: inout WorldContents
-    ) {
+    private mutating func addChat() {
         guard size.people >= 2, size.conversations > 0 else { return }
         for row in 0..<size.conversations {
             let first = Int64(row % size.people + 1)
             let second = Int64((row + 1 + row / size.people) % size.people + 1)
-            let third = Int64(random.uniform(in: 0..<size.people) + 1)
+            let third = person()
             let isGroup = row % 4 == 3
+            let members = Set(isGroup ? [first, second, third] : [first, second]).sorted()
+            let title = isGroup ? "Plans \(row + 1)" : nil
             contents.conversations.append(
-                WorldContents.Conversation(
-                    row: Int64(row + 1),
-                    title: isGroup ? "Plans \(row + 1)" : nil,
-                    members: Array(Set(isGroup ? [first, second, third] : [first, second])).sorted(),
-                    created: begin
-                )
+                (.conversation(Int64(row + 1), title: title, members: members, created: begin), members)
             )
         }
         for row in 0..<size.messages {
-            let conversation = contents.conversations[random.uniform(in: 0..<size.conversations)]
+            let (conversation, members) = pick(contents.conversations)
             contents.messages.append(
-                MessageRow(
+                .message(
                     Int64(row + 1),
-                    conversation: conversation.row,
-                    author: pick(conversation.members, &random),
-                    text: pick(lines, &random),
-                    sent: instant(row, of: size.messages, begin, end)
+                    conversation: conversation.id.row,
+                    author: pick(members),
+                    text: pick(Self.lines),
+                    sent: instant(row, of: size.messages)
                 )
             )
         }
     }
 
-    private static func addTasks(
-        _ size: WorldSize,
-        _ begin: WallTime,
-        _ end: WallTime,
-        _ random: inout SeededGenerator,
-        _ contents: inout WorldContents
-    ) {
+    private mutating func addTasks() {
         for row in 0..<size.tasks {
-            let created = instant(row, of: size.tasks, begin, end)
-            let status = TaskStatus.allCases[random.uniform(in: 0..<TaskStatus.allCases.count)]
+            let created = instant(row, of: size.tasks)
+            let status = pick(TaskStatus.allCases)
             let hasAssignee = status != .open || random.unit() < 0.7
             contents.tasks.append(
-                TaskRow(
+                .task(
                     Int64(row + 1),
-                    creator: Int64(random.uniform(in: 0..<size.people) + 1),
-                    title: "\(pick(verbs, &random)) \(pick(things, &random))",
+                    creator: person(),
+                    title: "\(pick(Self.verbs)) \(pick(Self.things))",
                     status: status,
-                    assignee: hasAssignee ? Int64(random.uniform(in: 0..<size.people) + 1) : nil,
+                    assignee: hasAssignee ? person() : nil,
                     due: random.unit() < 0.8
                         ? TaskDate(on: created).advanced(byDays: random.uniform(in: 1..<60)) : nil,
                     created: created,
@@ -226,38 +220,16 @@ package enum WorldGenerator {
         }
     }
 
-    private static func account(
-        _ row: Int64,
-        owner: Int64?,
-        _ name: String,
-        _ kind: String,
-        _ currency: String,
-        _ opened: WallTime
-    ) -> AccountRow {
-        AccountRow(
-            row: row,
-            owner: owner,
-            name: name,
-            kind: kind,
-            currency: currency,
-            isOpen: true,
-            opened: opened,
-            updated: opened
-        )
+    private mutating func person() -> Int64 { Int64(random.uniform(in: 0..<size.people) + 1) }
+
+    private mutating func picture() -> ImageCatalogue.Image? {
+        contents.images.identifiers.isEmpty ? nil : contents.images[pick(contents.images.identifiers)]
     }
 
-    private static func likers(_ count: Int, of people: Int, _ random: inout SeededGenerator) -> [Int64] {
-        var chosen: Set<Int64> = []
-        while chosen.count < count { chosen.insert(Int64(random.uniform(in: 0..<people) + 1)) }
-        return chosen.sorted()
-    }
-
-    private static func instant(_ index: Int, of count: Int, _ begin: WallTime, _ end: WallTime) -> WallTime {
+    private func instant(_ index: Int, of count: Int) -> WallTime {
         let span = (end - begin).nanosecondsSaturating / 1_000_000
         return WallTime(milliseconds: begin.milliseconds + span / Int64(max(count, 1)) * Int64(index))
     }
 
-    private static func pick<Value>(_ values: [Value], _ random: inout SeededGenerator) -> Value {
-        values[random.uniform(in: 0..<values.count)]
-    }
+    private mutating func pick<Value>(_ values: [Value]) -> Value { values[random.uniform(in: 0..<values.count)] }
 }

@@ -13,10 +13,6 @@ enum Negotiation {
     }
 
     static func acceptsJSON(_ request: Request) -> Bool {
-        guard let range = request.fields.range(of: "accept") else { return true }
-        // The values that nearly every client sends are recognised without parsing.
-        if range.count == 3, request.head[range].elementsEqual("*/*".utf8) { return true }
-        if range.count == 16, request.head[range].elementsEqual("application/json".utf8) { return true }
         guard let accept = request.fields.combined(.accept) else { return true }
         return Accept(parsing: accept).accepts("application/json")
     }

@@ -8,15 +8,10 @@ import Synchronization
 final class ResponseCache: Sendable {
     /// A read of one state of the world.
     struct Version {
-        fileprivate let key: String
+        /// The reader and the target of the request.
+        let key: String
         /// Taken before the state is read: an entry with an older stamp is only rebuilt once more.
         let stamp: UInt64
-
-        /// - Parameter viewer: 0 for an anonymous one.
-        init(viewer: Int64, target: String, stamp: UInt64) {
-            key = "\(viewer) \(target)"
-            self.stamp = stamp
-        }
     }
 
     private struct State {
@@ -30,8 +25,6 @@ final class ResponseCache: Sendable {
     let bytesMaximum: Int
 
     init(bytesMaximum: Int) { self.bytesMaximum = bytesMaximum }
-
-    var isEnabled: Bool { bytesMaximum > 0 }
 
     /// The reply that was built from the state with the version's stamp.
     func find(_ version: Version) -> Representation? {

@@ -36,8 +36,8 @@ struct CustomReply: Sendable {
     var webhooks: [Webhook] = []
 }
 
-/// A route of the user: a method, a path, conditions, and the replies.
-package struct CustomRoute: Sendable {
+/// What a route of the user does: conditions and replies.
+struct CustomRoute: Sendable {
     /// Which of the replies whose conditions hold is sent.
     enum Order: String, Sendable, CaseIterable {
         case first
@@ -51,12 +51,9 @@ package struct CustomRoute: Sendable {
 
     /// As written: `GET /users/{id}`.
     let name: String
-    /// Nil for every method.
-    let method: Method?
-    let path: PathTemplate
+    /// The names of the path's parameters.
+    let parameters: [String]
     let conditions: [RouteCondition]
     let replies: [CustomReply]
     let order: Order
-
-    func accepts(_ other: Method) -> Bool { method == nil || method == other || method == .get && other == .head }
 }

@@ -17,13 +17,13 @@ struct ReplySequel: Sendable {
     let webhooks: [Request]
 
     /// The exchange to complete instead of the given one.
-    func follow(_ exchange: Exchange, _ world: World, _ routes: CustomRoutes) -> Exchange {
+    func follow(_ exchange: Exchange, _ world: World, _ counter: WebhookCounter) -> Exchange {
         var following = exchange
         following.interceptor = { [self] reply in
             let clock = world.clock
             let wait = clock.wait(for: delay) {
                 exchange.complete(reply)
-                for webhook in webhooks { webhook.send(on: exchange.loop, clock, routes) }
+                for webhook in webhooks { webhook.send(on: exchange.loop, clock, counter) }
             }
             exchange.end(while: { clock.isWaiting(wait) }, by: { clock.endWait(wait) })
         }
@@ -32,10 +32,10 @@ struct ReplySequel: Sendable {
 }
 
 extension ReplySequel.Request {
-    fileprivate func send(on loop: EventLoop, _ clock: WorldClock, _ routes: CustomRoutes) {
+    fileprivate func send(on loop: EventLoop, _ clock: WorldClock, _ counter: WebhookCounter) {
         // In a later turn of the loop than the one that writes the reply.
         let send: @Sendable () -> Void = {
-            loop.execute { _ = loop.send(request, to: address, WebhookResult(routes)) }
+            loop.execute { _ = loop.send(request, to: address, WebhookResult(counter)) }
         }
         if delay > .zero { _ = clock.schedule(after: delay, send) } else { send() }
     }
@@ -43,17 +43,17 @@ extension ReplySequel.Request {
 
 /// Counts the webhook when it is answered.
 private final class WebhookResult: UpstreamReceiver {
-    private let routes: CustomRoutes
+    private let counter: WebhookCounter
     private var status = 0
 
-    init(_ routes: CustomRoutes) { self.routes = routes }
+    init(_ counter: WebhookCounter) { self.counter = counter }
 
     func received(_ event: UpstreamEvent) {
         switch event {
         case .head(let head): status = head.status.code
         case .content: break
-        case .end: routes.count(failure: status < 400 ? nil : "the webhook was answered with \(status)")
-        case .failed(let failure): routes.count(failure: "\(failure)")
+        case .end: counter.count(failure: status < 400 ? nil : "the webhook was answered with \(status)")
+        case .failed(let failure): counter.count(failure: "\(failure)")
         }
     }
 }

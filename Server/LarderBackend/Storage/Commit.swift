@@ -1,5 +1,17 @@
+import LarderCoding
 import LarderSQLite
 import LarderTime
+
+/// One change of the change feed: the latest one of an entity.
+struct ChangeRow: Sendable {
+    let position: Int64
+    let entity: EntityID
+    /// That of the entity (`EntityRow.list`).
+    let list: Int64
+    let isDeleted: Bool
+    let at: WallTime
+    let version: Int64
+}
 
 /// The effects of one transaction, collected while it runs and announced after its commit.
 struct Commit {
@@ -9,17 +21,24 @@ struct Commit {
 
     init(now: WallTime) { self.now = now }
 
-    /// Writes an entity's row of the change feed, in the transaction that changed the entity.
-    mutating func record(
-        _ kind: EntityKind,
-        _ row: Int64,
-        deleted: Bool = false,
-        audience: Audience,
-        version: Int64,
-        in store: Store
-    ) throws(SQLiteError) {
-        changes.append(
-            try store.changes.append(kind, row, deleted: deleted, audience: audience, at: now, version: version)
-        )
+    /// Writes a new entity.
+    mutating func add(_ entity: EntityRow, to store: Store) throws(SQLiteError) {
+        changes.append(try store.entities.save(entity))
+    }
+
+    /// Writes the next version of an entity.
+    mutating func save(_ entity: EntityRow, in store: Store) throws(SQLiteError) {
+        var next = entity
+        next.version += 1
+        next.updated = now
+        try add(next, to: store)
+    }
+
+    /// Leaves a tombstone, which has only the identity of the entity.
+    mutating func delete(_ entity: EntityRow, in store: Store) throws(SQLiteError) {
+        var tombstone = entity
+        tombstone.isDeleted = true
+        tombstone.members = JSONObject(entity.members.members.filter { $0.name == "id" })
+        try save(tombstone, in: store)
     }
 }

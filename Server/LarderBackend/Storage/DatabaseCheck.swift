@@ -23,10 +23,10 @@ package enum DatabaseCheck {
         let faults = try LedgerCheck.run(database)
         let version = try database.integer("PRAGMA user_version")
         let counts = try [
-            ("posts", database.integer("SELECT count(*) FROM posts")),
+            ("posts", database.integer("SELECT count(*) FROM entities WHERE kind = 2 AND deleted = 0")),
             ("transfers", database.integer("SELECT count(*) FROM transfers")),
-            ("messages", database.integer("SELECT count(*) FROM messages")),
-            ("tasks", database.integer("SELECT count(*) FROM tasks")),
+            ("messages", database.integer("SELECT count(*) FROM entities WHERE kind = 6 AND deleted = 0")),
+            ("tasks", database.integer("SELECT count(*) FROM entities WHERE kind = 8 AND deleted = 0")),
         ]
         var lines = ["\(path): schema \(version)"]
         lines.append(counts.map { "\($0.1) \($0.0)" }.joined(separator: ", "))

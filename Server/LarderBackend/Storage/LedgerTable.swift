@@ -2,104 +2,80 @@ import LarderCoding
 import LarderSQLite
 import LarderTime
 
-/// A transfer of money between two accounts of one currency.
-struct TransferRow {
-    let row: Int64
-    let source: Int64
-    let target: Int64
-    let amount: Int64
-    let currency: String
-    let note: String
-    let at: WallTime
-
-    var json: [UInt8] {
-        JSONValue.members([
-            "id": EntityID(.transfer, row).json, "fromAccountId": EntityID(.account, source).json,
-            "toAccountId": EntityID(.account, target).json, "amount": .money(amount, currency),
-            "note": .string(note), "status": .string("completed"), "createdAt": at.json, "version": .integer(1),
-            "updatedAt": at.json,
-        ]).encoded
-    }
-}
-
 /// The ledger (double entry): every transfer is two entries that sum to zero, and no row is ever changed.
 struct LedgerTable {
     let sql: SQL
 
-    /// Writes a transfer and its two entries; returns the rows of the transfer and of both entries.
+    /// Moves money: writes a transfer and its two entries, and sets the balances of the accounts, which the caller saves.
+    ///
+    /// - Parameter row: that of the transfer; nil for the next one.
+    /// - Returns: the row of the transfer, and the transactions to save: those of accounts with an owner.
     func post(
         _ row: Int64?,
-        from source: AccountRow,
-        to target: AccountRow,
-        amount: Int64,
-        note: String,
-        at: WallTime
-    ) throws(SQLiteError) -> (transfer: Int64, debit: Int64, credit: Int64) {
+        from source: inout EntityRow,
+        to target: inout EntityRow,
+        _ amount: Int64,
+        _ note: String,
+        _ at: WallTime
+    ) throws(SQLiteError) -> (transfer: Int64, transactions: [EntityRow]) {
+        source.balance -= amount
+        target.balance += amount
         let transfer = try sql.insert(
             "INSERT INTO transfers (id, source, target, amount, currency, note, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [row, source.row, target.row, amount, source.currency, note, at]
+            [row, source.id.row, target.id.row, amount, source.currency, note, at]
         )
-        let debit = try entry(transfer, source, -amount, at)
-        let credit = try entry(transfer, target, amount, at)
-        return (transfer, debit, credit)
-    }
-
-    /// Writes one entry of a transfer with the balance of its account after the transfer.
-    private func entry(_ transfer: Int64, _ account: AccountRow, _ amount: Int64, _ at: WallTime) throws(SQLiteError)
-        -> Int64
-    {
-        try sql.insert(
-            "INSERT INTO entries (transfer, account, amount, balance_after, at) VALUES (?, ?, ?, ?, ?)",
-            [transfer, account.row, amount, account.balance, at]
-        )
-    }
-
-    func transfer(_ row: Int64) throws(SQLiteError) -> TransferRow? {
-        try sql.first(
-            "SELECT id, source, target, amount, currency, note, at FROM transfers WHERE id = ?",
-            [row]
-        ) { transfer in
-            TransferRow(
-                row: row,
-                source: transfer.int64(1),
-                target: transfer.int64(2),
-                amount: transfer.int64(3),
-                currency: transfer.text(4),
-                note: transfer.text(5),
-                at: transfer.time(6)
+        var transactions: [EntityRow] = []
+        for (account, amount) in [(source, -amount), (target, amount)] {
+            let entry = try sql.insert(
+                "INSERT INTO entries (transfer, account, amount, balance_after, at) VALUES (?, ?, ?, ?, ?)",
+                [transfer, account.id.row, amount, account.balance, at]
             )
+            // External accounts have no reader.
+            guard account.list != 0 else { continue }
+            let id = EntityID(.transaction, entry)
+            transactions.append(EntityRow(id: id, list: account.id.row, members: JSONObject(), updated: at))
+        }
+        return (transfer, transactions)
+    }
+
+    /// Appends a transfer of money between two accounts of one currency; nil if there is none.
+    func append(transfer row: Int64, to bytes: inout [UInt8]) throws(SQLiteError) -> EntityVersion? {
+        try sql.first("SELECT source, target, amount, currency, note, at FROM transfers WHERE id = ?", [row]) {
+            transfer in
+            let at = transfer.time(5)
+            bytes +=
+                JSONValue.members([
+                    "id": EntityID(.transfer, row).json, "fromAccountId": EntityID(.account, transfer.int64(0)).json,
+                    "toAccountId": EntityID(.account, transfer.int64(1)).json,
+                    "amount": .money(transfer.int64(2), transfer.text(3)), "note": .string(transfer.text(4)),
+                    "status": .string("completed"), "createdAt": at.json, "version": .integer(1), "updatedAt": at.json,
+                ]).encoded
+            return EntityVersion(number: 1, updated: at)
         }
     }
 
-    /// The lowest and highest entry of an account.
-    func extent(account: Int64) throws(SQLiteError) -> ClosedRange<Int64>? {
-        try sql.range("SELECT min(id), max(id) FROM entries WHERE account = ?", [account])
+    /// Whether one of the accounts of a transfer is the person's.
+    func isParty(_ user: Int64, to transfer: Int64) throws(SQLiteError) -> Bool {
+        let sql: SQLText = """
+            SELECT 1 FROM transfers t JOIN entities a ON a.kind = 3 AND a.id IN (t.source, t.target)
+            WHERE t.id = ? AND a.list = ?
+            """
+        return try self.sql.integer(sql, [transfer, user]) != nil
     }
 
-    private static let select: SQLText = """
-        SELECT e.id, e.transfer, e.account, e.amount, e.balance_after, e.at, t.currency, t.note, a.name, p.handle
-        FROM entries e JOIN transfers t ON t.id = e.transfer
-        JOIN accounts a ON a.id = CASE WHEN t.source = e.account THEN t.target ELSE t.source END
-        LEFT JOIN profiles p ON p.id = a.owner
-        """
-
-    /// Appends one entry of the ledger as a transaction; nil if there is none.
-    func append(_ entry: Int64, to bytes: inout [UInt8]) throws(SQLiteError) -> EntityVersion? {
-        try sql.first("\(Self.select) WHERE e.id = ?", [entry]) {
-            bytes += Self.json($0)
-            return EntityVersion(1, $0.time(5))
-        }
-    }
-
-    /// The transactions of an account, newest first: their rows and their JSON.
-    func page(
-        _ start: PageStart,
-        account: Int64,
-        limit: Int
-    ) throws(SQLiteError) -> [(row: Int64, json: [UInt8])] {
-        try sql.page(start, of: "e.id", limit: limit, "\(Self.select) WHERE e.account = ?3 AND", [account]) {
-            ($0.int64(0), Self.json($0))
-        }
+    /// Appends one entry of the ledger as a transaction.
+    func append(transaction entry: Int64, to bytes: inout [UInt8]) throws(SQLiteError) {
+        bytes +=
+            try sql.first(
+                """
+                SELECT e.id, e.transfer, e.account, e.amount, e.balance_after, e.at, t.currency, t.note, a.name, p.name
+                FROM entries e JOIN transfers t ON t.id = e.transfer
+                JOIN entities a ON a.kind = 3 AND a.id = CASE WHEN t.source = e.account THEN t.target ELSE t.source END
+                LEFT JOIN entities p ON p.kind = 1 AND p.id = a.list WHERE e.id = ?
+                """,
+                [entry],
+                Self.json
+            ) ?? []
     }
 
     /// The entry of the current row, as a transaction.

@@ -5,18 +5,19 @@ import LarderTime
 struct LikeTable {
     let sql: SQL
 
-    /// Sets a like; returns whether it changed anything (false if there is no such post).
-    func set(user: Int64, post: Int64, at: WallTime) throws(SQLiteError) -> Bool {
-        try sql.run(
-            "INSERT OR IGNORE INTO likes (user, post, at) SELECT ?1, id, ?3 FROM posts WHERE id = ?2",
-            [user, post, at]
-        )
+    func has(user: Int64, post: Int64) throws(SQLiteError) -> Bool {
+        try sql.integer("SELECT 1 FROM likes WHERE user = ? AND post = ?", [user, post]) != nil
+    }
+
+    /// Sets or clears a like; returns whether that changed anything.
+    func set(_ isLiked: Bool, user: Int64, post: Int64, at: WallTime) throws(SQLiteError) -> Bool {
+        if isLiked {
+            try sql.run("INSERT OR IGNORE INTO likes (user, post, at) VALUES (?, ?, ?)", [user, post, at])
+        } else {
+            try sql.run("DELETE FROM likes WHERE user = ? AND post = ?", [user, post])
+        }
         return sql.database.changes > 0
     }
 
-    /// Clears a like; returns whether it changed anything.
-    func clear(user: Int64, post: Int64) throws(SQLiteError) -> Bool {
-        try sql.run("DELETE FROM likes WHERE user = ? AND post = ?", [user, post])
-        return sql.database.changes > 0
-    }
+    func clear(post: Int64) throws(SQLiteError) { try sql.run("DELETE FROM likes WHERE post = ?", [post]) }
 }

@@ -8,14 +8,6 @@ final class SQL {
 
     init(_ database: Database) { self.database = database }
 
-    /// The statement with this text.
-    func statement(_ sql: SQLText) throws(SQLiteError) -> Statement {
-        if let known = statements[sql] { return known }
-        let made = try database.prepare(sql)
-        statements[sql] = made
-        return made
-    }
-
     /// Runs a statement to its end.
     func run(_ sql: SQLText, _ values: [any SQLValue] = []) throws(SQLiteError) {
         try bound(sql, values).run()
@@ -31,18 +23,8 @@ final class SQL {
     func first<Value>(
         _ sql: SQLText,
         _ values: [any SQLValue] = [],
-        _ read: (Statement) -> Value
+        _ read: (Statement) throws(SQLiteError) -> Value
     ) throws(SQLiteError) -> Value? {
-        let statement = try bound(sql, values)
-        defer { statement.reset() }
-        return try statement.step() ? read(statement) : nil
-    }
-
-    func first<Value>(
-        _ sql: SQLText,
-        _ values: [any SQLValue] = [],
-        _ read: (Statement) throws -> Value
-    ) throws -> Value? {
         let statement = try bound(sql, values)
         defer { statement.reset() }
         return try statement.step() ? read(statement) : nil
@@ -52,37 +34,13 @@ final class SQL {
     func all<Value>(
         _ sql: SQLText,
         _ values: [any SQLValue] = [],
-        _ read: (Statement) -> Value
+        _ read: (Statement) throws(SQLiteError) -> Value
     ) throws(SQLiteError) -> [Value] {
         let statement = try bound(sql, values)
         defer { statement.reset() }
         var all: [Value] = []
-        while try statement.step() { all.append(read(statement)) }
+        while try statement.step() { all.append(try read(statement)) }
         return all
-    }
-
-    /// What `read` makes of the rows next to the start of a page, newest first.
-    ///
-    /// - Parameters:
-    ///   - id: the column of the rows.
-    ///   - select: a statement that ends with `WHERE` or `AND`.
-    ///   - values: the values of its parameters from ?3.
-    func page<Value>(
-        _ start: PageStart,
-        of id: SQLText,
-        limit: Int,
-        _ select: SQLText,
-        _ values: [any SQLValue],
-        _ read: (Statement) -> Value
-    ) throws(SQLiteError) -> [Value] {
-        guard case .before(let row) = start else {
-            return try all(
-                "\(select) \(id) < ?1 ORDER BY \(id) DESC LIMIT ?2",
-                [start.older, limit] + values,
-                read
-            )
-        }
-        return try all("\(select) \(id) > ?1 ORDER BY \(id) LIMIT ?2", [row, limit] + values, read).reversed()
     }
 
     /// The integer in the first row; nil without a row or for NULL.
@@ -90,14 +48,11 @@ final class SQL {
         try first(sql, values) { $0.optional(0) } ?? nil
     }
 
-    /// The least and the greatest integer in the first row; nil for NULL.
-    func range(_ sql: SQLText, _ values: [any SQLValue] = []) throws(SQLiteError) -> ClosedRange<Int64>? {
-        try first(sql, values) { row in row.optional(0).map { $0...row.int64(1) } } ?? nil
-    }
-
     /// A statement with its values. The caller resets it.
     func bound(_ sql: SQLText, _ values: [any SQLValue]) throws(SQLiteError) -> Statement {
-        let statement = try statement(sql)
+        let known = statements[sql]
+        let statement = if let known { known } else { try database.prepare(sql) }
+        statements[sql] = statement
         for (index, value) in values.enumerated() { try value.bind(to: statement, at: Int32(index + 1)) }
         return statement
     }
@@ -151,5 +106,7 @@ extension Statement {
 
     func time(_ column: Int32) -> WallTime { WallTime(milliseconds: int64(column)) }
 
-    func version(_ column: Int32) -> EntityVersion { EntityVersion(int64(column), time(column + 1)) }
+    func version(_ column: Int32) -> EntityVersion {
+        EntityVersion(number: int64(column), updated: time(column + 1))
+    }
 }

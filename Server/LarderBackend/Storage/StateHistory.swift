@@ -42,7 +42,7 @@ package final class StateHistory {
     }
 
     private func newestPosition() throws(SQLiteError) -> Int64 {
-        try sql.integer("SELECT max(seq) FROM sqlite_sequence WHERE name = 'changes'") ?? 0
+        try sql.integer("SELECT max(seq) FROM sqlite_sequence WHERE name = 'entities'") ?? 0
     }
 
     /// Records the position of a committed transaction.
@@ -75,7 +75,7 @@ package final class StateHistory {
         defer { database.rollBack() }
         try database.execute("PRAGMA defer_foreign_keys = ON")
         for statement in statements { try database.executeGenerated(statement) }
-        try sql.run("UPDATE sqlite_sequence SET seq = ? WHERE name = 'changes'", [mark.position])
+        try sql.run("UPDATE sqlite_sequence SET seq = ? WHERE name = 'entities'", [mark.position])
         return try body()
     }
 

@@ -14,16 +14,12 @@ final class Store {
     private(set) var lineage: [UInt64: Int64] = [:]
 
     var meta: MetaTable { MetaTable(sql: sql) }
-    var changes: ChangeTable { ChangeTable(sql: sql) }
-    var profiles: ProfileTable { ProfileTable(sql: sql) }
-    var posts: PostTable { PostTable(sql: sql) }
+    var entities: EntityTable { EntityTable(sql: sql) }
     var likes: LikeTable { LikeTable(sql: sql) }
-    var accounts: AccountTable { AccountTable(sql: sql) }
     var ledger: LedgerTable { LedgerTable(sql: sql) }
     var conversations: ConversationTable { ConversationTable(sql: sql) }
-    var messages: MessageTable { MessageTable(sql: sql) }
     var tasks: TaskTable { TaskTable(sql: sql) }
-    var documents: DocumentTable { DocumentTable(sql: sql) }
+    var collections: CollectionTable { CollectionTable(sql: sql) }
     var sessions: SessionTable { SessionTable(sql: sql) }
     var idempotency: IdempotencyTable { IdempotencyTable(sql: sql) }
     var uploads: UploadTable { UploadTable(sql: sql) }
@@ -66,7 +62,7 @@ final class Store {
 
     /// Records that another history equals this one up to now.
     func share(_ other: UInt64) throws(SQLiteError) {
-        let until = try changes.newestPosition()
+        let until = try entities.newestPosition()
         try sql.run(
             "INSERT OR REPLACE INTO lineage (instance, until) VALUES (?, ?)",
             [Int64(bitPattern: other), until]
@@ -79,47 +75,35 @@ final class Store {
         instance == self.instance || position <= lineage[instance] ?? -1
     }
 
-    /// Appends an entity as `viewer` sees it; nil if it does not exist.
-    func append(_ entity: EntityID, viewer: Int64, to bytes: inout [UInt8]) throws(SQLiteError) -> EntityVersion? {
-        switch entity.kind {
-        case .profile: return try profiles.append(entity.row, to: &bytes)
-        case .post: return try posts.append(entity.row, viewer: viewer, to: &bytes)?.version
-        case .account:
-            guard let account = try accounts.find(entity.row) else { return nil }
-            bytes += account.json
-            return EntityVersion(account.version, account.updated)
-        case .transaction: return try ledger.append(entity.row, to: &bytes)
-        case .transfer:
-            guard let transfer = try ledger.transfer(entity.row) else { return nil }
-            bytes += transfer.json
-            return EntityVersion(1, transfer.at)
-        case .conversation: return try conversations.append(entity.row, to: &bytes)
-        case .message: return try messages.append(entity.row, to: &bytes)
-        case .task: return try tasks.append(entity.row, to: &bytes)
-        case .document: return try documents.append(entity.row, to: &bytes)
-        }
-    }
-
-    /// An entity as `viewer` sees it; empty if it does not exist.
-    func json(_ kind: EntityKind, _ row: Int64, viewer: Int64 = 0) throws(SQLiteError) -> [UInt8] {
+    /// An entity as `viewer` sees it, in a form; empty if it does not exist.
+    func json(
+        _ kind: EntityKind,
+        _ row: Int64,
+        viewer: Int64 = 0,
+        form: ItemForm = .whole
+    ) throws(SQLiteError) -> [UInt8] {
         var json: [UInt8] = []
-        _ = try append(EntityID(kind, row), viewer: viewer, to: &json)
-        return json
+        let id = EntityID(kind, row)
+        guard let version = try entities.append(id, viewer: viewer, to: &json), form == .index else { return json }
+        return EntityTable.indexEntry(id, version: version.number)
     }
 
     /// Removes tombstones older than `horizon` and records their newest position in the same transaction: a token from before
     /// that must lead to a resync.
     func forgetTombstones(before horizon: WallTime) throws {
-        guard let newest = try changes.newestTombstone(before: horizon) else { return }
+        guard let newest = try entities.newestTombstone(before: horizon),
+            try newest > meta.integer(.tombstoneHorizon) ?? 0
+        else { return }
         try database.transaction {
-            try meta.set(.tombstoneHorizon, max(newest, try meta.integer(.tombstoneHorizon) ?? 0))
-            try changes.forgetTombstones(before: horizon)
-            try documents.forgetDeleted()
+            try meta.set(.tombstoneHorizon, newest)
+            try entities.forgetTombstones(before: horizon)
         }
     }
 
-    /// The part of the change feed that a reader may see.
+    /// The part of the entities that a reader may see.
     func scope(of viewer: Int64) throws(SQLiteError) -> ReaderScope {
-        viewer == 0 ? .anonymous : ReaderScope(viewer: viewer, conversations: try conversations.of(viewer))
+        guard viewer != 0 else { return .anonymous }
+        let accounts = try sql.all("SELECT id FROM entities WHERE kind = 3 AND list = ?", [viewer]) { $0.int64(0) }
+        return ReaderScope(viewer: viewer, conversations: try conversations.of(viewer), accounts: Set(accounts))
     }
 }

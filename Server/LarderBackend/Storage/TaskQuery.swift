@@ -39,12 +39,6 @@ struct TaskQuery: Sendable, Hashable {
     var due: ClosedRange<Int64> = .min...TaskDate.none
     var order = Order.due
 
-    /// The status of a list that is a part of the index by status; nil for other lists.
-    var oneStatus: Int64? {
-        order.isByDue && assignee == .anyone && statuses.nonzeroBitCount == 1
-            ? Int64(statuses.trailingZeroBitCount) : nil
-    }
-
     /// Identifies the query in cursors, so that a cursor of one list cannot be used in another.
     var digest: Int64 {
         let text = "\(statuses) \(assignee.stored) \(due.lowerBound) \(due.upperBound) \(order.rawValue)"

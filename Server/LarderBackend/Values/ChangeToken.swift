@@ -12,16 +12,11 @@ package struct ChangeToken: Hashable, Sendable {
     var position: Int64
     /// The newest position when this enumeration began. A reader that started at the beginning never saw what was deleted
     /// before then and does not need those tombstones.
-    var floor: Int64
+    var floor: Int64 = 0
 
-    init(instance: UInt64, viewer: Int64, filter: ChangeFilter, position: Int64, floor: Int64 = 0) {
-        self.instance = instance
-        self.viewer = viewer
-        self.filter = filter
-        self.position = position
-        self.floor = floor
-    }
+}
 
+extension ChangeToken {
     /// Parses a token; nil for text that no version of this server can have issued.
     init?(parsing text: String) {
         guard let values = OpaqueText.decode(text, format: Self.format, count: 5),

@@ -59,6 +59,11 @@ enum PageStart: Hashable, Sendable {
     /// The items newer than a row, nearest first; the page itself is sorted newest first.
     case before(Int64)
 
-    /// The row that all items are older than, unless the page goes backwards.
-    var older: Int64 { if case .after(let row) = self { row } else { .max } }
+    /// The row next to which the page begins.
+    var row: Int64 {
+        switch self {
+        case .newest: .max
+        case .after(let row), .before(let row): row
+        }
+    }
 }

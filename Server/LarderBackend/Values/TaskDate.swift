@@ -4,19 +4,13 @@ import LarderTime
 struct TaskDate: Sendable, Hashable {
     private static let secondsPerDay: Int64 = 86_400
 
-    /// What is stored instead of a date for a task without one: later than every date.
+    /// The place of a task without a date in a list: later than every date.
     static let none = Int64.max
 
     /// The days since 1970-01-01.
     let days: Int64
 
     private init(days: Int64) { self.days = days }
-
-    /// The stored form; nil for a task without a due date.
-    init?(stored: Int64) {
-        guard stored != Self.none else { return nil }
-        days = stored
-    }
 
     /// Parses `YYYY-MM-DD` (RFC 3339 full-date), from the year 1700 to 2250.
     init?(parsing text: some StringProtocol) {

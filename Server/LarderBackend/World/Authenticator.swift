@@ -50,7 +50,7 @@ package enum Authenticator {
     package static func handle(of user: Int64, in world: World) -> String? {
         guard user > 0 else { return nil }
         // If it cannot be read now, nil is returned and the next call reads it again.
-        let found = try? world.read { try $0.profiles.find(user)?.members["handle"]?.string }
+        let found = try? world.read { try $0.entities.find(EntityID(.profile, user))?.name }
         return found ?? nil
     }
 

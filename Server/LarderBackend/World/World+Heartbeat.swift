@@ -13,7 +13,7 @@ extension World {
     }
 
     private func beat() {
-        if !clock.followsSystem { live.beat() }
+        if !clock.followsSystem { live.tell(.heartbeat) }
         stopUnusedHeartbeat()
     }
 

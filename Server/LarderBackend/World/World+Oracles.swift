@@ -5,7 +5,7 @@ package import LarderHTTP
 extension World {
     /// Whether the world has a person with the handle.
     package func hasPerson(_ handle: String) throws(Problem) -> Bool {
-        try read { store in try store.profiles.row(handle: handle) != nil }
+        try read { store in try store.entities.find(.profile, named: handle) != nil }
     }
 
     /// The first people of the world.
@@ -13,7 +13,7 @@ extension World {
         try read { store in
             var people: [(name: String, handle: String)] = []
             for row in 1...Int64(max(1, count)) {
-                guard let members = try store.profiles.find(row)?.members else { break }
+                guard let members = try store.entities.find(EntityID(.profile, row))?.members else { break }
                 people.append((members["displayName"]?.string ?? "", members["handle"]?.string ?? ""))
             }
             return people

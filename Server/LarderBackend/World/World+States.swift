@@ -44,10 +44,7 @@ extension World {
     /// - Parameter isOrigin: whether the image is the state that the world began with.
     package func replace(with image: DatabaseImage, isOrigin: Bool = false) throws(Problem) {
         do {
-            var options = Database.Options()
-            options.pageCacheKibibytes = 256
-            let database = try Database(.image(image), options)
-            let store = try Store(database, instance: newInstance())
+            let store = try Store(Self.database(image), instance: newInstance())
             try store.branch(newInstance())
             let confined = Confined(store: store)
             try self.store.withLock { current in
@@ -63,12 +60,11 @@ extension World {
                     next.origins = current.origins.suffix(100) + [next.store.instance]
                 }
                 current = next
-                let collections = try current.store.documents.collections()
+                let collections = try current.store.collections.names()
                 names.withLock { $0 = collections }
-                isCollections.store(!collections.isEmpty, ordering: .releasing)
                 invalidateReplies()
             }
-            live.endAll()
+            live.tell(.stateReplaced)
         } catch { throw Self.problem(error) }
     }
 

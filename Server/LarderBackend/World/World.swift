@@ -28,7 +28,6 @@ package final class World: Sendable {
     private let instances: Mutex<any RandomNumberGenerator & Sendable>
     let store: Mutex<Confined>
     let names: Mutex<[String]>
-    let isCollections: Atomic<Bool>
     private let commits = Atomic<Int64>(0)
     private let stamps = Atomic<UInt64>(0)
     let heartbeat = Mutex<TimerID?>(nil)
@@ -43,12 +42,14 @@ package final class World: Sendable {
         var history: StateHistory?
     }
 
-    /// Takes ownership of a database that has the schema.
-    ///
-    /// - Parameter outlivesProcess: whether the database is a file.
+    /// - Parameters:
+    ///   - database: one that has the schema, which the world then owns.
+    ///   - image: instead of a database, a state to start from as a copy, with a history of its own.
+    ///   - outlivesProcess: whether the database is a file.
     package init(
         id: String,
-        database: sending Database,
+        database: sending Database? = nil,
+        image: DatabaseImage? = nil,
         images: ImageCatalogue,
         clock: WorldClock,
         seed: UInt64,
@@ -67,39 +68,25 @@ package final class World: Sendable {
         self.hooks = hooks
         var source: any RandomNumberGenerator & Sendable =
             outlivesProcess ? SystemRandomNumberGenerator() : SeededGenerator(seed: seed)
-        let instance = source.next()
+        var confined: Confined
+        if let image {
+            confined = Confined(store: try Store(Self.database(image), instance: source.next()))
+            try confined.store.branch(source.next())
+            confined.origins = [confined.store.instance]
+        } else {
+            let database = if let database { database } else { try Database(.memory) }
+            confined = Confined(store: try Store(database, instance: source.next()))
+        }
         instances = Mutex(source)
-        let confined = Confined(store: try Store(database, instance: instance))
-        let collections = try confined.store.documents.collections()
-        names = Mutex(collections)
-        isCollections = Atomic(!collections.isEmpty)
+        names = Mutex(try confined.store.collections.names())
         store = Mutex(confined)
     }
 
-    /// Starts as a copy of an image, with a history of its own.
-    package convenience init(
-        id: String,
-        image: DatabaseImage,
-        images: ImageCatalogue,
-        clock: WorldClock,
-        seed: UInt64,
-        settings: WorldSettings,
-        hooks: any WorldHooks
-    ) throws {
+    static func database(_ image: DatabaseImage) throws(SQLiteError) -> sending Database {
         var options = Database.Options()
         // Pages are already in memory, so the page cache only holds those being changed.
         options.pageCacheKibibytes = 256
-        try self.init(
-            id: id,
-            database: try Database(.image(image), options),
-            images: images,
-            clock: clock,
-            seed: seed,
-            settings: settings,
-            hooks: hooks
-        )
-        try branch()
-        store.withLock { $0.origins = [$0.store.instance] }
+        return try Database(.image(image), options)
     }
 
     /// The identifier of the world at the plain paths.
@@ -108,8 +95,7 @@ package final class World: Sendable {
     /// The names of the user's own collections, which the world then serves instead of the demo API; empty without any.
     package var collections: [String] { names.withLock { $0 } }
 
-    /// Whether `collections` has any; without a lock.
-    var hasCollections: Bool { isCollections.load(ordering: .acquiring) }
+    var hasCollections: Bool { names.withLock { !$0.isEmpty } }
 
     /// The path of the change feed.
     var changesPath: String { hasCollections ? "/changes" : "/v1/changes" }

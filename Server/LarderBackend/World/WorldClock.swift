@@ -185,12 +185,8 @@ public final class WorldClock: WallClock, JumpingClock {
 
     /// Runs a job after a delay in the world's time.
     package func schedule(after delay: Duration, _ job: @escaping @Sendable () -> Void) -> TimerID {
-        let (id, isDue) = state.withLock { state -> (TimerID, Bool) in
-            let id = add(job, after: max(.zero, delay), &state)
-            arm(&state)
-            return (id, delay <= .zero)
-        }
-        if isDue { runDue() }
+        let id = state.withLock { add(job, after: max(.zero, delay), &$0) }
+        if delay <= .zero { runDue() }
         return id
     }
 
@@ -205,7 +201,6 @@ public final class WorldClock: WallClock, JumpingClock {
         return state.withLock { state in
             let id = add(job, after: interval, &state)
             state.intervals[id] = max(1, interval.nanosecondsSaturating)
-            arm(&state)
             return id
         }
     }
@@ -213,15 +208,14 @@ public final class WorldClock: WallClock, JumpingClock {
     /// Runs a job after a delay in the world's time, or when `endWait` is called or the world ends, whichever is first: for a delay that
     /// somebody waits for, such as that of a reply. Without a delay the job runs before the call returns, also on a frozen clock.
     package func wait(for delay: Duration, _ job: @escaping @Sendable () -> Void) -> TimerID {
-        let (id, isOver) = state.withLock { state -> (TimerID, Bool) in
-            guard !state.hasEnded, delay > .zero else { return (TimerID(rawValue: 0), true) }
+        let id = state.withLock { state -> TimerID? in
+            guard !state.hasEnded, delay > .zero else { return nil }
             let id = add(job, after: delay, &state)
             state.waits.insert(id)
-            arm(&state)
-            return (id, false)
+            return id
         }
-        if isOver { job() }
-        return id
+        if id == nil { job() }
+        return id ?? TimerID(rawValue: 0)
     }
 
     /// Runs the job of a wait now; no effect if it has run.
@@ -240,6 +234,7 @@ public final class WorldClock: WallClock, JumpingClock {
         let id = TimerID(rawValue: state.lastTimer)
         let deadline = uptime(state) + delay
         if !state.hasEnded, deadline.nanoseconds < .max || delay == .zero { state.timers.add(id, at: deadline, job) }
+        arm(&state)
         return id
     }
 

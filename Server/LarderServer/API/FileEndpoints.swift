@@ -18,7 +18,7 @@ extension ControlEndpoints {
         }
         guard method == .get else { throw wrongMethod("GET, POST") }
         let routes = call.plane.backend.customRoutes
-        let webhooks = routes.webhooks
+        let webhooks = routes.webhooks.totals
         return json(
             .members([
                 "files": .array(call.plane.files.reports.map(\.json)),
