@@ -2,9 +2,9 @@ import LarderEngine
 import Synchronization
 
 /// The live channel as Server-Sent Events: `hello`, then `change` events whose `id` is the token for resuming.
-final class LiveEventStream: EventStreamHandler, LiveOutput {
+final class LiveEventStream: ChannelHandler, LiveOutput {
     private let channel: LiveChannel
-    private let handle = Mutex<EventStreamHandle?>(nil)
+    private let handle = Mutex<ChannelHandle?>(nil)
 
     /// The reconnection delay that clients are told.
     private static let retryMilliseconds: Int64 = 2_000
@@ -13,14 +13,14 @@ final class LiveEventStream: EventStreamHandler, LiveOutput {
 
     var session: Int64? { channel.session?.row }
 
-    func opened(_ handle: EventStreamHandle) {
+    func opened(_ handle: ChannelHandle) {
         self.handle.withLock { $0 = handle }
         do {
             try channel.begin(self, "EventStream") { hello, token in
                 let retry = Array("retry: \(Self.retryMilliseconds)\n".utf8)
                 handle.send(retry + LiveEvent.serverSentEvent(named: "hello", id: token, data: hello))
             }
-        } catch { handle.finish() }
+        } catch { handle.close() }
     }
 
     func send(_ event: LiveEvent) { channel.send(event, to: self) }
@@ -29,7 +29,7 @@ final class LiveEventStream: EventStreamHandler, LiveOutput {
 
     func end(code: UInt16?) {
         let handle = handle.withLock { $0 }
-        if code != nil { handle?.finish() } else { handle?.abort() }
+        if code != nil { handle?.close() } else { handle?.abort() }
     }
 
     var ownsHeartbeat: Bool { !channel.world.clock.followsSystem }
@@ -37,11 +37,11 @@ final class LiveEventStream: EventStreamHandler, LiveOutput {
     func heartbeat() { handle.withLock { $0 }?.ping() }
 
     /// Ends the stream; the client's reconnection is answered with 401.
-    func sessionEnded() { handle.withLock { $0 }?.finish() }
+    func sessionEnded() { handle.withLock { $0 }?.close() }
 
-    func stateReplaced() { handle.withLock { $0 }?.finish() }
+    func stateReplaced() { handle.withLock { $0 }?.close() }
 
-    func closed() {
+    func closed(_ ending: WebSocketEnding) {
         handle.withLock { $0 = nil }
         channel.closed()
     }

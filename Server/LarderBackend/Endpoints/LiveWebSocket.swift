@@ -8,9 +8,9 @@ import Synchronization
 ///
 /// A client may only send `{"type":"ping"}`, which is answered with `{"type":"pong"}`, because browsers cannot send protocol
 /// pings. Any other message closes the channel with 1008. When the session ends the close code is 4401.
-final class LiveWebSocket: WebSocketHandler, LiveOutput {
+final class LiveWebSocket: ChannelHandler, LiveOutput {
     private let channel: LiveChannel
-    private let handle = Mutex<WebSocketHandle?>(nil)
+    private let handle = Mutex<ChannelHandle?>(nil)
 
     /// The close code for an ended session.
     static let sessionEndedCode: UInt16 = 4401
@@ -19,7 +19,7 @@ final class LiveWebSocket: WebSocketHandler, LiveOutput {
 
     var session: Int64? { channel.session?.row }
 
-    func opened(_ handle: WebSocketHandle) {
+    func opened(_ handle: ChannelHandle) {
         self.handle.withLock { $0 = handle }
         do { try channel.begin(self, "WebSocket") { hello, _ in handle.send(text: hello) } } catch {
             handle.close(code: WebSocketCloseCode.internalError.rawValue, reason: error.title)
@@ -28,7 +28,7 @@ final class LiveWebSocket: WebSocketHandler, LiveOutput {
 
     func send(_ event: LiveEvent) { channel.send(event, to: self) }
 
-    func emit(_ event: LiveEvent) { handle.withLock { $0 }?.send(frame: event.frame) }
+    func emit(_ event: LiveEvent) { handle.withLock { $0 }?.send(event.frame) }
 
     func end(code: UInt16?) {
         let handle = handle.withLock { $0 }

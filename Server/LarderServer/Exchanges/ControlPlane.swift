@@ -26,7 +26,6 @@ final class ControlPlane: ExchangeHandler {
     private let main: World
     private let log: AccessLog?
     private let server = Mutex<HTTPServer?>(nil)
-    private let journals: Bool
     private let endpoints: ControlAnswer
     private let certificates: CertificateSource?
 
@@ -61,7 +60,6 @@ final class ControlPlane: ExchangeHandler {
         self.origin = origin
         self.readsWorldPaths = readsWorldPaths
         main = worlds.main
-        journals = main.control.journal.isEnabled
     }
 
     /// Connects the plane with its server.
@@ -81,32 +79,12 @@ final class ControlPlane: ExchangeHandler {
     }
 
     /// Returns when every exchange whose reply was sent is in its journal: a peer can have the reply a moment earlier.
-    func barrier() async {
-        let loops = server.withLock { $0?.loops ?? [] }
-        for loop in loops {
-            await withCheckedContinuation { continuation in
-                loop.executeOrElse({ continuation.resume() }, { continuation.resume() })
-            }
-        }
-    }
+    func barrier() async { await withCheckedContinuation { continuation in afterBarrier { continuation.resume() } } }
 
-    /// As `barrier()`, for a loop's thread: `body` runs afterwards.
-    func afterBarrier(on loop: EventLoop, _ body: @escaping @Sendable () -> Void) {
+    /// As `barrier()`, for a loop's thread: `body` runs afterwards, on that loop.
+    func afterBarrier(on loop: EventLoop? = nil, _ body: @escaping @Sendable () -> Void) {
         let others = server.withLock { $0?.loops ?? [] }.filter { $0 !== loop }
-        guard let next = others.first else { return body() }
-        Self.pass(others.dropFirst(), next) { loop.execute(body) }
-    }
-
-    private static func pass(
-        _ rest: ArraySlice<EventLoop>,
-        _ loop: EventLoop,
-        _ body: @escaping @Sendable () -> Void
-    ) {
-        let go: @Sendable () -> Void = {
-            guard let next = rest.first else { return body() }
-            pass(rest.dropFirst(), next, body)
-        }
-        loop.executeOrElse(go, go)
+        HTTPServer.visit(others[...]) { if let loop, !others.isEmpty { loop.execute(body) } else { body() } }
     }
 
     /// Whether https is served.
@@ -131,17 +109,18 @@ final class ControlPlane: ExchangeHandler {
 
     func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
         guard let owner = exchange.context as? WorldExchange else { return handleOutsideOfWorlds(request, exchange) }
-        if owner.prefixLength == 0, owner.trace == nil, owner.world.isUntouched(request.path) {
+        let world = owner.world
+        // Nothing delays, changes or dates the reply.
+        if owner.prefixLength == 0, owner.trace == nil, world.clock.followsSystem, !world.control.affects(request.path)
+        {
             return answer(request, exchange, owner)
         }
         let request = request.droppingPathPrefix(owner.prefixLength)
         if isEcho(request) { return backend.handle(request, exchange, owner) }
         let facts = ExchangeFacts(request, of: owner)
-        let decisions = owner.world.control.faults.decide(
-            facts,
-            request.wasAnnounced ? .rest : .whole,
-            now: owner.world.clock.uptime
-        )
+        let decisions = world.control.faults.decide(facts, now: world.clock.uptime) { stage in
+            request.wasAnnounced ? !stage.precedesBody : stage != .requestBody
+        }
         ExchangeRun(self, owner, exchange, facts, decisions).start()
         return nil
     }
@@ -183,9 +162,6 @@ final class ControlPlane: ExchangeHandler {
 
     func rejected(_ rejection: Rejection) -> Reply { backend.rejected(rejection) }
 
-    /// Heads are needed if some world has a fault that applies before the body is read.
-    var wantsHeads: Bool { worlds.hasHeadFaults }
-
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict {
         guard let owner = exchange.context as? WorldExchange, owner.world.control.faults.hasHeadFaults else {
             return .proceed
@@ -193,7 +169,7 @@ final class ControlPlane: ExchangeHandler {
         let request = request.droppingPathPrefix(owner.prefixLength)
         if isEcho(request) { return .proceed }
         let facts = ExchangeFacts(request, of: owner)
-        let decisions = owner.world.control.faults.decide(facts, .head, now: owner.world.clock.uptime)
+        let decisions = owner.world.control.faults.decide(facts, now: owner.world.clock.uptime, at: \.precedesBody)
         guard !decisions.isEmpty else { return .proceed }
         ExchangeRun(self, owner, exchange, facts, decisions).startAtHead()
         return .hold
@@ -201,32 +177,14 @@ final class ControlPlane: ExchangeHandler {
 
     // MARK: The journal
 
-    var wantsRecords: Bool { journals || log != nil }
-
     func finished(_ record: ExchangeRecord) {
         log?.write(record, at: main.clock.now)
         let contractFindings = contractChecks.take(record.request)
         // Exchanges with the control plane belong to no world.
         let owner = record.context as? WorldExchange
         count(record, owner, contractFindings: contractFindings.count)
-        guard journals, let owner else { return }
-        let world = owner.world
-        guard world.control.journal.isEnabled else { return }
-        let isSystem = world.clock.followsSystem
-        // A stage of the exchange may go on after its record.
-        let trace = (owner.trace as? ExchangeTrace)?.copy
-        let uptime = isSystem ? record.ended : trace?.ended ?? world.clock.uptime
-        world.control.journal.append(
-            record,
-            of: owner,
-            trace,
-            at: world.clock.now,
-            // What goes directly to the backend is answered at once.
-            arrived: isSystem ? record.started : trace?.arrived ?? uptime,
-            uptime: uptime,
-            connection: world.control.connections.index(of: record.request.connection, now: uptime),
-            contractFindings: contractFindings
-        )
+        guard let owner, owner.world.control.journal.isEnabled else { return }
+        owner.world.control.journal.append(JournalEntry(record, of: owner, contractFindings: contractFindings))
     }
 
     // MARK: Replies
@@ -290,7 +248,7 @@ final class ControlPlane: ExchangeHandler {
         for (name, value) in canned.headers.sorted(by: { $0.key < $1.key }) {
             if let name = FieldName(name) { fields.set(name, value) }
         }
-        return Reply(status: status, fields: fields, body: body.isEmpty ? .empty : .bytes(body))
+        return Reply(status: status, fields: fields, body: .bytes(body))
     }
 
     // MARK: Actions of faults and actors
