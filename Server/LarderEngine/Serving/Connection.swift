@@ -229,9 +229,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         let isPersistent = !pendingReply.isHeld && staysOpen(pendingReply.request)
         if !isPersistent { closesAfterOutput = true }
         if pendingReply.isHeld { isLingering = true }
-        let connection: StaticString =
-            isPersistent
-            ? pendingReply.request.minorVersion == 0 ? "Connection: keep-alive\r\n" : "" : "Connection: close\r\n"
+        let connection = pendingReply.request.connectionLine(persists: isPersistent)
         let isHead = pendingReply.request.method == .head
         let body = isHead || reply.status.hasNoContent ? [] : reply.bytes
         let head = reply.head.bytes(date: reply.date ?? loop.date.line, connection: connection)
@@ -251,12 +249,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     /// Whether the connection persists after this exchange (RFC 9112 §9.3).
     func staysOpen(_ request: Request) -> Bool {
         // Other requests that were read are answered too; the connection is closed after the last reply.
-        guard !isStopping && !hasPeerEnded || !unread.isEmpty else { return false }
-        guard request.fields.range(of: "connection") != nil else { return request.minorVersion == 1 }
-        let options = (request.fields.combined(.connection) ?? "").lowercased().split(separator: ",")
-            .map { $0.filter { $0 != " " && $0 != "\t" } }
-        if options.contains("close") { return false }
-        return request.minorVersion == 1 || options.contains("keep-alive")
+        (!isStopping && !hasPeerEnded || !unread.isEmpty) && request.persists
     }
 
     /// Answers malformed input and closes.

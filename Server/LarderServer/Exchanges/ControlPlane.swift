@@ -26,17 +26,11 @@ final class ControlPlane: ExchangeHandler {
     private let main: World
     private let log: AccessLog?
     private let server = Mutex<HTTPServer?>(nil)
-    private let endpoints: ControlAnswer
     private let certificates: CertificateSource?
-
-    /// Answers a request to the control plane, or returns nil and completes the exchange later. Its last argument is the
-    /// identifier of the world in the request.
-    typealias ControlAnswer = @Sendable (Request, Exchange, ControlPlane, String) -> Reply?
 
     /// - Parameters:
     ///   - origin: what answers the other requests.
     ///   - certificates: those of https; nil if only http is served.
-    ///   - answerControl: answers the requests to the control plane itself.
     init(
         backend: Backend,
         files: SourceFiles,
@@ -46,10 +40,8 @@ final class ControlPlane: ExchangeHandler {
         log: AccessLog?,
         origin: RequestOrigin,
         readsWorldPaths: Bool,
-        certificates: CertificateSource?,
-        answerControl: @escaping ControlAnswer
+        certificates: CertificateSource?
     ) {
-        endpoints = answerControl
         self.certificates = certificates
         self.backend = backend
         self.files = files
@@ -139,7 +131,7 @@ final class ControlPlane: ExchangeHandler {
     /// Answers a request to the control plane, with CORS fields if the page's origin may read the reply.
     private func answerControl(_ request: Request, _ exchange: Exchange, worldID: String) -> Reply? {
         guard let origin = controlGuard.readingOrigin(request) else {
-            return endpoints(request, exchange, self, worldID)
+            return ControlEndpoints.answer(request, exchange, self, worldID: worldID)
         }
         let lines = CrossOrigin.lines(forOrigin: origin)
         if request.isPreflight {
@@ -149,7 +141,7 @@ final class ControlPlane: ExchangeHandler {
         }
         var inner = exchange
         inner.interceptor = { exchange.complete($0.adding(lines)) }
-        return endpoints(request, inner, self, worldID)?.adding(lines)
+        return ControlEndpoints.answer(request, inner, self, worldID: worldID)?.adding(lines)
     }
 
     /// The reply to a preflight for a path that only a fault serves, so that pages can use stubs.
@@ -188,12 +180,6 @@ final class ControlPlane: ExchangeHandler {
     }
 
     // MARK: Replies
-
-    /// Whether the request allows the connection to persist.
-    func keepsAlive(_ request: Request) -> Bool {
-        let options = request.fields.combined(.connection)?.lowercased() ?? ""
-        return request.minorVersion == 1 ? !options.contains("close") : options.contains("keep-alive")
-    }
 
     /// The `Date` line of a world for one device.
     func dateLine(for device: String, in world: World) -> [UInt8] {

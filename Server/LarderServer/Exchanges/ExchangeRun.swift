@@ -138,9 +138,8 @@ final class ExchangeRun: @unchecked Sendable {
     private var isOnStaleConnection: Bool {
         decisions.contains { decision in
             guard decision.fault.action.effect is StaleConnections else { return false }
-            let now = world.clock.uptime
-            let since = world.control.connections.entry(of: request.connection, now: now).since
-            return world.control.faults.windowStart(of: decision.fault.id, now: now).map { since < $0 } ?? false
+            let entry = world.control.connections.entry(of: request.connection, now: world.clock.uptime)
+            return entry.since < decision.windowStart
         }
     }
 
@@ -266,7 +265,7 @@ final class ExchangeRun: @unchecked Sendable {
         if hasOwnLinks { localize(&mutator) }
         if let drift = world.control.current.drift, request.path.starts(with: "/v1/".utf8) { apply(drift, &mutator) }
         for decision in decisions { decision.fault.action.effect.change(&mutator, decision, request) }
-        if !plane.keepsAlive(request) { mutator.head.append("Connection", "close") }
+        mutator.head.append { $0.append(request.connectionLine(persists: request.persists)) }
         let bytes = mutator.cut.map { Array(mutator.bytes.prefix($0.at)) } ?? mutator.bytes
         if arrival != nil { self.sent = bytes }
         pacer(mutator, headCount: min(bytes.count, mutator.headCount), limit: bytes.count).send(bytes)

@@ -12,6 +12,8 @@ struct FaultDecision: Sendable, Hashable {
     let ordinal: Int
     /// The seed of all random choices.
     let seed: UInt64
+    /// When the fault's current window began, on the world's clock.
+    let windowStart: MonotonicTime
 
     var generator: SeededGenerator { SeededGenerator(seed: seed) }
 
@@ -188,17 +190,11 @@ final class FaultSet: Sendable {
         guard occurrence.probability >= 1 || drawn < occurrence.probability else { return nil }
         rule.applications[device, default: 0] += 1
         rule.applicationCount += 1
-        return FaultDecision(fault: rule.fault, ordinal: ordinal, seed: mixer.next())
-    }
-
-    /// When the fault's current window began, on the world's clock.
-    func windowStart(of id: String, now: MonotonicTime) -> MonotonicTime? {
-        state.withLock { state in
-            guard let rule = state.rules.first(where: { $0.fault.id == id }) else { return nil }
-            let occurrence = rule.fault.occurrence
-            guard let period = occurrence.roundNanoseconds else { return rule.setAt + occurrence.from }
-            let rounds = (now - rule.setAt).nanosecondsSaturating / period
-            return rule.setAt + .nanoseconds(rounds * period) + occurrence.from
-        }
+        return FaultDecision(
+            fault: rule.fault,
+            ordinal: ordinal,
+            seed: mixer.next(),
+            windowStart: now + (occurrence.from - age)
+        )
     }
 }

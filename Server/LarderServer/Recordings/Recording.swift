@@ -1,18 +1,18 @@
 import LarderEngine
 import Synchronization
 
+/// An exchange that is over. Live channels are not recorded.
+struct RecordedExchange: Sendable {
+    /// Head, empty line and body, as received except for the division into chunks.
+    let request: [UInt8]
+    /// All bytes that were sent.
+    let reply: [UInt8]
+    /// How a fault has ended the exchange; empty for a whole reply.
+    let ending: String
+}
+
 /// The requests of a world and its replies since a recording began. Safe from any thread.
 final class Recording: Sendable {
-    /// One exchange that is over. Live channels are not recorded.
-    struct Entry: Sendable {
-        fileprivate let arrival: Arrival
-        /// Head, empty line and body, as received except for the division into chunks.
-        let request: [UInt8]
-        /// All bytes that were sent.
-        let reply: [UInt8]
-        let ending: String
-    }
-
     /// The place of an exchange in one of the recordings of a world.
     struct Arrival: Sendable, Hashable {
         /// The number of the recording.
@@ -24,7 +24,7 @@ final class Recording: Sendable {
         /// How many recordings were started or stopped.
         var number = 0
         var lastPosition = 0
-        var entries: [Entry] = []
+        var entries: [(position: Int, exchange: RecordedExchange)] = []
         var bytes = 0
         var isFull = false
     }
@@ -66,7 +66,8 @@ final class Recording: Sendable {
             state.isFull = state.isFull || state.bytes + bytes.count + reply.count > bytesMaximum
             guard !state.isFull else { return }
             state.bytes += bytes.count + reply.count
-            state.entries.append(Entry(arrival: arrival, request: bytes, reply: reply, ending: ending))
+            let exchange = RecordedExchange(request: bytes, reply: reply, ending: ending)
+            state.entries.append((arrival.position, exchange))
         }
     }
 
@@ -83,9 +84,9 @@ final class Recording: Sendable {
     }
 
     /// The recorded exchanges in the order of arrival; nil if nothing is recorded.
-    var contents: (entries: [Entry], isFull: Bool)? {
+    var contents: (entries: [RecordedExchange], isFull: Bool)? {
         guard isRecording else { return nil }
         let (entries, isFull) = state.withLock { ($0.entries, $0.isFull) }
-        return (entries.sorted { $0.arrival.position < $1.arrival.position }, isFull)
+        return (entries.sorted { $0.position < $1.position }.map(\.exchange), isFull)
     }
 }
