@@ -76,7 +76,8 @@ package struct Backend: Sendable {
         }
         // A preflight of a path without a collection is answered, so that a page can read the 404 of its request.
         let reason =
-            request.method == .options ? nil : reasonNoCollection(request.method, request.pathText, in: world)
+            world.hasCollections && request.method != .options
+            ? reasonNoCollection(request.method, request.pathText, in: world) : nil
         let matches = reason == nil ? routes(of: world).matches(request.path) : []
         if let match = matches.accepting(request.method).first { return try answer(request, exchange, owner, match) }
         let methods = (matches + own).methods
@@ -149,27 +150,25 @@ package struct Backend: Sendable {
     // MARK: Rejections and records
 
     package func rejected(_ rejection: Rejection) -> Reply {
-        let type: ProblemType =
-            switch rejection.reason {
-            case .malformed: .malformedRequest
-            case .headTooLarge: .fieldsTooLarge
-            case .targetTooLong: .uriTooLong
-            case .bodyTooLarge: .contentTooLarge
-            case .timeout: .requestTimeout
-            case .unsupportedExpectation: .expectationFailed
-            case .unsupportedTransferCoding: .notImplemented
-            case .unsupportedVersion: .versionNotSupported
-            case .tooManyConnections: .unavailable
-            case .unsupportedWebSocketVersion: .upgradeRequired
-            }
+        let type: ProblemType
         var fields: Fields = [.contentType: "application/problem+json", .cacheControl: "no-store"]
-        switch rejection.reason {
-        case .tooManyConnections: fields.add(.retryAfter, "1")
-        case .unsupportedWebSocketVersion:
+        switch rejection.status {
+        case .requestHeaderFieldsTooLarge: type = .fieldsTooLarge
+        case .uriTooLong: type = .uriTooLong
+        case .contentTooLarge: type = .contentTooLarge
+        case .requestTimeout: type = .requestTimeout
+        case .expectationFailed: type = .expectationFailed
+        case .notImplemented: type = .notImplemented
+        case .httpVersionNotSupported: type = .versionNotSupported
+        case .serviceUnavailable:
+            type = .unavailable
+            fields.add(.retryAfter, "1")
+        case .upgradeRequired:
+            type = .upgradeRequired
             // A 426 must list the supported protocols, and `Upgrade` must be listed in `Connection` (RFC 9110 §15.5.22, §7.8).
             fields.add(.upgrade, "websocket")
             fields.add(.connection, "upgrade")
-        default: break
+        default: type = .malformedRequest
         }
         return Reply(status: type.status, fields: fields, body: .bytes(type(rejection.detail).encoded()))
     }

@@ -161,9 +161,8 @@ public struct MockWorld: Sendable {
     public func journal(_ filter: JournalFilter = JournalFilter()) async -> [JournalRecord] {
         await plane.barrier()
         let matcher = JournalMatcher(filter) { [world] in Authenticator.handle(of: $0, in: world) }
-        let verdicts = world.control.verdicts
         return world.control.journal.entries.filter { matcher.matches($0) }.map {
-            JournalRecord($0, handle: Authenticator.handle(of: $0.user, in: world), verdicts[$0.number] ?? [])
+            JournalRecord($0, handle: Authenticator.handle(of: $0.user, in: world))
         }
     }
 
@@ -212,7 +211,7 @@ public struct MockWorld: Sendable {
     public var conduct: ConductReport {
         get async {
             await plane.barrier()
-            return world.control.conduct
+            return ConductReport(world.control.journal.entries)
         }
     }
 
@@ -222,7 +221,6 @@ public struct MockWorld: Sendable {
             await plane.barrier()
             return HAR.document(
                 world.control.journal.entries,
-                world.control.verdicts,
                 base: String(url.dropFirst("http://".count)),
                 version: MockBackend.version
             ).encoded
@@ -252,12 +250,11 @@ public struct JournalRecord: Sendable, CustomStringConvertible {
     public let user: String?
 
     /// What a perfect cache would have done, a sentence each: `was fresh for 41 s more`. Empty for a write, a frame and an error.
-    public let verdicts: [String]
+    public var verdicts: [String] { entry.verdicts.map(\.text) }
 
-    init(_ entry: JournalEntry, handle: String?, _ verdicts: [ExchangeVerdict] = []) {
+    init(_ entry: JournalEntry, handle: String?) {
         self.entry = entry
         user = handle
-        self.verdicts = verdicts.map(\.text)
     }
 
     /// The 1-based number of the entry in its world.

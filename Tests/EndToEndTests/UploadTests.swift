@@ -26,11 +26,7 @@ private final class Receiver: ExchangeHandler {
         Reply(status: rejection.status, body: .bytes(Array(rejection.detail.utf8)))
     }
 
-    var wantsHeads: Bool { false }
-
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-
-    var wantsRecords: Bool { false }
 
     func finished(_ record: ExchangeRecord) {}
 }

@@ -13,9 +13,7 @@ struct DescriptorTests {
         }
 
         func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
-        var wantsRecords: Bool { false }
         func finished(_ record: ExchangeRecord) {}
-        var wantsHeads: Bool { false }
         func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
     }
 

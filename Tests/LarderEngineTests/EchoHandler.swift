@@ -23,18 +23,14 @@ final class EchoHandler: ExchangeHandler {
         Reply(status: rejection.status, body: .bytes(Array(rejection.detail.utf8)))
     }
 
-    var wantsHeads: Bool { false }
-
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-
-    var wantsRecords: Bool { false }
 
     func finished(_ record: ExchangeRecord) {}
 
-    final class Messages: WebSocketHandler {
-        private let handle = Mutex<WebSocketHandle?>(nil)
+    final class Messages: ChannelHandler {
+        private let handle = Mutex<ChannelHandle?>(nil)
 
-        func opened(_ handle: WebSocketHandle) { self.handle.withLock { $0 = handle } }
+        func opened(_ handle: ChannelHandle) { self.handle.withLock { $0 = handle } }
         func received(text: [UInt8]) { handle.withLock { $0 }?.send(text: text) }
         func received(binary: [UInt8]) { handle.withLock { $0 }?.send(binary: binary) }
         func closed(_ ending: WebSocketEnding) {}

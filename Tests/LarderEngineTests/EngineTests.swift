@@ -27,11 +27,7 @@ private final class Mirror: ExchangeHandler {
         Reply(status: rejection.status, body: .bytes(Array(rejection.detail.utf8)))
     }
 
-    var wantsHeads: Bool { false }
-
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-
-    var wantsRecords: Bool { true }
 
     func finished(_ record: ExchangeRecord) { records.withLock { $0.append(record) } }
 }

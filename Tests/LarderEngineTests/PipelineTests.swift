@@ -20,17 +20,14 @@ private final class PaddedReplies: ExchangeHandler {
             return EchoHandler.reply(to: request)
         }
         handledCount.add(1, ordering: .relaxed)
-        let output = exchange.connection?.output.heldBytes ?? 0
-        waitingMaximum.max(exchange.loop.scratch.count + output, ordering: .relaxed)
+        waitingMaximum.max(exchange.connection?.output.heldBytes ?? 0, ordering: .relaxed)
         let count = Int(request.pathText.dropFirst()) ?? 0
         let body = Array("\(request.exchangeIndex) ".utf8) + [UInt8](repeating: 0x61, count: count)
         return Reply(status: .ok, body: .bytes(body))
     }
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
-    var wantsHeads: Bool { false }
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-    var wantsRecords: Bool { true }
     func finished(_ record: ExchangeRecord) {}
 }
 

@@ -33,9 +33,7 @@ struct RecordTimeTests {
         }
 
         func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
-        var wantsHeads: Bool { false }
         func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-        var wantsRecords: Bool { true }
         func finished(_ record: ExchangeRecord) { records.withLock { $0.append(record) } }
     }
 

@@ -21,9 +21,7 @@ private final class Keeper: ExchangeHandler {
     }
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
-    var wantsHeads: Bool { false }
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-    var wantsRecords: Bool { false }
     func finished(_ record: ExchangeRecord) {}
 }
 
@@ -37,7 +35,7 @@ struct RestTests {
 
     /// Whether the loop's poller reports an event each time. The job that asks it can be reported too, but not always.
     private func isAlwaysReady(_ server: HTTPServer) async -> Bool {
-        for _ in 0..<1_000 where await server.onLoop({ $0.poller.wait(timeout: 0) }) == 0 { return false }
+        for _ in 0..<1_000 where await server.onLoop({ $0.poller.wait(timeout: 0).isEmpty }) { return false }
         return true
     }
 

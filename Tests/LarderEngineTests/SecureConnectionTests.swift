@@ -185,8 +185,8 @@ struct SecureConnectionTests {
         return { [server, fault] _ throws(TLSError) in SecureSession(try server.session()) { _ in fault } }
     }
 
-    @Test(arguments: [0, 1, 100, 1_000_000], [HandshakeFault.Ending.close, .reset])
-    func `a handshake can be cut after any byte of the server`(_ byteCount: Int, _ ending: HandshakeFault.Ending)
+    @Test(arguments: [0, 1, 100, 1_000_000], [ExchangeEnding.close, .reset])
+    func `a handshake can be cut after any byte of the server`(_ byteCount: Int, _ ending: ExchangeEnding)
         async throws
     {
         let begin = faulty {
@@ -207,7 +207,7 @@ struct SecureConnectionTests {
     @Test func `a handshake can stall, without a time limit and without work`() async throws {
         let clock = ManualClock()
         let begin = faulty {
-            $0.ending = .stall
+            $0.ending = .silence
             $0.byteCount = 10
         }
         try await EchoHandler.serve(
@@ -260,11 +260,7 @@ private final class LargeReplies: ExchangeHandler {
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
 
-    var wantsHeads: Bool { false }
-
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-
-    var wantsRecords: Bool { false }
 
     func finished(_ record: ExchangeRecord) {}
 }

@@ -38,11 +38,7 @@ private final class Tunneller: ExchangeHandler {
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
 
-    var wantsHeads: Bool { false }
-
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-
-    var wantsRecords: Bool { false }
 
     func finished(_ record: ExchangeRecord) {}
 }

@@ -17,9 +17,6 @@ private final class Keeper: ExchangeHandler {
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
 
-    var wantsRecords: Bool { false }
-    var wantsHeads: Bool { false }
-
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
 
     func finished(_ record: ExchangeRecord) {}
@@ -38,9 +35,6 @@ private final class Notebook: ExchangeHandler {
     }
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: .badRequest, body: .bytes(Array("no".utf8))) }
-
-    var wantsRecords: Bool { true }
-    var wantsHeads: Bool { false }
 
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
 

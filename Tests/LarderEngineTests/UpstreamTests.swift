@@ -35,11 +35,7 @@ private final class Forwarder: ExchangeHandler {
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
 
-    var wantsHeads: Bool { false }
-
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-
-    var wantsRecords: Bool { false }
 
     func finished(_ record: ExchangeRecord) {}
 }

@@ -26,6 +26,23 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
+    @Test(arguments: [true, false])
+    func `a client of HTTP/1.0 is told whether its connection persists`(_ isFaulty: Bool) async throws {
+        let stage = try Stage()
+        stage.world.clock.followSystem()
+        if isFaulty { try stage.world.set(Fault(.validators(.weak), when: feed)) }
+        let client = try stage.connect()
+        for persists in [true, false] {
+            try client.send(
+                "GET /v1/feed?limit=1 HTTP/1.0\r\nHost: h\r\n\(persists ? "Connection: Keep-Alive\r\n" : "")\r\n"
+            )
+            let reply = try await client.reply()
+            #expect(reply.status == 200 && reply.field("Connection") == (persists ? "keep-alive" : "close"))
+        }
+        #expect(await client.isClosedByPeer())
+        await stage.backend.stop()
+    }
+
     @Test func `a transfer with a lost reply is committed once, and its key returns the outcome`()
         async throws
     {

@@ -188,7 +188,7 @@ struct WorldEndTests {
             clock: WorldClock(wall: clock, monotonic: clock),
             seed: 1,
             settings: WorldSettings(),
-            hooks: WorldControl(seed: 1, journalCapacity: 0, headFaults: HeadFaultCount())
+            hooks: WorldControl(seed: 1, journalCapacity: 0)
         )
     }
 

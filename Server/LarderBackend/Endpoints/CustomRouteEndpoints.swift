@@ -68,12 +68,11 @@ extension CustomReply {
         }
         for (name, value) in states { try call.setState(name, try value.text(call)) }
         guard isRead else {
-            let isEmpty = content.isEmpty || status.hasNoContent
-            return Reply(status: status, fields: fields, body: isEmpty ? .empty : .bytes(content))
+            return Reply(status: status, fields: fields, body: .bytes(status.hasNoContent ? [] : content))
         }
         let text = fields[.contentType] ?? ""
         return Representation(
-            .bytes(content),
+            content,
             fields,
             .strong(contentOf: content.span),
             isText: ["text/", "json", "xml", "javascript"].contains { text.contains($0) }

@@ -27,10 +27,10 @@ package enum EchoEndpoints {
 }
 
 /// Echoes every message.
-final class EchoWebSocket: WebSocketHandler {
-    private let handle = Mutex<WebSocketHandle?>(nil)
+final class EchoWebSocket: ChannelHandler {
+    private let handle = Mutex<ChannelHandle?>(nil)
 
-    func opened(_ handle: WebSocketHandle) { self.handle.withLock { $0 = handle } }
+    func opened(_ handle: ChannelHandle) { self.handle.withLock { $0 = handle } }
 
     func received(text: [UInt8]) { handle.withLock { $0 }?.send(text: text) }
 

@@ -2,8 +2,7 @@ import LarderCoding
 import LarderEngine
 import LarderHTTP
 
-/// Images by width. Bytes are sent from the file in chunks, so that a large image is never entirely in memory. An uploaded photo, of at most
-/// 16 MiB, is.
+/// Images by width, and photos that were uploaded.
 enum ImageEndpoints {
     static let routes: [Route] = [
         Route(.get, "/v1/images/{id}", .ignored, read)
@@ -27,20 +26,23 @@ enum ImageEndpoints {
         }
 
         if let reply = unchanged(call, rendition.mediaType, rendition.entityTag) { return reply }
-        let file: FileRegion
-        do { file = try FileRegion(opening: rendition.path, byteCount: rendition.byteCount) } catch {
+        let content: [UInt8]
+        do { content = try SourceFile.bytes(rendition.path) } catch {
             throw ProblemType.notFound("The file of this rendition cannot be read: \(error).")
         }
-        return reply(call, .file(file), rendition.mediaType, rendition.entityTag)
+        guard content.count == rendition.byteCount else {
+            throw ProblemType.notFound("The file of this rendition has changed since the start.")
+        }
+        return reply(call, content, rendition.mediaType, rendition.entityTag)
     }
 
     /// The 304 for a client that has the image; nil if it needs the content.
     private static func unchanged(_ call: Call, _ mediaType: String, _ tag: EntityTag) -> Reply? {
-        let reply = reply(call, .empty, mediaType, tag)
+        let reply = reply(call, [], mediaType, tag)
         return reply.status == .notModified ? reply : nil
     }
 
-    private static func reply(_ call: Call, _ content: Reply.Body, _ mediaType: String, _ tag: EntityTag) -> Reply {
+    private static func reply(_ call: Call, _ content: [UInt8], _ mediaType: String, _ tag: EntityTag) -> Reply {
         Representation(
             content,
             [.contentType: mediaType, .cacheControl: CachePolicy.image, .vary: "Origin"],
@@ -56,7 +58,7 @@ enum ImageEndpoints {
             guard let upload = try UploadEndpoints.upload(id, in: store) else { return nil }
             if let tag = upload.tag, let reply = unchanged(call, upload.mediaType, tag) { return reply }
             let content = try store.uploads.content(upload.row)
-            return reply(call, .bytes(content), upload.mediaType, upload.tag ?? .strong(contentOf: content.span))
+            return reply(call, content, upload.mediaType, upload.tag ?? .strong(contentOf: content.span))
         }
     }
 

@@ -10,14 +10,9 @@ import Synchronization
 /// A WebSocket client may only send `{"type":"ping"}`, which is answered with `{"type":"pong"}`, because browsers cannot send protocol
 /// pings. Any other message closes the channel with 1008. When the session ends the close code is 4401; an event stream just ends, and the
 /// client's reconnection is answered with 401.
-final class LiveChannel: WebSocketHandler, EventStreamHandler, LiveOutput {
-    private enum Handle {
-        case webSocket(WebSocketHandle)
-        case eventStream(EventStreamHandle)
-    }
-
+final class LiveChannel: ChannelHandler, LiveOutput {
     private struct State {
-        var handle: Handle?
+        var handle: ChannelHandle?
         var reader: UInt64?
         var timer: TimerID?
     }
@@ -26,6 +21,7 @@ final class LiveChannel: WebSocketHandler, EventStreamHandler, LiveOutput {
     private let opening: LiveEndpoints.Opening
     private let owner: SessionRow?
     private let filter: (any LiveFilter)?
+    private let isStream: Bool
     private let state = Mutex(State())
 
     /// The close code for an ended session.
@@ -33,37 +29,30 @@ final class LiveChannel: WebSocketHandler, EventStreamHandler, LiveOutput {
     /// The reconnection delay that clients of event streams are told.
     private static let retryMilliseconds: Int64 = 2_000
 
-    init(_ opening: LiveEndpoints.Opening, _ call: Call, filter: (any LiveFilter)?) {
+    /// - Parameter isStream: whether the channel is a stream of events and not a WebSocket.
+    init(_ opening: LiveEndpoints.Opening, _ call: Call, filter: (any LiveFilter)?, isStream: Bool) {
         self.opening = opening
         self.filter = filter
+        self.isStream = isStream
         world = call.world
         owner = call.session
     }
 
     var session: Int64? { owner?.row }
     var ownsHeartbeat: Bool { !world.clock.followsSystem }
-    private var handle: Handle? { state.withLock { $0.handle } }
+    private var handle: ChannelHandle? { state.withLock { $0.handle } }
 
     // MARK: Opening and closing
 
-    func opened(_ handle: WebSocketHandle) {
-        opened(.webSocket(handle), "WebSocket") { hello, _ in handle.send(text: hello) }
-    }
-
-    func opened(_ handle: EventStreamHandle) {
-        opened(.eventStream(handle), "EventStream") { hello, token in
-            let retry = Array("retry: \(Self.retryMilliseconds)\n".utf8)
-            handle.send(retry + LiveEvent.serverSentEvent(named: "hello", id: token, data: hello))
-        }
-    }
-
     /// Sends the missed changes and begins to deliver new ones, until the session expires.
-    ///
-    /// - Parameter name: the name of the protocol in the journal.
-    private func opened(_ handle: Handle, _ name: String, hello: (_ json: [UInt8], _ token: String) -> Void) {
+    func opened(_ handle: ChannelHandle) {
         state.withLock { $0.handle = handle }
         do {
-            let reader = try LiveEndpoints.begin(opening, world, self, hello: hello)
+            let reader = try LiveEndpoints.begin(opening, world, self) { hello, token in
+                guard isStream else { return handle.send(text: hello) }
+                let retry = Array("retry: \(Self.retryMilliseconds)\n".utf8)
+                handle.send(retry + LiveEvent.serverSentEvent(named: "hello", id: token, data: hello))
+            }
             state.withLock { $0.reader = reader }
         } catch { return close(WebSocketCloseCode.internalError.rawValue, error.title) }
         if let expires = owner?.accessExpires {
@@ -71,29 +60,16 @@ final class LiveChannel: WebSocketHandler, EventStreamHandler, LiveOutput {
             state.withLock { $0.timer = timer }
         }
         world.startHeartbeat()
-        filter?.opened(self, channel: name)
+        filter?.opened(self, channel: isStream ? "EventStream" : "WebSocket")
     }
 
-    private func close(_ code: UInt16, _ reason: String) {
-        switch handle {
-        case .webSocket(let handle): handle.close(code: code, reason: reason)
-        case .eventStream(let handle): handle.finish()
-        case nil: break
-        }
-    }
+    private func close(_ code: UInt16, _ reason: String) { handle?.close(code: code, reason: reason) }
 
     func end(code: UInt16?) {
-        if let code { return close(code, "") }
-        switch handle {
-        case .webSocket(let handle): handle.abort()
-        case .eventStream(let handle): handle.abort()
-        case nil: break
-        }
+        if let code { close(code, "") } else { handle?.abort() }
     }
 
-    func closed(_ ending: WebSocketEnding) { closed() }
-
-    func closed() {
+    func closed(_ ending: WebSocketEnding) {
         let last = state.withLock { state in
             defer { state = State() }
             return state
@@ -112,30 +88,18 @@ final class LiveChannel: WebSocketHandler, EventStreamHandler, LiveOutput {
         case .stateReplaced: close(WebSocketCloseCode.goingAway.rawValue, "the state was replaced")
         // The engine closes all channels itself.
         case .serverStops: break
-        case .heartbeat:
-            switch handle {
-            case .webSocket(let handle): handle.ping()
-            case .eventStream(let handle): handle.ping()
-            case nil: break
-            }
+        case .heartbeat: handle?.ping()
         }
     }
 
-    func emit(_ event: LiveEvent) {
-        switch handle {
-        case .webSocket(let handle): handle.send(frame: event.frame)
-        case .eventStream(let handle): handle.send(event.serverSentEvent)
-        case nil: break
-        }
-    }
+    func emit(_ event: LiveEvent) { handle?.send(isStream ? event.serverSentEvent : event.frame) }
 
     // MARK: Messages of the client
 
     func received(text: [UInt8]) {
         filter?.received(text.count)
-        guard case .webSocket(let handle) = handle else { return }
         if let message = try? JSONParser.parse(text), message["type"] == .string("ping") {
-            handle.send(text: Array("{\"type\":\"pong\"}".utf8))
+            handle?.send(text: Array("{\"type\":\"pong\"}".utf8))
         } else {
             close(WebSocketCloseCode.policyViolation.rawValue, "only {\"type\":\"ping\"} may be sent")
         }

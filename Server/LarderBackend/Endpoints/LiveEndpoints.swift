@@ -27,7 +27,7 @@ enum LiveEndpoints {
             )
         }
         let opening = try opening(call, since: call.query.first("since"))
-        let channel = LiveChannel(opening, call, filter: filter(call))
+        let channel = LiveChannel(opening, call, filter: filter(call), isStream: false)
         return .webSocket(WebSocketAcceptance(handler: channel, subprotocols: [subprotocol]))
     }
 
@@ -37,7 +37,7 @@ enum LiveEndpoints {
         }
         let opening = try opening(call, since: call.request.fields[.lastEventID] ?? call.query.first("since"))
         let fields: Fields = [.cacheControl: "no-store", .vary: "Authorization, Origin"]
-        return .eventStream(fields, LiveChannel(opening, call, filter: filter(call)))
+        return .eventStream(fields, LiveChannel(opening, call, filter: filter(call), isStream: true))
     }
 
     /// The filter of the channel's frames: a fault's, or one that only records; nil for none.

@@ -102,7 +102,8 @@ package enum SourceFile {
         }
     }
 
-    private static func write(_ bytes: [UInt8], _ descriptor: Int32) -> Bool {
+    /// Writes all bytes; false after an error.
+    package static func write(_ bytes: [UInt8], _ descriptor: Int32) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }

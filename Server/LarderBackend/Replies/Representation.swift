@@ -53,7 +53,7 @@ final class Representation: Sendable {
     ///   - isText: whether the content may be compressed.
     ///   - takesRanges: whether a part of the content can be read (RFC 9110 §14).
     init(
-        _ content: Reply.Body,
+        _ content: [UInt8],
         _ fields: Fields,
         _ entityTag: EntityTag,
         modified: Modification? = nil,
@@ -73,7 +73,7 @@ final class Representation: Sendable {
         }
         self.fields = fields
         fields.set(.etag, entityTag.description)
-        full = Reply(status: .ok, fields: fields, body: content)
+        full = Reply(status: .ok, fields: fields, body: .bytes(content))
     }
 
     /// A text in memory, JSON unless stated otherwise, which is always read as a whole.
@@ -94,7 +94,7 @@ final class Representation: Sendable {
             tagged += Array(line.value.utf8)
         }
         let tag = EntityTag.strong(contentOf: tagged.span)
-        self.init(.bytes(body), fields, tag, modified: modified, isText: true, takesRanges: false)
+        self.init(body, fields, tag, modified: modified, isText: true, takesRanges: false)
     }
 
     /// The reply that the request's conditions, range and accepted codings require: 200, 206, 304, 412 or 416 (RFC 9110 §13, §14).
@@ -135,7 +135,7 @@ final class Representation: Sendable {
         if let range = try requestedRange(request, now) {
             var fields = fields(nil)
             fields.set(.contentRange, "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(full.body.count)")
-            return Reply(status: .partialContent, fields: fields, body: full.body.extracting(range))
+            return Reply(status: .partialContent, fields: fields, body: .bytes(Array(full.bytes[range])))
         }
         guard let coding, let coded = coded(by: coding) else { return full }
         var fields = fields(coding)
@@ -183,16 +183,6 @@ final class Representation: Sendable {
     /// The most bytes of memory that it takes: with the content in each coding, which is smaller.
     var byteCount: Int {
         full.head.bytes.count * 2 + full.body.count * (isNegotiated ? 1 + ContentCoding.allCases.count : 1)
-    }
-}
-
-extension Reply.Body {
-    fileprivate func extracting(_ range: Range<Int>) -> Reply.Body {
-        switch self {
-        case .bytes(let bytes): .bytes(Array(bytes[range]))
-        case .file(let file): .file(file.extracting(range))
-        case .empty, .webSocket, .eventStream, .tunnel: self
-        }
     }
 }
 

@@ -160,9 +160,6 @@ package final class World: Sendable {
     /// The number of committed transactions since the world was made.
     package var commitCount: Int64 { commits.load(ordering: .relaxed) }
 
-    /// Whether the control plane cannot affect an exchange on the path.
-    package func isUntouched(_ path: ArraySlice<UInt8>) -> Bool { clock.followsSystem && !hooks.affects(path) }
-
     /// The identity of a new history.
     func newInstance() -> UInt64 { instances.withLock { $0.next() } }
 

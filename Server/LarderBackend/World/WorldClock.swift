@@ -67,8 +67,7 @@ public final class WorldClock: WallClock, JumpingClock {
     /// The time until the next timer; nil if none is set.
     public var untilNextTimer: Duration? {
         state.withLock { state in
-            state.timers.tidy()
-            return state.timers.next.map { max(.zero, $0 - uptime(state)) }
+            state.timers.next.map { max(.zero, $0 - uptime(state)) }
         }
     }
 
@@ -312,7 +311,6 @@ public final class WorldClock: WallClock, JumpingClock {
     }
 
     private func arm(_ state: inout State) {
-        state.timers.tidy()
         guard let driver = state.driver, let next = state.timers.next else { return disarm(&state) }
         if let armed = state.armed {
             if armed.deadline <= next, state.mode != .frozen { return }

@@ -8,9 +8,6 @@ package protocol WorldHooks: AnyObject, Sendable {
     /// The protocol variants that the world uses.
     var dialect: Dialect { get }
 
-    /// Whether anything is set that could affect an exchange on the path. Called for every request on the hot path.
-    func affects(_ path: ArraySlice<UInt8>) -> Bool
-
     /// Called after each commit while the store is locked: it must not wait, and must not use the world.
     ///
     /// - Parameter number: the number of committed transactions since the world was made.

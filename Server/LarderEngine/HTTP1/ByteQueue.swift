@@ -25,11 +25,6 @@ package struct ByteQueue: Sendable {
         bytes.append(contentsOf: more)
     }
 
-    mutating func append(_ more: Span<UInt8>) {
-        dropTaken()
-        unsafe more.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
-    }
-
     package mutating func removeFirst(_ count: Int) {
         start += count
         if isEmpty { (bytes, start) = ([], 0) }

@@ -3,53 +3,34 @@ import LarderHTTPWire
 
 /// A request that the engine rejects before a handler sees it. The connection is closed after the reply.
 package struct Rejection: Error, Sendable, Hashable {
-    package enum Reason: Sendable, Hashable {
-        case malformed
-        case headTooLarge
-        case targetTooLong
-        case bodyTooLarge
-        case timeout
-        case unsupportedExpectation
-        case unsupportedTransferCoding
-        case unsupportedVersion
-        case tooManyConnections
-        case unsupportedWebSocketVersion
-    }
-
-    package let reason: Reason
+    /// Says what is wrong: no two reasons have one status.
+    package let status: Status
     /// A sentence for the developer of the client.
     package let detail: String
 
-    init(_ reason: Reason, _ detail: String) {
-        self.reason = reason
+    init(_ status: Status, _ detail: String) {
+        self.status = status
         self.detail = detail
     }
 
     init(_ error: HTTPWireError) {
-        let reason: Reason =
+        let status: Status =
             switch error.reason {
-            case .malformed: .malformed
-            case .headTooLarge: .headTooLarge
-            case .targetTooLong: .targetTooLong
-            case .bodyTooLarge: .bodyTooLarge
-            case .unsupportedVersion: .unsupportedVersion
-            case .unsupportedTransferCoding: .unsupportedTransferCoding
+            case .malformed: .badRequest
+            case .headTooLarge: .requestHeaderFieldsTooLarge
+            case .targetTooLong: .uriTooLong
+            case .bodyTooLarge: .contentTooLarge
+            case .unsupportedVersion: .httpVersionNotSupported
+            case .unsupportedTransferCoding: .notImplemented
             }
-        self.init(reason, error.detail)
+        self.init(status, error.detail)
     }
 
-    package var status: Status {
-        switch reason {
-        case .malformed: .badRequest
-        case .headTooLarge: .requestHeaderFieldsTooLarge
-        case .targetTooLong: .uriTooLong
-        case .bodyTooLarge: .contentTooLarge
-        case .timeout: .requestTimeout
-        case .unsupportedExpectation: .expectationFailed
-        case .unsupportedTransferCoding: .notImplemented
-        case .unsupportedVersion: .httpVersionNotSupported
-        case .tooManyConnections: .serviceUnavailable
-        case .unsupportedWebSocketVersion: .upgradeRequired
+    init(_ error: WebSocketHandshake.Rejection) {
+        switch error {
+        case .notAnUpgrade: self.init(.badRequest, "The request is not a WebSocket upgrade.")
+        case .version: self.init(.upgradeRequired, "Only version 13 of the WebSocket protocol is supported.")
+        case .key: self.init(.badRequest, "Sec-WebSocket-Key must be 16 bytes in Base64.")
         }
     }
 }

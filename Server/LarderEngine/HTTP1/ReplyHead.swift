@@ -37,6 +37,17 @@ package struct ReplyHead: Sendable {
         "HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n".utf8
     }
 
+    /// The head as it is sent, with the `Date` line, `Connection`, and the empty line.
+    func bytes(date: [UInt8], connection: StaticString) -> [UInt8] {
+        var all: [UInt8] = []
+        all.reserveCapacity(bytes.count + date.count + 32)
+        all += bytes
+        all += date
+        all.append(connection)
+        all.append("\r\n")
+        return all
+    }
+
     // MARK: Adding lines
 
     /// Appends complete field lines.
@@ -110,16 +121,5 @@ package struct ReplyHead: Sendable {
 
     private static func lowercased(_ byte: UInt8) -> UInt8 {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
-    }
-}
-
-extension [UInt8] {
-    /// Appends a head, the `Date` line, `Connection`, and the empty line. In one call, because each access to the loop's buffer costs an
-    /// exclusivity check.
-    mutating func append(head: ReplyHead, date: [UInt8], connection: StaticString) {
-        append(contentsOf: head.bytes)
-        append(contentsOf: date)
-        append(connection)
-        append("\r\n")
     }
 }

@@ -54,9 +54,19 @@ package struct Request: Sendable {
 
     /// The subprotocols that a WebSocket client offers.
     package var offeredSubprotocols: [String] {
-        (fields.combined(.secWebSocketProtocol) ?? "").split(separator: ",").map {
-            $0.filter { $0 != " " && $0 != "\t" }
-        }
+        FieldList.members(of: fields.combined(.secWebSocketProtocol) ?? "")
+    }
+
+    /// Whether the client lets the connection persist after the exchange (RFC 9112 §9.3).
+    package var persists: Bool {
+        guard fields.range(of: "connection") != nil else { return minorVersion == 1 }
+        let options = FieldList.members(of: (fields.combined(.connection) ?? "").lowercased())
+        return !options.contains("close") && (minorVersion == 1 || options.contains("keep-alive"))
+    }
+
+    /// The line that tells the client whether the connection persists; empty if it expects that.
+    package func connectionLine(persists: Bool) -> StaticString {
+        persists ? minorVersion == 0 ? "Connection: keep-alive\r\n" : "" : "Connection: close\r\n"
     }
 
     func handshakeField(_ name: StaticString) -> String? { FieldName(name.description).flatMap { fields.combined($0) } }

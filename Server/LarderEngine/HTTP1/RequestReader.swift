@@ -2,7 +2,7 @@ import LarderHTTP
 import LarderHTTPWire
 
 /// Reads consecutive requests from bytes in any pieces: a value without I/O.
-struct RequestReader {
+package struct RequestReader {
     private enum Stage {
         case head(HeadScanner)
         // Boxed, because bodies are rare and the stage is examined for every request. The requests are without what has arrived of
@@ -11,11 +11,11 @@ struct RequestReader {
         indirect case chunks(Request, ChunkedDecoder)
     }
 
-    enum Outcome {
+    package enum Outcome {
         /// More bytes are needed.
         case incomplete
         case request(Request)
-        /// The head of a request whose body is not read yet; only if heads were requested.
+        /// The head of a request whose body is not read yet.
         case head(Request)
         /// The client waits for a 100 before it sends the body.
         case awaitsContinue
@@ -31,7 +31,7 @@ struct RequestReader {
     /// How many bytes of the current request's body are read; nil: all.
     var bodyLimit: Int?
 
-    init(headBytesMaximum: Int, bodyBytesMaximum: Int) {
+    package init(headBytesMaximum: Int, bodyBytesMaximum: Int) {
         self.headBytesMaximum = headBytesMaximum
         self.bodyBytesMaximum = bodyBytesMaximum
     }
@@ -43,9 +43,7 @@ struct RequestReader {
 
     /// Continues reading. `consumed` counts the bytes that must not be passed again: a head is passed again until it is
     /// complete.
-    ///
-    /// - Parameter tellsHeads: whether the head of a request with a body is returned before the body is read.
-    mutating func next(_ bytes: Span<UInt8>, _ consumed: inout Int, tellsHeads: Bool = false) -> Outcome {
+    package mutating func next(_ bytes: Span<UInt8>, _ consumed: inout Int) -> Outcome {
         switch stage {
         case .head(var scanner):
             let unread = bytes.extracting(consumed..<bytes.count)
@@ -54,17 +52,15 @@ struct RequestReader {
             switch outcome {
             case .incomplete:
                 return unread.count > headBytesMaximum ? .rejected(tooLarge(scanner)) : .incomplete
-            case .malformed(let what): return .rejected(Rejection(.malformed, "The head has \(what)."))
+            case .malformed(let what): return .rejected(Rejection(.badRequest, "The head has \(what)."))
             case .head(let range):
                 guard range.count <= headBytesMaximum else { return .rejected(tooLarge(scanner)) }
                 let head = unsafe unread.extracting(range).withUnsafeBufferPointer { unsafe Array($0) }
                 consumed += scanner.scanned
                 stage = .head(HeadScanner(skipsEmptyLines: true))
-                do {
-                    let request = try RequestHead(head)
-                    if let outcome = try begin(request, hasMore: consumed < bytes.count) { return outcome }
-                    return tellsHeads ? .head(Request(request)) : next(bytes, &consumed)
-                } catch { return .rejected(Rejection(error)) }
+                do { return try begin(try RequestHead(head), hasMore: consumed < bytes.count) } catch {
+                    return .rejected(Rejection(error))
+                }
             }
         case .body(let request, let left):
             let count = min(left, bytes.count - consumed, bodyLimit.map { $0 - body.count } ?? .max)
@@ -106,13 +102,13 @@ struct RequestReader {
     /// Returns 414 if the start line is too long, otherwise 431.
     private func tooLarge(_ scanner: HeadScanner) -> Rejection {
         guard scanner.lineCount ?? .max <= RequestHead.targetBytesMaximum else {
-            return Rejection(.targetTooLong, "The request line is longer than a target or a head may be.")
+            return Rejection(.uriTooLong, "The request line is longer than a target or a head may be.")
         }
-        return Rejection(.headTooLarge, "The head has more than \(headBytesMaximum) bytes.")
+        return Rejection(.requestHeaderFieldsTooLarge, "The head has more than \(headBytesMaximum) bytes.")
     }
 
-    /// Processes a complete head; nil if its body must be read first.
-    private mutating func begin(_ head: RequestHead, hasMore: Bool) throws(HTTPWireError) -> Outcome? {
+    /// Processes a complete head.
+    private mutating func begin(_ head: RequestHead, hasMore: Bool) throws(HTTPWireError) -> Outcome {
         let hosts = head.fields.count(of: "host")
         guard hosts == 1 || (head.minorVersion == 0 && hosts == 0) else {
             throw HTTPWireError(.malformed, "There must be exactly one Host field.")
@@ -121,7 +117,7 @@ struct RequestReader {
         mustAskForContinue = false
         if head.minorVersion == 1, head.fields.range(of: "expect") != nil {
             guard head.fields.combined(.expect)?.lowercased() == "100-continue" else {
-                return .rejected(Rejection(.unsupportedExpectation, "Only Expect: 100-continue is supported."))
+                return .rejected(Rejection(.expectationFailed, "Only Expect: 100-continue is supported."))
             }
             mustAskForContinue = framing != .none && !hasMore
         }
@@ -135,7 +131,7 @@ struct RequestReader {
         // Only a response can end with its connection.
         case .none, .untilClose: return .request(request)
         }
-        return nil
+        return .head(request)
     }
 
     private mutating func askForContinue() -> Outcome? {

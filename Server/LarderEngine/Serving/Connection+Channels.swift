@@ -1,16 +1,15 @@
 import LarderHTTP
+import LarderHTTPWire
 import LarderTime
 
-/// Connections that have become a WebSocket or an event stream.
+/// Connections that have become a channel or a tunnel.
 extension Connection {
-    func upgrade(_ pendingReply: PendingReply, _ acceptance: WebSocketAcceptance, _ reply: Reply) {
-        do {
-            let (head, channel) = try WebSocketChannel.accept(acceptance, pendingReply.request, self)
-            begin(pendingReply, head, reply)
-            mode = .webSocket(channel)
-            channel.start()
+    func startWebSocket(_ pendingReply: PendingReply, _ acceptance: WebSocketAcceptance, _ reply: Reply) {
+        do throws(WebSocketHandshake.Rejection) {
+            let head = try acceptance.head(for: pendingReply.request)
+            start(Channel(.webSocket, acceptance.handler, self), pendingReply, head, reply)
         } catch {
-            var rejection = loop.handler.rejected(error.rejection)
+            var rejection = loop.handler.rejected(Rejection(error))
             if error == .version { rejection.head.append("Sec-WebSocket-Version", "13") }
             rejection.date = reply.date
             self.pendingReply = pendingReply
@@ -18,14 +17,20 @@ extension Connection {
         }
     }
 
-    func startStream(_ pendingReply: PendingReply, _ handler: any EventStreamHandler, _ reply: Reply) {
-        let channel = EventStreamChannel(handler, isChunked: pendingReply.request.minorVersion == 1, self)
-        begin(pendingReply, channel.framed(reply.head), reply)
+    func startStream(_ pendingReply: PendingReply, _ handler: any ChannelHandler, _ reply: Reply) {
+        let isChunked = pendingReply.request.minorVersion == 1
+        var head = reply.head
+        if isChunked { head.append("Transfer-Encoding", "chunked") } else { head.append("Connection", "close") }
+        start(Channel(.eventStream(isChunked: isChunked), handler, self), pendingReply, head, reply)
+    }
+
+    private func start(_ channel: Channel, _ pendingReply: PendingReply, _ head: ReplyHead, _ reply: Reply) {
+        begin(pendingReply, head, reply)
         guard pendingReply.request.method != .head else {
             closesAfterOutput = true
             return
         }
-        mode = .eventStream(channel)
+        mode = .channel(channel)
         channel.start()
     }
 
@@ -37,41 +42,26 @@ extension Connection {
             return
         }
         mode = .tunnel(upstream)
-        let arrived = upstream.join(self)
-        // Behind the head, which is not in the output yet.
-        if let pacer { pacer.take(arrived) } else { loop.scratch.append(contentsOf: arrived) }
+        sendChannel(upstream.join(self))
         let early = Array(unread.bytes[unread.start...])
         unread = ByteQueue()
-        if !early.isEmpty { pass(early.span, to: upstream) }
+        if !early.isEmpty { pass(early, to: upstream) }
     }
 
-    func pass(_ bytes: Span<UInt8>, to upstream: UpstreamConnection) {
+    func pass(_ bytes: [UInt8], to upstream: UpstreamConnection) {
         upstream.send(bytes)
         if !isClosed { setInterest() }
     }
 
     /// Writes the head that turns the connection into a channel and ends the exchange.
     private func begin(_ pendingReply: PendingReply, _ head: ReplyHead, _ reply: Reply) {
-        let start = loop.scratch.count
-        loop.scratch.append(head: head, date: reply.date ?? loop.date.line, connection: "")
+        let bytes = head.bytes(date: reply.date ?? loop.date.line, connection: "")
+        output.append(bytes)
         if pendingReply.request.method != .head, let pacer = reply.pacer {
             self.pacer = pacer
             pacer.opened()
         }
-        guard loop.handler.wantsRecords else { return }
-        records.append(
-            ExchangeRecord(
-                request: pendingReply.request,
-                head: head,
-                bytesSent: loop.scratch.count - start,
-                bodyBytes: 0,
-                bytesSavedByCoding: 0,
-                started: pendingReply.started,
-                ended: loop.now,
-                isComplete: true,
-                context: pendingReply.context
-            )
-        )
+        records.append(pendingReply.record(head, bytesSent: bytes.count, ended: loop.now))
     }
 
     /// Sends content of a channel; it is collected until the end of the loop's turn. A reader that is too slow is disconnected.
@@ -84,8 +74,8 @@ extension Connection {
     /// Writes content with the framing of the channel.
     func write(content: [UInt8]) {
         switch mode {
-        case .eventStream(let channel): output.append(channel.framed(content))
-        case .webSocket, .tunnel: output.append(content)
+        case .channel(let channel): output.append(channel.framed(content))
+        case .tunnel: output.append(content)
         case .http, .stalled: return
         }
         markDirty()

@@ -5,13 +5,9 @@ import LarderTime
 extension Connection {
     /// Passes the handler a head whose body is not read yet.
     func announce(_ request: Request) {
-        var request = request
         exchangeCount += 1
         isAnnounced = true
-        request.connection = id
-        request.exchangeIndex = exchangeCount
-        request.peer = peer
-        request.isSecure = output.tls != nil
+        let request = numbered(request)
         let context = loop.handler.context(of: request)
         announcedContext = context
         // Pending while the handler decides: it may end the exchange before it returns.
@@ -62,29 +58,22 @@ extension Connection {
             return
         }
         self.pendingReply = nil
-        if loop.handler.wantsRecords {
-            records.append(
-                ExchangeRecord(
-                    request: pendingReply.request,
-                    head: reply?.head ?? .none,
-                    bytesSent: pendingReply.bytesSent,
-                    bodyBytes: reply?.body.count ?? 0,
-                    bytesSavedByCoding: reply?.bytesSavedByCoding ?? 0,
-                    started: pendingReply.started,
-                    ended: loop.now,
-                    isComplete: reply.map { pendingReply.bytesSent >= $0.head.bytes.count + $0.body.count } ?? false,
-                    context: pendingReply.context
-                )
+        records.append(
+            pendingReply.record(
+                reply?.head ?? .none,
+                bytesSent: pendingReply.bytesSent,
+                bodyBytes: reply?.body.count ?? 0,
+                bytesSavedByCoding: reply?.bytesSavedByCoding ?? 0,
+                ended: loop.now,
+                isComplete: reply.map { pendingReply.bytesSent >= $0.head.bytes.count + $0.body.count } ?? false
             )
-        }
+        )
         if let lease = reply?.lease { leases.append(lease) }
         // After an unread body the next request cannot be found.
         if ending != .persist || pendingReply.isHeld || !staysOpen(pendingReply.request) { closesAfterOutput = true }
         if ending != .reset, pendingReply.isHeld { isLingering = true }
         if ending == .reset { resetsAfterOutput = true }
-        loop.scratch.removeAll(keepingCapacity: true)
-        if closesAfterOutput { flush() } else { markDirty() }
-        if !isClosed { process() }
+        process()
     }
 
     /// Ends a channel inside of its content.

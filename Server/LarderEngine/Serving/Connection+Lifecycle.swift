@@ -15,7 +15,7 @@ extension Connection {
         }
         let configuration = loop.configuration
         switch mode {
-        case .webSocket, .eventStream: deadline = loop.now + configuration.heartbeat
+        case .channel: deadline = loop.now + configuration.heartbeat
         case .stalled: deadline = MonotonicTime(nanoseconds: .max)
         case .tunnel:
             // Between messages there is none; the peer extends it by reading.
@@ -54,7 +54,7 @@ extension Connection {
         if !output.isEmpty { wanted.insert(.write) }
         switch mode {
         case .tunnel(let upstream): if !hasPeerEnded, !upstream.isBacklogged { wanted.insert(.read) }
-        case .http, .webSocket, .eventStream, .stalled:
+        case .http, .channel, .stalled:
             if !hasPeerEnded, unread.count < Self.unreadBytesMaximum,
                 output.waitingBytes < Output.copiedBytesMaximum * 16
             {
@@ -69,25 +69,20 @@ extension Connection {
     func checkDeadlines(_ now: MonotonicTime) {
         guard now >= deadline else { return }
         switch mode {
-        case .webSocket(let channel):
-            deadline = now + loop.configuration.heartbeat
-            channel.heartbeat()
-        case .eventStream(let channel):
+        case .channel(let channel):
             deadline = now + loop.configuration.heartbeat
             channel.heartbeat()
         case .tunnel, .stalled: close()
         case .http:
             guard reader.isInside, !isLingering, output.isEmpty else { return close() }
-            loop.scratch.removeAll(keepingCapacity: true)
-            reject(Rejection(.timeout, "The request did not arrive in time."))
+            reject(Rejection(.requestTimeout, "The request did not arrive in time."))
         }
     }
 
     func beginStop() {
         isStopping = true
         switch mode {
-        case .webSocket(let channel): channel.close(code: 1001, reason: "the server is stopping")
-        case .eventStream(let channel): channel.finish()
+        case .channel(let channel): channel.close(code: 1001, reason: "the server is stopping")
         case .tunnel: closeAfterContent()
         case .stalled: close()
         case .http:
@@ -122,19 +117,9 @@ extension Connection {
         loop.forget(self)
         if !resets { endTLS() }
         if resets { SystemCall.closeWithReset(descriptor) } else { systemClose(descriptor) }
-        if let pendingReply, loop.handler.wantsRecords {
+        if let pendingReply {
             records.append(
-                ExchangeRecord(
-                    request: pendingReply.request,
-                    head: .none,
-                    bytesSent: pendingReply.bytesSent,
-                    bodyBytes: 0,
-                    bytesSavedByCoding: 0,
-                    started: pendingReply.started,
-                    ended: loop.now,
-                    isComplete: false,
-                    context: pendingReply.context
-                )
+                pendingReply.record(.none, bytesSent: pendingReply.bytesSent, ended: loop.now, isComplete: false)
             )
         }
         leases = []
@@ -150,8 +135,7 @@ extension Connection {
     /// Tells a channel that its connection carries nothing any more.
     func endChannel() {
         switch mode {
-        case .webSocket(let channel): channel.connectionClosed()
-        case .eventStream(let channel): channel.connectionClosed()
+        case .channel(let channel): channel.connectionClosed()
         case .tunnel(let upstream): upstream.clientClosed()
         case .http, .stalled: break
         }

@@ -1,15 +1,15 @@
+import LarderHTTP
 import LarderTLS
 
 /// TLS on the port of the server: a connection whose first byte begins a handshake is encrypted, any other is not.
 extension Connection {
     /// Whether received bytes are encrypted. Begins the session with the first bytes of a connection.
-    func beginsTLS(_ bytes: Span<UInt8>) -> Bool {
+    func beginsTLS(_ bytes: [UInt8]) -> Bool {
         guard !hasBegun else { return output.tls != nil }
         hasBegun = true
         guard bytes[0] == Self.handshakeRecord else { return false }
         guard let begin = loop.configuration.tls else {
-            loop.scratch.removeAll()
-            reject(Rejection(.malformed, "The client speaks TLS, and this port speaks http only. Use an http URL."))
+            reject(Rejection(.badRequest, "The client speaks TLS, and this port speaks http only. Use an http URL."))
             return true
         }
         do throws(TLSError) {
@@ -26,11 +26,11 @@ extension Connection {
     /// The type of a record with a handshake message (RFC 8446 §5.1): no method of HTTP begins with it.
     private static var handshakeRecord: UInt8 { 22 }
 
-    func decrypt(_ bytes: Span<UInt8>) {
+    func decrypt(_ bytes: [UInt8]) {
         guard !isClosed, output.tls != nil else { return }
         var plain: [UInt8] = []
         var failure: TLSError?
-        do throws(TLSError) { try output.tls?.receive(bytes, into: &plain) } catch { failure = error }
+        do throws(TLSError) { try output.tls?.receive(bytes.span, into: &plain) } catch { failure = error }
         if output.tls?.hasOutput == true {
             if failure == nil, let decide = handshakeFault.take(), let fault = decide(output.tls?.requestedHost) {
                 apply(fault)
@@ -38,7 +38,7 @@ extension Connection {
             // Messages of the handshake, and alerts.
             flush(extendsDeadline: false)
         }
-        if !plain.isEmpty, !isClosed { take(plain.span) }
+        if !plain.isEmpty, !isClosed { take(plain) }
         guard !isClosed else { return }
         if failure != nil { return close() }
         if output.tls?.isEndedByPeer == true, !hasPeerEnded { peerEnded() }
@@ -53,7 +53,7 @@ extension Connection {
         output.append(Array(beginning))
         mode = .stalled
         updateDeadline()
-        closesAfterOutput = ending != .stall
+        closesAfterOutput = ending != .silence
         resetsAfterOutput = ending == .reset
     }
 

@@ -13,8 +13,7 @@ import LarderTime
 final class Connection: DescriptorUser, @unchecked Sendable {
     enum Mode {
         case http
-        case webSocket(WebSocketChannel)
-        case eventStream(EventStreamChannel)
+        case channel(Channel)
         /// Bytes are passed on to another server, and back.
         case tunnel(UpstreamConnection)
         /// The handshake or a channel has stalled by a fault: input is discarded, and only the peer ends the connection.
@@ -34,6 +33,28 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         var isSilent = false
         /// Called if the peer goes away first.
         var abandoned: (@Sendable () -> Void)?
+
+        /// The result of the exchange.
+        func record(
+            _ head: ReplyHead,
+            bytesSent: Int,
+            bodyBytes: Int = 0,
+            bytesSavedByCoding: Int = 0,
+            ended: MonotonicTime,
+            isComplete: Bool = true
+        ) -> ExchangeRecord {
+            ExchangeRecord(
+                request: request,
+                head: head,
+                bytesSent: bytesSent,
+                bodyBytes: bodyBytes,
+                bytesSavedByCoding: bytesSavedByCoding,
+                started: started,
+                ended: ended,
+                isComplete: isComplete,
+                context: context
+            )
+        }
     }
 
     let descriptor: Int32
@@ -47,8 +68,6 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     var unread = ByteQueue()
     /// Whether `unread` was left because earlier replies must be written first.
     var mustResume = false
-    /// Whether the loop will process pending requests in its next turn.
-    var isResuming = false
     var output = Output()
     var pendingReply: PendingReply?
     /// What a channel's content passes; nil: it is written at once.
@@ -107,11 +126,8 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     func ready(_ readiness: Readiness) {
         if readiness.contains(.hangUp) { return close() }
         if readiness.contains(.write) { flush() }
-        if readiness.contains(.read), !isClosed, interest.contains(.read) { read() }
-    }
-
-    private func read() {
-        switch loop.readBuffer.receive(from: descriptor) {
+        guard readiness.contains(.read), !isClosed, interest.contains(.read) else { return }
+        switch SystemCall.receive(descriptor, into: &loop.readBuffer) {
         case .wouldBlock: return
         case .failed: return close()
         case .count(0): return peerEnded()
@@ -121,118 +137,80 @@ final class Connection: DescriptorUser, @unchecked Sendable {
                 if lingeredBytes > 1 << 20 { close() }
                 return
             }
-            loop.readBuffer.withBytes(count) { bytes in
-                if beginsTLS(bytes) { decrypt(bytes) } else { take(bytes) }
-            }
+            let bytes = Array(loop.readBuffer[..<count])
+            if beginsTLS(bytes) { decrypt(bytes) } else { take(bytes) }
         }
     }
 
     /// Takes bytes that are not encrypted.
-    func take(_ bytes: Span<UInt8>) {
+    func take(_ bytes: [UInt8]) {
         switch mode {
-        case .http: break
-        case .webSocket(let channel): return channel.received(bytes)
-        case .eventStream, .stalled: return
-        case .tunnel(let upstream): return pass(bytes, to: upstream)
-        }
-        guard unread.isEmpty, pendingReply == nil, output.isEmpty else {
+        case .http:
             unread.append(bytes)
-            return process()
+            process()
+        case .channel(let channel): channel.received(bytes)
+        case .tunnel(let upstream): pass(bytes, to: upstream)
+        case .stalled: break
         }
-        var consumed = 0
-        loop.scratch.removeAll(keepingCapacity: true)
-        process(bytes, &consumed)
-        if consumed < bytes.count, !isClosed { unread.append(bytes.extracting(consumed..<bytes.count)) }
-        afterProcessing()
     }
 
-    /// Continues with pending input.
+    /// Answers the requests that have arrived, as far as possible now, and writes the replies.
     func process() {
-        guard !isProcessing, !isClosed, case .http = mode else { return }
-        let bytes = unread.bytes
-        var consumed = unread.start
-        loop.scratch.removeAll(keepingCapacity: true)
-        process(bytes.span, &consumed)
-        if !isClosed { unread.removeFirst(consumed - unread.start) }
-        afterProcessing()
-    }
-
-    private func process(_ bytes: Span<UInt8>, _ consumed: inout Int) {
+        guard !isProcessing, !isClosed else { return }
         isProcessing = true
-        defer { isProcessing = false }
         mustResume = false
-        while pendingReply == nil, !closesAfterOutput, !isClosed, case .http = mode {
+        requests: while pendingReply == nil, !closesAfterOutput, !isClosed, case .http = mode {
             // Replies are not serialised faster than they are written.
-            guard output.isEmpty, loop.scratch.count <= Output.copiedBytesMaximum else {
-                mustResume = true
-                return
-            }
-            switch reader.next(bytes, &consumed, tellsHeads: loop.handler.wantsHeads) {
+            mustResume = !output.takesMore
+            if mustResume { break }
+            let bytes = unread.bytes
+            var consumed = unread.start
+            let outcome = reader.next(bytes.span, &consumed)
+            unread.removeFirst(consumed - unread.start)
+            switch outcome {
             case .incomplete:
                 if hasPeerEnded || (isStopping && !reader.isInside) { closesAfterOutput = true }
-                return
-            case .awaitsContinue: loop.scratch.append("HTTP/1.1 100 Continue\r\n\r\n")
-            case .rejected(let rejection): return reject(rejection)
+                break requests
+            case .awaitsContinue: output.append(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
+            case .rejected(let rejection): reject(rejection)
             case .head(let request): announce(request)
             case .request(let request): answer(request)
             }
         }
-    }
-
-    /// Writes the collected bytes.
-    func afterProcessing() {
-        guard !isClosed else { return }
-        if !loop.scratch.isEmpty {
-            // Taken out and put back, so that the buffer always has one owner and is never copied.
-            var fresh: [UInt8] = []
-            swap(&fresh, &loop.scratch)
-            noteWriting()
-            let outcome = output.write(fresh, to: descriptor)
-            fresh.removeAll(keepingCapacity: true)
-            swap(&fresh, &loop.scratch)
-            afterWriting(outcome)
-        } else if output.hasLarge {
-            noteWriting()
-            afterWriting(output.flush(to: descriptor))
-        } else if closesAfterOutput, output.isEmpty, !isLingering {
-            // Everything was written.
-            reportRecords(areComplete: true)
-            return close()
-        }
-        guard !isClosed else { return }
-        updateDeadline()
-        setInterest()
-        // There is no further event for replies that are already written.
-        if mustResume, output.isEmpty { loop.resume(self) }
+        isProcessing = false
+        flush()
     }
 
     // MARK: Replies
 
-    private func answer(_ request: Request) {
+    /// The request with what only its connection knows.
+    func numbered(_ request: Request) -> Request {
         var request = request
-        let context = isAnnounced ? announcedContext.take() : loop.handler.context(of: request)
-        if !isAnnounced { exchangeCount += 1 }
-        request.wasAnnounced = isAnnounced
-        isAnnounced = false
-        bodyBytesAtDeadline = 0
         request.connection = id
         request.exchangeIndex = exchangeCount
         request.peer = peer
         request.isSecure = output.tls != nil
+        request.wasAnnounced = isAnnounced
+        return request
+    }
+
+    private func answer(_ request: Request) {
+        if !isAnnounced { exchangeCount += 1 }
+        let request = numbered(request)
+        let context = isAnnounced ? announcedContext.take() : loop.handler.context(of: request)
+        isAnnounced = false
+        bodyBytesAtDeadline = 0
         // The loop's own time is updated once per turn: sufficient for deadlines, too coarse for records.
-        let started = loop.handler.wantsRecords ? loop.configuration.monotonic.uptime : loop.now
+        let started = loop.configuration.monotonic.uptime
         pendingReply = PendingReply(request: request, started: started, context: context, isHeld: request.isCut)
         let exchange = Exchange(loop: loop, connection: self, index: exchangeCount, context: context)
-        guard let reply = loop.handler.handle(request, exchange) else { return }
-        write(reply)
+        if let reply = loop.handler.handle(request, exchange) { write(reply) }
     }
 
     /// Answers a kept exchange. Has no effect on other exchanges or on one that is already answered.
     func complete(_ index: Int, _ reply: Reply) {
         guard pendingReply != nil, index == exchangeCount, !isClosed else { return }
-        loop.scratch.removeAll(keepingCapacity: true)
         write(reply)
-        afterProcessing()
         process()
     }
 
@@ -241,72 +219,46 @@ final class Connection: DescriptorUser, @unchecked Sendable {
             preconditionFailure("A reply must belong to the exchange whose reply is pending.")
         }
         switch reply.body {
-        case .empty, .bytes, .file: break
-        case .webSocket(let acceptance): return upgrade(pendingReply, acceptance, reply)
+        case .bytes: break
+        case .webSocket(let acceptance): return startWebSocket(pendingReply, acceptance, reply)
         case .eventStream(let handler): return startStream(pendingReply, handler, reply)
         case .tunnel(let end): return startTunnel(pendingReply, end, reply)
         }
         if let lease = reply.lease { leases.append(lease) }
         // After an unread body the next request cannot be found.
         let isPersistent = !pendingReply.isHeld && staysOpen(pendingReply.request)
-        let isHead = pendingReply.request.method == .head
-        let start = loop.scratch.count
         if !isPersistent { closesAfterOutput = true }
         if pendingReply.isHeld { isLingering = true }
-        let connection: StaticString =
-            isPersistent
-            ? pendingReply.request.minorVersion == 0 ? "Connection: keep-alive\r\n" : "" : "Connection: close\r\n"
-        loop.scratch.append(head: reply.head, date: reply.date ?? loop.date.line, connection: connection)
-        let headCount = loop.scratch.count - start
-        var bodyCount = 0
-        if !isHead, !reply.status.hasNoContent {
-            bodyCount = reply.body.count
-            switch reply.body {
-            case .empty, .webSocket, .eventStream, .tunnel: break
-            case .bytes(let bytes):
-                if bytes.count <= Output.copiedBytesMaximum {
-                    loop.scratch.append(contentsOf: bytes)
-                } else {
-                    output.appendLarge(bytes)
-                }
-            case .file(let region): output.appendLarge(region)
-            }
-        }
-        guard loop.handler.wantsRecords else { return }
-        let record = ExchangeRecord(
-            request: pendingReply.request,
-            head: reply.head,
-            bytesSent: headCount + bodyCount,
-            bodyBytes: bodyCount,
+        let connection = pendingReply.request.connectionLine(persists: isPersistent)
+        let isHead = pendingReply.request.method == .head
+        let body = isHead || reply.status.hasNoContent ? [] : reply.bytes
+        let head = reply.head.bytes(date: reply.date ?? loop.date.line, connection: connection)
+        output.append(head)
+        output.append(body)
+        let record = pendingReply.record(
+            reply.head,
+            bytesSent: head.count + body.count,
+            bodyBytes: body.count,
             bytesSavedByCoding: isHead ? 0 : reply.bytesSavedByCoding,
-            started: pendingReply.started,
-            ended: loop.configuration.monotonic.uptime,
-            isComplete: true,
-            context: pendingReply.context
+            ended: loop.configuration.monotonic.uptime
         )
         // A reply that is sent in one write with its head is recorded first: a peer that has it finds its record.
-        if output.isEmpty { loop.handler.finished(record) } else { records.append(record) }
+        if output.leavesInOneWrite { loop.handler.finished(record) } else { records.append(record) }
     }
 
     /// Whether the connection persists after this exchange (RFC 9112 §9.3).
     func staysOpen(_ request: Request) -> Bool {
         // Other requests that were read are answered too; the connection is closed after the last reply.
-        guard !isStopping && !hasPeerEnded || !unread.isEmpty else { return false }
-        guard request.fields.range(of: "connection") != nil else { return request.minorVersion == 1 }
-        let options = (request.fields.combined(.connection) ?? "").lowercased().split(separator: ",")
-            .map { $0.filter { $0 != " " && $0 != "\t" } }
-        if options.contains("close") { return false }
-        return request.minorVersion == 1 || options.contains("keep-alive")
+        (!isStopping && !hasPeerEnded || !unread.isEmpty) && request.persists
     }
 
     /// Answers malformed input and closes.
     func reject(_ rejection: Rejection) {
         let reply = loop.handler.rejected(rejection)
-        loop.scratch.append(head: reply.head, date: loop.date.line, connection: "Connection: close\r\n")
-        loop.scratch.append(contentsOf: reply.bytes)
+        output.append(reply.head.bytes(date: loop.date.line, connection: "Connection: close\r\n") + reply.bytes)
         closesAfterOutput = true
         isLingering = true
-        if !isProcessing { afterProcessing() }
+        if !isProcessing { flush() }
     }
 
     // MARK: Writing
@@ -317,49 +269,34 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     func flush(extendsDeadline: Bool = true) {
         isDirty = false
         guard !isClosed else { return }
-        noteWriting()
-        afterWriting(output.flush(to: descriptor))
-        if extendsDeadline { updateDeadline() }
-        setInterest()
-        if mustResume, output.isEmpty { process() }
-        if case .tunnel(let upstream) = mode { upstream.updateInterest() }
-    }
-
-    /// Notes when the last write of waiting records began: the peer may have the reply before the write returns.
-    func noteWriting() {
+        // When the last write of the waiting records began: the peer may have the reply before the write returns.
         if !records.isEmpty { writingBegan = loop.configuration.monotonic.uptime }
-    }
-
-    func afterWriting(_ outcome: Output.Outcome) {
-        switch outcome {
-        case .failed: close()
+        switch output.flush(to: descriptor) {
+        case .failed: return close()
         case .blocked: break
         case .drained:
             leases = []
             reportRecords(areComplete: true)
-            guard closesAfterOutput else { return }
-            if resetsAfterOutput { return close(resets: true) }
-            if isLingering {
+            if closesAfterOutput {
+                guard isLingering, !resetsAfterOutput else { return close(resets: resetsAfterOutput) }
                 endTLS()
                 shutdown(descriptor, Int32(SHUT_WR))
-            } else {
-                close()
             }
         }
+        if extendsDeadline { updateDeadline() }
+        setInterest()
+        // There is no further event for requests that were read already.
+        if mustResume, output.isEmpty { markDirty() }
+        if case .tunnel(let upstream) = mode { upstream.updateInterest() }
     }
 
     func reportRecords(areComplete: Bool) {
         guard !records.isEmpty else { return }
         let ended = areComplete ? writingBegan : loop.configuration.monotonic.uptime
-        // Taken out and put back, so that the buffer has one owner and the records are not copied.
-        var done: [ExchangeRecord] = []
-        swap(&done, &records)
-        for index in done.indices {
-            done[index].ended = ended
-            if !areComplete { done[index].isComplete = false }
-            loop.handler.finished(done[index])
+        for var record in exchange(&records, with: []) {
+            record.ended = ended
+            if !areComplete { record.isComplete = false }
+            loop.handler.finished(record)
         }
-        done.removeAll(keepingCapacity: true)
-        if records.isEmpty { swap(&done, &records) }
     }
 }

@@ -1,3 +1,4 @@
+import LarderHTTP
 import LarderTime
 
 /// The port and the connections that are accepted on it.
@@ -48,7 +49,7 @@ extension EventLoop {
         if count > configuration.connectionsMaximum {
             connection.reject(
                 Rejection(
-                    .tooManyConnections,
+                    .serviceUnavailable,
                     "The limit of \(configuration.connectionsMaximum) connections is reached."
                 )
             )

@@ -23,7 +23,7 @@ extension EventLoop {
         for pool in pools { activity.upstreamCount += pool.exchangeCount }
         activity.timerCount = timers.count
         // Readiness is level-triggered: what is reported here is reported again to the loop's own wait.
-        activity.isBusy = timeout() == 0 || poller.wait(timeout: 0) > 0
+        activity.isBusy = timeout() == 0 || !poller.wait(timeout: 0).isEmpty
         return activity
     }
 }

@@ -39,14 +39,12 @@ package final class EventLoop: @unchecked Sendable {
     var listener: Listener?
     let poller: any Poller
     var connections: [UInt64: Connection] = [:]
-    /// The users of watched descriptors, except the listener and the wake-up. By descriptor: the system assigns the lowest free one.
-    private var users: [(any DescriptorUser)?] = []
-    private var userCount = 0
+    /// The users of watched descriptors, except the listener and the wake-up.
+    private var users: [Int32: any DescriptorUser] = [:]
     var pools: [UpstreamPool] = []
     private(set) var timers = TimerQueue()
+    /// Connections with output to write, or with requests that were read and waited for earlier replies.
     private var dirty: [Connection] = []
-    /// Connections with requests that were read and wait for earlier replies.
-    private var resuming: [Connection] = []
     /// Jobs from the mailbox that have not run, the next one last.
     var jobs: [Job] = []
     var registration: EventRegistration?
@@ -60,14 +58,10 @@ package final class EventLoop: @unchecked Sendable {
     /// The time of the current turn, used on the hot path.
     private(set) var now = MonotonicTime(nanoseconds: 0)
     private(set) var date = DateField()
-    /// Used by the connection that is being read.
-    let readBuffer = ReadBuffer(byteCount: 64 << 10)
+    /// Used by the connection that is being read, so that idle connections hold no buffer.
+    var readBuffer = [UInt8](repeating: 0, count: 64 << 10)
     /// The maximum idle time between exchanges, in nanoseconds.
     let idleNanoseconds: Int64
-    /// Used by the connection that is being written, so that idle connections hold no buffer.
-    var scratch: [UInt8] = []
-    /// Used by the connection to another server that is being read.
-    var responseEvents: [ResponseReader.Event] = []
 
     /// The maximum number of jobs in a turn, so that connections are served in between.
     private static let jobsMaximum = 64
@@ -89,7 +83,6 @@ package final class EventLoop: @unchecked Sendable {
         idleNanoseconds = configuration.idleTimeout.nanosecondsSaturating
         wakeUp = try WakeUp()
         poller = configuration.poller == .poll ? PollPoller() : try EpollPoller()
-        scratch.reserveCapacity(64 << 10)
     }
 
     // MARK: Jobs and timers, from any thread
@@ -123,10 +116,7 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     package func cancel(_ timer: TimerID) {
-        execute { [self] in
-            timers.cancel(timer)
-            timers.tidy()
-        }
+        execute { [self] in timers.cancel(timer) }
     }
 
     /// Runs work that may take long or wait for a lock, on a thread that serves no connections. A stepped loop has no other thread, and
@@ -168,11 +158,10 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Waits, and serves what is ready; returns the number of ready descriptors.
     @discardableResult private func serveOnce(timeout: Int32) -> Int {
-        let count = poller.wait(timeout: timeout)
+        let events = poller.wait(timeout: timeout)
         turn()
-        for index in 0..<count { serve(poller.event(index)) }
+        for event in events { serve(event) }
         runJobs()
-        resumeConnections()
         for job in timers.takeDue(now) { job() }
         if now >= nextSweep { sweep() }
         flushDirty()
@@ -180,7 +169,7 @@ package final class EventLoop: @unchecked Sendable {
             for connection in Array(connections.values) { connection.close() }
         }
         if let nextListen, SystemMonotonicClock().uptime >= nextListen { listen(true) }
-        return count
+        return events.count
     }
 
     /// Serves what is ready, without waiting, if `ServerConfiguration.isStepped`. Always on the thread that started the server.
@@ -199,8 +188,7 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private func serve(_ event: (descriptor: Int32, readiness: Readiness)) {
-        let place = Int(event.descriptor)
-        if place < users.count, let user = users[place] {
+        if let user = users[event.descriptor] {
             user.ready(event.readiness)
         } else if event.descriptor == wakeUp.descriptor {
             wakeUp.clear()
@@ -222,9 +210,9 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     func timeout() -> Int32 {
-        if !resuming.isEmpty || !jobs.isEmpty { return 0 }
+        if !dirty.isEmpty || !jobs.isEmpty { return 0 }
         if mailbox.withLock({ !$0.jobs.isEmpty }) { return 0 }
-        var next = userCount == 0 ? nil : Optional(nextSweep)
+        var next = users.isEmpty ? nil : Optional(nextSweep)
         if let timer = timers.next { next = min(next ?? timer, timer) }
         var left = next.map { ($0 - configuration.monotonic.uptime).nanosecondsSaturating } ?? .max
         if let deadline = stopDeadline ?? nextListen {
@@ -283,46 +271,21 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     func watch(_ descriptor: Int32, for interest: Readiness, user: any DescriptorUser) throws(EngineError) {
-        let place = Int(descriptor)
-        while users.count <= place { users.append(nil) }
-        if users[place] == nil {
-            if userCount == 0 { nextSweep = now + .seconds(1) }
-            userCount += 1
-        }
-        users[place] = user
+        if users.isEmpty { nextSweep = now + .seconds(1) }
+        users[descriptor] = user
         try poller.watch(descriptor, for: interest, isShared: false)
     }
 
     func forget(_ descriptor: Int32) {
-        guard descriptor >= 0, descriptor < users.count, users[Int(descriptor)] != nil else { return }
-        users[Int(descriptor)] = nil
-        userCount -= 1
-        poller.forget(descriptor)
+        if users.removeValue(forKey: descriptor) != nil { poller.forget(descriptor) }
     }
 
-    /// Processes a connection's pending requests in the next turn, after other connections.
-    func resume(_ connection: Connection) {
-        guard !connection.isResuming else { return }
-        connection.isResuming = true
-        resuming.append(connection)
-    }
-
-    private func resumeConnections() {
-        for connection in exchange(&resuming, with: []) {
-            connection.isResuming = false
-            connection.process()
-        }
-    }
-
-    /// Writes a connection's output before the loop waits again.
+    /// Lets a connection continue at the end of this turn, or of the next one if this one is ending.
     func markDirty(_ connection: Connection) { dirty.append(connection) }
 
+    /// What is marked meanwhile waits for the next turn, after the other connections.
     func flushDirty() {
-        while !dirty.isEmpty {
-            let batch = dirty
-            dirty.removeAll(keepingCapacity: true)
-            for connection in batch { connection.flush() }
-        }
+        for connection in exchange(&dirty, with: []) { connection.process() }
     }
 
     private func sweep() {

@@ -14,16 +14,10 @@ package protocol ExchangeHandler: Sendable {
     /// The reply to a rejected request.
     func rejected(_ rejection: Rejection) -> Reply
 
-    /// Whether `finished` must be called.
-    var wantsRecords: Bool { get }
-
     /// The exchange is over: its last byte was written, or is about to be in one write, or its connection is gone.
     func finished(_ record: ExchangeRecord)
 
-    /// Whether `began` must be called.
-    var wantsHeads: Bool { get }
-
-    /// The head of a request has arrived, and its body is not read yet. A handler that returns `.hold` keeps `exchange` and
+    /// The head of a request with a body has arrived, and the body is not read yet. A handler that returns `.hold` keeps `exchange` and
     /// either lets the body be read with `Exchange.proceed(upTo:)` or ends the exchange.
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict
 }

@@ -75,6 +75,23 @@ package final class HTTPServer: Sendable {
         for loop in loops { loop.start() }
     }
 
+    /// Runs a job on each loop, one after another, and `last` after the last one. Loops that have ended are left out.
+    package static func visit(
+        _ loops: ArraySlice<EventLoop>,
+        _ job: @escaping @Sendable (EventLoop) -> Void = { _ in },
+        then last: @escaping @Sendable () -> Void
+    ) {
+        guard let loop = loops.first else { return last() }
+        let next: @Sendable () -> Void = { visit(loops.dropFirst(), job, then: last) }
+        loop.executeOrElse(
+            {
+                job(loop)
+                next()
+            },
+            next
+        )
+    }
+
     /// The number of open connections.
     package var connectionCount: Int { connections.openCount }
 
@@ -111,13 +128,7 @@ package final class HTTPServer: Sendable {
             port.pauseCount += 1
             guard let listener = port.listener.take() else { return }
             port.reservation = listener.reservation()
-            let loopsLeft = LoopCount(loops.count)
-            for loop in loops {
-                loop.execute {
-                    loop.replaceListener(nil)
-                    if loopsLeft.decrement() == 0 { listener.stop() }
-                }
-            }
+            Self.visit(loops[...], { $0.replaceListener(nil) }, then: { listener.stop() })
         }
     }
 
@@ -131,14 +142,8 @@ package final class HTTPServer: Sendable {
             port.pauseCount -= 1
             return port.pauseCount == 0
         }
-        guard isLast else { return }
         // After the jobs that close the port: it is not free before.
-        let loopsLeft = LoopCount(loops.count)
-        for loop in loops {
-            loop.execute { [weak self] in
-                if loopsLeft.decrement() == 0 { self?.reopen() }
-            }
-        }
+        if isLast { Self.visit(loops[...], then: { [weak self] in self?.reopen() }) }
     }
 
     private func reopen() {
@@ -152,16 +157,6 @@ package final class HTTPServer: Sendable {
         guard mustRetry else { return }
         _ = loops[0].schedule(after: Self.reopenInterval) { [weak self] in self?.reopen() }
     }
-}
-
-/// Counts the loops that are not finished.
-private final class LoopCount: Sendable {
-    private let left: Atomic<Int>
-
-    init(_ count: Int) { left = Atomic(count) }
-
-    /// - Returns: the number of unfinished loops.
-    func decrement() -> Int { left.subtract(1, ordering: .acquiringAndReleasing).newValue }
 }
 
 /// The number of connections on all loops, and the source of their numbers.

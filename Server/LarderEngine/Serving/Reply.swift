@@ -3,24 +3,18 @@ package import LarderHTTP
 /// The reply to an exchange: its head, and its body or what the connection becomes. The engine adds `Date` and `Connection`.
 package struct Reply: Sendable {
     package enum Body: Sendable {
-        case empty
         case bytes([UInt8])
-        case file(FileRegion)
         /// The connection becomes a WebSocket if the request is a valid upgrade (RFC 6455). The engine writes the head.
         case webSocket(WebSocketAcceptance)
         /// A stream of Server-Sent Events; the head has `Content-Type`, and the engine adds the framing.
-        case eventStream(any EventStreamHandler)
+        case eventStream(any ChannelHandler)
         /// The connection passes bytes to and from another server, which has accepted an upgrade. The head is a 101.
         case tunnel(TunnelEnd)
 
+        package static let empty = Body.bytes([])
+
         /// The number of bytes; 0 if it is not known, because the connection becomes something else.
-        package var count: Int {
-            switch self {
-            case .bytes(let bytes): bytes.count
-            case .file(let region): region.range.count
-            case .empty, .webSocket, .eventStream, .tunnel: 0
-            }
-        }
+        package var count: Int { if case .bytes(let bytes) = self { bytes.count } else { 0 } }
     }
 
     /// The head, with `Content-Length` if the status has content.
@@ -55,7 +49,7 @@ package struct Reply: Sendable {
         Reply(.none, body: .webSocket(acceptance))
     }
 
-    package static func eventStream(_ fields: Fields, _ handler: any EventStreamHandler) -> Reply {
+    package static func eventStream(_ fields: Fields, _ handler: any ChannelHandler) -> Reply {
         var head = ReplyHead(.ok)
         head.append("Content-Type", "text/event-stream")
         head.append(fields)
@@ -74,19 +68,12 @@ package struct Reply: Sendable {
     }
 
     /// The reply for a handler that sends it itself: with a `Date` line, and with the body in memory, which is empty if `request` allows
-    /// none; nil for a WebSocket, an event stream or a tunnel, and for a file that cannot be read.
+    /// none; nil for a WebSocket, an event stream or a tunnel.
     package func whole(for request: Request, date line: [UInt8]) -> Reply? {
+        guard case .bytes = body else { return nil }
         var whole = self
         whole.head.append(lines: date ?? line)
-        switch body {
-        case .webSocket, .eventStream, .tunnel: return nil
-        case _ where request.method == .head || status.hasNoContent:
-            (whole.body, whole.bytesSavedByCoding) = (.empty, 0)
-        case .empty, .bytes: break
-        case .file(let region):
-            guard let bytes = region.read(at: 0, count: region.range.count) else { return nil }
-            whole.body = .bytes(bytes)
-        }
+        if request.method == .head || status.hasNoContent { (whole.body, whole.bytesSavedByCoding) = (.empty, 0) }
         return whole
     }
 }

@@ -17,15 +17,8 @@ package struct SecureSession {
 
 /// What goes wrong with a handshake besides its certificate, for tests of clients.
 package struct HandshakeFault: Sendable, Hashable {
-    package enum Ending: Sendable, Hashable {
-        /// Nothing more is sent, and the connection stays open.
-        case stall
-        case close
-        case reset
-    }
-
     /// How the handshake ends after the server's first `byteCount` bytes; nil: it is completed.
-    package var ending: Ending?
+    package var ending: ExchangeEnding?
     package var byteCount = 0
     /// Whether the connection is closed without `close_notify` (RFC 8446 §6.1).
     package var omitsCloseNotify = false

@@ -20,10 +20,10 @@ extension UpstreamConnection {
     }
 
     /// Whether so much waits for the server that no more should be read from the client.
-    var isBacklogged: Bool { output.count >= Self.tunnelBytesMaximum }
+    var isBacklogged: Bool { output.waitingBytes >= Self.tunnelBytesMaximum }
 
     /// Sends bytes of the client. A server that does not read them for `responseTimeoutSeconds` is given up.
-    func send(_ bytes: Span<UInt8>) {
+    func send(_ bytes: [UInt8]) {
         guard case .tunnel = phase else { return }
         if output.isEmpty { deadline = loop.time(afterSeconds: Self.responseTimeoutSeconds) }
         output.append(bytes)
@@ -52,15 +52,14 @@ extension UpstreamConnection {
     /// Reads from the server while the client reads.
     func updateInterest() {
         guard case .tunnel = phase else { return }
-        // Encrypted bytes may wait when all plain ones are taken.
-        var wanted: Readiness = output.isEmpty && tls?.hasOutput != true ? [] : .write
+        var wanted: Readiness = output.isEmpty ? [] : .write
         if let client, client.waitingBytes < Self.tunnelBytesMaximum { wanted.insert(.read) }
         watch(wanted)
     }
 
     /// Ends the sending side.
     func endSending() {
-        tls?.end { SystemCall.send(descriptor, $0, from: $1) }
+        output.tls?.end { SystemCall.send(descriptor, $0, from: $1) }
         shutdown(descriptor, Int32(SHUT_WR))
     }
 }

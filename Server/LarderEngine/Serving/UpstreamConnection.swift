@@ -35,9 +35,8 @@ final class UpstreamConnection {
     var phase = Phase.closed
     private var exchange: UpstreamExchange?
     private var reader = ResponseReader()
-    var output = ByteQueue()
-    /// Set for https, once it is connected.
-    var tls: TLSFilter?
+    /// With a TLS session for https, once it is connected.
+    var output = Output()
     /// What the poller reports.
     private(set) var interest: Readiness = []
     var deadline: MonotonicTime?
@@ -102,7 +101,7 @@ final class UpstreamConnection {
         guard let client = pool.address.tls else { return start() }
         do throws(TLSError) {
             let now = loop.configuration.wall.now
-            tls = try TLSFilter(client.session(host: pool.address.host, port: pool.address.port, now: now))
+            output.tls = try TLSFilter(client.session(host: pool.address.host, port: pool.address.port, now: now))
         } catch { return fail(.unreachable(error.description)) }
         phase = .securing
         flush()
@@ -116,7 +115,7 @@ final class UpstreamConnection {
         deadline = loop.time(afterSeconds: Self.responseTimeoutSeconds)
         hasWritten = false
         hasResponse = false
-        output = ByteQueue()
+        output.removeAll()
         output.append(exchange.request.bytes)
         if isReused, !exchange.request.isIdempotent {
             // A connection that the server has closed meanwhile must not take a request that cannot be sent again.
@@ -129,30 +128,19 @@ final class UpstreamConnection {
     // MARK: Writing
 
     func flush() {
-        switch tls?.flush({ SystemCall.send(descriptor, $0, from: $1) }) {
-        case .wouldBlock?: return watch([.read, .write])
-        // A server may answer and close before it has read everything: its response is read first.
-        case .failed?: output = ByteQueue()
-        case .count?, nil: break
+        let sentCount = output.sentCount
+        let outcome = output.flush(to: descriptor)
+        if output.sentCount > sentCount {
+            hasWritten = true
+            if deadline != nil { extendDeadline() }
         }
-        while !output.isEmpty {
-            let sent =
-                tls?.send(output.bytes, from: output.start) { SystemCall.send(descriptor, $0, from: $1) }
-                ?? SystemCall.send(descriptor, output.bytes, from: output.start)
-            switch sent {
-            case .count(let count):
-                output.removeFirst(count)
-                hasWritten = true
-                if deadline != nil { extendDeadline() }
-            case .wouldBlock:
-                if case .tunnel = phase { return updateInterest() }
-                return watch([.read, .write])
-            case .failed: output = ByteQueue()
-            }
-        }
-        // The last encrypted piece.
-        if tls?.hasOutput == true, case .wouldBlock? = tls?.flush({ SystemCall.send(descriptor, $0, from: $1) }) {
+        switch outcome {
+        case .drained: break
+        case .blocked:
+            if case .tunnel = phase { return updateInterest() }
             return watch([.read, .write])
+        // A server may answer and close before it has read everything: its response is read first.
+        case .failed: output.removeAll()
         }
         switch phase {
         case .closing: endSending()
@@ -182,19 +170,21 @@ final class UpstreamConnection {
     // MARK: Reading
 
     private func read() {
-        switch loop.readBuffer.receive(from: descriptor) {
+        switch SystemCall.receive(descriptor, into: &loop.readBuffer) {
         case .wouldBlock: return
         case .failed(let code): lost(SystemCall.describe(code))
         case .count(0): peerEnded()
-        case .count(let count): loop.readBuffer.withBytes(count) { tls == nil ? take($0) : decrypt($0) }
+        case .count(let count):
+            let bytes = Array(loop.readBuffer[..<count])
+            if output.tls == nil { take(bytes) } else { decrypt(bytes) }
         }
     }
 
-    private func decrypt(_ bytes: Span<UInt8>) {
+    private func decrypt(_ bytes: [UInt8]) {
         var plain: [UInt8] = []
         var failure: TLSError?
-        do throws(TLSError) { try tls?.receive(bytes, into: &plain) } catch { failure = error }
-        if tls?.hasOutput == true { flush() }
+        do throws(TLSError) { try output.tls?.receive(bytes.span, into: &plain) } catch { failure = error }
+        if output.tls?.hasOutput == true { flush() }
         if case .securing = phase {
             if let failure {
                 return fail(
@@ -202,36 +192,33 @@ final class UpstreamConnection {
                         ? .untrusted(failure.description) : .unreachable(failure.description)
                 )
             }
-            if tls?.isEstablished == true { start() }
+            if output.tls?.isEstablished == true { start() }
         }
-        if !plain.isEmpty { take(plain.span) }
+        if !plain.isEmpty { take(plain) }
         guard !isClosed else { return }
         if let failure { return lost(failure.description) }
-        if tls?.isEndedByPeer == true { peerEnded() }
+        if output.tls?.isEndedByPeer == true { peerEnded() }
     }
 
-    private func take(_ bytes: Span<UInt8>) {
+    private func take(_ bytes: [UInt8]) {
         hasResponse = true
         if case .closing = phase { return }
         if deadline != nil { extendDeadline() }
         received(bytes)
     }
 
-    private func received(_ bytes: Span<UInt8>) {
+    private func received(_ bytes: [UInt8]) {
         switch phase {
         // Bytes without a request: the connection cannot be used any more.
         case .idle: cancel()
         case .exchange:
-            // The loop's array is taken out and put back, so that the events of each read need no other one.
-            var events = Swift.exchange(&loop.responseEvents, with: [])
+            var events: [ResponseReader.Event] = []
             var failure: ResponseReader.Failure?
-            do throws(ResponseReader.Failure) { try reader.receive(bytes, &events) } catch { failure = error }
+            do throws(ResponseReader.Failure) { try reader.receive(bytes.span, &events) } catch { failure = error }
             deliver(events)
-            events.removeAll(keepingCapacity: true)
-            loop.responseEvents = events
             if let failure { fail(.invalid(Self.sentence(failure))) }
         case .upgrade(var scanner, var head):
-            unsafe bytes.withUnsafeBufferPointer { unsafe head.append(contentsOf: $0) }
+            head += bytes
             switch scanner.scan(head.span) {
             case .incomplete where head.count < 64 << 10: phase = .upgrade(scanner, head)
             case .incomplete: fail(.invalid("The head of the response has more than 65536 bytes."))
@@ -239,12 +226,11 @@ final class UpstreamConnection {
             case .head(let range): answeredUpgrade(head, range)
             }
         case .tunnel:
-            let piece = unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) }
             if let client {
-                client.sendChannel(piece)
+                client.sendChannel(bytes)
                 updateInterest()
             } else {
-                early += piece
+                early += bytes
             }
         case .connecting, .securing, .closing, .closed: return
         }
@@ -257,7 +243,7 @@ final class UpstreamConnection {
         }
         guard head.status == .switchingProtocols else {
             phase = .exchange
-            return received(bytes.span)
+            return received(bytes)
         }
         phase = .tunnel
         deadline = nil
@@ -275,7 +261,7 @@ final class UpstreamConnection {
                 exchange.receive(.head(head))
             case .content(let bytes): exchange.receive(.content(bytes))
             case .end:
-                let isReusable = reader.keepsAlive && output.isEmpty && tls?.isEndedByPeer != true
+                let isReusable = reader.keepsAlive && output.isEmpty && output.tls?.isEndedByPeer != true
                 self.exchange = nil
                 deadline = nil
                 if isReusable {
@@ -319,11 +305,11 @@ final class UpstreamConnection {
                     ? lost("The server closed the connection without a response.")
                     : fail(.invalid(Self.sentence(error)))
             }
-            if let cut = tls?.errorAtEnd { return fail(.invalid(cut.description)) }
+            if let cut = output.tls?.errorAtEnd { return fail(.invalid(cut.description)) }
             deliver(events)
         case .tunnel: cancel()
         case .idle, .closing: cancel()
-        case .securing: fail(.unreachable(tls?.errorAtEnd?.description ?? "The server closed the connection."))
+        case .securing: fail(.unreachable(output.tls?.errorAtEnd?.description ?? "The server closed the connection."))
         case .upgrade, .connecting, .closed: lost("The server closed the connection without a response.")
         }
     }
@@ -368,8 +354,8 @@ final class UpstreamConnection {
     private func closeDescriptor() {
         guard descriptor >= 0 else { return }
         loop.forget(descriptor)
-        tls?.end { SystemCall.send(descriptor, $0, from: $1) }
-        tls = nil
+        output.tls?.end { SystemCall.send(descriptor, $0, from: $1) }
+        output.tls = nil
         close(descriptor)
         descriptor = -1
     }
@@ -390,7 +376,7 @@ extension UpstreamConnection: DescriptorUser {
             pool.preferredPlace = place
             return connected()
         }
-        if readiness.contains(.write), !output.isEmpty || tls?.hasOutput == true { flush() }
+        if readiness.contains(.write), !output.isEmpty { flush() }
         // A hang-up may follow bytes that are not read yet.
         if readiness.contains(.read) || readiness.contains(.hangUp), descriptor >= 0 { read() }
     }

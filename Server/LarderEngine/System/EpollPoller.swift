@@ -41,19 +41,17 @@ import Glibc
         epoll_ctl(descriptor, EPOLL_CTL_DEL, target, nil)
     }
 
-    func wait(timeout: Int32) -> Int {
+    func wait(timeout: Int32) -> [(descriptor: Int32, readiness: Readiness)] {
         // An interrupted wait returns no events: the loop waits again.
-        max(0, Int(unsafe epoll_wait(descriptor, events.baseAddress, Int32(events.count), timeout)))
-    }
-
-    func event(_ index: Int) -> (descriptor: Int32, readiness: Readiness) {
-        let (flags, target) = unsafe (events[index].events, events[index].data.fd)
-        var readiness: Readiness = []
-        if flags & Self.input != 0 { readiness.insert(.read) }
-        if flags & Self.output != 0 { readiness.insert(.write) }
-        if flags & (Self.error | Self.gone) != 0 { readiness.insert(.hangUp) }
-        if flags & Self.hangUp != 0 { readiness.insert(.read) }
-        return (target, readiness)
+        let count = Int(unsafe epoll_wait(descriptor, events.baseAddress, Int32(events.count), timeout))
+        return (0..<max(0, count)).map { index in
+            let (flags, target) = unsafe (events[index].events, events[index].data.fd)
+            var readiness: Readiness = []
+            if flags & (Self.input | Self.hangUp) != 0 { readiness.insert(.read) }
+            if flags & Self.output != 0 { readiness.insert(.write) }
+            if flags & (Self.error | Self.gone) != 0 { readiness.insert(.hangUp) }
+            return (target, readiness)
+        }
     }
 
     private static let input = UInt32(EPOLLIN.rawValue)

@@ -21,14 +21,10 @@ protocol Poller: AnyObject {
     /// Stops watching a descriptor; call it before the descriptor is closed.
     func forget(_ descriptor: Int32)
 
-    /// Waits for an event or the timeout.
+    /// Waits for an event or the timeout, and returns what is ready.
     ///
     /// - Parameter timeout: in milliseconds; negative for no limit.
-    /// - Returns: the number of ready descriptors.
-    func wait(timeout: Int32) -> Int
-
-    /// One of the events of the last wait. Descriptors that are no longer watched are included.
-    func event(_ index: Int) -> (descriptor: Int32, readiness: Readiness)
+    func wait(timeout: Int32) -> [(descriptor: Int32, readiness: Readiness)]
 }
 
 /// Which system call a loop waits with.

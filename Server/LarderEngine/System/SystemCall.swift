@@ -12,8 +12,11 @@ enum SystemCall {
 
     static func describe(_ code: Int32) -> String { unsafe String(cString: strerror(code)) }
 
-    @unsafe static func receive(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
-        repeating { unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0) }
+    /// Receives bytes at the beginning of a buffer, up to its size.
+    static func receive(_ descriptor: Int32, into buffer: inout [UInt8]) -> Outcome {
+        unsafe buffer.withUnsafeMutableBytes { raw in
+            repeating { unsafe recv(descriptor, raw.baseAddress, raw.count, 0) }
+        }
     }
 
     static func send(_ descriptor: Int32, _ bytes: [UInt8], from offset: Int) -> Outcome {
@@ -53,23 +56,6 @@ enum SystemCall {
 
     /// Prevents SIGPIPE on send.
     private static let quietly = Int32(MSG_NOSIGNAL)
-
-    static func read(_ descriptor: Int32, at position: Int, count: Int) -> [UInt8]? {
-        var failed = false
-        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            while initialized < count {
-                let start = unsafe buffer.baseAddress.map { unsafe UnsafeMutableRawPointer($0 + initialized) }
-                let result = unsafe pread(descriptor, start, count - initialized, off_t(position + initialized))
-                if result < 0, errno == EINTR { continue }
-                guard result > 0 else {
-                    failed = true
-                    return
-                }
-                initialized += result
-            }
-        }
-        return failed ? nil : bytes
-    }
 
     /// Makes a descriptor non-blocking and close-on-exec.
     static func configure(_ descriptor: Int32) {

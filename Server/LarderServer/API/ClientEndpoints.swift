@@ -116,17 +116,16 @@ enum ClientEndpoints {
 
     /// The journal's word about the requests of clients, by their `X-Request-ID`.
     private struct Verdicts {
-        private var entries: [String: (number: Int, verdicts: [ExchangeVerdict])] = [:]
+        private var entries: [String: JournalEntry] = [:]
 
         init(of world: World, for requests: [JSONValue]) {
             let wanted = Set(requests.compactMap { $0["id"]?.string })
             guard !wanted.isEmpty else { return }
-            let verdicts = world.control.verdicts
             for entry in world.control.journal.entries {
                 guard case .exchange = entry.kind, let id = entry.request.fields[.requestID], wanted.contains(id) else {
                     continue
                 }
-                entries[id] = (entry.number, verdicts[entry.number] ?? [])
+                entries[id] = entry
             }
         }
 

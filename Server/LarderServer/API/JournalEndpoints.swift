@@ -18,12 +18,7 @@ enum JournalEndpoints {
             let fields: Fields = [.cacheControl: "no-store"]
             return .eventStream(fields, JournalStream(call.world))
         case (.get, "har"?):
-            let document = HAR.document(
-                journal.entries,
-                call.world.control.verdicts,
-                base: base(call),
-                version: serverVersion
-            )
+            let document = HAR.document(journal.entries, base: base(call), version: serverVersion)
             var fields: Fields = [.contentType: "application/json", .cacheControl: "no-store"]
             fields.set("Content-Disposition", "attachment; filename=\"\(call.world.id).har\"")
             return Reply(status: .ok, fields: fields, body: .bytes(document.encoded))
@@ -32,8 +27,7 @@ enum JournalEndpoints {
                 throw ProblemType.notFound("The journal has no entry '\(text.prefix(32))'.")
             }
             if rest.count == 2, rest[1] == "curl" { return ControlEndpoints.text(entry.curl(base: base(call)) + "\n") }
-            let verdicts = call.world.control.verdicts[number] ?? []
-            return ControlEndpoints.json(entry.json(handle: call.handle(of: entry.user), verdicts))
+            return ControlEndpoints.json(entry.json(handle: call.handle(of: entry.user)))
         default: throw ControlEndpoints.wrongMethod("GET, DELETE")
         }
     }
@@ -74,10 +68,9 @@ enum JournalEndpoints {
         // After a number the next ones, otherwise the newest ones.
         let matching = journal.entries(after: filter.after).filter { matcher.matches($0) }
         let page = start == nil ? matching.suffix(limit) : matching.prefix(limit)
-        let verdicts = call.world.control.verdicts
         return ControlEndpoints.json(
             .members([
-                "items": .array(page.map { $0.json(handle: call.handle(of: $0.user), verdicts[$0.number] ?? []) }),
+                "items": .array(page.map { $0.json(handle: call.handle(of: $0.user)) }),
                 "hasMore": .bool(matching.count > page.count),
                 "last": .integer(Int64(page.last?.number ?? filter.after)),
                 "written": .integer(Int64(journal.countEver)), "capacity": .integer(Int64(journal.capacity)),
@@ -108,7 +101,7 @@ enum JournalEndpoints {
     static func conduct(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         guard method == .get else { throw ControlEndpoints.wrongMethod("GET") }
         let newest = try call.integer("findings", in: 0...10_000)
-        let report = call.world.control.conduct
+        let report = ConductReport(call.world.control.journal.entries)
         let wantsText = call.request.fields.combined(.accept).map { $0.hasPrefix("text/plain") } ?? false
         return wantsText
             ? ControlEndpoints.text(report.description + "\n") : ControlEndpoints.json(report.json(newest: newest))
@@ -122,26 +115,28 @@ extension ControlPlane {
 }
 
 /// The journal in real time, as Server-Sent Events whose `id` is the entry's number.
-final class JournalStream: EventStreamHandler {
+final class JournalStream: ChannelHandler {
     private let world: World
     private let registrations = Mutex<[@Sendable () -> Void]>([])
 
     init(_ world: World) { self.world = world }
 
-    func opened(_ handle: EventStreamHandle) {
+    func opened(_ handle: ChannelHandle) {
         handle.send(Array(": the journal of \(world.id)\n\n".utf8))
         let world = world
         let observer = world.control.journal.observers.add { entry in
             // Encoded on the loop: the thread that writes an entry may hold the store's lock.
             handle.loop.execute {
-                let verdicts = world.control.verdicts[entry.number] ?? []
-                let json = entry.json(handle: Authenticator.handle(of: entry.user, in: world), verdicts).encoded
+                let entry = world.control.journal.entry(entry.number) ?? entry
+                let json = entry.json(handle: Authenticator.handle(of: entry.user, in: world)).encoded
                 handle.send(LiveEvent.serverSentEvent(named: "entry", id: String(entry.number), data: json))
             }
         }
-        let ending = world.control.whenEnded { handle.finish() }
+        let ending = world.control.whenEnded { handle.close() }
         registrations.withLock { $0 = [observer, ending] }
     }
 
-    func closed() { for remove in registrations.withLock({ exchange(&$0, with: []) }) { remove() } }
+    func closed(_ ending: WebSocketEnding) {
+        for remove in registrations.withLock({ exchange(&$0, with: []) }) { remove() }
+    }
 }

@@ -15,7 +15,7 @@ final class InspectedClients: Sendable {
     private struct State {
         var lastClient = 0
         var lastQuestion = 0
-        var handles: [Int: WebSocketHandle] = [:]
+        var handles: [Int: ChannelHandle] = [:]
         var questions: [Int: Question] = [:]
     }
 
@@ -74,7 +74,7 @@ final class InspectedClients: Sendable {
 
     // MARK: Connections
 
-    fileprivate func opened(_ handle: WebSocketHandle) -> Int {
+    fileprivate func opened(_ handle: ChannelHandle) -> Int {
         state.withLock { state in
             state.lastClient += 1
             state.handles[state.lastClient] = handle
@@ -104,20 +104,18 @@ final class InspectedClients: Sendable {
 }
 
 /// Registers a client when its connection opens, and passes its answers on.
-final class InspectedClient: WebSocketHandler {
+final class InspectedClient: ChannelHandler {
     private let clients: InspectedClients
     private let number = Mutex<Int?>(nil)
 
     init(_ clients: InspectedClients) { self.clients = clients }
 
-    func opened(_ handle: WebSocketHandle) {
+    func opened(_ handle: ChannelHandle) {
         let new = clients.opened(handle)
         number.withLock { $0 = new }
     }
 
     func received(text: [UInt8]) { if let number = number.withLock({ $0 }) { clients.received(text, from: number) } }
-
-    func received(binary: [UInt8]) {}
 
     func closed(_ ending: WebSocketEnding) { if let number = number.withLock({ $0.take() }) { clients.closed(number) } }
 }

@@ -8,17 +8,13 @@ extension ControlPlane {
 
     /// Answers a request, or returns nil and completes the exchange later. On the loop of the exchange.
     func answer(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) -> Reply? {
-        if let contract = contractChecks.contract {
-            return contractChecks.checking(request, exchange, contract) { request, exchange in
-                backend.handle(request, exchange, owner, otherwise: forwarding(request, exchange, owner))
-            }
+        func respond(_ request: Request, _ exchange: Exchange) -> Reply? {
+            // What no route answers, another server or a recording does.
+            let otherwise = hasDomain ? nil : { self.forward(request, exchange, owner) }
+            return backend.handle(request, exchange, owner, otherwise: otherwise)
         }
-        return backend.handle(request, exchange, owner, otherwise: forwarding(request, exchange, owner))
-    }
-
-    /// Asks another server or a recording; nil if the demo backend answers what no route does.
-    private func forwarding(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) -> (() -> Reply?)? {
-        hasDomain ? nil : { self.forward(request, exchange, owner) }
+        guard let contract = contractChecks.contract else { return respond(request, exchange) }
+        return contractChecks.checking(request, exchange, contract, respond)
     }
 
     private func forward(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) -> Reply? {

@@ -26,18 +26,11 @@ final class ControlPlane: ExchangeHandler {
     private let main: World
     private let log: AccessLog?
     private let server = Mutex<HTTPServer?>(nil)
-    private let journals: Bool
-    private let endpoints: ControlAnswer
     private let certificates: CertificateSource?
-
-    /// Answers a request to the control plane, or returns nil and completes the exchange later. Its last argument is the
-    /// identifier of the world in the request.
-    typealias ControlAnswer = @Sendable (Request, Exchange, ControlPlane, String) -> Reply?
 
     /// - Parameters:
     ///   - origin: what answers the other requests.
     ///   - certificates: those of https; nil if only http is served.
-    ///   - answerControl: answers the requests to the control plane itself.
     init(
         backend: Backend,
         files: SourceFiles,
@@ -47,10 +40,8 @@ final class ControlPlane: ExchangeHandler {
         log: AccessLog?,
         origin: RequestOrigin,
         readsWorldPaths: Bool,
-        certificates: CertificateSource?,
-        answerControl: @escaping ControlAnswer
+        certificates: CertificateSource?
     ) {
-        endpoints = answerControl
         self.certificates = certificates
         self.backend = backend
         self.files = files
@@ -61,7 +52,6 @@ final class ControlPlane: ExchangeHandler {
         self.origin = origin
         self.readsWorldPaths = readsWorldPaths
         main = worlds.main
-        journals = main.control.journal.isEnabled
     }
 
     /// Connects the plane with its server.
@@ -81,32 +71,12 @@ final class ControlPlane: ExchangeHandler {
     }
 
     /// Returns when every exchange whose reply was sent is in its journal: a peer can have the reply a moment earlier.
-    func barrier() async {
-        let loops = server.withLock { $0?.loops ?? [] }
-        for loop in loops {
-            await withCheckedContinuation { continuation in
-                loop.executeOrElse({ continuation.resume() }, { continuation.resume() })
-            }
-        }
-    }
+    func barrier() async { await withCheckedContinuation { continuation in afterBarrier { continuation.resume() } } }
 
-    /// As `barrier()`, for a loop's thread: `body` runs afterwards.
-    func afterBarrier(on loop: EventLoop, _ body: @escaping @Sendable () -> Void) {
+    /// As `barrier()`, for a loop's thread: `body` runs afterwards, on that loop.
+    func afterBarrier(on loop: EventLoop? = nil, _ body: @escaping @Sendable () -> Void) {
         let others = server.withLock { $0?.loops ?? [] }.filter { $0 !== loop }
-        guard let next = others.first else { return body() }
-        Self.pass(others.dropFirst(), next) { loop.execute(body) }
-    }
-
-    private static func pass(
-        _ rest: ArraySlice<EventLoop>,
-        _ loop: EventLoop,
-        _ body: @escaping @Sendable () -> Void
-    ) {
-        let go: @Sendable () -> Void = {
-            guard let next = rest.first else { return body() }
-            pass(rest.dropFirst(), next, body)
-        }
-        loop.executeOrElse(go, go)
+        HTTPServer.visit(others[...]) { if let loop, !others.isEmpty { loop.execute(body) } else { body() } }
     }
 
     /// Whether https is served.
@@ -131,17 +101,18 @@ final class ControlPlane: ExchangeHandler {
 
     func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
         guard let owner = exchange.context as? WorldExchange else { return handleOutsideOfWorlds(request, exchange) }
-        if owner.prefixLength == 0, owner.trace == nil, owner.world.isUntouched(request.path) {
+        let world = owner.world
+        // Nothing delays, changes or dates the reply.
+        if owner.prefixLength == 0, owner.trace == nil, world.clock.followsSystem, !world.control.affects(request.path)
+        {
             return answer(request, exchange, owner)
         }
         let request = request.droppingPathPrefix(owner.prefixLength)
         if isEcho(request) { return backend.handle(request, exchange, owner) }
         let facts = ExchangeFacts(request, of: owner)
-        let decisions = owner.world.control.faults.decide(
-            facts,
-            request.wasAnnounced ? .rest : .whole,
-            now: owner.world.clock.uptime
-        )
+        let decisions = world.control.faults.decide(facts, now: world.clock.uptime) { stage in
+            request.wasAnnounced ? !stage.precedesBody : stage != .requestBody
+        }
         ExchangeRun(self, owner, exchange, facts, decisions).start()
         return nil
     }
@@ -160,7 +131,7 @@ final class ControlPlane: ExchangeHandler {
     /// Answers a request to the control plane, with CORS fields if the page's origin may read the reply.
     private func answerControl(_ request: Request, _ exchange: Exchange, worldID: String) -> Reply? {
         guard let origin = controlGuard.readingOrigin(request) else {
-            return endpoints(request, exchange, self, worldID)
+            return ControlEndpoints.answer(request, exchange, self, worldID: worldID)
         }
         let lines = CrossOrigin.lines(forOrigin: origin)
         if request.isPreflight {
@@ -170,7 +141,7 @@ final class ControlPlane: ExchangeHandler {
         }
         var inner = exchange
         inner.interceptor = { exchange.complete($0.adding(lines)) }
-        return endpoints(request, inner, self, worldID)?.adding(lines)
+        return ControlEndpoints.answer(request, inner, self, worldID: worldID)?.adding(lines)
     }
 
     /// The reply to a preflight for a path that only a fault serves, so that pages can use stubs.
@@ -183,9 +154,6 @@ final class ControlPlane: ExchangeHandler {
 
     func rejected(_ rejection: Rejection) -> Reply { backend.rejected(rejection) }
 
-    /// Heads are needed if some world has a fault that applies before the body is read.
-    var wantsHeads: Bool { worlds.hasHeadFaults }
-
     func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict {
         guard let owner = exchange.context as? WorldExchange, owner.world.control.faults.hasHeadFaults else {
             return .proceed
@@ -193,7 +161,7 @@ final class ControlPlane: ExchangeHandler {
         let request = request.droppingPathPrefix(owner.prefixLength)
         if isEcho(request) { return .proceed }
         let facts = ExchangeFacts(request, of: owner)
-        let decisions = owner.world.control.faults.decide(facts, .head, now: owner.world.clock.uptime)
+        let decisions = owner.world.control.faults.decide(facts, now: owner.world.clock.uptime, at: \.precedesBody)
         guard !decisions.isEmpty else { return .proceed }
         ExchangeRun(self, owner, exchange, facts, decisions).startAtHead()
         return .hold
@@ -201,41 +169,17 @@ final class ControlPlane: ExchangeHandler {
 
     // MARK: The journal
 
-    var wantsRecords: Bool { journals || log != nil }
-
     func finished(_ record: ExchangeRecord) {
         log?.write(record, at: main.clock.now)
         let contractFindings = contractChecks.take(record.request)
         // Exchanges with the control plane belong to no world.
         let owner = record.context as? WorldExchange
         count(record, owner, contractFindings: contractFindings.count)
-        guard journals, let owner else { return }
-        let world = owner.world
-        guard world.control.journal.isEnabled else { return }
-        let isSystem = world.clock.followsSystem
-        // A stage of the exchange may go on after its record.
-        let trace = (owner.trace as? ExchangeTrace)?.copy
-        let uptime = isSystem ? record.ended : trace?.ended ?? world.clock.uptime
-        world.control.journal.append(
-            record,
-            of: owner,
-            trace,
-            at: world.clock.now,
-            // What goes directly to the backend is answered at once.
-            arrived: isSystem ? record.started : trace?.arrived ?? uptime,
-            uptime: uptime,
-            connection: world.control.connections.index(of: record.request.connection, now: uptime),
-            contractFindings: contractFindings
-        )
+        guard let owner, owner.world.control.journal.isEnabled else { return }
+        owner.world.control.journal.append(JournalEntry(record, of: owner, contractFindings: contractFindings))
     }
 
     // MARK: Replies
-
-    /// Whether the request allows the connection to persist.
-    func keepsAlive(_ request: Request) -> Bool {
-        let options = request.fields.combined(.connection)?.lowercased() ?? ""
-        return request.minorVersion == 1 ? !options.contains("close") : options.contains("keep-alive")
-    }
 
     /// The `Date` line of a world for one device.
     func dateLine(for device: String, in world: World) -> [UInt8] {
@@ -290,7 +234,7 @@ final class ControlPlane: ExchangeHandler {
         for (name, value) in canned.headers.sorted(by: { $0.key < $1.key }) {
             if let name = FieldName(name) { fields.set(name, value) }
         }
-        return Reply(status: status, fields: fields, body: body.isEmpty ? .empty : .bytes(body))
+        return Reply(status: status, fields: fields, body: .bytes(body))
     }
 
     // MARK: Actions of faults and actors

@@ -25,8 +25,8 @@ final class ExchangeRun: @unchecked Sendable {
     private var repeats = 0
     /// The idempotency key that the exchange holds.
     private var key: KeysInFlight.Key?
-    /// The index of the exchange in the recording; nil if it is not recorded.
-    private let recordingIndex: Recording.Index?
+    /// The place of the exchange in the recording; nil if it is not recorded.
+    private let arrival: Recording.Arrival?
     private var sent: [UInt8] = []
     /// Whether the reply has opened a channel, which is not recorded.
     private var isChannel = false
@@ -51,7 +51,7 @@ final class ExchangeRun: @unchecked Sendable {
             self.decisions = decisions
             trace = ExchangeTrace(.init(decisions: decisions, arrived: owner.world.clock.uptime))
         }
-        recordingIndex = owner.world.control.recording.arrived(facts.request)
+        arrival = owner.world.control.recording.arrived()
         owner.trace = trace
     }
 
@@ -138,9 +138,8 @@ final class ExchangeRun: @unchecked Sendable {
     private var isOnStaleConnection: Bool {
         decisions.contains { decision in
             guard decision.fault.action.effect is StaleConnections else { return false }
-            let now = world.clock.uptime
-            let since = world.control.connections.entry(of: request.connection, now: now).since
-            return world.control.faults.windowStart(of: decision.fault.id, now: now).map { since < $0 } ?? false
+            let entry = world.control.connections.entry(of: request.connection, now: world.clock.uptime)
+            return entry.since < decision.windowStart
         }
     }
 
@@ -256,13 +255,7 @@ final class ExchangeRun: @unchecked Sendable {
         }
     }
 
-    private func cut(_ how: FaultAction.ExchangeCut) {
-        switch how {
-        case .reset: finish(.reset, nil, ending: "reset")
-        case .close: finish(.close, nil, ending: "closed")
-        case .never: finish(.silence, nil, ending: "silent")
-        }
-    }
+    private func cut(_ how: FaultAction.ExchangeCut) { finish(how.ending, nil, ending: how.words.whole) }
 
     /// - Parameter hasOwnLinks: whether links of the API in the reply must address the world by path.
     private func send(_ reply: Reply, hasOwnLinks: Bool = false) {
@@ -272,9 +265,9 @@ final class ExchangeRun: @unchecked Sendable {
         if hasOwnLinks { localize(&mutator) }
         if let drift = world.control.current.drift, request.path.starts(with: "/v1/".utf8) { apply(drift, &mutator) }
         for decision in decisions { decision.fault.action.effect.change(&mutator, decision, request) }
-        if !plane.keepsAlive(request) { mutator.head.append("Connection", "close") }
+        mutator.head.append { $0.append(request.connectionLine(persists: request.persists)) }
         let bytes = mutator.cut.map { Array(mutator.bytes.prefix($0.at)) } ?? mutator.bytes
-        if recordingIndex != nil { self.sent = bytes }
+        if arrival != nil { self.sent = bytes }
         pacer(mutator, headCount: min(bytes.count, mutator.headCount), limit: bytes.count).send(bytes)
     }
 
@@ -285,7 +278,7 @@ final class ExchangeRun: @unchecked Sendable {
         reply.date = reply.date ?? date
         // What needs a whole body does not apply.
         trace.change { $0.decisions.removeAll { !$0.fault.appliesToChannels } }
-        var mutator = ReplyMutator(reply, isChannel: true)
+        var mutator = ReplyMutator(reply)
         for decision in decisions where decision.fault.appliesToChannels {
             decision.fault.action.effect.change(&mutator, decision, request)
         }
@@ -293,7 +286,7 @@ final class ExchangeRun: @unchecked Sendable {
         if let limit, limit < 0 {
             // The engine writes the head of the API's own WebSocket.
             let bytes = reply.head.bytes.isEmpty ? [] : Array(mutator.bytes.prefix(limit + mutator.headCount))
-            if recordingIndex != nil { sent = bytes }
+            if arrival != nil { sent = bytes }
             return pacer(mutator, headCount: bytes.count, limit: bytes.count).send(bytes)
         }
         isChannel = true
@@ -317,12 +310,8 @@ final class ExchangeRun: @unchecked Sendable {
             exchange: exchange
         ) { [self] spent, last in
             trace.change { $0.injected += spent }
-            switch mutator.cut?.how {
-            case .reset?: finish(.reset, reply, after: last, ending: "reset")
-            case .close?: finish(.close, reply, after: last, ending: "truncated")
-            case .never?: finish(.silence, reply, after: last, ending: "stalled")
-            case nil: finish(.persist, reply, after: last, ending: nil)
-            }
+            let cut = mutator.cut?.how
+            finish(cut?.ending ?? .persist, reply, after: last, ending: cut?.words.part)
         }
     }
 
@@ -348,7 +337,7 @@ final class ExchangeRun: @unchecked Sendable {
         guard let body else {
             preconditionFailure("The backend has compressed the reply with the zlib that is now missing.")
         }
-        if coding != nil { mutator.bytesSavedByCoding = max(0, changed.count - body.count) }
+        if coding != nil { mutator.reply.bytesSavedByCoding = max(0, changed.count - body.count) }
         mutator.replaceBody(body)
     }
 
@@ -376,8 +365,8 @@ final class ExchangeRun: @unchecked Sendable {
                 exchange.whenAbandoned(control.whenEnded { exchange.end(.close, reply) })
             }
         }
-        if let recordingIndex, !isChannel {
-            world.control.recording.finished(recordingIndex, request, reply: sent, ending: word ?? "")
+        if let arrival, !isChannel {
+            world.control.recording.finished(arrival, request, reply: sent, ending: word ?? "")
         }
         if let key { world.keysInFlight.end(key) }
         key = nil

@@ -1,7 +1,6 @@
 import LarderBackend
 import LarderCoding
 import LarderHTTP
-import LarderTLS
 
 /// What a fault does to an exchange. `FaultKind.all` is the table of all actions.
 public struct FaultAction: Sendable, Hashable {
@@ -39,7 +38,7 @@ public struct FaultAction: Sendable, Hashable {
     /// Never answers.
     public static let never = FaultAction(Cut(how: .never))
     /// Closes the connection without a byte.
-    public static let empty = FaultAction(Empty())
+    public static let empty = FaultAction(LoseReply.empty)
     /// Truncates the body although its length was announced.
     public static func truncate(_ place: Truncation) -> FaultAction {
         switch place {
@@ -125,16 +124,6 @@ public struct FaultAction: Sendable, Hashable {
         case unknownAuthority
         /// It is for clients and not for servers.
         case wrongPurpose
-
-        var fault: CertificateFault {
-            switch self {
-            case .expired: .expired
-            case .notYetValid: .notYetValid
-            case .wrongHost: .wrongHost
-            case .unknownAuthority: .unknownAuthority
-            case .wrongPurpose: .wrongPurpose
-            }
-        }
     }
 
     public enum ValidatorFault: String, Sendable, Hashable, CaseIterable {

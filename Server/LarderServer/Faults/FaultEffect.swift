@@ -67,10 +67,6 @@ struct FaultProcessing {
 struct Handshake {
     var fault = HandshakeFault()
     var certificate: CertificateFault?
-
-    mutating func end(_ ending: HandshakeFault.Ending, after byteCount: Int) {
-        if fault.ending == nil { (fault.ending, fault.byteCount) = (ending, byteCount) }
-    }
 }
 
 /// How fast the bytes of a reply are sent.

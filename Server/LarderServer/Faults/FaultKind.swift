@@ -77,7 +77,7 @@ struct FaultKind: Sendable {
     static let all: [FaultKind] = [
         Latency.kind, Bandwidth.kind, CannedReply.kind, Certificate.kind, NoCloseNotify.kind, Cut.reset, Cut.close,
         Cut.never,
-        Empty.kind, LoseReply.kind, Truncate.kind, Corrupt.kind, WrongContentType.kind, MalformedJSON.kind,
+        LoseReply.emptyKind, LoseReply.kind, Truncate.kind, Corrupt.kind, WrongContentType.kind, MalformedJSON.kind,
         MalformedChunk.kind, Drip.kind, BurstLoss.kind, Duplicate.kind, FaultAction.Lag.kind, Validators.kind,
         ExpireToken.kind, CloseListener.kind, StaleConnections.kind, LiveFault.kind,
     ]

@@ -12,6 +12,8 @@ struct FaultDecision: Sendable, Hashable {
     let ordinal: Int
     /// The seed of all random choices.
     let seed: UInt64
+    /// When the fault's current window began, on the world's clock.
+    let windowStart: MonotonicTime
 
     var generator: SeededGenerator { SeededGenerator(seed: seed) }
 
@@ -21,15 +23,6 @@ struct FaultDecision: Sendable, Hashable {
             "ordinal": .integer(Int64(ordinal)),
         ])
     }
-}
-
-/// Counts the faults of all worlds that apply before a body is read. Read for every request. Safe from any thread.
-final class HeadFaultCount: Sendable {
-    private let count = Atomic<Int>(0)
-
-    var isZero: Bool { count.load(ordering: .relaxed) == 0 }
-
-    func add(_ difference: Int) { count.add(difference, ordering: .relaxed) }
 }
 
 /// The faults of a world and their counters per device.
@@ -46,17 +39,18 @@ final class FaultSet: Sendable {
         var ordinals: [String: Int] = [:]
         var applications: [String: Int] = [:]
         var applicationCount = 0
+
+        init(_ fault: Fault, setAt: MonotonicTime) {
+            self.fault = fault
+            self.setAt = setAt
+            matcher = Matcher(fault.match)
+            hash = ContentHash.hash64(Array(fault.id.utf8).span)
+        }
     }
 
     private struct State {
-        var rules: [String: Rule] = [:]
-        /// Names in the order in which the faults were set: earlier faults apply first.
-        var order: [String] = []
-        /// Names by literal path, so that a thousand faults cost no more than those of one path.
-        var byPath: [[UInt8]: [String]] = [:]
-        var others: [String] = []
-        /// Names of the faults of TLS handshakes.
-        var handshakes: [String] = []
+        /// In the order in which the faults were set: earlier faults apply first.
+        var rules: [Rule] = []
         var lastID = 0
     }
 
@@ -66,26 +60,23 @@ final class FaultSet: Sendable {
     private let seed: UInt64
     private let state = Mutex(State())
     private let count = Atomic<Int>(0)
-    private let headCount = Atomic<Int>(0)
-    private let lagCount = Atomic<Int>(0)
-    private let handshakeCount = Atomic<Int>(0)
-    private let allHeads: HeadFaultCount
 
-    init(seed: UInt64, allHeads: HeadFaultCount) {
-        self.seed = seed
-        self.allHeads = allHeads
-    }
+    init(seed: UInt64) { self.seed = seed }
 
     var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
 
     /// Whether any fault applies before the body is read.
-    var hasHeadFaults: Bool { headCount.load(ordering: .relaxed) > 0 }
+    var hasHeadFaults: Bool { contains { $0.fault.stage.precedesBody } }
 
     /// Whether any fault makes reads see an earlier state.
-    var hasLag: Bool { lagCount.load(ordering: .relaxed) > 0 }
+    var hasLag: Bool { contains { $0.fault.action.effect is FaultAction.Lag } }
 
     /// Whether any fault applies to TLS handshakes.
-    var hasHandshakeFaults: Bool { handshakeCount.load(ordering: .relaxed) > 0 }
+    var hasHandshakeFaults: Bool { contains { $0.fault.stage == .handshake } }
+
+    private func contains(_ isWanted: (Rule) -> Bool) -> Bool {
+        !isEmpty && state.withLock { $0.rules.contains(where: isWanted) }
+    }
 
     // MARK: Setting
 
@@ -94,159 +85,92 @@ final class FaultSet: Sendable {
     /// - Parameter replacesAll: whether all other faults are removed.
     /// - Returns: the faults with their names.
     func add(_ faults: [Fault], now: MonotonicTime, replacesAll: Bool = false) throws(Problem) -> [Fault] {
-        try state.withLock { state throws(Problem) in
-            let count = replacesAll ? faults.count : state.rules.count + faults.count { state.rules[$0.id] == nil }
-            guard count <= Self.countMaximum else {
+        try change { state throws(Problem) in
+            var next = State(rules: replacesAll ? [] : state.rules, lastID: state.lastID)
+            var names = Set(next.rules.map(\.fault.id))
+            var named: [Fault] = []
+            for var fault in faults {
+                if fault.id.isEmpty {
+                    repeat {
+                        next.lastID += 1
+                        fault.id = "fault-\(next.lastID)"
+                    } while names.contains(fault.id)
+                }
+                if !names.insert(fault.id).inserted { next.rules.removeAll { $0.fault.id == fault.id } }
+                next.rules.append(Rule(fault, setAt: now))
+                named.append(fault)
+            }
+            guard next.rules.count <= Self.countMaximum else {
                 throw ProblemType.limitReached(
                     "A world has at most \(Self.countMaximum) faults.",
                     limit: Self.countMaximum
                 )
             }
-            if replacesAll { state = State(lastID: state.lastID) }
-            var named: [Fault] = []
-            for var fault in faults {
-                if fault.id.isEmpty {
-                    repeat { state.lastID += 1 } while state.rules["fault-\(state.lastID)"] != nil
-                    fault.id = "fault-\(state.lastID)"
-                }
-                remove(fault.id, &state)
-                let matcher = Matcher(fault.match)
-                let hash = ContentHash.hash64(Array(fault.id.utf8).span)
-                state.rules[fault.id] = Rule(fault: fault, matcher: matcher, setAt: now, hash: hash)
-                state.order.append(fault.id)
-                if fault.stage == .handshake {
-                    state.handshakes.append(fault.id)
-                } else if let pattern = matcher.pattern, pattern.isLiteral {
-                    state.byPath[Array(pattern.text.utf8), default: []].append(fault.id)
-                } else {
-                    state.others.append(fault.id)
-                }
-                named.append(fault)
-            }
-            publishCounts(state)
+            state = next
             return named
         }
     }
 
     @discardableResult func remove(_ id: String) -> Bool {
-        state.withLock { state in
-            defer { publishCounts(state) }
-            return remove(id, &state)
+        change { state in
+            let before = state.rules.count
+            state.rules.removeAll { $0.fault.id == id }
+            return state.rules.count < before
         }
     }
 
-    func removeAll() {
-        state.withLock { state in
-            state = State(lastID: state.lastID)
-            publishCounts(state)
-        }
-    }
+    func removeAll() { change { $0.rules = [] } }
 
-    @discardableResult private func remove(_ id: String, _ state: inout State) -> Bool {
-        guard let rule = state.rules.removeValue(forKey: id) else { return false }
-        state.order.removeAll { $0 == id }
-        state.handshakes.removeAll { $0 == id }
-        if let pattern = rule.matcher.pattern, pattern.isLiteral {
-            let path = Array(pattern.text.utf8)
-            state.byPath[path]?.removeAll { $0 == id }
-            if state.byPath[path]?.isEmpty ?? false { state.byPath[path] = nil }
-        } else {
-            state.others.removeAll { $0 == id }
+    private func change<Result, Failure>(
+        _ body: (inout State) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try state.withLock { state throws(Failure) in
+            defer { count.store(state.rules.count, ordering: .relaxed) }
+            return try body(&state)
         }
-        return true
-    }
-
-    private func publishCounts(_ state: State) {
-        count.store(state.rules.count, ordering: .relaxed)
-        let lags = state.rules.values.count { $0.fault.action.effect is FaultAction.Lag }
-        lagCount.store(lags, ordering: .relaxed)
-        handshakeCount.store(state.handshakes.count, ordering: .relaxed)
-        let heads = state.rules.values.count { $0.fault.stage.precedesBody }
-        allHeads.add(heads - headCount.exchange(heads, ordering: .relaxed))
     }
 
     /// The faults in the order in which they were set, each with the number of exchanges that it was applied to.
-    var all: [(fault: Fault, applications: Int)] {
-        state.withLock { state in state.order.compactMap { state.rules[$0] }.map { ($0.fault, $0.applicationCount) } }
-    }
+    var all: [(fault: Fault, applications: Int)] { state.withLock { $0.rules.map { ($0.fault, $0.applicationCount) } } }
 
     // MARK: Deciding
 
-    /// Whether any fault may match a path. Faults of other literal paths are not examined.
-    func mayMatch(path: ArraySlice<UInt8>) -> Bool {
-        guard !isEmpty else { return false }
-        return state.withLock { state in !state.others.isEmpty || state.byPath[Array(path)] != nil }
-    }
+    /// Whether any fault may match a path.
+    func mayMatch(path: ArraySlice<UInt8>) -> Bool { contains { $0.matcher.pattern?.matches(path) ?? true } }
 
     /// Whether any fault replies to the method on the path, regardless of its other conditions.
     func answers(_ method: Method, _ path: ArraySlice<UInt8>) -> Bool {
-        guard !isEmpty else { return false }
-        return state.withLock { state in
-            (state.others + (state.byPath[Array(path)] ?? [])).contains { id in
-                guard let rule = state.rules[id], rule.fault.action.effect is CannedReply else { return false }
-                return rule.matcher.names(method, path)
-            }
-        }
-    }
-
-    /// Which faults are evaluated.
-    enum Part {
-        /// Faults that apply before the body is read.
-        case head
-        /// Faults that apply later.
-        case rest
-        /// All faults, for a request without a body.
-        case whole
+        contains { $0.fault.action.effect is CannedReply && $0.matcher.names(method, path) }
     }
 
     /// The faults that apply to an exchange, earlier faults first.
-    func decide(_ facts: ExchangeFacts, _ part: Part, now: MonotonicTime) -> [FaultDecision] {
-        state.withLock { state in
-            let path = Array(facts.request.path)
-            var candidates = state.byPath[path] ?? []
-            if candidates.isEmpty {
-                candidates = state.others
-            } else if !state.others.isEmpty {
-                // Both lists are in the order of setting; the merged list must be too.
-                let wanted = Set(candidates).union(state.others)
-                candidates = state.order.filter { wanted.contains($0) }
-            }
-            var decisions: [FaultDecision] = []
-            for id in candidates {
-                guard let rule = state.rules[id], rule.matcher.matches(facts) else { continue }
-                let stage = rule.fault.stage
-                switch part {
-                case .head: guard stage.precedesBody else { continue }
-                case .rest: guard !stage.precedesBody else { continue }
-                case .whole: guard stage != .requestBody else { continue }
-                }
-                if let decision = decide(id, facts.device, now, &state) { decisions.append(decision) }
-            }
-            return decisions
+    ///
+    /// - Parameter isWanted: which stages are decided.
+    func decide(_ facts: ExchangeFacts, now: MonotonicTime, at isWanted: (Fault.Stage) -> Bool) -> [FaultDecision] {
+        decide(for: facts.device, now: now) { rule in
+            rule.fault.stage != .handshake && isWanted(rule.fault.stage) && rule.matcher.matches(facts)
         }
     }
 
     /// The faults that apply to a TLS handshake, earlier faults first. A handshake has no device: the matching ones are counted for each
     /// host that clients name.
     func decide(handshakeFor host: String?, of peer: String, now: MonotonicTime) -> [FaultDecision] {
-        state.withLock { state in
-            state.handshakes.compactMap { id in
-                guard state.rules[id]?.fault.match.matches(handshakeFor: host, of: peer) == true else { return nil }
-                return decide(id, "host:" + (host?.lowercased() ?? ""), now, &state)
+        decide(for: "host:" + (host?.lowercased() ?? ""), now: now) { rule in
+            rule.fault.stage == .handshake && rule.fault.match.matches(handshakeFor: host, of: peer)
+        }
+    }
+
+    private func decide(for name: String, now: MonotonicTime, _ matches: (Rule) -> Bool) -> [FaultDecision] {
+        guard !isEmpty else { return [] }
+        return state.withLock { state in
+            state.rules.indices.compactMap { index in
+                matches(state.rules[index]) ? decide(&state.rules[index], name, now) : nil
             }
         }
     }
 
     /// Counts a matching exchange or handshake of a device, and decides about it.
-    private func decide(
-        _ id: String,
-        _ name: String,
-        _ now: MonotonicTime,
-        _ state: inout State
-    ) -> FaultDecision? {
-        // Taken out and put back, so that its counts have one owner and are never copied.
-        guard var rule = state.rules.removeValue(forKey: id) else { return nil }
-        defer { state.rules[id] = rule }
+    private func decide(_ rule: inout Rule, _ name: String, _ now: MonotonicTime) -> FaultDecision? {
         let occurrence = rule.fault.occurrence
         guard occurrence.probability > 0 else { return nil }
         var age = now - rule.setAt
@@ -266,17 +190,11 @@ final class FaultSet: Sendable {
         guard occurrence.probability >= 1 || drawn < occurrence.probability else { return nil }
         rule.applications[device, default: 0] += 1
         rule.applicationCount += 1
-        return FaultDecision(fault: rule.fault, ordinal: ordinal, seed: mixer.next())
-    }
-
-    /// When the fault's current window began, on the world's clock.
-    func windowStart(of id: String, now: MonotonicTime) -> MonotonicTime? {
-        state.withLock { state in
-            guard let rule = state.rules[id] else { return nil }
-            let occurrence = rule.fault.occurrence
-            guard let period = occurrence.roundNanoseconds else { return rule.setAt + occurrence.from }
-            let rounds = (now - rule.setAt).nanosecondsSaturating / period
-            return rule.setAt + .nanoseconds(rounds * period) + occurrence.from
-        }
+        return FaultDecision(
+            fault: rule.fault,
+            ordinal: ordinal,
+            seed: mixer.next(),
+            windowStart: now + (occurrence.from - age)
+        )
     }
 }

@@ -31,11 +31,6 @@ struct PathPattern: Sendable, Hashable {
         self.segments = segments
     }
 
-    /// Whether the pattern matches one path only.
-    var isLiteral: Bool {
-        segments.allSatisfy { if case .literal = $0 { true } else { false } }
-    }
-
     func matches(_ path: ArraySlice<UInt8>) -> Bool {
         guard path.first == UInt8(ascii: "/") else { return false }
         var position = path.startIndex + 1

@@ -7,38 +7,26 @@ import LarderTime
 /// Applies faults to the bytes of a reply before it is sent. A value without I/O.
 struct ReplyMutator {
     /// The changed reply, without its cut.
-    var reply: Reply {
-        var reply = original
-        if !isChannel { reply.body = .bytes(body) }
-        return reply
-    }
-
-    /// With the changed head.
-    private var original: Reply
-    /// Empty for a channel: an event stream, a WebSocket or a tunnel, whose content is not known.
-    var body: [UInt8]
+    var reply: Reply
     /// How fast it is sent.
     var pace = ReplyPace()
     /// The offset at which the reply is cut off, counted from its first byte, and how the connection ends.
     private(set) var cut: (at: Int, how: FaultAction.ExchangeCut)?
-    private let isChannel: Bool
 
-    init(_ reply: Reply, isChannel: Bool = false) {
-        original = reply
-        self.isChannel = isChannel
-        body = reply.bytes
-        // The body has one owner, and is not copied when it is changed.
-        if !isChannel { original.body = .empty }
-    }
+    init(_ reply: Reply) { self.reply = reply }
+
+    /// Whether it is an event stream, a WebSocket or a tunnel, whose content is not known.
+    private var isChannel: Bool { if case .bytes = reply.body { false } else { true } }
 
     var head: ReplyHead {
-        get { original.head }
-        set { original.head = newValue }
+        get { reply.head }
+        set { reply.head = newValue }
     }
 
-    var bytesSavedByCoding: Int {
-        get { original.bytesSavedByCoding }
-        set { original.bytesSavedByCoding = newValue }
+    /// Empty for a channel. Each change copies it.
+    var body: [UInt8] {
+        get { reply.bytes }
+        set { reply.body = .bytes(newValue) }
     }
 
     /// Head, empty line and body.

@@ -149,15 +149,13 @@ final class GateSet: Sendable {
 
     /// Removes a gate and releases the exchanges that it holds.
     @discardableResult func remove(_ id: String) -> Bool {
-        let (found, held) = state.withLock { state in
-            let found = state.rules.contains { $0.gate.id == id }
+        let found = state.withLock { state in
+            let before = state.rules.count
             state.rules.removeAll { $0.gate.id == id }
             count.store(state.rules.count, ordering: .relaxed)
-            let held = state.held.filter { $0.exchange.gate == id }
-            state.held.removeAll { $0.exchange.gate == id }
-            return (found, held)
+            return state.rules.count < before
         }
-        for item in held { item.resume(.proceed) }
+        _ = releaseAll(of: id)
         return found
     }
 
@@ -201,22 +199,18 @@ final class GateSet: Sendable {
 
     /// Releases one exchange; false if it is not held.
     @discardableResult func release(_ number: Int, _ verdict: Verdict = .proceed) -> Bool {
-        let item = state.withLock { state -> Held? in
-            guard let index = state.held.firstIndex(where: { $0.exchange.number == number }) else { return nil }
-            return state.held.remove(at: index)
-        }
-        item?.resume(verdict)
-        return item != nil
+        release(verdict) { $0.exchange.number == number } > 0
     }
 
     /// Releases all exchanges of a gate, in the order of arrival.
-    func releaseAll(of gate: String?) -> Int {
+    func releaseAll(of gate: String?) -> Int { release(.proceed) { gate == nil || $0.exchange.gate == gate } }
+
+    private func release(_ verdict: Verdict, _ isWanted: (Held) -> Bool) -> Int {
         let items = state.withLock { state in
-            let items = state.held.filter { gate == nil || $0.exchange.gate == gate }
-            state.held.removeAll { gate == nil || $0.exchange.gate == gate }
-            return items
+            defer { state.held.removeAll(where: isWanted) }
+            return state.held.filter(isWanted)
         }
-        for item in items { item.resume(.proceed) }
+        for item in items { item.resume(verdict) }
         return items.count
     }
 }

@@ -19,7 +19,8 @@ package struct AccessLog: Sendable {
 
     func write(_ record: ExchangeRecord, at time: WallTime) {
         let line = format == .json ? json(record, time) : text(record, time)
-        _ = unsafe line.withUnsafeBytes { unsafe writeAll(STDERR_FILENO, $0) }
+        // Errors of the log do not stop the server.
+        _ = SourceFile.write(line, STDERR_FILENO)
     }
 
     private func text(_ record: ExchangeRecord, _ time: WallTime) -> [UInt8] {
@@ -41,16 +42,5 @@ package struct AccessLog: Sendable {
             "connection": .integer(Int64(clamping: record.request.connection)),
             "exchange": .integer(Int64(record.request.exchangeIndex)), "complete": .bool(record.isComplete),
         ]).encoded + [0x0A]
-    }
-}
-
-/// Writes bytes to a descriptor; errors of the log do not stop the server.
-private func writeAll(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) {
-    var offset = 0
-    while offset < bytes.count {
-        let count = unsafe write(descriptor, bytes.baseAddress.map { unsafe $0 + offset }, bytes.count - offset)
-        if count < 0, errno == EINTR { continue }
-        guard count > 0 else { return }
-        offset += count
     }
 }

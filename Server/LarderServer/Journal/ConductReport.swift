@@ -43,35 +43,35 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// All findings, in the order of the journal.
-    public let findings: [Finding]
+    public internal(set) var findings: [Finding] = []
     /// The number of exchanges.
-    public let exchanges: Int
+    public internal(set) var exchanges = 0
     /// The number of reads answered with a full reply.
-    public let full: Int
+    public internal(set) var full = 0
     /// The number of reads answered with 304.
-    public let notModified: Int
+    public internal(set) var notModified = 0
     /// The number of successful exchanges with other methods than GET, HEAD and OPTIONS.
-    public let writes: Int
+    public internal(set) var writes = 0
     /// The number of exchanges answered with 4xx.
-    public let clientErrors: Int
+    public internal(set) var clientErrors = 0
     /// The number of exchanges answered with 5xx.
-    public let serverErrors: Int
+    public internal(set) var serverErrors = 0
     /// The number of exchanges without a complete reply.
-    public let unanswered: Int
+    public internal(set) var unanswered = 0
     /// The number of exchanges that none of the other numbers counts, such as redirects and preflights.
     public var others: Int {
         exchanges - full - notModified - writes - clientErrors - serverErrors - unanswered
     }
     /// Bytes of heads and bodies that were sent.
-    public let bytesSent: Int
+    public internal(set) var bytesSent = 0
     /// Body bytes that 304 replies saved.
-    public let bytesSaved: Int
+    public internal(set) var bytesSaved = 0
     /// Body bytes that compression saved.
-    public let bytesSavedByCoding: Int
+    public internal(set) var bytesSavedByCoding = 0
     /// Bytes that a perfect cache would not have received.
-    public let bytesWasted: Int
+    public internal(set) var bytesWasted = 0
     /// Time that a perfect cache would not have spent waiting, on the server's clock.
-    public let timeWasted: Duration
+    public internal(set) var timeWasted = Duration.zero
 
     /// The report as a page of text.
     public var description: String {

@@ -95,7 +95,7 @@ struct ExchangeJudge {
         successes = RecentTable(capacity: capacity)
     }
 
-    /// How many values the judge keeps, at most six times the capacity.
+    /// How many values the judge keeps, at most twelve times the capacity.
     var memoryCount: Int {
         downloads.count + rejections.count + flights.count + failedWrites.count + runs.count + successes.count
     }

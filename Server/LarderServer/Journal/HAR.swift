@@ -11,23 +11,18 @@ enum HAR {
     /// The verdicts are in the member `_verdicts` of an entry, and in its comment.
     ///
     /// - Parameter base: the host and port, and the path of the world.
-    static func document(
-        _ entries: [JournalEntry],
-        _ verdicts: [Int: [ExchangeVerdict]],
-        base: String,
-        version: String
-    ) -> JSONValue {
+    static func document(_ entries: [JournalEntry], base: String, version: String) -> JSONValue {
         let exchanges = entries.filter(\.isExchange)
         return .members([
             "log": .members([
                 "version": .string("1.2"),
                 "creator": .members(["name": .string("larder-server"), "version": .string(version)]),
-                "entries": .array(exchanges.map { entry($0, verdicts[$0.number] ?? [], base) }),
+                "entries": .array(exchanges.map { entry($0, base) }),
             ])
         ])
     }
 
-    private static func entry(_ entry: JournalEntry, _ verdicts: [ExchangeVerdict], _ base: String) -> JSONValue {
+    private static func entry(_ entry: JournalEntry, _ base: String) -> JSONValue {
         let total = milliseconds(entry.duration)
         let injected = min(total, milliseconds(entry.trace?.injected ?? .zero))
         return .members([
@@ -41,8 +36,8 @@ enum HAR {
                 "receive": .integer(0),
             ]),
             "connection": .string(String(entry.connection)),
-            "_verdicts": verdicts.isEmpty ? nil : .array(verdicts.map(\.json)),
-            "comment": .string((comment(entry) + verdicts.map(\.text)).joined(separator: ", ")),
+            "_verdicts": entry.verdicts.isEmpty ? nil : .array(entry.verdicts.map(\.json)),
+            "comment": .string((comment(entry) + entry.verdicts.map(\.text)).joined(separator: ", ")),
         ])
     }
 

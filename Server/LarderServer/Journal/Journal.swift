@@ -6,7 +6,8 @@ import Synchronization
 
 /// The journal of a world: a ring of the latest exchanges and frames, up to its capacity. Safe from any thread.
 ///
-/// Its entries share the storage of requests and of cached replies. Bounded by entries, and by a KiB of heads and bodies for each.
+/// Its entries share the storage of requests and of cached replies. Bounded by entries, and by a KiB of heads and bodies for each. They
+/// are judged when they are read, each once.
 final class Journal: Sendable {
     private struct State {
         /// Entries by number modulo capacity; nil once dropped.
@@ -18,20 +19,21 @@ final class Journal: Sendable {
         /// How many times the journal was cleared.
         var clearCount = 0
         var lastActivity = MonotonicTime(nanoseconds: 0)
+        var judge: ExchangeJudge
+        /// The number of the last entry that was judged.
+        var judgedCount = 0
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     /// Told every new entry, on the thread that writes it.
     let observers = Observers<JournalEntry>()
     /// The maximum number of entries. 0 disables the journal.
     let capacity: Int
     private let bytesMaximum: Int
 
-    /// Longer bodies are counted and not stored.
-    static let keptBodyBytesMaximum = 8 << 10
-
     init(capacity: Int) {
         self.capacity = capacity
+        state = Mutex(State(judge: ExchangeJudge(capacity: capacity)))
         // Enough for `capacity` typical entries; larger ones evict older ones sooner.
         bytesMaximum = max(128 << 10, capacity << 10)
     }
@@ -40,80 +42,8 @@ final class Journal: Sendable {
 
     // MARK: Writing
 
-    /// Adds an exchange and calls the observers, which may read the journal but must not block.
-    ///
-    /// - Parameters:
-    ///   - arrived: the start of the exchange on the world's clock.
-    ///   - uptime: its end on that clock.
-    ///   - contractFindings: what the contract says about the exchange.
-    func append(
-        _ record: ExchangeRecord,
-        of owner: WorldExchange,
-        _ trace: ExchangeTrace?,
-        at: WallTime,
-        arrived: MonotonicTime,
-        uptime: MonotonicTime,
-        connection: Int,
-        contractFindings: [String]
-    ) {
-        var request = record.request.droppingPathPrefix(owner.prefixLength)
-        let bodyCount = request.body.count
-        if bodyCount > Self.keptBodyBytesMaximum { request.body = [] }
-        append(
-            JournalEntry(
-                kind: .exchange,
-                at: at,
-                request: request,
-                connection: connection,
-                status: record.status == .noReply ? 0 : record.status.code,
-                head: record.head,
-                bodyBytes: record.bodyBytes,
-                bytesSent: record.bytesSent,
-                bytesSavedByCoding: record.bytesSavedByCoding,
-                requestBodyBytes: bodyCount,
-                started: record.started,
-                ended: record.ended,
-                startedInWorld: arrived,
-                endedInWorld: uptime,
-                isComplete: record.isComplete,
-                peer: request.peer.host,
-                user: owner.viewer,
-                commit: owner.commit,
-                trace: trace,
-                contractFindings: contractFindings
-            )
-        )
-    }
-
-    /// Adds a frame of a live channel.
-    ///
-    /// - Parameter opening: the request that opened the channel.
-    func append(
-        _ frame: JournalEntry.Frame,
-        bytes: Int,
-        opening: Request,
-        connection: Int,
-        user: Int64,
-        at: WallTime,
-        uptime: MonotonicTime
-    ) {
-        append(
-            JournalEntry(
-                kind: .frame(frame),
-                at: at,
-                request: opening,
-                connection: connection,
-                bytesSent: bytes,
-                started: uptime,
-                ended: uptime,
-                startedInWorld: uptime,
-                endedInWorld: uptime,
-                user: user
-            )
-        )
-    }
-
-    private func append(_ entry: JournalEntry) {
+    /// Adds an entry, whose number the journal assigns, and calls the observers, which may read the journal but must not block.
+    func append(_ entry: JournalEntry) {
         guard isEnabled else { return }
         observers.tell(state.withLock { add(entry, &$0) })
     }
@@ -145,11 +75,17 @@ final class Journal: Sendable {
     var entries: [JournalEntry] { entries(after: 0) }
 
     /// The stored entries with greater numbers, oldest first.
-    func entries(after number: Int) -> [JournalEntry] { state.withLock { entries(after: number, $0) } }
+    func entries(after number: Int) -> [JournalEntry] {
+        state.withLock { state in
+            judge(&state)
+            return entries(after: number, state)
+        }
+    }
 
     /// The entry with that number; nil if it is not stored, or not any more.
     func entry(_ number: Int) -> JournalEntry? {
         state.withLock { state in
+            judge(&state)
             guard number >= state.oldest, number <= state.count else { return nil }
             return state.entries[(number - 1) % capacity]
         }
@@ -161,7 +97,8 @@ final class Journal: Sendable {
         fileprivate var clearCount = 0
     }
 
-    /// The entries after a position, oldest first; advances the position. Entries that were read before cost nothing.
+    /// The entries after a position, oldest first, without the verdicts on them; advances the position. Entries that were read before cost
+    /// nothing.
     ///
     /// - Returns: also whether the journal was cleared since.
     func entries(after position: inout Position) -> (entries: [JournalEntry], wasCleared: Bool) {
@@ -177,6 +114,23 @@ final class Journal: Sendable {
         return (max(state.oldest, number + 1)..<(state.count + 1)).compactMap { state.entries[($0 - 1) % capacity] }
     }
 
+    /// Judges the entries that were not yet. Those that were dropped before are not known.
+    ///
+    /// - Complexity: O(entries written since the last call).
+    private func judge(_ state: inout State) {
+        while state.judgedCount < state.count {
+            state.judgedCount += 1
+            let number = state.judgedCount
+            guard number >= state.oldest, let entry = state.entries[(number - 1) % capacity] else { continue }
+            let judgement = state.judge.judge(entry)
+            state.entries[(number - 1) % capacity]?.retryGap = judgement.retryGap
+            // The later one of two that overlap can end first.
+            for (other, verdict) in judgement.verdicts where other >= state.oldest {
+                state.entries[(other - 1) % capacity]?.verdicts.append(verdict)
+            }
+        }
+    }
+
     /// The number of stored entries, and the bytes of their heads and bodies.
     var size: (entries: Int, bytes: Int) { state.withLock { ($0.count - $0.oldest + 1, $0.bytes) } }
 
@@ -190,6 +144,7 @@ final class Journal: Sendable {
     func clear() {
         state.withLock { state in
             while state.oldest <= state.count { dropOldest(&state) }
+            state.judge = ExchangeJudge(capacity: capacity)
             state.clearCount += 1
         }
     }

@@ -91,6 +91,10 @@ struct JournalEntry: Sendable {
     var trace: ExchangeTrace?
     /// What the contract says about the exchange, a sentence each.
     var contractFindings: [String] = []
+    /// What a perfect cache would have made of the exchange.
+    var verdicts: [ExchangeVerdict] = []
+    /// The time since the failure that this request repeats.
+    var retryGap: Duration?
 
     /// The bytes that count towards the bound of the journal.
     var byteCount: Int { request.head.count + request.body.count + head.bytes.count }
@@ -131,10 +135,64 @@ struct JournalEntry: Sendable {
 }
 
 extension JournalEntry {
-    /// The entry as JSON, with secrets masked, also in queries.
+    /// Longer bodies are counted and not stored.
+    private static let keptBodyBytesMaximum = 8 << 10
+
+    /// An exchange that is over.
     ///
-    /// - Parameter verdicts: what a perfect cache would have done.
-    func json(handle: String?, _ verdicts: [ExchangeVerdict] = []) -> JSONValue {
+    /// - Parameter contractFindings: what the contract says about it.
+    init(_ record: ExchangeRecord, of owner: WorldExchange, contractFindings: [String]) {
+        let (world, clock) = (owner.world, owner.world.clock)
+        // A stage of the exchange may go on after its record.
+        let trace = (owner.trace as? ExchangeTrace)?.copy
+        let endedInWorld = clock.followsSystem ? record.ended : trace?.ended ?? clock.uptime
+        var request = record.request.droppingPathPrefix(owner.prefixLength)
+        let bodyCount = request.body.count
+        if bodyCount > Self.keptBodyBytesMaximum { request.body = [] }
+        self.init(
+            kind: .exchange,
+            at: clock.now,
+            request: request,
+            connection: world.control.connections.index(of: request.connection, now: endedInWorld),
+            status: record.status == .noReply ? 0 : record.status.code,
+            head: record.head,
+            bodyBytes: record.bodyBytes,
+            bytesSent: record.bytesSent,
+            bytesSavedByCoding: record.bytesSavedByCoding,
+            requestBodyBytes: bodyCount,
+            started: record.started,
+            ended: record.ended,
+            // What goes directly to the backend is answered at once.
+            startedInWorld: clock.followsSystem ? record.started : trace?.arrived ?? endedInWorld,
+            endedInWorld: endedInWorld,
+            isComplete: record.isComplete,
+            peer: request.peer.host,
+            user: owner.viewer,
+            commit: owner.commit,
+            trace: trace,
+            contractFindings: contractFindings
+        )
+    }
+
+    /// A frame of a live channel that was opened by a request.
+    init(_ frame: Frame, bytes: Int, opening: Request, user: Int64, in world: World) {
+        let uptime = world.clock.uptime
+        self.init(
+            kind: .frame(frame),
+            at: world.clock.now,
+            request: opening,
+            connection: world.control.connections.index(of: opening.connection, now: uptime),
+            bytesSent: bytes,
+            started: uptime,
+            ended: uptime,
+            startedInWorld: uptime,
+            endedInWorld: uptime,
+            user: user
+        )
+    }
+
+    /// The entry as JSON, with secrets masked, also in queries.
+    func json(handle: String?) -> JSONValue {
         func count(_ number: Int) -> JSONValue { .integer(Int64(number)) }
         func list(_ values: [JSONValue]?) -> JSONValue? { values.flatMap { $0.isEmpty ? nil : .array($0) } }
         let common: [(String, JSONValue?)] = [

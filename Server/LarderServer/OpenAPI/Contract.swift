@@ -190,7 +190,6 @@ struct Contract: Sendable {
         let body: [UInt8]?
         switch reply.body {
         case .bytes(let bytes): body = bytes
-        case .empty, .file: body = reply.body.count == 0 ? [] : nil
         case .webSocket: (head, body) = (ReplyHead(.switchingProtocols), nil)
         case .eventStream, .tunnel: body = nil
         }

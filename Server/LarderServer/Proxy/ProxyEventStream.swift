@@ -1,68 +1,57 @@
 import LarderEngine
-import Synchronization
 
-/// An event stream of the server, passed on as it arrives. The relay calls it on the loop, in the order of the bytes.
+/// An event stream of the server, passed on as it arrives.
 ///
 /// A client that reads too slowly is disconnected by the engine. A stream that is released without having been opened cancels its request.
-final class ProxyEventStream: EventStreamHandler {
-    private struct State {
-        var handle: EventStreamHandle?
-        /// Bytes that arrived before the client's stream was open.
-        var early: [UInt8] = []
-        var hasEnded = false
-        var hasFailed = false
-    }
-
+///
+/// `@unchecked Sendable`: it is used on the loop of the exchange only, by the relay in the order of the bytes and by the engine; `deinit` runs
+/// when nobody refers to it any more.
+final class ProxyEventStream: ChannelHandler, @unchecked Sendable {
     /// The maximum number of bytes that are kept until the client's side is open, for example while a gate holds the reply. A stream with
     /// more is cancelled.
     private static let earlyBytesMaximum = 1 << 20
 
     private let task: UpstreamExchange?
-    private let state = Mutex(State())
+    private var handle: ChannelHandle?
+    /// Bytes that arrived before the client's stream was open.
+    private var early: [UInt8] = []
+    private var hasEnded = false
+    private var hasFailed = false
 
     init(_ task: UpstreamExchange?) { self.task = task }
 
-    deinit { if state.withLock({ $0.handle == nil }) { task?.cancel() } }
+    deinit { if handle == nil { task?.cancel() } }
 
     /// The server sends its own comments.
     var ownsHeartbeat: Bool { true }
 
-    func opened(_ handle: EventStreamHandle) {
-        let (early, hasEnded, hasFailed) = state.withLock { state in
-            state.handle = handle
-            return (exchange(&state.early, with: []), state.hasEnded, state.hasFailed)
-        }
-        handle.send(early)
-        if hasFailed { handle.abort() } else if hasEnded { handle.finish() }
+    func opened(_ handle: ChannelHandle) {
+        self.handle = handle
+        handle.send(exchange(&early, with: []))
+        if hasFailed { handle.abort() } else if hasEnded { handle.close() }
     }
 
-    func closed() { task?.cancel() }
+    func closed(_ ending: WebSocketEnding) { task?.cancel() }
 
     func received(_ bytes: [UInt8]) {
-        let (handle, isTooMuch) = state.withLock { state -> (EventStreamHandle?, Bool) in
-            guard state.handle == nil, !state.hasFailed else { return (state.handle, false) }
-            state.hasFailed = state.early.count + bytes.count > Self.earlyBytesMaximum
-            if !state.hasFailed { state.early += bytes }
-            return (nil, state.hasFailed)
+        if let handle { return handle.send(bytes) }
+        guard !hasFailed else { return }
+        if early.count + bytes.count > Self.earlyBytesMaximum {
+            hasFailed = true
+            task?.cancel()
+        } else {
+            early += bytes
         }
-        handle?.send(bytes)
-        if isTooMuch { task?.cancel() }
     }
 
     func ended() {
-        let handle = state.withLock { state in
-            state.hasEnded = true
-            return state.handle
-        }
-        handle?.finish()
+        hasEnded = true
+        handle?.close()
     }
 
     /// The client's stream breaks off too.
     func failed() {
-        let handle = state.withLock { state in
-            state.hasFailed = true
-            return state.handle
-        }
+        hasFailed = true
         handle?.abort()
     }
 }

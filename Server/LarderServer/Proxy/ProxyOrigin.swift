@@ -104,9 +104,7 @@ final class ProxyOrigin: Sendable {
     }
 
     /// The fields that the proxy itself writes in requests, or answers.
-    private static let own: NameSet = [
-        "host", "content-length", "forwarded", "larder-world",
-    ]
+    private static let own: [StaticString] = ["host", "content-length", "forwarded", "larder-world"]
 
     /// The request to the server (RFC 9110 §7.6).
     private func bytes(of request: Request, isUpgrade: Bool) -> [UInt8] {

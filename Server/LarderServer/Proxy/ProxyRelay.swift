@@ -185,9 +185,6 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
 
     // MARK: Replies
 
-    private static let none: NameSet = []
-    private static let length: NameSet = ["content-length"]
-
     /// The reply with the server's fields, without those of its connection.
     static func reply(_ head: ResponseHead, _ body: [UInt8], to request: Request, _ location: ProxyLocation) -> Reply {
         let (status, fields) = (head.status, head.lines)
@@ -197,7 +194,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
         result.append {
             ProxyFields(fields).append(
                 to: &$0,
-                omitting: statesOtherLength ? Self.none : Self.length,
+                omitting: statesOtherLength ? [] : ["content-length"],
                 minorVersion: Int(head.minorVersion),
                 location: location
             )
@@ -213,7 +210,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
     private static func streamHead(_ head: ResponseHead) -> ReplyHead {
         var result = ReplyHead(head)
         result.append {
-            ProxyFields(head.lines).append(to: &$0, omitting: Self.length, minorVersion: Int(head.minorVersion))
+            ProxyFields(head.lines).append(to: &$0, omitting: ["content-length"], minorVersion: Int(head.minorVersion))
         }
         return result
     }

@@ -77,20 +77,15 @@ final class RecordedReplies: Sendable {
     }
 
     private static func request(_ bytes: [UInt8]) -> Request? {
-        var scanner = HeadScanner(skipsEmptyLines: true)
-        guard case .head(let range) = scanner.scan(bytes.span),
-            let head = try? Request(head: Array(bytes[range]), body: [], exchangeIndex: 1)
-        else { return nil }
-        let start = range.upperBound + 4
-        var body = Array(bytes[start...])
-        if head.fields.range(of: "transfer-encoding") != nil {
-            var decoder = ChunkedDecoder(.request(bodyBytesMaximum: bytes.count))
-            body = []
-            guard (try? decoder.decode(bytes.span, from: start, into: &body)) != nil, decoder.isDone else { return nil }
+        var reader = RequestReader(headBytesMaximum: bytes.count, bodyBytesMaximum: bytes.count)
+        var consumed = 0
+        while true {
+            switch reader.next(bytes.span, &consumed) {
+            case .request(let request): return request
+            case .head, .awaitsContinue: continue
+            case .incomplete, .rejected: return nil
+            }
         }
-        var request = head
-        request.body = body
-        return request
     }
 
     private static func reply(_ bytes: [UInt8], isHead: Bool) -> Recorded? {

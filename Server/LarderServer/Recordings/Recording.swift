@@ -1,52 +1,32 @@
 import LarderEngine
 import Synchronization
 
+/// An exchange that is over. Live channels are not recorded.
+struct RecordedExchange: Sendable {
+    /// Head, empty line and body, as received except for the division into chunks.
+    let request: [UInt8]
+    /// All bytes that were sent.
+    let reply: [UInt8]
+    /// How a fault has ended the exchange; empty for a whole reply.
+    let ending: String
+}
+
 /// The requests of a world and its replies since a recording began. Safe from any thread.
 final class Recording: Sendable {
-    /// One exchange.
-    struct Entry: Sendable {
-        /// Head, empty line and body, as received except for the division into chunks.
-        fileprivate(set) var request: [UInt8]
-        /// All bytes that were sent.
-        fileprivate(set) var reply: [UInt8] = []
-        fileprivate(set) var ending = ""
-        /// Whether the reply is recorded. It never is for a live channel.
-        fileprivate(set) var isFinished = false
-    }
-
-    /// The index of an exchange in one of the recordings of a world.
-    struct Index: Sendable, Hashable {
+    /// The place of an exchange in one of the recordings of a world.
+    struct Arrival: Sendable, Hashable {
         /// The number of the recording.
         fileprivate let recording: Int
         fileprivate let position: Int
     }
 
-    private struct Arrival: Hashable {
-        let connection: UInt64
-        /// The number of the exchange on its connection.
-        let exchange: Int
-
-        init(_ request: Request) { (connection, exchange) = (request.connection, request.exchangeIndex) }
-    }
-
     private struct State {
         /// How many recordings were started or stopped.
         var number = 0
-        var entries: [Entry] = []
-        /// The entries whose reply is not recorded yet.
-        var unfinished: [Arrival: Int] = [:]
+        var lastPosition = 0
+        var entries: [(position: Int, exchange: RecordedExchange)] = []
         var bytes = 0
         var isFull = false
-
-        /// Takes room for further bytes. The first that do not fit end the recording.
-        mutating func take(_ count: Int, of maximum: Int) -> Bool {
-            guard !isFull, bytes + count <= maximum else {
-                isFull = true
-                return false
-            }
-            bytes += count
-            return true
-        }
     }
 
     private let state = Mutex(State())
@@ -69,24 +49,25 @@ final class Recording: Sendable {
         isOn.store(isRecording, ordering: .relaxed)
     }
 
-    /// Records the arrival of a request. The complete request replaces its head if that was recorded before.
-    ///
-    /// - Returns: its index; nil if nothing is recorded or the recording is full.
-    func arrived(_ request: Request) -> Index? {
+    /// Reserves a place for a request that has arrived; nil if nothing is recorded.
+    func arrived() -> Arrival? {
         guard isRecording else { return nil }
         return state.withLock { state in
-            let arrival = Arrival(request)
-            let bytes = Self.bytes(of: request)
-            let known = state.unfinished[arrival]
-            let more = bytes.count - (known.map { state.entries[$0].request.count } ?? 0)
-            guard state.take(more, of: bytesMaximum) else { return nil }
-            if let known {
-                state.entries[known].request = bytes
-                return Index(recording: state.number, position: known)
-            }
-            state.entries.append(Entry(request: bytes))
-            state.unfinished[arrival] = state.entries.count - 1
-            return Index(recording: state.number, position: state.entries.count - 1)
+            state.lastPosition += 1
+            return Arrival(recording: state.number, position: state.lastPosition)
+        }
+    }
+
+    /// Records an exchange. The first that does not fit ends the recording. Has no effect if another recording was started since the arrival.
+    func finished(_ arrival: Arrival, _ request: Request, reply: [UInt8], ending: String) {
+        let bytes = Self.bytes(of: request)
+        state.withLock { state in
+            guard state.number == arrival.recording else { return }
+            state.isFull = state.isFull || state.bytes + bytes.count + reply.count > bytesMaximum
+            guard !state.isFull else { return }
+            state.bytes += bytes.count + reply.count
+            let exchange = RecordedExchange(request: bytes, reply: reply, ending: ending)
+            state.entries.append((arrival.position, exchange))
         }
     }
 
@@ -102,20 +83,10 @@ final class Recording: Sendable {
         return bytes + Array("0\r\n\r\n".utf8)
     }
 
-    /// Records the reply to an exchange. Has no effect if another recording was started since.
-    func finished(_ index: Index, _ request: Request, reply: [UInt8], ending: String) {
-        state.withLock { state in
-            guard state.number == index.recording, state.take(reply.count, of: bytesMaximum) else { return }
-            state.entries[index.position].reply = reply
-            state.entries[index.position].ending = ending
-            state.entries[index.position].isFinished = true
-            state.unfinished[Arrival(request)] = nil
-        }
-    }
-
-    /// The recorded exchanges that have their reply, in the order of arrival; nil if nothing is recorded.
-    var contents: (entries: [Entry], isFull: Bool)? {
+    /// The recorded exchanges in the order of arrival; nil if nothing is recorded.
+    var contents: (entries: [RecordedExchange], isFull: Bool)? {
         guard isRecording else { return nil }
-        return state.withLock { state in (state.entries.filter(\.isFinished), state.isFull) }
+        let (entries, isFull) = state.withLock { ($0.entries, $0.isFull) }
+        return (entries.sorted { $0.position < $1.position }.map(\.exchange), isFull)
     }
 }

@@ -4,16 +4,9 @@ import LarderHTTP
 
 /// A recording as one file: every request and the reply to it.
 struct RecordingFile: Sendable {
-    struct Step: Sendable {
-        let request: [UInt8]
-        let reply: [UInt8]
-        /// How a fault has ended the exchange; empty for a whole reply.
-        let ending: String
-    }
-
     /// Whether no exchange is missing because the recording was full.
     let isComplete: Bool
-    let steps: [Step]
+    let steps: [RecordedExchange]
 
     private static let format = "larder-recording-2"
 
@@ -55,7 +48,7 @@ struct RecordingFile: Sendable {
         }
         _ = reader.string("server")
         isComplete = reader.bool("isComplete")
-        var steps: [Step] = []
+        var steps: [RecordedExchange] = []
         // The number is not limited: a recording is bounded by bytes.
         for var child in reader.objects("exchanges", count: 0...Int.max) ?? [] {
             let (request, reply) = (Self.bytes(child.value("request")), Self.bytes(child.value("reply")))
@@ -63,7 +56,8 @@ struct RecordingFile: Sendable {
                 child.fail("request", "and `reply` must be Base64")
                 continue
             }
-            steps.append(Step(request: request, reply: reply, ending: child.string("ending", length: 0...32) ?? ""))
+            let ending = child.string("ending", length: 0...32) ?? ""
+            steps.append(RecordedExchange(request: request, reply: reply, ending: ending))
         }
         self.steps = steps
         try errors.check()

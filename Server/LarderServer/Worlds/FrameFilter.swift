@@ -152,17 +152,13 @@ final class FrameFilter: LiveFilter {
     ) {
         let journal = world.control.journal
         guard journal.isEnabled else { return }
-        let uptime = world.clock.uptime
         let channel = state.withLock { $0.channel }
-        let connection = world.control.connections.index(of: opening.connection, now: uptime)
-        journal.append(
-            JournalEntry.Frame(channel: channel, direction: direction, token: token, injectedFault: injectedFault),
-            bytes: bytes,
-            opening: opening,
-            connection: connection,
-            user: subject,
-            at: world.clock.now,
-            uptime: uptime
+        let frame = JournalEntry.Frame(
+            channel: channel,
+            direction: direction,
+            token: token,
+            injectedFault: injectedFault
         )
+        journal.append(JournalEntry(frame, bytes: bytes, opening: opening, user: subject, in: world))
     }
 }

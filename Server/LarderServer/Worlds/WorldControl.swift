@@ -4,6 +4,15 @@ import LarderHTTP
 import LarderTime
 import Synchronization
 
+/// Settings of a world that change its replies, besides faults.
+struct ReplySettings: Sendable, Hashable {
+    /// The offset of each device's dates; `*` for all devices.
+    var skews: [String: Duration] = [:]
+    var dialect = Dialect()
+    /// The seed of schema drift; nil for none.
+    var drift: SchemaDrift?
+}
+
 /// The control plane of one world: its faults, gates, journal and settings. Safe from any thread.
 package final class WorldControl: WorldHooks {
     let faults: FaultSet
@@ -15,7 +24,6 @@ package final class WorldControl: WorldHooks {
     let actors = ScriptedActorSet()
     let recording = Recording()
     let heldReports = HeldReports()
-    private let verdictBook: VerdictBook
     private let lastScript = Mutex(ScriptProgress(stepCount: 0))
     private let settings = Mutex(ReplySettings())
     private let isPlain = Atomic<Bool>(true)
@@ -25,15 +33,15 @@ package final class WorldControl: WorldHooks {
     /// What ends with the world; nil after its end.
     private let endings = Mutex<[UInt64: @Sendable () -> Void]?>([:])
 
-    init(seed: UInt64, journalCapacity: Int, headFaults: HeadFaultCount) {
-        faults = FaultSet(seed: seed, allHeads: headFaults)
+    init(seed: UInt64, journalCapacity: Int) {
+        faults = FaultSet(seed: seed)
         journal = Journal(capacity: journalCapacity)
-        verdictBook = VerdictBook(capacity: journalCapacity)
     }
 
-    /// Whether nothing except faults is set that could affect an exchange.
-    var isQuiet: Bool {
-        gates.isEmpty && actors.isEmpty && isPlain.load(ordering: .relaxed) && !recording.isRecording
+    /// Whether anything is set that could affect an exchange on the path. Asked for every request.
+    func affects(_ path: ArraySlice<UInt8>) -> Bool {
+        !gates.isEmpty || !actors.isEmpty || !isPlain.load(ordering: .relaxed) || recording.isRecording
+            || faults.mayMatch(path: path)
     }
 
     var current: ReplySettings { settings.withLock { $0 } }
@@ -44,12 +52,6 @@ package final class WorldControl: WorldHooks {
             isPlain.store(settings.skews.isEmpty && settings.drift == nil, ordering: .relaxed)
         }
     }
-
-    /// What a perfect cache would have made of the stored exchanges, by number.
-    var verdicts: [Int: [ExchangeVerdict]] { verdictBook.verdicts(of: journal) }
-
-    /// The conduct report on the entries of the journal.
-    var conduct: ConductReport { verdictBook.conduct(in: journal) }
 
     /// The script that was started last.
     var script: ScriptProgress {
@@ -103,8 +105,6 @@ package final class WorldControl: WorldHooks {
     // MARK: Queries of the world
 
     package var dialect: Dialect { current.dialect }
-
-    package func affects(_ path: ArraySlice<UInt8>) -> Bool { !isQuiet || faults.mayMatch(path: path) }
 
     package func fault(ofPageAfter token: ChangeToken?, text: String?) -> ChangePageFault {
         changeFeed.fault(token, text: text)

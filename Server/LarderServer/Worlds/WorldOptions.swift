@@ -16,11 +16,9 @@ struct WorldOptions: Sendable {
     let snapshotsDirectory: String?
     let databasePath: String?
     let durability: Database.Durability
-    /// Counts the faults of all worlds that apply before a request's body is read.
-    let headFaults = HeadFaultCount()
 
     /// The control plane of a new world.
     func makeControl(seed: UInt64) -> WorldControl {
-        WorldControl(seed: seed, journalCapacity: journalCapacity, headFaults: headFaults)
+        WorldControl(seed: seed, journalCapacity: journalCapacity)
     }
 }

@@ -121,9 +121,6 @@ final class WorldRegistry: Sendable {
         return state.withLock { $0.entries.values.map(\.world) }.sorted { $0.id < $1.id }
     }
 
-    /// Whether any world has faults that apply before a body is read.
-    var hasHeadFaults: Bool { !options.headFaults.isZero }
-
     // MARK: Making
 
     /// Makes a world.

@@ -77,12 +77,14 @@ struct Corrupt: FaultEffect {
     var needsWholeBody: Bool { true }
 
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
-        guard !reply.body.isEmpty else { return }
+        var body = reply.body
+        guard !body.isEmpty else { return }
         var generator = decision.generator
         for _ in 0..<bytes {
-            let position = generator.uniform(in: 0..<reply.body.count)
-            reply.body[position] ^= UInt8(1) << UInt8(generator.uniform(in: 0..<8))
+            let position = generator.uniform(in: body.indices)
+            body[position] ^= UInt8(1) << UInt8(generator.uniform(in: 0..<8))
         }
+        reply.body = body
     }
 }
 

@@ -2,6 +2,7 @@ import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
+import LarderTLS
 import LarderTime
 
 /// Resets or closes the connection, or never answers: instead of processing the request, inside the reply, or in a TLS handshake.
@@ -27,28 +28,33 @@ struct Cut: FaultEffect {
     }
 
     func change(_ handshake: inout Handshake, at byte: Int) {
-        switch how {
-        case .reset: handshake.end(.reset, after: byte)
-        case .close: handshake.end(.close, after: byte)
-        case .never: handshake.end(.stall, after: byte)
+        if handshake.fault.ending == nil { (handshake.fault.ending, handshake.fault.byteCount) = (how.ending, byte) }
+    }
+}
+
+extension FaultAction.ExchangeCut {
+    /// What the engine does.
+    var ending: ExchangeEnding {
+        switch self {
+        case .reset: .reset
+        case .close: .close
+        case .never: .silence
+        }
+    }
+
+    /// The outcome in the journal of an exchange without a reply, and of one that was cut within it.
+    var words: (whole: String, part: String) {
+        switch self {
+        case .reset: ("reset", "reset")
+        case .close: ("closed", "truncated")
+        case .never: ("silent", "stalled")
         }
     }
 }
 
-/// Closes the connection without a byte.
-struct Empty: FaultEffect {
-    static let kind = FaultKind(
-        Empty(),
-        at: [.afterCommit, .beforeRead, .afterRead],
-        "the connection closes without a byte"
-    )
-
-    var name: String { "empty" }
-    var ending: FaultEnding? { .cut(.close) }
-}
-
-/// Processes and commits the request, and loses the reply.
+/// Processes and commits the request, and loses the reply; or closes the connection without a byte.
 struct LoseReply: FaultEffect {
+    var name = "loseReply"
     var by = FaultAction.ExchangeCut.reset
 
     static let kind = FaultKind(
@@ -57,8 +63,13 @@ struct LoseReply: FaultEffect {
         "the work is committed, and the reply is lost",
         [.choice("by", \.by, example: .close)]
     )
+    static let empty = LoseReply(name: "empty", by: .close)
+    static let emptyKind = FaultKind(
+        empty,
+        at: [.afterCommit, .beforeRead, .afterRead],
+        "the connection closes without a byte"
+    )
 
-    var name: String { "loseReply" }
     var ending: FaultEnding? { .cut(by) }
 }
 
@@ -94,4 +105,38 @@ struct StaleConnections: FaultEffect {
     )
 
     var name: String { "staleConnections" }
+}
+
+/// Shows a wrong certificate in TLS handshakes. Certificates from files stay as they are.
+struct Certificate: FaultEffect {
+    var fault: FaultAction.WrongCertificate?
+
+    static let kind = FaultKind(
+        Certificate(),
+        at: [.handshake],
+        "a wrong certificate",
+        [.choice("fault", \.fault, example: .expired)],
+        need: .all(["fault"])
+    )
+
+    var name: String { "certificate" }
+
+    func change(_ handshake: inout Handshake, at byte: Int) {
+        if handshake.certificate == nil {
+            handshake.certificate = fault.flatMap { CertificateFault(rawValue: $0.rawValue) }
+        }
+    }
+}
+
+/// Closes connections with TLS without `close_notify`.
+struct NoCloseNotify: FaultEffect {
+    static let kind = FaultKind(
+        NoCloseNotify(),
+        at: [.handshake],
+        "the connection is later closed without close_notify"
+    )
+
+    var name: String { "noCloseNotify" }
+
+    func change(_ handshake: inout Handshake, at byte: Int) { handshake.fault.omitsCloseNotify = true }
 }

@@ -3,66 +3,53 @@ import LarderEngine
 import LarderHTTP
 import LarderTime
 
-/// Analyses a journal for the behaviour of its clients.
-struct ConductInspector {
-    private let entries: [JournalEntry]
-    private let judgements: [Int: ExchangeJudge.Judgement]
-    private var findings: [ConductReport.Finding] = []
-
-    /// Reports on entries with their judgements, by number.
-    static func inspect(_ entries: [JournalEntry], _ judgements: [Int: ExchangeJudge.Judgement]) -> ConductReport {
-        var inspector = ConductInspector(entries: entries, judgements: judgements)
-        return inspector.run()
-    }
-
-    private mutating func run() -> ConductReport {
-        var retryGaps: [(number: Int, gap: Duration)] = []
-        var waste: [Int: (bytes: Int, time: Duration)] = [:]
-        var (sent, saved, savedByCoding) = (0, 0, 0)
+extension ConductReport {
+    /// The report on the entries of a journal, with the verdicts on them.
+    init(_ entries: [JournalEntry]) {
         // The latest verdict of each loop, by its first entry: a loop is one finding.
-        var loops: [Int: (number: Int, detail: String)] = [:]
-        let exchanges = entries.filter(\.isExchange)
-        let answered = exchanges.filter { $0.outcome == "complete" }
-        let reads = answered.filter { $0.request.method == .get }
-        for entry in exchanges {
-            sent += entry.bytesSent
-            savedByCoding += entry.bytesSavedByCoding
-            guard let judgement = judgements[entry.number] else { continue }
-            if let gap = judgement.retryGap { retryGaps.append((entry.number, gap)) }
-            saved += judgement.verdicts.first { $0.verdict.savedBytes > 0 }?.verdict.savedBytes ?? 0
-            for (number, verdict) in judgement.verdicts {
-                // Several reasons do not waste the same bytes twice.
-                let known = waste[number] ?? (0, .zero)
-                waste[number] = (max(known.bytes, verdict.wastedBytes), max(known.time, verdict.wastedTime))
+        var loops: [Int: Finding] = [:]
+        for entry in entries where entry.isExchange {
+            count(entry)
+            for verdict in entry.verdicts {
                 guard let rule = verdict.rule else { continue }
                 let detail = "\(Secrets.masked(target: entry.request.targetText)): \(verdict.text)"
+                let finding = Finding(
+                    rule: rule,
+                    entries: [verdict.other, entry.number].compactMap { $0 },
+                    detail: detail
+                )
                 if verdict.kind == .loop, let first = verdict.other {
-                    loops[first] = (number, detail)
+                    loops[first] = finding
                 } else {
-                    add(rule, [verdict.other, number].compactMap { $0 }, detail)
+                    findings.append(finding)
                 }
             }
         }
-        for (first, last) in loops.sorted(by: { $0.key < $1.key }) {
-            add(.repeatedInLoop, [first, last.number], last.detail)
+        findings += loops.sorted { $0.key < $1.key }.map(\.value)
+        inspectJitter(entries.compactMap { entry in entry.retryGap.map { (entry.number, $0) } })
+        inspectPolling(entries)
+    }
+
+    private mutating func count(_ entry: JournalEntry) {
+        exchanges += 1
+        bytesSent += entry.bytesSent
+        bytesSavedByCoding += entry.bytesSavedByCoding
+        bytesSaved += entry.verdicts.first { $0.savedBytes > 0 }?.savedBytes ?? 0
+        // Several reasons do not waste the same bytes twice.
+        bytesWasted += entry.verdicts.map(\.wastedBytes).max() ?? 0
+        timeWasted += entry.verdicts.map(\.wastedTime).max() ?? .zero
+        guard entry.outcome == "complete" else {
+            unanswered += 1
+            return
         }
-        inspectJitter(retryGaps)
-        inspectPolling()
-        return ConductReport(
-            findings: findings,
-            exchanges: exchanges.count,
-            full: reads.count { $0.status == 200 },
-            notModified: reads.count { $0.status == 304 },
-            writes: answered.count { !$0.request.method.isSafe && (200..<300).contains($0.status) },
-            clientErrors: answered.count { (400..<500).contains($0.status) },
-            serverErrors: answered.count { $0.status >= 500 },
-            unanswered: exchanges.count - answered.count,
-            bytesSent: sent,
-            bytesSaved: saved,
-            bytesSavedByCoding: savedByCoding,
-            bytesWasted: waste.values.map(\.bytes).reduce(0, +),
-            timeWasted: waste.values.map(\.time).reduce(.zero, +)
-        )
+        switch entry.status {
+        case 200 where entry.request.method == .get: full += 1
+        case 304 where entry.request.method == .get: notModified += 1
+        case 200..<300 where !entry.request.method.isSafe: writes += 1
+        case 400..<500: clientErrors += 1
+        case 500...: serverErrors += 1
+        default: break
+        }
     }
 
     private mutating func add(_ rule: ConductReport.Rule, _ entries: [Int], _ detail: String) {
@@ -96,7 +83,7 @@ struct ConductInspector {
         }
     }
 
-    private mutating func inspectPolling() {
+    private mutating func inspectPolling(_ entries: [JournalEntry]) {
         var lastFrame: [Int64: (connection: Int, at: MonotonicTime)] = [:]
         /// The reads that are needed, because frames before them were lost or late.
         var gaps: [Int64: Int] = [:]
