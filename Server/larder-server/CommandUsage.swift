@@ -26,7 +26,7 @@ enum CommandUsage {
             ),
             CommandEntry(
                 "scenarios",
-                "[NAME… | run [NAME…] [--timeout SECONDS] [--tap] [--junit FILE] -- COMMAND…]",
+                "[NAME… | run [NAME…] [options] -- COMMAND…]",
                 "runs a client in named cases and judges it; exit code 1 unless all were passed"
             ),
         ]

@@ -35,8 +35,12 @@ public struct ScriptedAction: Sendable, Hashable {
         let path = reader.string("path")
         let body = reader.value("body")
         let headers = reader.texts("headers")
-        guard let method, let path, path.hasPrefix("/v1/") else {
-            reader.failMissing("path", or: "method", because: "must be a path of the API, and `method` must be given")
+        guard let method, let path, path.hasPrefix("/") else {
+            reader.failMissing(
+                "path",
+                or: "method",
+                because: "must be a path such as /v1/posts, and `method` must be given"
+            )
             return nil
         }
         var act = ScriptedAction(method.uppercased(), path, as: person)
