@@ -23,7 +23,9 @@ enum Main {
             case .importRoutes(let file):
                 let routes = try RouteImport.routes(from: try SourceFile.bytes(file), named: file)
                 Terminal.print(String(decoding: routes.dropLast(), as: UTF8.self))
-            case .checkHealth(let url): try HealthCheck.run(url)
+            case .checkHealth(let url):
+                let status = try ControlClient(url, timeoutSeconds: 3).ask("GET", "/healthz").status
+                if status != 200 { Terminal.fail("\(url) answered \(status) instead of 200", code: 1) }
             case .serve: try await serve(arguments)
             case .control(let command): try await command.run()
             case .scenarios(let command): try await command.run()
@@ -64,7 +66,7 @@ enum Main {
         }
         try prepare(backend, arguments)
         if !arguments.isQuiet { Terminal.print(Greeting.text(backend, arguments)) }
-        await signals.wait()
+        signals.wait()
         await backend.stop(grace: .seconds(5))
     }
 
