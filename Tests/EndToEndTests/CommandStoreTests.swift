@@ -164,7 +164,7 @@ struct CommandStoreTests {
         #expect(feed["bytesReceived"]?.integer ?? 0 > 1_000)
         #expect(try run.json["runs"]?["recorded"]?.integer == 2 && run.json["runs"]?["interrupted"]?.integer == 0)
         let text = try await scene.run("doctor", on: backend.url)
-        #expect(text.output.contains("disk 1 of 2 (50 %)") && text.output.contains("p50 "), "\(text)")
+        #expect(text.output.contains("1 of 2 first contents (50 %)") && text.output.contains("p50 "), "\(text)")
         #expect(text.output.contains("completed after"), "\(text)")
         // Reading records adds none.
         let again = try await scene.run("doctor", "--json", on: backend.url)
@@ -196,7 +196,7 @@ struct CommandStoreTests {
         #expect(runs["isHealthy"]?.bool == false && runs["interrupted"]?.integer == 1 && runs["recorded"]?.integer == 2)
         #expect(runs["shown"]?["command"]?.string == "feed --live" && runs["shown"]?["endedAt"] == nil, "\(runs)")
         let events = runs["shown"]?["events"]?.array?.compactMap { $0["event"]?.string } ?? []
-        #expect(events.contains { $0.hasPrefix("feed: 200") } || events.contains { $0.hasPrefix("changes: 200") })
+        #expect(events.contains { $0.hasPrefix("request feature=") && $0.contains("status=200") }, "\(events)")
         let text = try await scene.run("doctor", on: backend.url)
         #expect(text.output.contains("! runs") && text.output.contains("was interrupted"), "\(text)")
         // The five questions are answered by name, from the records of the killed run too.

@@ -7,18 +7,6 @@ import Testing
 
 @Suite("Command: the tour", .oneMinute)
 struct TourTests {
-    @Test func `bars are proportional to values, or to their logarithms`() {
-        var bars = TourBars(title: "t", bars: [("a", .count(50)), ("b", .count(100)), ("c", .count(0))])
-        #expect(bars.lengths == [0.5, 1, 0])
-        bars = TourBars(
-            title: "t",
-            isLogarithmic: true,
-            bars: [("a", .count(1)), ("b", .count(10)), ("c", .count(100))]
-        )
-        #expect(bars.lengths.map { ($0 * 100).rounded() } == [10, 55, 100])
-        #expect(TourBars(title: "t", bars: []).lengths.isEmpty)
-    }
-
     @Test func `values are written with their units`() {
         let values: [TourValue] = [
             .duration(.nanoseconds(646)), .duration(.microseconds(12)), .duration(.zero), .bytes(2_048), .count(3),
@@ -35,52 +23,29 @@ struct TourTests {
         #expect(TourText.wrapped("", 9).isEmpty)
     }
 
-    @Test func `the page shows every exhibit, and text cannot become markup`() {
-        let steps = TourSteps(
-            title: "steps",
-            steps: [
-                .init(caption: "first", boxes: [.init(label: "box", text: "<b>&", tone: .good, share: 0.5)]),
-                .init(caption: "second", boxes: []),
-            ]
-        )
+    @Test func `the page shows every table, and text cannot become markup`() {
         var chapter = TourChapter(name: "name", title: "A \"title\"", question: "?", answer: "<script>")
         chapter.exhibits = [
-            .table(TourTable(title: "table", columns: ["column"], rows: [[.text("<td>")], [.count(7)]])),
-            .bars(TourBars(title: "bars", bars: [("bar", .count(1))])),
-            .curves(
-                TourCurves(title: "curves", x: "s", y: "m", curves: [.init(label: "c", points: [(0, 1), (2, 0)])])
-            ),
-            .steps(steps),
+            .table(TourTable(title: "table", columns: ["column"], rows: [[.text("<td>")], [.count(7)]]))
         ]
         let page = TourPage(chapters: [chapter], conditions: "here & now").html
         #expect(page.contains("<h2>A &quot;title&quot;</h2>") && page.contains("here &amp; now"))
         #expect(page.contains("&lt;td&gt;") && page.contains("<td class=\"number\" data-label=\"column\">7</td>"))
-        #expect(page.contains("&lt;b&gt;&amp;") && page.contains("&lt;script&gt;"))
-        #expect(page.ranges(of: "<svg").count == 1 && page.ranges(of: "<script>").count == 1)
-        #expect(page.contains("1 of 2: first") && page.contains("2 of 2: second"))
-        #expect(page.contains("<span class=\"rest\"><i style=\"width:50%\">"))
-        #expect(page.contains("<i style=\"width:70%\"></i> 1</span>"), "The longest bar leaves room for its value.")
-        #expect(page.contains("M50 10H590V200"), "The curve holds its value until the next point.")
+        #expect(page.contains("&lt;script&gt;") && page.ranges(of: "<script>").count == 1)
         // Where there is no room for the columns of a table, rows are blocks; no part of the page is scrolled sideways.
         #expect(!page.contains("<table class=\"wide\"") && !page.contains("overflow-x"))
     }
 
-    @Test func `figures can be stepped through, made from what was measured`() async throws {
+    @Test func `what happens step by step is made from what was measured`() async throws {
         let scene = try TourScene(pause: .zero)
-        let pages = try steps(try await scene.paging())
-        #expect(
-            pages.count == 12 && pages[1].boxes[0].tone == .bad && pages[1].boxes[2].text == "20 posts, 0 seen before"
-        )
-        #expect(try steps(try await scene.reads()).count == 6)
+        let pages = try #require(tables(try await scene.paging()).last).rows
+        #expect(pages.count == 12 && number(pages[1][2]) > 0 && pages[1][4] == .count(20) && pages[1][5] == .count(0))
+        #expect(try #require(tables(try await scene.reads()).first).rows.count == 6)
     }
 
     @Test func `chapters are chosen by name`() throws {
-        let arguments = try Arguments(["tour", "tiers", "paging", "--html", "page.html"])
-        guard case .tour(let order) = arguments.command else {
-            Issue.record("\(arguments.command)")
-            return
-        }
-        #expect(order.names == [.tiers, .paging] && order.page == "page.html")
+        let arguments = try Arguments(["tour", "reads", "paging", "--html", "page.html"])
+        #expect(arguments.name == "tour" && arguments.words == ["reads", "paging"] && arguments.page == "page.html")
         #expect(throws: UsageError.self) { try Arguments(["tour", "nowhere"]) }
         #expect(throws: UsageError.self) { try Arguments(["feed", "--html", "x"]) }
     }
@@ -103,32 +68,28 @@ struct TourTests {
         #expect(table.rows[2].suffix(3).first == .count(2), "\(table.rows[2])")
     }
 
-    @Test func `the guard holds less memory than cleared caches, and a scan does not empty the adaptive tier`()
-        async throws
-    {
+    @Test func `the guard shrinks caches under pressure, and a scan does not empty the adaptive tier`() async throws {
         let scene = try TourScene(pause: .zero)
-        let pressure = try await scene.pressure()
-        guard case .curves(let curves)? = pressure.exhibits.first, case .table(let table) = pressure.exhibits[1],
-            case .flow(let path)? = pressure.exhibits.last
-        else {
+        let pressure = scene.pressure()
+        guard case .table(let limits) = pressure.exhibits[0], case .flow(let path)? = pressure.exhibits.last else {
             Issue.record("\(pressure.exhibits)")
             return
         }
-        // Seven seconds: two after the report. At the end both use what they may.
-        let held = curves.curves.map { $0.points[70].y }
-        #expect(held[1] < held[0] / 4, "\(held)")
-        #expect(curves.curves[1].points[599].y > 90, "\(curves.curves[1].points[599])")
-        #expect(table.rows[0][3] == .count(0) && table.rows[1][3] != .count(0), "\(table.rows)")
+        #expect(limits.rows.prefix(3).map { $0[2].text } == ["100 %", "50 %", "0 %"], "\(limits.rows)")
+        #expect(limits.rows[2].suffix(2) == [.text("cancelled"), .text("off")], "\(limits.rows)")
+        // At the end both use what they may, and prefetching comes last.
+        #expect(limits.rows.last?.dropFirst() == limits.rows[0].dropFirst() && limits.rows.count > 5, "\(limits.rows)")
+        #expect(limits.rows.dropLast().last?.last == .text("off"), "\(limits.rows)")
         #expect(path.title == "Memory is short")
         let eviction = try await scene.eviction()
-        guard case .steps(let steps) = eviction.exhibits[0], case .table(let rates) = eviction.exhibits[1],
+        guard case .table(let steps) = eviction.exhibits[0], case .table(let rates) = eviction.exhibits[1],
             case .tryout(let tryout) = eviction.exhibits[2]
         else {
             Issue.record("\(eviction.exhibits)")
             return
         }
-        #expect(rates.columns.count == 5 && rates.rows.count == 4 && tryout.reads.count == steps.steps.count)
-        #expect(steps.steps[5].caption == "e is read: not in memory, stored; b leaves, read longest ago")
+        #expect(rates.columns.count == 5 && rates.rows.count == 4 && tryout.reads.count == steps.rows.count)
+        #expect(steps.rows[5].first == .text("e") && steps.rows[5].last == .text("stored; b leaves, read longest ago"))
     }
 
     @Test func `a flow and a place for own reads are drawn in the page`() {
@@ -151,27 +112,6 @@ struct TourTests {
 
     private func number(_ value: TourValue) -> Int64 { value.json.integer ?? -1 }
 
-    @Test func `ways to share memory are compared on the same pictures, and the text names the best of them`()
-        async throws
-    {
-        let chapter = try await TourScene(pause: .zero).budgets()
-        let rows = try #require(tables(chapter).first).rows
-        #expect(rows.count == 5)
-        // A budget of their own keeps portraits, and scores do.
-        #expect(number(rows[1][1]) < number(rows[0][1]) && number(rows[4][1]) < number(rows[0][1]), "\(rows)")
-        // An album that is larger than its budget fits if the other one lends.
-        #expect(number(rows[1][3]) > 0 && rows[2][3] == .count(0) && rows[4][3] == .count(0), "\(rows)")
-        let best = try #require(
-            rows.min { number($0[2]) + number($0[4]) < number($1[2]) + number($1[4]) }
-        )
-        #expect(chapter.answer.contains("the least time took '\(best[0].text)'"), "\(chapter.answer)")
-    }
-
-    private func steps(_ chapter: TourChapter) throws -> [TourSteps.Step] {
-        let all = chapter.exhibits.compactMap { if case .steps(let steps) = $0 { steps } else { nil } }
-        return try #require(all.first).steps
-    }
-
     @Test func `a tap that is stored first is counted once on every network`() async throws {
         let chapter = try await TourScene(pause: .zero).taps()
         let rows = try #require(tables(chapter).first).rows
@@ -186,41 +126,22 @@ struct TourTests {
         #expect(through.allSatisfy { $0[5] == .count(1) && $0[3] != .none && $0[4] != .none }, "\(through)")
         #expect(through.allSatisfy { ($0[2] == .none) == $0[6].text.hasPrefix("inDoubt") }, "\(through)")
         #expect(through[3][2] == .none && number(through[2][2]) > 2_000_000_000, "\(through)")
-
-        let steps = try steps(chapter)
-        #expect(
-            steps.count == 5 && steps[3].caption.hasPrefix("Network: first reply lost. Likes counted: write-behind 1, ")
-        )
-        let events = ["shown", "on disk", "known"]
-        let labels = ["write-behind", "write-through", "plain request"].flatMap { name in
-            events.map { "\(name): \($0)" }
-        }
-        for (step, row) in zip(steps, later) {
-            #expect(step.boxes.map(\.label) == labels)
-            #expect(step.boxes[0].text == "after \(row[2].text)" && step.boxes[0].tone == .good, "\(step)")
-            #expect(step.boxes.compactMap(\.share).max() == 1, "\(step)")
-        }
-        #expect(steps[3].boxes[3].tone == .bad && steps[3].boxes[3].text.hasPrefix("never; inDoubt"), "\(steps[3])")
-        #expect(steps[4].boxes[6].text.hasPrefix("never; error"), "\(steps[4])")
     }
 
     @Test func `a lifetime drains while a person looks, and the server is asked when nothing is left`() async throws {
-        let steps = try await TourScene(pause: .zero).draining().steps
-        let percent = steps.map { step in [0, 2].map { Int(((step.boxes[$0].share ?? -1) * 100).rounded()) } }
-        #expect(percent.map { $0[0] } == [0, 70, 40, 10, 0, 70, 40, 10])
-        #expect(percent.map { $0[1] } == [100, 70, 40, 10, 100, 70, 40, 10])
-        let looks = steps.map { String($0.boxes[1].text.prefix(3)) }
-        #expect(looks == ["200", "no ", "no ", "no ", "304", "no ", "no ", "no "])
+        let rows = try await TourScene(pause: .zero).draining().rows
+        func seconds(_ column: Int) -> [Int64] { rows.map { number($0[column]) / 1_000_000_000 } }
         #expect(
-            steps[3].boxes[0].text == "30.0 s of 300.0 s"
-                && steps[4].caption == "look 5: the profile was stale (expired)"
+            seconds(2) == [0, 210, 120, 30, 0, 210, 120, 30] && seconds(4) == [300, 210, 120, 30, 300, 210, 120, 30]
         )
+        #expect(rows.map { String($0[3].text.prefix(3)) } == ["200", "no ", "no ", "no ", "304", "no ", "no ", "no "])
+        #expect(rows[3][2].text == "30.0 s" && rows[4][1] == .text("stale (expired)"))
     }
 
     @Test func `a version asked at each look is always right, and an event costs less`() async throws {
         let chapter = try await TourScene(pause: .zero).invalidation()
         let rows = try #require(tables(chapter).first).rows
-        #expect(try steps(chapter).count == 8, "The lifetime that drains is shown too.")
+        #expect(tables(chapter).last?.rows.count == 8, "The lifetime that drains is shown too.")
         #expect(rows.map { $0[0].text }.last == "event, then the change feed" && rows.count == 5)
         #expect(rows[2][3] == .count(0) && number(rows[0][3]) <= number(rows[1][3]), "\(rows)")
         #expect(number(rows[4][1]) < number(rows[2][1]) && number(rows[1][1]) < number(rows[0][1]), "\(rows)")

@@ -37,8 +37,8 @@ extension Arguments {
                         }
                         arguments.color = color
                     },
-                    .init("--help", short: "-h", "this text, or that of a command") { $0.flags.wantsHelp = true },
-                    .init("--version", "the version") { $0.flags.wantsVersion = true },
+                    .init("--help", short: "-h", "this text, or that of a command") { $0.wantsHelp = true },
+                    .init("--version", "the version") { $0.wantsVersion = true },
                 ]
             ),
             .init(
@@ -62,22 +62,22 @@ extension Arguments {
                 "OPTIONS OF SINGLE COMMANDS",
                 [
                     .init("--edit", "FIELD=TEXT", "profile: displayName, bio or location", repeats: true) {
-                        (arguments, text) throws(UsageError) in arguments.flags.edits.append(try edit(text))
+                        (arguments, text) throws(UsageError) in arguments.edits.append(try edit(text))
                     },
-                    .init("--note", "TEXT", "transfer: the note of the transfer", \.flags.note),
-                    .init("--send", "TEXT", "chat: send a message", \.flags.send),
-                    .init("--photo", "FILE", "chat: send a PNG or JPEG with it", \.flags.photo),
-                    .init("--status", "S", "tasks: open, started, done or all", \.flags.tasks.status),
-                    .init("--assignee", "WHO", "tasks: a handle, me or nobody", \.flags.tasks.assignee),
-                    .init("--due", "DATE", "tasks: YYYY-MM-DD, or none", \.flags.tasks.due),
-                    .init("--sort", "ORDER", "tasks: due or newest", \.flags.tasks.sort),
-                    .init("--draw", "POST|IMAGE", "images: draw one image in the terminal", \.flags.draw),
+                    .init("--note", "TEXT", "transfer: the note of the transfer", \.note),
+                    .init("--send", "TEXT", "chat: send a message", \.send),
+                    .init("--photo", "FILE", "chat: send a PNG or JPEG with it", \.photo),
+                    .init("--status", "S", "tasks: open, started, done or all", \.tasks.status),
+                    .init("--assignee", "WHO", "tasks: a handle, me or nobody", \.tasks.assignee),
+                    .init("--due", "DATE", "tasks: YYYY-MM-DD, or none", \.tasks.due),
+                    .init("--sort", "ORDER", "tasks: due or newest", \.tasks.sort),
+                    .init("--draw", "POST|IMAGE", "images: draw one image in the terminal", \.draw),
                     .init("--width", "N", 2...4_096, "images: the width in pixels") { $0.width = $1 },
                     .init("--recorder", "FILE", "doctor: the flight recorder of an app", \.recorder),
-                    .init("--force", "logout: also with unsent changes") { $0.flags.isForced = true },
-                    .init("--html", "FILE", "tour: write the page", \.flags.page),
+                    .init("--force", "logout: also with unsent changes") { $0.isForced = true },
+                    .init("--html", "FILE", "tour: write the page", \.page),
                     // The process of the tour that is killed. The help leaves it out.
-                    .init("--child", "DIR", "", \.flags.child),
+                    .init("--child", "DIR", "", \.child),
                 ]
             ),
         ])

@@ -9,23 +9,18 @@ struct CacheCommand {
 
     init(_ context: CommandContext) { self.context = context }
 
-    func run(_ action: Arguments.CacheAction) async throws {
+    func run(isCleared: Bool) async throws {
         guard let disk = context.cache.disk else {
             throw Failure("The cache is in memory only. Choose a directory with --directory DIR.")
         }
-        switch action {
-        case .stats: break
-        case .clear:
+        let images = try DiskStore(DiskStore.Configuration(directory: context.imagesDirectory))
+        if isCleared {
             // The outbox and the session are not part of the cache and stay.
             try disk.removeAllItems()
-            try imageStore().removeAllItems()
+            try images.removeAllItems()
             while try !disk.maintain() {}
         }
-        try show(try StoreSummary(disk), try StoreSummary(imageStore()), action)
-    }
-
-    private func imageStore() throws -> DiskStore {
-        try DiskStore(DiskStore.Configuration(directory: context.imagesDirectory))
+        try show(try StoreSummary(disk), try StoreSummary(images), isCleared)
     }
 
     /// The counts and sizes of a store.
@@ -49,7 +44,7 @@ struct CacheCommand {
         }
     }
 
-    private func show(_ data: StoreSummary, _ images: StoreSummary, _ action: Arguments.CacheAction) throws {
+    private func show(_ data: StoreSummary, _ images: StoreSummary, _ isCleared: Bool) throws {
         let outbox = context.cache.outbox.status
         if terminal.isJSON {
             return terminal.json(
@@ -59,7 +54,7 @@ struct CacheCommand {
                 ])
             )
         }
-        if action == .clear {
+        if isCleared {
             terminal.line(terminal.paint("✓ cleared; ", .green) + "the session and unsent operations are kept")
         }
         for (name, summary) in [("data", data), ("images", images)] {

@@ -54,31 +54,8 @@ struct FeedCommand {
     private mutating func follow() async throws {
         let nameCache = NameCache(context)
         let (context, limit) = (context, limit)
-        context.noteConnection()
         let view = LiveView<Timeline<Post>.List>(
             context: context,
-            draw: { moment in
-                let (columns, rows) = context.terminal.size
-                let posts = (moment.snapshot.value?.items ?? []).prefix(min(limit, max(1, (rows - 4) / 2)))
-                let names = await nameCache.names(posts.map(\.authorID))
-                let unsent = PostLine.unsent(context)
-                let badge = Badge(moment.snapshot)
-                var lines = [
-                    context.terminal.paint("larder feed", .bold) + "  \(LiveStateText.text(moment.state))",
-                    context.terminal.paint(badge, TextWidth.fit(badge.text(at: moment.now), columns)), "",
-                ]
-                for post in posts {
-                    lines += PostLine.lines(
-                        post,
-                        names,
-                        context.terminal,
-                        columns,
-                        moment.now,
-                        isUnsent: unsent.contains(post.id)
-                    )
-                }
-                return lines
-            },
             changes: { old, new in
                 guard let list = new.value else { return [] }
                 if context.terminal.isJSON {
@@ -96,8 +73,6 @@ struct FeedCommand {
     private static func jsonLines(_ old: [Post]?, _ new: [Post], _ badge: Badge, _ limit: Int) throws -> [String] {
         let items = new.prefix(limit)
         guard old.map({ Array($0.prefix(limit)) }) != Array(items) else { return [] }
-        var writer = JSONWriter()
-        writer.value(try badge.json(with: items))
-        return [String(decoding: writer.bytes, as: UTF8.self)]
+        return [try badge.json(with: items).line]
     }
 }

@@ -12,7 +12,7 @@ struct Explanation {
     }
 
     struct Line {
-        var exchange: RequestLog.Exchange
+        var exchange: MonitoredTransport.Exchange
         /// Nil if the server's journal does not have the request.
         var verdicts: [Verdict]?
     }
@@ -27,7 +27,8 @@ struct Explanation {
     /// - Parameters:
     ///   - entries: the `items` of the journal; nil if it could not be read.
     ///   - problem: why it could not.
-    init(_ exchanges: [RequestLog.Exchange], dropped: Int = 0, _ entries: [JSONValue]?, problem: String? = nil) {
+    init(_ exchanges: [MonitoredTransport.Exchange], dropped: Int = 0, _ entries: [JSONValue]?, problem: String? = nil)
+    {
         self.dropped = dropped
         self.problem = problem
         var found: [String: [Verdict]] = [:]
@@ -70,8 +71,8 @@ struct Explanation {
         for (number, line) in lines.enumerated() {
             let exchange = line.exchange
             let reply = exchange.status.map { "\($0)" } ?? "no reply (\(exchange.failure ?? "unknown"))"
-            let size = SizeText.text(Int64(exchange.bytes))
-            text.append(TextWidth.clean("\(number + 1)  \(exchange.method) \(exchange.target)"))
+            let size = SizeText.text(Int64(exchange.bytesReceived))
+            text.append(TextWidth.clean("\(number + 1)  \(exchange.request.method) \(exchange.target)"))
             text.append(TextWidth.clean("   reason   \(exchange.reason ?? "a request of the command itself")"))
             text.append("   reply    \(reply), \(size) in \(TimeText.text(exchange.duration))")
             guard let verdicts = line.verdicts else {
@@ -85,7 +86,7 @@ struct Explanation {
             if verdicts.isEmpty { text.append("   verdict  nothing to object to") }
         }
         if dropped > 0 { text.append("\(dropped) more requests are not shown.") }
-        let bytes = SizeText.text(Int64(lines.reduce(0) { $0 + $1.exchange.bytes }))
+        let bytes = SizeText.text(Int64(lines.reduce(0) { $0 + $1.exchange.bytesReceived }))
         let waste = Self.waste(wastedBytes, wastedTime)
         let count = "\(lines.count) request\(lines.count == 1 ? "" : "s")"
         if let problem {
@@ -117,10 +118,11 @@ struct Explanation {
             .members([("kind", .string(verdict.kind)), ("text", .string(verdict.text))])
         }
         return .members([
-            ("requestID", .string(exchange.id)), ("method", .string(exchange.method)),
+            ("requestID", .string(exchange.id)), ("method", .string(exchange.request.method.rawValue)),
             ("target", .string(exchange.target)), ("reason", exchange.reason.map { .string($0) }),
             ("status", exchange.status.map { .integer(Int64($0)) }), ("failure", exchange.failure.map { .string($0) }),
-            ("durationSeconds", Self.json(exchange.duration)), ("bytesReceived", .integer(Int64(exchange.bytes))),
+            ("durationSeconds", Self.json(exchange.duration)),
+            ("bytesReceived", .integer(Int64(exchange.bytesReceived))),
             ("verdicts", verdicts.map { .array($0) }),
         ])
     }

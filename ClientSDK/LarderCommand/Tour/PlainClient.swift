@@ -47,8 +47,8 @@ final class PlainClient: Sendable {
         )
     }
 
-    /// The app was closed: what was in memory is gone.
-    func forget() { kept.withLock { $0 = [:] } }
+    /// The app is closed and started again: what was in memory is gone.
+    func restart() async throws { kept.withLock { $0 = [:] } }
 
     /// Reads a path.
     func get<Value: Decodable>(_ path: String, as type: Value.Type = Value.self) async throws -> Value {

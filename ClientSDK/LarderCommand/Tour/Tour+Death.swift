@@ -38,41 +38,30 @@ extension TourScene {
             "Another process stores an article, a one-time code that must not reach the disk, and a like that was not sent yet. It is killed "
                 + "with SIGKILL. What does the next process find?"
         )
-        let cache = try await cacheAfterKill("death")
+        let directory = directory + "/death"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        try await killChild(directory)
+        let cache = try LarderCache(directory: directory)
         defer { cache.close() }
         cache.outbox.register(TourDeath.like)
         let article = cache.stored(TourDeath.article)
         let code = cache.stored(TourDeath.code)
         let likes = cache.outbox.entries.count
         let next = try await cache.snapshot(TourDeath.code)
-        func box(_ label: String, _ value: String?) -> TourSteps.Box {
-            TourSteps.Box(label: label, text: value ?? "gone", tone: value == nil ? .absent : .good)
-        }
+        func cell(_ value: String?) -> TourValue { .text(value ?? "gone") }
+        let (before, unsent) = ("an article, read an hour ago", "1 like to send")
         chapter.exhibits = [
-            .steps(
-                TourSteps(
+            .table(
+                TourTable(
                     title: "What is left",
-                    steps: [
-                        TourSteps.Step(
-                            caption: "Before the kill",
-                            boxes: [
-                                box("article (disk)", "an article, read …"),
-                                box("code (memory only)", "a one-time code"),
-                                box("outbox (disk)", "1 like to send"),
-                            ]
-                        ),
-                        TourSteps.Step(
-                            caption: "After the kill, in a new process, before any request",
-                            boxes: [
-                                box("article (disk)", article?.value.map { String($0.prefix(16)) + " …" }),
-                                box("code (memory only)", code?.value),
-                                box("outbox (disk)", likes > 0 ? "\(likes) like to send" : nil),
-                            ]
-                        ),
-                        TourSteps.Step(
-                            caption: "The next read of the code asks the server",
-                            boxes: [box("code (\(next.source?.rawValue ?? "none"))", next.value)]
-                        ),
+                    columns: ["", "article (disk)", "code (memory only)", "outbox (disk)"],
+                    rows: [
+                        [.text("before the kill"), .text(before), .text("a one-time code"), .text(unsent)],
+                        [
+                            .text("in a new process"), cell(article?.value), cell(code?.value),
+                            cell(likes > 0 ? "\(likes) like to send" : nil),
+                        ],
+                        [.text("the code is read again"), .none, cell(next.value), .none],
                     ]
                 )
             )
@@ -81,14 +70,6 @@ extension TourScene {
             "The article \(article == nil ? "was lost" : "was left"), the code \(code == nil ? "was gone" : "was left"), and \(likes) unsent "
             + "like was kept: what a person has done is never only in memory."
         return chapter
-    }
-
-    /// The cache in which a child process has stored three things before it was killed.
-    func cacheAfterKill(_ name: String) async throws -> LarderCache {
-        let directory = directory + "/" + name
-        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        try await killChild(directory)
-        return try LarderCache(directory: directory)
     }
 
     /// Starts the child, waits until it has stored its values, and kills it.

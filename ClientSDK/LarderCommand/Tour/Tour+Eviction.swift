@@ -28,7 +28,7 @@ extension TourScene {
             rates.map { .text(Self.percent($0)) }
         }
         chapter.exhibits = [
-            .steps(Self.small()), .table(table),
+            .table(Self.small()), .table(table),
             .tryout(TourTryout(title: "Reads of your own with room for four", reads: Self.smallReads, room: 4)),
         ]
         // How far each policy is behind the best one, at most, in the points that the table shows.
@@ -45,41 +45,29 @@ extension TourScene {
 
     private static func points(_ share: Double) -> Int { Int((share * 100).rounded()) }
 
-    private static func percent(_ share: Double) -> String { "\(points(share)) %" }
+    static func percent(_ share: Double) -> String { "\(points(share)) %" }
 
     private static let smallReads = ["a", "b", "c", "d", "a", "e", "b", "f", "a", "c"]
 
     /// Reads of six values through a tier for four.
-    private static func small() -> TourSteps {
+    private static func small() -> TourTable {
         let tier = MemoryTier<String, String>(limits: .init(count: 4), policy: .lru)
-        let reads = smallReads
-        let names = Set(reads).sorted()
-        var steps = TourSteps(title: "Ten reads with room for four", steps: [])
-        for name in reads {
+        let names = Set(smallReads).sorted()
+        var rows: [[TourValue]] = []
+        for name in smallReads {
             let isHit = tier[name] != nil
             let before = Set(tier.keys)
             if !isHit { tier.store(name, for: name) }
             let present = Set(tier.keys)
             let left = before.subtracting(present).first
-            let caption =
-                isHit
-                ? "\(name) is read: in memory"
-                : "\(name) is read: not in memory, stored" + (left.map { "; \($0) leaves, read longest ago" } ?? "")
-            steps.steps.append(
-                TourSteps.Step(
-                    caption: caption,
-                    boxes: names.map { key in
-                        let isPresent = present.contains(key)
-                        let text = key == left ? "evicted" : isPresent ? "in memory" : "not in memory"
-                        let tone: TourSteps.Tone =
-                            key == left
-                            ? .bad : key == name ? (isHit ? .good : .warning) : isPresent ? .neutral : .absent
-                        return TourSteps.Box(label: key, text: text, tone: tone)
-                    }
-                )
-            )
+            let what = isHit ? "in memory" : "stored" + (left.map { "; \($0) leaves, read longest ago" } ?? "")
+            rows.append([.text(name)] + names.map { present.contains($0) ? .text($0) : .none } + [.text(what)])
         }
-        return steps
+        return TourTable(
+            title: "Ten reads with room for four",
+            columns: ["read"] + names.map { _ in "" } + ["found"],
+            rows: rows
+        )
     }
 
     /// Reads of 2,000 values whose popularity falls with their number.

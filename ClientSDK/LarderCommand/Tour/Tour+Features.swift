@@ -30,6 +30,15 @@ private struct Visit: Sendable {
     }
 }
 
+/// A network, or a server, as a person meets it.
+struct TourNetwork: Sendable {
+    /// The requests that like a post.
+    static let likes = [("POST", "/v1/likes"), ("PUT", "/v1/posts/*/like")]
+
+    let name: String
+    let prepare: @Sendable (MockWorld) throws -> Void
+}
+
 extension TourScene {
     private enum Strategy: String, CaseIterable {
         case larder = "Larder"
@@ -37,41 +46,27 @@ extension TourScene {
         case dictionary = "dictionary of 5 min, three tries"
     }
 
-    private struct Network {
-        let name: String
-        let prepare: @Sendable (MockWorld) throws -> Void
-
-        static let all: [Network] = [
-            Network(name: "good") { _ in }, Network(name: "3g") { try $0.set(.threeG) },
-            Network(name: "lossy Wi-Fi") { try $0.set(.lossyWifi) },
-            Network(name: "busy server") { world in
-                var some = Fault.Occurrence()
-                some.every = 3
-                some.after = 1
-                var busy = CannedReply(status: 503)
-                busy.retryAfter = .seconds(1)
-                try world.set(Fault(id: "busy", .respond(busy), when: FaultMatch(nil, "/v1/**"), occurrence: some))
-            },
-            Network(name: "replies of writes lost") { world in
-                var once = Fault.Occurrence()
-                once.count = 1
-                let writes = [
-                    ("POST", "/v1/likes"), ("PUT", "/v1/posts/*/like"), ("POST", "/v1/conversations/*/messages"),
-                    ("POST", "/v1/transfers"),
-                ]
-                for (method, path) in writes {
-                    try world.set(
-                        Fault(
-                            id: "\(method) \(path)",
-                            .loseReply(.reset),
-                            when: FaultMatch(method, path),
-                            occurrence: once
-                        )
-                    )
-                }
-            },
-        ]
-    }
+    private static let networks: [TourNetwork] = [
+        TourNetwork(name: "good") { _ in }, TourNetwork(name: "3g") { try $0.set(.threeG) },
+        TourNetwork(name: "lossy Wi-Fi") { try $0.set(.lossyWifi) },
+        TourNetwork(name: "busy server") { world in
+            var some = Fault.Occurrence()
+            some.every = 3
+            some.after = 1
+            var busy = CannedReply(status: 503)
+            busy.retryAfter = .seconds(1)
+            try world.set(Fault(id: "busy", .respond(busy), when: FaultMatch(nil, "/v1/**"), occurrence: some))
+        },
+        TourNetwork(name: "replies of writes lost") { world in
+            var once = Fault.Occurrence()
+            once.count = 1
+            let writes = TourNetwork.likes + [("POST", "/v1/conversations/*/messages"), ("POST", "/v1/transfers")]
+            for (method, path) in writes {
+                let match = FaultMatch(method, path)
+                try world.set(Fault(id: "\(method) \(path)", .loseReply(.reset), when: match, occurrence: once))
+            }
+        },
+    ]
 
     /// The same visit with three clients on five networks.
     func features() async throws -> TourChapter {
@@ -84,16 +79,16 @@ extension TourScene {
         var rows: [[TourValue]] = []
         var visits: [Strategy: [Visit]] = [:]
         let results = try await withThrowingTaskGroup(of: (Int, Strategy, Visit).self) { group in
-            for (index, network) in Network.all.enumerated() {
+            for (index, network) in Self.networks.enumerated() {
                 for strategy in Strategy.allCases {
                     group.addTask { (index, strategy, try await self.visit(network, strategy)) }
                 }
             }
-            var results = [[Strategy: Visit]](repeating: [:], count: Network.all.count)
+            var results = [[Strategy: Visit]](repeating: [:], count: Self.networks.count)
             for try await (index, strategy, visit) in group { results[index][strategy] = visit }
             return results
         }
-        for (network, visitsOfNetwork) in zip(Network.all, results) {
+        for (network, visitsOfNetwork) in zip(Self.networks, results) {
             for (index, strategy) in Strategy.allCases.enumerated() {
                 guard let visit = visitsOfNetwork[strategy] else { continue }
                 visits[strategy, default: []].append(visit)
@@ -123,14 +118,14 @@ extension TourScene {
         return chapter
     }
 
-    private func visit(_ network: Network, _ strategy: Strategy) async throws -> Visit {
+    private func visit(_ network: TourNetwork, _ strategy: Strategy) async throws -> Visit {
         let world = try world()
         let places = try Places(world)
         let client: any TourVisitor =
             switch strategy {
             case .larder: try await LarderVisitor(self, world, client(world))
-            case .none: PlainVisitor(try await PlainClient(world, "plain", keeps: nil, attempts: 1))
-            case .dictionary: PlainVisitor(try await PlainClient(world, "plain", keeps: .seconds(300), attempts: 3))
+            case .none: try await PlainClient(world, "plain", keeps: nil, attempts: 1)
+            case .dictionary: try await PlainClient(world, "plain", keeps: .seconds(300), attempts: 3)
             }
         defer { client.close() }
         var visit = Visit()

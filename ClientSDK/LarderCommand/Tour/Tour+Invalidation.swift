@@ -6,7 +6,7 @@ import LarderServer
 
 extension TourScene {
     /// A profile whose lifetime of five minutes runs out while a person looks at it again and again.
-    func draining() async throws -> TourSteps {
+    func draining() async throws -> TourTable {
         let world = try world()
         let clock = ManualClock(SystemWallClock().now)
         let client = try await client(world, clock: clock)
@@ -15,37 +15,22 @@ extension TourScene {
         var profile = client.profiles.resource("user_3")
         profile.freshness = .timeToLive(lifetime)
         let resource = profile
-        func left(_ label: String) -> TourSteps.Box {
-            let left = client.cache.stored(resource)?.expiresAt.map { max(.zero, $0 - clock.now) } ?? .zero
-            return TourSteps.Box(
-                label: "lifetime left \(label)",
-                text: "\(TourValue.duration(left).text) of \(TourValue.duration(lifetime).text)",
-                tone: left > .zero ? .good : .warning,
-                share: left / lifetime
-            )
+        func left() -> TourValue {
+            .duration(client.cache.stored(resource)?.expiresAt.map { max(.zero, $0 - clock.now) } ?? .zero)
         }
-        var steps = TourSteps(title: "A lifetime that drains: a look every 90 seconds", steps: [])
+        var table = TourTable(
+            title: "A lifetime of \(TourValue.duration(lifetime).text) that drains: a look every 90 seconds",
+            columns: ["look", "the profile was", "lifetime left", "this look", "left then"],
+            rows: []
+        )
         for look in 1...8 {
             let was = client.cache.stored(resource)?.freshness ?? .missing
-            let before = left("before")
+            let before = left()
             let traffic = try await cost(world) { try await client.cache.value(resource, .cacheFirst) }.traffic
-            steps.steps.append(
-                TourSteps.Step(
-                    caption: "look \(look): the profile was \(was)",
-                    boxes: [
-                        before,
-                        TourSteps.Box(
-                            label: "this look",
-                            text: traffic.text,
-                            tone: traffic.requests == 0 ? .good : .warning
-                        ),
-                        left("after"),
-                    ]
-                )
-            )
+            table.rows.append([.count(look), .text("\(was)"), before, .text(traffic.text), left()])
             clock.advance(by: .seconds(90))
         }
-        return steps
+        return table
     }
 
     /// The same edits under four ways to keep a copy right.
@@ -78,7 +63,7 @@ extension TourScene {
             [.count($0.traffic.requests), .bytes($0.traffic.bytes), .count($0.old), .duration(.seconds($0.old * 10))]
         }
         let old = results.map { $0.old }
-        chapter.exhibits = [.table(table), .steps(try await draining())]
+        chapter.exhibits = [.table(table), .table(try await draining())]
         chapter.answer =
             "Short lifetimes cost requests, long ones show old texts (\(old[1]) looks). Asking for the version is always right and costs a request "
             + "for each look. A push that tells the version was right at \(360 - old[3]) of 360 looks; it costs a request at the next look, and "

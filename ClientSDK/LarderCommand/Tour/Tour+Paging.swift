@@ -24,8 +24,7 @@ extension TourScene {
         } row: {
             [.count($0.doubled), .count($0.missed), .count($0.traffic.requests), .bytes($0.traffic.bytes)]
         }
-        let steps = Self.steps([("by position", results[0].pages), ("by cursor", results[1].pages)])
-        chapter.exhibits = [.table(table), .steps(steps)]
+        chapter.exhibits = [.table(table), .table(Self.pages(results.map(\.pages)))]
         chapter.answer =
             "By position \(results[0].doubled) posts came twice and \(results[0].missed) never, because the list moves under the position. By "
             + "cursor \(results[1].doubled) and \(results[1].missed): a cursor names the post after which the next page begins."
@@ -33,27 +32,26 @@ extension TourScene {
     }
 
     /// The pages of both clients, side by side.
-    private static func steps(_ clients: [(name: String, pages: [[String]])]) -> TourSteps {
+    private static func pages(_ clients: [[[String]]]) -> TourTable {
+        var table = TourTable(
+            title: "Page by page, while posts come and go",
+            columns: ["page"] + ["position", "cursor"].flatMap { ["by \($0)", "seen before", "different so far"] },
+            rows: []
+        )
         var seen = clients.map { _ in Set<String>() }
-        let steps = (0..<(clients.map(\.pages.count).max() ?? 0)).map { number in
-            let boxes = clients.enumerated().compactMap { index, client -> [TourSteps.Box]? in
-                guard number < client.pages.count else { return nil }
-                let page = client.pages[number]
-                let doubled = page.count { seen[index].contains($0) }
-                seen[index].formUnion(page)
-                return [
-                    TourSteps.Box(
-                        label: client.name,
-                        text: "\(page.count) posts, \(doubled) seen before",
-                        tone: doubled > 0 ? .bad : .good,
-                        share: Double(page.count - doubled) / Double(max(1, page.count))
-                    ),
-                    TourSteps.Box(label: "\(client.name): so far", text: "\(seen[index].count) different posts"),
-                ]
-            }
-            return TourSteps.Step(caption: "page \(number + 1); the bar is its new part", boxes: boxes.flatMap { $0 })
+        for number in 0..<(clients.map(\.count).max() ?? 0) {
+            table.rows.append(
+                [.count(number + 1)]
+                    + clients.enumerated().flatMap { index, pages -> [TourValue] in
+                        guard number < pages.count else { return [.none, .none, .none] }
+                        let page = pages[number]
+                        let doubled = page.count { seen[index].contains($0) }
+                        seen[index].formUnion(page)
+                        return [.count(page.count), .count(doubled), .count(seen[index].count)]
+                    }
+            )
         }
-        return TourSteps(title: "Page by page, while posts come and go", steps: steps)
+        return table
     }
 
     /// Reads all pages; the identifiers of each, those that existed before and after, and the traffic.

@@ -12,22 +12,10 @@ extension TourScene {
         let world = try world()
         let clock = ManualClock(SystemWallClock().now)
         var client = try await client(world, clock: clock)
-        var steps: [TourSteps.Step] = []
         var rows: [[TourValue]] = []
         func read(_ caption: String) async throws {
             let client = client
             let (snapshot, traffic, time) = try await cost(world) { try await client.profiles.profile("user_3") }
-            let tone: TourSteps.Tone = snapshot.freshness.isFresh ? .good : snapshot.value == nil ? .bad : .warning
-            steps.append(
-                TourSteps.Step(
-                    caption: caption,
-                    boxes: [
-                        TourSteps.Box(label: "shown from", text: snapshot.source?.rawValue ?? "nothing", tone: tone),
-                        TourSteps.Box(label: "freshness", text: snapshot.freshness.description, tone: tone),
-                        TourSteps.Box(label: "network", text: traffic.text),
-                    ]
-                )
-            )
             rows.append([
                 .text(caption), .text(snapshot.source?.rawValue ?? "–"), .text(snapshot.freshness.description),
                 .text(traffic.text), .duration(time),
@@ -48,10 +36,9 @@ extension TourScene {
         try await read("six minutes later, offline")
         client.close()
         chapter.exhibits = [
-            .steps(TourSteps(title: "Step by step", steps: steps)),
             .table(
-                TourTable(title: "The same", columns: ["read", "from", "freshness", "network", "time"], rows: rows)
-            ),
+                TourTable(title: "Six reads", columns: ["read", "from", "freshness", "network", "time"], rows: rows)
+            )
         ]
         let requests = rows.filter { $0[3] != .text("no request") }.count
         chapter.answer =

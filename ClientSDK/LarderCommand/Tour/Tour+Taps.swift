@@ -5,27 +5,28 @@ import LarderServer
 import Synchronization
 
 extension TourScene {
-    private struct Network {
-        let name: String
-        /// The faults of the requests that like.
-        var actions: [(FaultAction, Fault.Occurrence)] = []
-
-        static func delayed(_ name: String, _ delay: Duration) -> Network {
-            Network(name: name, actions: [(.latency(connect: nil, firstByte: .fixed(delay), body: nil), .init())])
+    /// A network on which likes meet a fault.
+    private static func liking(
+        _ name: String,
+        _ action: FaultAction,
+        _ change: (inout Fault.Occurrence) -> Void = { _ in }
+    ) -> TourNetwork {
+        var occurrence = Fault.Occurrence()
+        change(&occurrence)
+        return TourNetwork(name: name) { [occurrence] world in
+            for (method, path) in TourNetwork.likes {
+                try world.set(Fault(id: method, action, when: FaultMatch(method, path), occurrence: occurrence))
+            }
         }
-
-        static let all: [Network] = {
-            var once = Fault.Occurrence()
-            once.count = 1
-            var briefly = Fault.Occurrence()
-            briefly.until = .seconds(3)
-            return [
-                Network(name: "0 ms"), .delayed("150 ms", .milliseconds(150)), .delayed("2 s", .seconds(2)),
-                Network(name: "first reply lost", actions: [(.loseReply(.reset), once)]),
-                Network(name: "offline for 3 s", actions: [(.reset, briefly)]),
-            ]
-        }()
     }
+
+    private static let networks = [
+        TourNetwork(name: "0 ms") { _ in },
+        liking("150 ms", .latency(connect: nil, firstByte: .fixed(.milliseconds(150)), body: nil)),
+        liking("2 s", .latency(connect: nil, firstByte: .fixed(.seconds(2)), body: nil)),
+        liking("first reply lost", .loseReply(.reset)) { $0.count = 1 },
+        liking("offline for 3 s", .reset) { $0.until = .seconds(3) },
+    ]
 
     /// One tap, and what became of it.
     private struct Tap: Sendable {
@@ -52,7 +53,7 @@ extension TourScene {
                 + "shows it when the server has it (write-through). The usual way is to send a request and to show the result. After what time "
                 + "is the tap shown, safe on disk, and known to the server?"
         )
-        let networks = Network.all
+        let networks = Self.networks
         let taps = try await withThrowingTaskGroup(of: (Int, [Tap]).self) { group in
             for (index, network) in networks.enumerated() {
                 group.addTask {
@@ -76,13 +77,7 @@ extension TourScene {
                     columns: ["network", "strategy", "shown", "durable", "known", "likes counted", "error"],
                     rows: rows
                 )
-            ),
-            .steps(
-                TourSteps(
-                    title: "The same tap, network by network",
-                    steps: zip(networks, taps).map { network, taps in Self.step(network, taps) }
-                )
-            ),
+            )
         ]
         let slowest = taps.compactMap(\.[0].shown).max() ?? .zero
         let open = taps.filter { $0[1].shown == nil && $0[1].known != nil }.count
@@ -97,49 +92,19 @@ extension TourScene {
 
     private static let strategies = ["write-behind", "write-through", "plain request"]
 
-    /// What a person sees of one tap with each strategy; each bar is a part of the longest time.
-    private static func step(_ network: Network, _ taps: [Tap]) -> TourSteps.Step {
-        let all = taps.flatMap { [$0.shown, $0.durable, $0.known].compactMap { $0?.nanosecondsSaturating } }
-        let longest = Double(max(1, all.max() ?? 1))
-        let boxes = zip(strategies, taps).flatMap { name, tap in
-            [("shown", tap.shown), ("on disk", tap.durable), ("known", tap.known)].map { event, time in
-                TourSteps.Box(
-                    label: "\(name): \(event)",
-                    text: time.map { "after \(TourValue.duration($0).text)" }
-                        ?? (tap.error.isEmpty ? "never" : "never; \(tap.error)"),
-                    tone: time.map { $0 < .milliseconds(100) ? .good : .warning } ?? .bad,
-                    share: time.map { Double($0.nanosecondsSaturating) / longest } ?? 0
-                )
-            }
-        }
-        let effects = zip(strategies, taps).map { "\($0) \($1.effect)" }.joined(separator: ", ")
-        return TourSteps.Step(caption: "Network: \(network.name). Likes counted: \(effects)", boxes: boxes)
-    }
-
     /// A client that has the feed, and a post to like.
-    private func prepare(_ network: Network, _ device: String) async throws -> (MockWorld, LarderClient, Post) {
+    private func prepare(_ network: TourNetwork, _ device: String) async throws -> (MockWorld, LarderClient, Post) {
         let world = try world()
         let client = try await client(world, device)
         _ = try await client.cache.snapshot(client.feed.newest)
         guard let post = client.cache.stored(client.feed.newest)?.value?.items.first(where: { !$0.likedByMe }) else {
             throw Failure("The tour's world has no post without a like.")
         }
-        for (index, action) in network.actions.enumerated() {
-            for (method, path) in [("POST", "/v1/likes"), ("PUT", "/v1/posts/*/like")] {
-                try world.set(
-                    Fault(
-                        id: "\(method)-\(index)",
-                        action.0,
-                        when: FaultMatch(method, path),
-                        occurrence: action.1
-                    )
-                )
-            }
-        }
+        try network.prepare(world)
         return (world, client, post)
     }
 
-    private func tapLater(_ network: Network) async throws -> Tap {
+    private func tapLater(_ network: TourNetwork) async throws -> Tap {
         let (world, client, post) = try await prepare(network, "later")
         defer { client.close() }
         var tap = Tap()
@@ -159,7 +124,7 @@ extension TourScene {
         return tap
     }
 
-    private func tapThrough(_ network: Network) async throws -> Tap {
+    private func tapThrough(_ network: TourNetwork) async throws -> Tap {
         let (world, client, post) = try await prepare(network, "through")
         defer { client.close() }
         var tap = Tap()
@@ -188,7 +153,7 @@ extension TourScene {
         return tap
     }
 
-    private func tapAndWait(_ network: Network) async throws -> Tap {
+    private func tapAndWait(_ network: TourNetwork) async throws -> Tap {
         let (world, client, post) = try await prepare(network, "waiting")
         defer { client.close() }
         var tap = Tap()

@@ -1,4 +1,3 @@
-import Foundation
 import Larder
 import LarderCoding
 
@@ -24,18 +23,12 @@ struct TourChapter: Sendable {
 /// What a chapter shows.
 enum TourExhibit: Sendable {
     case table(TourTable)
-    case bars(TourBars)
-    case curves(TourCurves)
-    case steps(TourSteps)
     case flow(TourFlow)
     case tryout(TourTryout)
 
     var json: JSONValue {
         switch self {
         case .table(let table): table.json
-        case .bars(let bars): bars.json
-        case .curves(let curves): curves.json
-        case .steps(let steps): steps.json
         case .flow(let flow): flow.json
         case .tryout(let tryout): tryout.json
         }
@@ -85,93 +78,5 @@ struct TourTable: Sendable {
             ("kind", .string("table")), ("title", .string(title)), ("columns", .array(columns.map { .string($0) })),
             ("rows", .array(rows.map { .array($0.map(\.json)) })),
         ])
-    }
-}
-
-/// One bar for each label.
-struct TourBars: Sendable {
-    let title: String
-    /// Whether a bar's length is the logarithm of its value, for values of different orders of magnitude.
-    var isLogarithmic = false
-    var bars: [(label: String, value: TourValue)]
-
-    var caption: String { title + (isLogarithmic ? " (logarithmic scale)" : "") }
-
-    /// The lengths in 0...1. A value of zero has length 0; on a logarithmic scale the smallest other value has length 0.1.
-    var lengths: [Double] {
-        let values = bars.map { Double($0.value.json.integer ?? 0) }
-        guard let longest = values.max(), longest > 0 else { return values.map { _ in 0 } }
-        guard isLogarithmic, let least = values.filter({ $0 > 0 }).min(), least < longest else {
-            return values.map { $0 / longest }
-        }
-        return values.map { $0 > 0 ? 0.1 + 0.9 * log($0 / least) / log(longest / least) : 0 }
-    }
-
-    var json: JSONValue {
-        let values = bars.map { JSONValue.members([("label", .string($0.label)), ("value", $0.value.json)]) }
-        return .members([("kind", .string("bars")), ("title", .string(title)), ("bars", .array(values))])
-    }
-}
-
-/// Values over time, as steps: a value holds until the next point.
-struct TourCurves: Sendable {
-    struct Curve: Sendable {
-        let label: String
-        var points: [(x: Double, y: Double)]
-    }
-
-    let title: String
-    let x: String
-    let y: String
-    var curves: [Curve]
-
-    var json: JSONValue {
-        let values = curves.map { curve in
-            JSONValue.members([
-                ("label", .string(curve.label)),
-                ("points", .array(curve.points.map { .array([.number($0.x), .number($0.y)]) })),
-            ])
-        }
-        return .members([
-            ("kind", .string("curves")), ("title", .string(title)), ("x", .string(x)), ("y", .string(y)),
-            ("curves", .array(values)),
-        ])
-    }
-}
-
-/// States that follow each other, to be shown one by one.
-struct TourSteps: Sendable {
-    /// What a box says about its content.
-    enum Tone: String, Sendable {
-        case neutral, good, warning, bad, absent
-    }
-
-    struct Box: Sendable {
-        let label: String
-        let text: String
-        var tone = Tone.neutral
-        /// The length of a bar in the box, in 0...1; nil for none.
-        var share: Double?
-    }
-
-    struct Step: Sendable {
-        let caption: String
-        let boxes: [Box]
-    }
-
-    let title: String
-    var steps: [Step]
-
-    var json: JSONValue {
-        let values = steps.map { step in
-            let boxes = step.boxes.map { box in
-                JSONValue.members([
-                    ("label", .string(box.label)), ("text", .string(box.text)), ("tone", .string(box.tone.rawValue)),
-                    ("share", box.share.map { .number($0) } ?? .null),
-                ])
-            }
-            return JSONValue.members([("caption", .string(step.caption)), ("boxes", .array(boxes))])
-        }
-        return .members([("kind", .string("steps")), ("title", .string(title)), ("steps", .array(values))])
     }
 }

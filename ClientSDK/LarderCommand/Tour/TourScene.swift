@@ -81,17 +81,6 @@ final class TourScene: Sendable {
         let time = clock.uptime - begin
         return (value, await TourTraffic(world, after: last), time)
     }
-
-    /// The times of `count` runs, each of which calls the body `calls` times.
-    func times(_ count: Int, calls: Int = 1, _ body: () async throws -> Void) async throws -> TourTimes {
-        var times: [Duration] = []
-        for _ in 0..<count {
-            let begin = clock.uptime
-            for _ in 0..<calls { try await body() }
-            times.append((clock.uptime - begin) / calls)
-        }
-        return TourTimes(times)
-    }
 }
 
 /// The requests in the journal of a world.
@@ -116,21 +105,6 @@ struct TourTraffic: Sendable, Hashable {
         let names = statuses.map { $0 == 0 ? "no reply" : "\($0)" }.joined(separator: ", ")
         return "\(names), \(SizeText.text(Int64(bytes)))"
     }
-}
-
-/// Measured times, in increasing order.
-struct TourTimes: Sendable {
-    private let sorted: [Duration]
-
-    init(_ times: [Duration]) { sorted = times.sorted() }
-
-    private func share(_ share: Double) -> Duration {
-        sorted.isEmpty ? .zero : sorted[Int((Double(sorted.count - 1) * share).rounded())]
-    }
-
-    var median: Duration { share(0.5) }
-    var low: Duration { share(0.1) }
-    var high: Duration { share(0.9) }
 }
 
 extension MockWorld {

@@ -12,9 +12,6 @@ struct TourText {
             terminal.line()
             switch exhibit {
             case .table(let table): show(table)
-            case .bars(let bars): show(bars)
-            case .curves(let curves): show(curves)
-            case .steps(let steps): show(steps)
             case .flow(let flow): show(flow)
             case .tryout(let tryout): terminal.line(terminal.paint("\(tryout.title): in the page (--html FILE)", .dim))
             }
@@ -58,55 +55,10 @@ struct TourText {
         for (row, cells) in zip(table.rows, rows) { terminal.line(line(cells, row)) }
     }
 
-    private func show(_ bars: TourBars) {
-        terminal.line(terminal.paint(bars.caption, .dim))
-        let labels = bars.bars.map { TextWidth.columns($0.label) }.max() ?? 0
-        let room = max(10, width - labels - 16)
-        for (bar, length) in zip(bars.bars, bars.lengths) {
-            let drawn = String(repeating: "█", count: Int((Double(room) * length).rounded()))
-            terminal.line("  \(TextWidth.pad(bar.label, labels))  \(terminal.paint(drawn, .cyan)) \(bar.value.text)")
-        }
-    }
-
-    private func show(_ curves: TourCurves) {
-        let all = curves.curves.flatMap(\.points)
-        guard let right = all.map(\.x).max(), let top = all.map(\.y).max(), right > 0, top > 0 else { return }
-        terminal.line(terminal.paint("\(curves.title): \(curves.y) over \(curves.x)", .dim))
-        let labels = curves.curves.map { TextWidth.columns($0.label) }.max() ?? 0
-        let room = max(20, width - labels - 4)
-        let marks = Array(" ▁▂▃▄▅▆▇█")
-        for curve in curves.curves {
-            let line = (0..<room).map { column -> Character in
-                let x = right * Double(column) / Double(room - 1)
-                let y = curve.points.last { $0.x <= x }?.y ?? 0
-                return marks[min(8, max(0, Int((8 * y / top).rounded(.up))))]
-            }
-            terminal.line("  \(TextWidth.pad(curve.label, labels))  \(terminal.paint(String(line), .cyan))")
-        }
-    }
-
     private func show(_ flow: TourFlow) {
         terminal.line(terminal.paint(flow.title, .dim))
         for step in flow.steps {
             terminal.line("  " + step.text + (step.yes.map { "  yes → \($0)" } ?? ""))
-        }
-    }
-
-    private func show(_ steps: TourSteps) {
-        terminal.line(terminal.paint(steps.title, .dim))
-        for (number, step) in steps.steps.enumerated() {
-            terminal.line("  \(number + 1). \(step.caption)")
-            let boxes = step.boxes.map { box in
-                let text = "\(box.label): \(box.text)"
-                switch box.tone {
-                case .neutral: return text
-                case .good: return terminal.paint(text, .green)
-                case .warning: return terminal.paint(text, .yellow)
-                case .bad: return terminal.paint(text, .red)
-                case .absent: return terminal.paint(text, .dim)
-                }
-            }
-            terminal.line("     " + boxes.joined(separator: "   "))
         }
     }
 }

@@ -1,0 +1,18 @@
+/// The chapters of the tour, in their order.
+enum TourName: String, CaseIterable {
+    case death, reads, taps, invalidation, paging, eviction, policies, pressure, features
+
+    var title: String {
+        switch self {
+        case .death: "Process death"
+        case .reads: "Reads, step by step"
+        case .taps: "One tap with three strategies"
+        case .invalidation: "Lifetime, version and event"
+        case .paging: "Pages by position and by cursor"
+        case .eviction: "Eviction, step by step"
+        case .policies: "Read policies"
+        case .pressure: "Memory pressure"
+        case .features: "Clients and networks compared"
+        }
+    }
+}
