@@ -181,7 +181,7 @@ def known_members():
 def check_names():
     words, members = known_words(), known_members()
     chapters = set(re.findall(r"\w+", re.search(r"case ([\w, ]+)", read("ClientSDK/LarderCommand/Arguments/TourName.swift")).group(1)))
-    commands = {"help", *re.findall(r'CommandEntry\(\s*"(\w+)"', read("ClientSDK/LarderCommand/Arguments/Arguments+Options.swift"))}
+    commands = {"help", *re.findall(r'CommandEntry\(\s*"(\w+)', read("ClientSDK/LarderCommand/Arguments/Arguments+Options.swift"))}
     for name in documents():
         base = (ROOT / name).parent
         # Drawings name functions and types.

@@ -78,7 +78,7 @@ enum Main {
         let (arguments, words) = (context.arguments, context.arguments.words)
         switch arguments.name {
         case "feed":
-            var command = FeedCommand(context)
+            let command = FeedCommand(context)
             if let post = words.first { try await command.show(post) } else { try await command.run() }
             await context.finish()
         case "search":
@@ -104,7 +104,7 @@ enum Main {
         case "outbox":
             let (verb, number) = try arguments.outboxAction()
             try await OutboxCommand(context).run(verb, number)
-        case "cache": try await CacheCommand(context).run(isCleared: words[0] == "clear")
+        case "cache": try CacheCommand(context).clear()
         case "images":
             try await ImagesCommand(context).run(draw: arguments.draw)
             await context.finish()

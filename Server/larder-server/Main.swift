@@ -80,20 +80,13 @@ enum Main {
     /// Sets the clock and the faults from the command line.
     private static func prepare(_ backend: MockBackend, _ arguments: Arguments) throws {
         let world = backend.main
-        func time(_ text: String?) throws -> WallTime? {
-            guard let text else { return nil }
-            guard let time = WallTime(rfc3339: text) else {
-                throw UsageError(message: "--clock requires a time such as 2026-01-01T00:00:00Z, not '\(text)'")
-            }
-            return time
-        }
         switch arguments.clock {
-        case .frozen(let text)?:
+        case .frozen(let time)?:
             world.clock.freeze()
-            if let time = try time(text) { world.clock.set(to: time) }
-        case .running(let factor, let text)?:
+            if let time { world.clock.set(to: time) }
+        case .running(let factor, let time)?:
             world.clock.run(factor: factor)
-            if let time = try time(text) { world.clock.set(to: time) }
+            if let time { world.clock.set(to: time) }
         case .real?, nil: break
         }
         if let journey = arguments.journey { try world.set(journey) }

@@ -2,6 +2,7 @@ import Glibc
 import LarderArguments
 import LarderBackend
 import LarderServer
+import LarderTime
 
 /// `larder-server scenarios`: lists the scenarios, or runs a command in them.
 struct ScenarioCommand {
@@ -107,10 +108,11 @@ struct ScenarioCommand {
 
     private func run(_ scenario: Scenario, _ command: [String]) async throws -> ScenarioReport {
         let run = try ScenarioRun(scenario, routes: routes, data: data)
-        let start = SystemSeconds.now
+        let clock = SystemMonotonicClock()
+        let start = clock.uptime
         do {
             let ending = try ChildProcess.run(command, run.environment, timeoutSeconds: timeoutSeconds)
-            let seconds = SystemSeconds.now - start
+            let seconds = (clock.uptime - start) / .seconds(1)
             let result = try await run.judge(ending.isSuccess)
             await run.stop()
             return ScenarioReport(result: result, ending: ending, seconds: seconds)
@@ -128,14 +130,5 @@ struct ScenarioCommand {
         }
         return (lines + ["", "\(all.count) scenarios; larder-server scenarios NAME shows the task of one"])
             .joined(separator: "\n")
-    }
-}
-
-/// Monotonic seconds, for durations that are printed.
-private enum SystemSeconds {
-    static var now: Double {
-        var time = timespec()
-        _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 }

@@ -178,7 +178,7 @@ struct Arguments {
             _ = try outboxAction()
         case "cache":
             try check(1...1)
-            guard ["stats", "clear"].contains(words[0]) else { throw Self.commands.wrong(name, words) }
+            guard words[0] == "clear" else { throw Self.commands.wrong(name, words) }
         case "inspect":
             try check(0...3)
             _ = try inspection()

@@ -52,28 +52,23 @@ struct SyncCommand {
 
     /// Prints each step until Ctrl-C.
     private func follow() async {
-        let (lines, continuation) = AsyncStream.makeStream(of: String?.self, bufferingPolicy: .bufferingNewest(256))
         let (sync, live, isJSON) = (sync, context.client.live, terminal.isJSON)
-        var tasks = [
-            Task { for await state in live.states { continuation.yield(LiveStateText.line(state, isJSON: isJSON)) } },
-            Task {
-                var last: ChangeSync.Status?
-                for await status in sync.statuses where status != last {
-                    if let line = Self.line(status, since: last, isJSON) { continuation.yield(line) }
-                    last = status
-                }
-            },
-        ]
-        if let seconds = context.arguments.seconds {
-            tasks.append(Timers.once(after: .seconds(seconds)) { continuation.yield(nil) })
+        let lines = Follower<String>(seconds: context.arguments.seconds) { continuation in
+            [
+                Task {
+                    for await state in live.states { continuation.yield(LiveStateText.line(state, isJSON: isJSON)) }
+                },
+                Task {
+                    var last: ChangeSync.Status?
+                    for await status in sync.statuses where status != last {
+                        if let line = Self.line(status, since: last, isJSON) { continuation.yield(line) }
+                        last = status
+                    }
+                },
+            ]
         }
-        let interrupt = Interrupt { continuation.yield(nil) }
-        for await line in lines {
-            guard let line else { break }
-            terminal.line(line)
-        }
-        for task in tasks { task.cancel() }
-        withExtendedLifetime(interrupt) {}
+        for await line in lines.stream { terminal.line(line) }
+        withExtendedLifetime(lines) {}
     }
 
     private static func line(_ status: ChangeSync.Status, since last: ChangeSync.Status?, _ isJSON: Bool) -> String? {

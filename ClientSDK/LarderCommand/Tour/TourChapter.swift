@@ -29,8 +29,9 @@ enum TourExhibit: Sendable {
     var json: JSONValue {
         switch self {
         case .table(let table): table.json
-        case .flow(let flow): flow.json
-        case .tryout(let tryout): tryout.json
+        // These are of the page.
+        case .flow(let flow): .members(["kind": .string("flow"), "title": .string(flow.title)])
+        case .tryout(let tryout): .members(["kind": .string("tryout"), "title": .string(tryout.title)])
         }
     }
 }

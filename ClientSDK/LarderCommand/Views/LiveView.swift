@@ -7,7 +7,6 @@ struct LiveView<Value: Sendable & Equatable> {
     private enum Input: Sendable {
         case snapshot(Snapshot<Value>)
         case state(LiveSync.State)
-        case end
     }
 
     let context: CommandContext
@@ -17,20 +16,22 @@ struct LiveView<Value: Sendable & Equatable> {
     /// Follows a resource.
     func run(_ resource: Resource<Value>) async throws {
         context.noteConnection()
-        let (inputs, continuation) = AsyncStream.makeStream(of: Input.self, bufferingPolicy: .bufferingNewest(256))
-        let tasks = feed(continuation, resource)
-        let interrupt = Interrupt { continuation.yield(.end) }
-        defer {
-            for task in tasks { task.cancel() }
-            withExtendedLifetime(interrupt) {}
+        let (cache, live) = (context.cache, context.client.live)
+        let policy = context.arguments.policy?.value
+        let inputs = Follower<Input>(seconds: context.arguments.seconds) { continuation in
+            [
+                Task {
+                    for await snapshot in cache.snapshots(resource, policy) { continuation.yield(.snapshot(snapshot)) }
+                }, Task { for await state in live.states { continuation.yield(.state(state)) } },
+            ]
         }
+        defer { withExtendedLifetime(inputs) {} }
         let terminal = context.terminal
         var shown: Snapshot<Value>?
         var printedBadge: Badge?
         var state = context.client.live.state
-        for await input in inputs {
+        for await input in inputs.stream {
             switch input {
-            case .end: return
             case .state(let new):
                 if case .live = new, new != state { context.cache.networkReturned() }
                 if new != state { terminal.line(LiveStateText.line(new, isJSON: terminal.isJSON)) }
@@ -47,45 +48,30 @@ struct LiveView<Value: Sendable & Equatable> {
             }
         }
     }
-
-    private func feed(
-        _ continuation: AsyncStream<Input>.Continuation,
-        _ resource: Resource<Value>
-    ) -> [Task<Void, Never>] {
-        let (cache, live) = (context.cache, context.client.live)
-        let policy = context.arguments.policy?.value
-        var tasks = [
-            Task {
-                for await snapshot in cache.snapshots(resource, policy) { continuation.yield(.snapshot(snapshot)) }
-            },
-            Task { for await state in live.states { continuation.yield(.state(state)) } },
-        ]
-        if let seconds = context.arguments.seconds {
-            tasks.append(Timers.once(after: .seconds(seconds)) { continuation.yield(.end) })
-        }
-        return tasks
-    }
 }
 
-/// One-shot and repeating timers.
-enum Timers {
-    static func every(_ interval: Duration, _ body: @escaping @Sendable () -> Void) -> Task<Void, Never> {
-        Task {
-            let clock = SystemMonotonicClock()
-            while !Task.isCancelled {
-                do { try await clock.sleep(until: clock.uptime + interval) } catch { return }
-                body()
+/// What tasks yield until Ctrl-C, or for `--seconds`. The tasks end with it.
+final class Follower<Input: Sendable> {
+    let stream: AsyncStream<Input>
+    private let tasks: [Task<Void, Never>]
+    private let interrupt: Interrupt
+
+    init(seconds: Int?, _ start: (AsyncStream<Input>.Continuation) -> [Task<Void, Never>]) {
+        let (stream, continuation) = AsyncStream.makeStream(of: Input.self, bufferingPolicy: .bufferingNewest(256))
+        self.stream = stream
+        let limit = seconds.map { seconds in
+            Task {
+                let clock = SystemMonotonicClock()
+                // It is cancelled when the view has ended before.
+                do { try await clock.sleep(until: clock.uptime + .seconds(seconds)) } catch { return }
+                continuation.finish()
             }
         }
+        tasks = start(continuation) + [limit].compactMap(\.self)
+        interrupt = Interrupt { continuation.finish() }
     }
 
-    static func once(after time: Duration, _ body: @escaping @Sendable () -> Void) -> Task<Void, Never> {
-        Task {
-            let clock = SystemMonotonicClock()
-            do { try await clock.sleep(until: clock.uptime + time) } catch { return }
-            body()
-        }
-    }
+    deinit { for task in tasks { task.cancel() } }
 }
 
 /// Formats the state of live updates.
