@@ -53,6 +53,9 @@ struct PeerExampleTests {
             ("/posts?_sort=views&_order=desc", "[2,1]"), ("/posts?_sort=title,views&_order=desc,asc", "[2,1]"),
             ("/posts?id=1&id=2", "[1,2]"), ("/posts?title_like=another", "[2]"), ("/posts?q=another", "[2]"),
             ("/posts/1/comments?_start=1&_end=2", "[2]"), ("/posts?_page=1", "[1,2]"),
+            ("/posts?title=a%20title&views=100", "[1]"), ("/posts?_page=2&_limit=1", "[2]"), ("/posts?id_ne=1", "[2]"),
+            ("/posts?views_gte=100&views_lte=150", "[1]"), ("/posts/1/comments?_sort=text&_order=asc", "[1,2]"),
+            ("/posts/1/comments?_start=1&_limit=1", "[2]"), ("/comments?_expand=post", "[1,2]"),
             ("/profile", #"{"name":"typicode"}"#),
         ]
     )

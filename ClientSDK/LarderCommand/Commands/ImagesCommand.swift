@@ -19,10 +19,10 @@ struct ImagesCommand {
     private func pipeline() throws -> ImagePipeline {
         let disk = try DiskStore(DiskStore.Configuration(directory: context.imagesDirectory))
         var configuration = ImagePipeline.Configuration(transport: context.transport, disk: disk)
-        let (counts, recorder) = (counts, context.recorder)
+        let (counts, telemetry) = (counts, context.recorder.telemetry)
         configuration.onEvent = { event in
             counts.note(event)
-            recorder.note(event)
+            telemetry.record(event)
         }
         return ImagePipeline(configuration)
     }

@@ -108,7 +108,7 @@ final class CommandContext: Sendable {
         configuration.cache.mayUseNetwork = { networkGate.isOpen }
         configuration.cache.onEvent = { event in
             events.note(event)
-            recorder.note(event)
+            telemetry.record(event)
         }
         do {
             client = try await LarderClient(
