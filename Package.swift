@@ -307,9 +307,9 @@ let package = Package(
         tests(
             "LarderCommandTests",
             [
-                "LarderArguments", "LarderTime", "LarderCoding", "LarderModels", "LarderEvents", "LarderTransport",
-                "LarderResources", "LarderImages", "LarderTelemetry", "Larder", "LarderDemo", "LarderCommand",
-                "LarderTesting", "TestSupport",
+                "LarderArguments", "LarderTime", "LarderCoding", "LarderHTTP", "LarderModels", "LarderEvents",
+                "LarderTransport", "LarderDevice", "LarderResources", "LarderImages", "LarderTelemetry", "Larder",
+                "LarderDemo", "LarderCommand", "LarderTesting", "TestSupport",
             ]
         ),
         // The simulator replaces functions of the C library and the executor of Swift concurrency: it is a process of its own.

@@ -180,9 +180,8 @@ def known_members():
 
 def check_names():
     words, members = known_words(), known_members()
-    chapters = set(re.findall(r"\w+", re.search(r"case ([\w, ]+)", read("ClientSDK/LarderCommand/Arguments/TourOrder.swift")).group(1)))
-    commands = set(re.findall(r'case "([\w", ]+)":', read("ClientSDK/LarderCommand/Arguments/Arguments.swift")))
-    commands = {"tour", "help"} | {word for group in commands for word in re.findall(r"\w+", group)}
+    chapters = set(re.findall(r"\w+", re.search(r"case ([\w, ]+)", read("ClientSDK/LarderCommand/Arguments/TourName.swift")).group(1)))
+    commands = {"help", *re.findall(r'CommandEntry\(\s*"(\w+)', read("ClientSDK/LarderCommand/Arguments/Arguments+Options.swift"))}
     for name in documents():
         base = (ROOT / name).parent
         # Drawings name functions and types.
@@ -197,7 +196,7 @@ def check_names():
                         yield f"{name}:{number}: `{span}` does not exist"
                     continue
                 command = re.match(r"(?:larder )?tour ([a-z]+)|larder ([a-z]+)", span)
-                if command and (command[1] or "tiers") not in chapters or command and command[2] and command[2] not in commands:
+                if command and (command[1] or "reads") not in chapters or command and command[2] and command[2] not in commands:
                     yield f"{name}:{number}: `{span}` is no command or chapter"
                 if not re.fullmatch(r"/?[\w.+/]+(\([\w:]*\))?(?:, .*)?", span):
                     continue

@@ -25,14 +25,16 @@ enum Main {
         _ terminal: Terminal,
         _ environment: [String: String]
     ) async throws {
-        switch arguments.command {
-        case .help(let text): return terminal.line(text)
-        case .version: return terminal.line(Help.versionLine)
-        case .tour(let order): return try await Tour(terminal).run(order)
-        case .inspect(let client, let action):
+        switch arguments.name {
+        case "help": return terminal.line(try Help.text(of: arguments.words.first))
+        case "version": return terminal.line(Help.versionLine)
+        case "tour":
+            if let directory = arguments.child { return try await TourDeath.child(directory, terminal) }
+            return try await Tour(terminal).run(arguments)
+        case "inspect":
+            let (client, action) = try arguments.inspection()
             let control = ControlClient(server: arguments.server, environment)
             return try await InspectCommand(control: control, terminal: terminal).run(client, action)
-        case .tourChild(let directory): return try await TourDeath.child(directory, terminal)
         default: break
         }
         do {
@@ -57,10 +59,11 @@ enum Main {
         _ environment: [String: String]
     ) async throws -> CommandContext {
         let requirement: CommandContext.Requirement
-        switch arguments.command {
-        case .cache, .doctor, .outbox(.list), .outbox(.drop): requirement = .storeOnly
-        case .logout: requirement = .storedSession
-        case .login: requirement = .newSession
+        switch arguments.name {
+        case "cache", "doctor": requirement = .storeOnly
+        case "outbox": requirement = [.list, .drop].contains(try arguments.outboxAction().verb) ? .storeOnly : .session
+        case "logout": requirement = .storedSession
+        case "login": requirement = .newSession
         default: requirement = .session
         }
         return try await CommandContext(
@@ -72,42 +75,44 @@ enum Main {
     }
 
     private static func execute(_ context: CommandContext) async throws {
-        switch context.arguments.command {
-        case .help, .version, .tour, .tourChild, .inspect: break
-        case .feed(let post):
-            var command = FeedCommand(context)
-            if let post { try await command.show(post) } else { try await command.run() }
+        let (arguments, words) = (context.arguments, context.arguments.words)
+        switch arguments.name {
+        case "feed":
+            let command = FeedCommand(context)
+            if let post = words.first { try await command.show(post) } else { try await command.run() }
             await context.finish()
-        case .search(let text):
-            if let text { try await SearchCommand(context).run(text) } else { try await SearchField(context).run() }
+        case "search":
+            let text = words.joined(separator: " ")
+            if text.isEmpty { try await SearchField(context).run() } else { try await SearchCommand(context).run(text) }
             await context.finish()
-        case .profile(let who, let edits):
-            try await ProfileCommand(context).run(who, edits)
+        case "profile":
+            try await ProfileCommand(context).run(words.first, arguments.edits)
             await context.finish()
-        case .like(let post, let isLike): try await LikeCommand(context).run(post, isLike)
-        case .accounts(let name):
+        case "like", "unlike": try await LikeCommand(context).run(words[0], arguments.name == "like")
+        case "accounts":
             let command = BankCommand(context)
-            if let name { try await command.account(name) } else { try await command.accounts() }
+            if let name = words.first { try await command.account(name) } else { try await command.accounts() }
             await context.finish()
-        case .transfer(let from, let to, let amount, let note):
-            try await BankCommand(context).transfer(from, to, amount, note)
+        case "transfer":
+            try await BankCommand(context).transfer(words[0], words[1], words[2], arguments.note ?? "")
             await context.finish()
-        case .chat(let conversation, let text, let photo):
-            try await ChatCommand(context).run(conversation, send: text, photo: photo)
-        case .tasks(let action): try await TasksCommand(context).run(action)
-        case .sync:
+        case "chat": try await ChatCommand(context).run(words.first, send: arguments.send, photo: arguments.photo)
+        case "tasks": try await TasksCommand(context).run(try arguments.taskAction())
+        case "sync":
             try await SyncCommand(context).run()
             await context.finish()
-        case .outbox(let action): try await OutboxCommand(context).run(action)
-        case .cache(let action): try await CacheCommand(context).run(action)
-        case .images(let draw):
-            try await ImagesCommand(context).run(draw: draw)
+        case "outbox":
+            let (verb, number) = try arguments.outboxAction()
+            try await OutboxCommand(context).run(verb, number)
+        case "cache": try CacheCommand(context).clear()
+        case "images":
+            try await ImagesCommand(context).run(draw: arguments.draw)
             await context.finish()
-        case .doctor: try await DoctorCommand(context).run()
-        case .login:
+        case "doctor": try await DoctorCommand(context).run()
+        case "login":
             try await SessionCommand(context).login()
             await context.finish()
-        case .logout(let isForced): try await SessionCommand(context).logout(isForced: isForced)
+        default: try await SessionCommand(context).logout(isForced: arguments.isForced)
         }
     }
 }

@@ -30,20 +30,26 @@ extension SourceFiles.Source {
     /// A script of faults. It starts anew, without the faults and steps of the one before.
     static func faults(_ path: String, _ plane: ControlPlane, read: @escaping @Sendable () throws -> [UInt8]) -> Self {
         SourceFiles.Source(kind: "faults", path: path) {
-            let script: FaultScript
             let bytes = try read()
-            do { script = try FaultScript(json: bytes) } catch let problem as Problem {
-                guard let error = problem.errors.first else {
-                    throw FileError("\(path): \(problem.detail ?? problem.title)")
-                }
-                throw FileError(path, bytes, at: error.pointer, error.detail)
-            } catch let error as JSONError {
-                throw FileError("\(path):\(error.line): column \(error.column): \(error.reason)")
-            }
+            let script = try FileError.naming(path, bytes) { try FaultScript(json: bytes) }
             let main = plane.worlds.main
             if main.control.script.cancel() { main.control.faults.removeAll() }
             let warnings = try plane.run(script, in: main)
             return SourceFiles.Loaded(count: script.steps.count, "step", warnings: warnings)
+        }
+    }
+}
+
+extension FileError {
+    /// Reads a document of the user; an error names the file and the line.
+    static func naming<Value>(_ path: String, _ bytes: [UInt8], _ read: () throws -> Value) throws -> Value {
+        do { return try read() } catch let problem as Problem {
+            guard let error = problem.errors.first else {
+                throw FileError("\(path): \(problem.detail ?? problem.title)")
+            }
+            throw FileError(path, bytes, at: error.pointer, error.detail)
+        } catch let error as JSONError {
+            throw FileError("\(path):\(error.line): column \(error.column): \(error.reason)")
         }
     }
 }

@@ -128,9 +128,7 @@ public final class MockBackend: Sendable {
         -> MockBackend
     {
         let claim = try configuration.databasePath.map { path throws(DatabaseInUse) in try DatabaseClaim(path) }
-        let options = configuration.worldOptions
-        let (main, template) = try WorldFactory.makeMain(source, options)
-        let worlds = WorldRegistry(main: main, template: template, source: source, options)
+        let worlds = try WorldRegistry(source, configuration.worldOptions)
         let controlGuard = ControlGuard(
             token: configuration.controlToken,
             isEnabled: configuration.hasControl,

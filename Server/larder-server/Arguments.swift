@@ -2,6 +2,7 @@ import LarderArguments
 import LarderEngine
 import LarderHTTP
 import LarderServer
+import LarderTime
 
 /// The parsed command line.
 struct Arguments {
@@ -47,8 +48,8 @@ struct Arguments {
     /// The initial mode of the clock of `main`.
     enum ClockSetting {
         case real
-        case frozen(String?)
-        case running(factor: Double, from: String?)
+        case frozen(WallTime?)
+        case running(factor: Double, from: WallTime?)
     }
 
     /// The names of the options that were given.
@@ -168,7 +169,10 @@ struct Arguments {
     /// `real`, `frozen`, `frozen@TIME`, `x60` or `x60@TIME`.
     static func clock(_ text: String) throws(UsageError) -> ClockSetting {
         let parts = text.split(separator: "@", maxSplits: 1).map { String($0) }
-        let time = parts.count > 1 ? parts[1] : nil
+        let time = parts.count > 1 ? WallTime(rfc3339: parts[1]) : nil
+        if parts.count > 1, time == nil {
+            throw UsageError(message: "--clock requires a time such as 2026-01-01T00:00:00Z, not '\(parts[1])'")
+        }
         if text == "real" { return .real }
         if parts.first == "frozen" { return .frozen(time) }
         if let first = parts.first, first.hasPrefix("x"), let factor = Double(first.dropFirst()), factor > 0,

@@ -7,26 +7,22 @@ enum CommandUsage {
     static let local = CommandTable.Section(
         "COMMANDS",
         [
-            CommandEntry("serve", "[options]", "the same as larder-server [options]"),
+            CommandEntry("serve [options]", "the same as larder-server [options]"),
             CommandEntry(
-                "proxy",
-                "--to URL | --play FILE [options]",
+                "proxy --to URL | --play FILE [options]",
                 "in front of your own server, or answers from a recording; --routes are asked first"
             ),
-            CommandEntry("init", "DIR", "writes an example of your own data for --data"),
+            CommandEntry("init DIR", "writes an example of your own data for --data"),
             CommandEntry(
-                "routes",
-                "from FILE",
+                "routes from FILE",
                 "prints routes for --routes from OpenAPI (JSON or YAML) or HAR"
             ),
             CommandEntry(
-                "certificate",
-                "[--format pem|der|android] [--output FILE]",
+                "certificate [--format pem|der|android] [--output FILE]",
                 "the certificate that clients of --tls must trust"
             ),
             CommandEntry(
-                "scenarios",
-                "[NAME… | run [NAME…] [--timeout SECONDS] [--tap] [--junit FILE] -- COMMAND…]",
+                "scenarios [NAME… | run [NAME…] [options] -- COMMAND…]",
                 "runs a client in named cases and judges it; exit code 1 unless all were passed"
             ),
         ]
@@ -36,46 +32,40 @@ enum CommandUsage {
     static let control = CommandTable.Section(
         "COMMANDS TO A RUNNING SERVER",
         [
-            CommandEntry("act", "JSON", "executes a request as another person"),
-            CommandEntry("actors", "[list | add JSON | remove ID | clear]"),
-            CommandEntry("changes", "expire|repeatPage|emptyPage|reversePage|dropTombstones [TOKEN]"),
+            CommandEntry("act JSON", "executes a request as another person"),
+            CommandEntry("actors [list | add JSON | remove ID | clear]"),
+            CommandEntry("changes expire|repeatPage|emptyPage|reversePage|dropTombstones [TOKEN]"),
             CommandEntry(
-                "clock",
-                "[freeze [TIME] | set TIME | run [FACTOR] | advance TIME | next | real]",
+                "clock [freeze [TIME] | set TIME | run [FACTOR] | advance TIME | next | real]",
                 "TIME to advance: 90, 1h30m, 250ms"
             ),
             CommandEntry(
-                "conduct",
-                "[--fail-on RULE,… | --fail-on any]",
+                "conduct [--fail-on RULE,… | --fail-on any]",
                 "a report of client behaviour; exit code 1 after a finding of these rules",
                 options: ["--fail-on"]
             ),
             CommandEntry(
-                "faults",
-                "[list | add JSON | script JSON | remove ID | clear]",
+                "faults [list | add JSON | script JSON | remove ID | clear]",
                 "JSON may be @FILE or -, here and in other commands"
             ),
-            CommandEntry("files", "[list | write]", "files that were loaded; write: collections into --data"),
-            CommandEntry("gates", "[list | add JSON | release ID | remove ID | clear]"),
-            CommandEntry("held", "[list | NUMBER release | NUMBER answer JSON]"),
-            CommandEntry("journal", "[list | NUMBER [curl] | har [FILE] | clear]"),
-            CommandEntry("ledger", "", "checks the consistency of the ledger"),
-            CommandEntry("metrics", "", "counters and gauges in the text format of Prometheus"),
-            CommandEntry("journey", "[list | NAME [off]]", "simulates a network"),
+            CommandEntry("files [list | write]", "files that were loaded; write: collections into --data"),
+            CommandEntry("gates [list | add JSON | release ID | remove ID | clear]"),
+            CommandEntry("held [list | NUMBER release | NUMBER answer JSON]"),
+            CommandEntry("journal [list | NUMBER [curl] | har [FILE] | clear]"),
+            CommandEntry("ledger", "checks the consistency of the ledger"),
+            CommandEntry("metrics", "counters and gauges in the text format of Prometheus"),
+            CommandEntry("journey [list | NAME [off]]", "simulates a network"),
             CommandEntry(
-                "recording",
-                "start | save FILE | stop",
+                "recording start | save FILE | stop",
                 "records requests and replies, for proxy --play"
             ),
             CommandEntry(
-                "verify",
-                "JSON",
+                "verify JSON",
                 "compares the journal with expectations; exit code 1 if one is not met"
             ),
-            CommandEntry("wait", "JSON", "waits for a condition; exit code 1 if the time limit ends first"),
+            CommandEntry("wait JSON", "waits for a condition; exit code 1 if the time limit ends first"),
             CommandEntry(
-                "worlds",
-                "[list | create [ID [JSON]] | fork ID [NEW] | reset [ID] | destroy ID | snapshot|restore ID]"
+                "worlds [list | create [ID [JSON]] | fork ID [NEW] | reset [ID] | destroy ID | snapshot|restore ID]"
             ),
         ]
     )

@@ -23,7 +23,9 @@ enum Main {
             case .importRoutes(let file):
                 let routes = try RouteImport.routes(from: try SourceFile.bytes(file), named: file)
                 Terminal.print(String(decoding: routes.dropLast(), as: UTF8.self))
-            case .checkHealth(let url): try HealthCheck.run(url)
+            case .checkHealth(let url):
+                let status = try ControlClient(url, timeoutSeconds: 3).ask("GET", "/healthz").status
+                if status != 200 { Terminal.fail("\(url) answered \(status) instead of 200", code: 1) }
             case .serve: try await serve(arguments)
             case .control(let command): try await command.run()
             case .scenarios(let command): try await command.run()
@@ -64,7 +66,7 @@ enum Main {
         }
         try prepare(backend, arguments)
         if !arguments.isQuiet { Terminal.print(Greeting.text(backend, arguments)) }
-        await signals.wait()
+        signals.wait()
         await backend.stop(grace: .seconds(5))
     }
 
@@ -78,20 +80,13 @@ enum Main {
     /// Sets the clock and the faults from the command line.
     private static func prepare(_ backend: MockBackend, _ arguments: Arguments) throws {
         let world = backend.main
-        func time(_ text: String?) throws -> WallTime? {
-            guard let text else { return nil }
-            guard let time = WallTime(rfc3339: text) else {
-                throw UsageError(message: "--clock requires a time such as 2026-01-01T00:00:00Z, not '\(text)'")
-            }
-            return time
-        }
         switch arguments.clock {
-        case .frozen(let text)?:
+        case .frozen(let time)?:
             world.clock.freeze()
-            if let time = try time(text) { world.clock.set(to: time) }
-        case .running(let factor, let text)?:
+            if let time { world.clock.set(to: time) }
+        case .running(let factor, let time)?:
             world.clock.run(factor: factor)
-            if let time = try time(text) { world.clock.set(to: time) }
+            if let time { world.clock.set(to: time) }
         case .real?, nil: break
         }
         if let journey = arguments.journey { try world.set(journey) }

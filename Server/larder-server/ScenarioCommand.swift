@@ -2,6 +2,7 @@ import Glibc
 import LarderArguments
 import LarderBackend
 import LarderServer
+import LarderTime
 
 /// `larder-server scenarios`: lists the scenarios, or runs a command in them.
 struct ScenarioCommand {
@@ -10,6 +11,14 @@ struct ScenarioCommand {
     private var junit: String?
     private var isTAP = false
     private var timeoutSeconds = 20
+    /// The user's own API; nil: the demo.
+    private var routes: String?
+    private var data: String?
+    private var readPath: String?
+    private var writePath: String?
+    /// A file with the user's own scenarios.
+    private var file: String?
+    private var all = Scenario.all
 
     static var options: CommandOptions<ScenarioCommand> {
         CommandOptions([
@@ -19,6 +28,11 @@ struct ScenarioCommand {
                     .init("--timeout", "SECONDS", 1...3_600, "for each scenario (20)") { $0.timeoutSeconds = $1 },
                     .init("--tap", "print TAP") { $0.isTAP = true },
                     .init("--junit", "FILE", "write a report in the format of JUnit", \.junit),
+                    .init("--routes", "PATH", "in your own API, as of larder-server --routes", \.routes),
+                    .init("--data", "DIR", "in your own API, as of larder-server --data", \.data),
+                    .init("--read", "PATH", "the cases of GET PATH in your own API", \.readPath),
+                    .init("--write", "PATH", "the cases of POST PATH in your own API", \.writePath),
+                    .init("--scenarios", "FILE", "your own cases, in JSON", \.file),
                 ]
             )
         ])
@@ -42,7 +56,16 @@ struct ScenarioCommand {
             return true
         }
         if names == ["list"], !runs { names = [] }
-        let known = Scenario.all.map(\.name)
+        if readPath != nil || writePath != nil || file != nil {
+            all = Scenario.ofAnyAPI(reading: readPath, writingTo: writePath)
+            do { if let file { all += try Scenario.own(file) } } catch { throw UsageError(message: "\(error)") }
+        } else if routes != nil || data != nil {
+            throw UsageError(message: "cases of your own API need --read PATH, --write PATH or --scenarios FILE")
+        }
+        for (option, path) in [("--read", readPath), ("--write", writePath)] where path?.hasPrefix("/") == false {
+            throw UsageError(message: "\(option) requires a path such as /books/1, not '\(path ?? "")'")
+        }
+        let known = all.map(\.name)
         for name in names where !known.contains(name) {
             throw .unknown("unknown scenario", name, in: known, orElse: "larder-server scenarios lists them")
         }
@@ -52,7 +75,7 @@ struct ScenarioCommand {
     }
 
     private var chosen: [Scenario] {
-        names.isEmpty ? Scenario.all : names.compactMap { name in Scenario.all.first { $0.name == name } }
+        names.isEmpty ? all : names.compactMap { name in all.first { $0.name == name } }
     }
 
     /// Lists or runs.
@@ -67,9 +90,11 @@ struct ScenarioCommand {
         if isTAP { Terminal.print("TAP version 13\n1..\(chosen.count)") }
         for scenario in chosen {
             let report: ScenarioReport
-            do { report = try await run(scenario, command) } catch let failure as ChildProcess.Failure {
-                // The command cannot be started: no other scenario can either.
-                throw failure
+            do { report = try await run(scenario, command) } catch let error
+                where error is ChildProcess.Failure || error is FileError
+            {
+                // The command or the server cannot be started: in no other scenario either.
+                throw error
             } catch {
                 report = ScenarioReport(failing: scenario, error)
             }
@@ -82,12 +107,13 @@ struct ScenarioCommand {
     }
 
     private func run(_ scenario: Scenario, _ command: [String]) async throws -> ScenarioReport {
-        let run = try ScenarioRun(scenario)
-        let start = SystemSeconds.now
+        let run = try ScenarioRun(scenario, routes: routes, data: data)
+        let clock = SystemMonotonicClock()
+        let start = clock.uptime
         do {
             let ending = try ChildProcess.run(command, run.environment, timeoutSeconds: timeoutSeconds)
-            let seconds = SystemSeconds.now - start
-            let result = try await run.judge()
+            let seconds = (clock.uptime - start) / .seconds(1)
+            let result = try await run.judge(ending.isSuccess)
             await run.stop()
             return ScenarioReport(result: result, ending: ending, seconds: seconds)
         } catch {
@@ -97,21 +123,12 @@ struct ScenarioCommand {
     }
 
     private var list: String {
-        let width = Scenario.all.map(\.name.count).max() ?? 0
-        let lines = Scenario.all.map { scenario in
+        let width = all.map(\.name.count).max() ?? 0
+        let lines = all.map { scenario in
             scenario.name + String(repeating: " ", count: width + 2 - scenario.name.count)
                 + "\(scenario.problem)\n" + String(repeating: " ", count: width + 2) + "→ \(scenario.requirement)"
         }
-        return (lines + ["", "\(Scenario.all.count) scenarios; larder-server scenarios NAME shows the task of one"])
+        return (lines + ["", "\(all.count) scenarios; larder-server scenarios NAME shows the task of one"])
             .joined(separator: "\n")
-    }
-}
-
-/// Monotonic seconds, for durations that are printed.
-private enum SystemSeconds {
-    static var now: Double {
-        var time = timespec()
-        _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 }

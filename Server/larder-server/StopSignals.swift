@@ -1,8 +1,7 @@
 import Glibc
 
-/// SIGTERM and SIGINT. The handler writes one byte into a pipe, which is async-signal-safe; a separate thread waits for that
-/// byte.
-struct StopSignals: Sendable {
+/// SIGTERM and SIGINT. The handler writes one byte into a pipe, which is async-signal-safe.
+struct StopSignals {
     private struct Pipe: Sendable {
         let reader: Int32
         let writer: Int32
@@ -14,12 +13,6 @@ struct StopSignals: Sendable {
         precondition(result == 0, "Creating the signal pipe failed.")
         return Pipe(reader: ends[0], writer: ends[1])
     }()
-
-    private final class Box {
-        let body: () -> Void
-
-        init(_ body: @escaping () -> Void) { self.body = body }
-    }
 
     /// Installs the handlers of both signals.
     init() {
@@ -33,27 +26,11 @@ struct StopSignals: Sendable {
         }
     }
 
-    /// Returns when a signal has arrived.
-    func wait() async {
-        await withCheckedContinuation { continuation in
-            // A separate thread, because the read blocks and the cooperative pool must not be blocked.
-            let box = unsafe Unmanaged.passRetained(Box { continuation.resume() }).toOpaque()
-            var thread = pthread_t()
-            let result = unsafe pthread_create(
-                &thread,
-                nil,
-                { argument in
-                    var byte: UInt8 = 0
-                    while unsafe read(StopSignals.pipe.reader, &byte, 1) != 1 {}
-                    if let argument = unsafe argument {
-                        unsafe Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body()
-                    }
-                    return nil
-                },
-                box
-            )
-            precondition(result == 0, "Starting the signal thread failed.")
-        }
+    /// Returns when a signal has arrived. It blocks its thread: nothing else in the process is asynchronous while the server runs, which has
+    /// threads of its own.
+    func wait() {
+        var byte: UInt8 = 0
+        while unsafe read(Self.pipe.reader, &byte, 1) != 1 {}
     }
 }
 

@@ -2,21 +2,18 @@ import LarderCoding
 
 /// A command of a program: its words and its help.
 package struct CommandEntry: Sendable {
-    package let name: String
-    let words: String
+    /// The command with its words, as in `faults [add JSON | remove ID]`.
+    package let usage: String
     let note: String
     /// The options that it takes besides those of all commands.
     package let options: Set<String>
 
-    /// - Parameters:
-    ///   - words: what follows the name, as in `add JSON | remove ID`.
-    ///   - note: what it does, in a line.
-    package init(_ name: String, _ words: String = "", _ note: String = "", options: Set<String> = []) {
-        (self.name, self.words, self.note, self.options) = (name, words, note, options)
+    /// - Parameter note: what it does, in a line.
+    package init(_ usage: String, _ note: String = "", options: Set<String> = []) {
+        (self.usage, self.note, self.options) = (usage, note, options)
     }
 
-    /// The command with its words.
-    package var usage: String { words.isEmpty ? name : "\(name) \(words)" }
+    package var name: String { String(usage.prefix { $0 != " " }) }
 
     fileprivate var lines: String { "  \(usage)" + (note.isEmpty ? "" : "\n      \(note)") }
 }
@@ -51,7 +48,8 @@ package struct CommandTable: Sendable {
     /// The error for other words of a command than those that it takes, with the word that was perhaps meant.
     package func wrong(_ name: String, _ words: some Sequence<String> = []) -> UsageError {
         let entry = all.first { $0.name == name }
-        let known = (entry?.words ?? "").split { !$0.isLetter }.filter { $0 == $0.lowercased() }.map(String.init)
+        let known = (entry?.usage ?? "").dropFirst(name.count).split { !$0.isLetter }.filter { $0 == $0.lowercased() }
+            .map(String.init)
         let stray = words.first { !known.contains($0) }
         let meant =
             stray.flatMap { NearestName.similar(to: $0, in: known).first }.map { "did you mean '\($0)'? " } ?? ""

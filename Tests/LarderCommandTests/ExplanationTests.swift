@@ -1,21 +1,25 @@
 import LarderCoding
+import LarderHTTP
+import LarderTransport
 import TestSupport
 import Testing
 
 @testable import LarderCommand
+@testable import LarderDevice
 
 @Suite("Command: explained requests", .oneMinute)
 struct ExplanationTests {
-    private func exchange(_ id: String, status: Int? = 200) -> RequestLog.Exchange {
-        RequestLog.Exchange(
-            id: id,
-            method: "GET",
-            target: "/v1/feed?limit=20",
-            reason: "feed: stale (expired), policy cacheFirst",
+    private func exchange(_ id: String, status: Int? = 200) -> MonitoredTransport.Exchange {
+        var request = TransportRequest(url: "http://test/v1/feed?limit=20")
+        request.fields.set("X-Request-ID", id)
+        return MonitoredTransport.Exchange(
+            request: request,
             status: status,
             failure: status == nil ? "timedOut" : nil,
             duration: .milliseconds(12),
-            bytes: 2_048
+            bytesReceived: 2_048,
+            bytesDecoded: nil,
+            reason: "feed: stale (expired), policy cacheFirst"
         )
     }
 

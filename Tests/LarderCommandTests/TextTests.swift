@@ -134,12 +134,4 @@ struct TextTests {
         #expect(HalfBlocks.shades(DecodedImage(width: 1, height: 2, pixels: [255, 255, 255, 255] + clear)) == ["▒"])
         #expect(HalfBlocks.lines(DecodedImage(width: 0, height: 0, pixels: [])).isEmpty)
     }
-
-    @Test func `a progress bar fills by eighths`() {
-        #expect(ProgressBar.text(0, of: 4, width: 4) == "░░░░  0/4")
-        #expect(ProgressBar.text(3, of: 8, width: 4) == "█▌░░  3/8")
-        #expect(
-            ProgressBar.text(4, of: 4, width: 4) == "████  4/4" && ProgressBar.text(0, of: 0, width: 2) == "██  0/0"
-        )
-    }
 }

@@ -76,11 +76,7 @@ struct TourTests {
 
     @Test func `chapters are chosen by name`() throws {
         let arguments = try Arguments(["tour", "tiers", "paging", "--html", "page.html"])
-        guard case .tour(let order) = arguments.command else {
-            Issue.record("\(arguments.command)")
-            return
-        }
-        #expect(order.names == [.tiers, .paging] && order.page == "page.html")
+        #expect(arguments.name == "tour" && arguments.words == ["tiers", "paging"] && arguments.page == "page.html")
         #expect(throws: UsageError.self) { try Arguments(["tour", "nowhere"]) }
         #expect(throws: UsageError.self) { try Arguments(["feed", "--html", "x"]) }
     }

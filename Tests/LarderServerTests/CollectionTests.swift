@@ -198,6 +198,15 @@ struct CollectionTests {
         #expect(empty.status == 200 && empty.body == Array("[]".utf8))
     }
 
+    @Test func `an act of another client and a wait for a value take any path`() async throws {
+        let shop = try CollectionShop()
+        let act = #"{"method": "PATCH", "path": "/todos/1", "body": {"title": "rye"}}"#
+        #expect(try await shop.ask("POST", "/_larder/act", act).json["results"]?[0]?["status"]?.integer == 200)
+        let state = #"{"state": {"path": "/todos/1", "pointer": "/title", "equals": "rye"}}"#
+        #expect(try await shop.ask("POST", "/_larder/wait", state).status == 200)
+        await shop.backend.stop()
+    }
+
     @Test func `a lagging replica shows an earlier list`() async throws {
         let shop = try Shop()
         let lag = #"{"match":{"method":"GET","path":"/todos"},"action":{"type":"lag","commits":1}}"#

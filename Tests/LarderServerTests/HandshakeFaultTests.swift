@@ -129,6 +129,8 @@ struct HandshakeFaultTests {
         let plain = try Stage()
         let doubt = try await plain.ask("POST", "/_larder/faults", fault, as: nil)
         #expect(doubt.status == 201 && doubt.text.contains("start it with --tls"), "\(doubt.text)")
+        let script = try await plain.ask("POST", "/_larder/script", "{\"steps\":[{\"faults\":[\(fault)]}]}", as: nil)
+        #expect(script.status == 201 && script.text.contains("start it with --tls"), "\(script.text)")
         await plain.backend.stop()
         await stage.backend.stop()
     }

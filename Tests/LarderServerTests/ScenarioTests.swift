@@ -87,6 +87,125 @@ struct ScenarioTests {
         }
     }
 
+    // MARK: The user's own API
+
+    /// Orders are counted, and a book can be read.
+    private static let files = [
+        "routes.json": """
+        {"routes": [{"method": "POST", "path": "/orders", "status": 201, "set": {"last": "{{counter orders}}"}, "json": {"id": "{{counter orders}}"}},
+                    {"path": "/last", "json": {"order": "{{state.last}}"}}, {"path": "/books/1", "json": {"title": "Emma"}}]}
+        """,
+        "own.json": """
+        {"scenarios": [
+          {"name": "order-twice", "problem": "the reply is lost", "requirement": "use one key",
+           "variables": {"LARDER_BOOK": "Emma"},
+           "steps": [{"faults": [{"match": {"path": "/orders", "count": 1}, "action": {"type": "loseReply"}}]}],
+           "expect": [{"match": {"path": "/orders", "status": 201}, "atLeast": 1}], "conduct": ["keyMissing", "keyChanged"],
+           "state": [{"path": "/last", "pointer": "/order", "equals": "1"}]},
+          {"name": "asks-once", "steps": [], "expect": [{"match": {"path": "/books/1"}, "exactly": 1}], "noneOther": true}]}
+        """,
+    ]
+
+    private func site() throws -> (ScratchDirectory, routes: String, own: [Scenario]) {
+        let directory = try CollectionShop.directory(Self.files)
+        return (directory, directory.path + "/routes.json", try Scenario.own(directory.path + "/own.json"))
+    }
+
+    @Test func `every case of any API has been tried only if its fault was met`() async throws {
+        let (directory, routes, _) = try site()
+        let cases = Scenario.ofAnyAPI(reading: "/books/1", writingTo: "/orders")
+        #expect(cases.count == 21 && Set(cases.map(\.name)).count == 21 && cases.allSatisfy(\.isOwn))
+        #expect(Set(cases.map(\.name)).isSubset(of: Scenario.all.map(\.name)))
+        for scenario in cases {
+            let run = try ScenarioRun(scenario, routes: routes)
+            let result = try await run.judge()
+            await run.stop()
+            guard case .notExercised = result.outcome else { throw ScenarioError(description: scenario.name) }
+        }
+        withExtendedLifetime(directory) {}
+    }
+
+    @Test(arguments: [(1, true, false), (2, true, true), (2, false, false), (7, true, false)])
+    func `a read of an own route counts if the command ends well and did not ask too often`(
+        _ requests: Int,
+        _ endsWell: Bool,
+        _ isPassed: Bool
+    ) async throws {
+        let (directory, routes, _) = try site()
+        let scenario = try #require(
+            Scenario.ofAnyAPI(reading: "/books/1?a=b", writingTo: nil).first { $0.name == "reset-mid-body" }
+        )
+        let run = try ScenarioRun(scenario, routes: routes)
+        #expect(run.environment["LARDER_PATH"] == "/books/1?a=b" && run.environment["LARDER_TOKEN"] == nil)
+        for _ in 0..<requests { _ = try await send(run, "GET", "/books/1?a=b") }
+        let result = try await run.judge(endsWell)
+        await run.stop()
+        #expect((result.outcome == .passed) == isPassed, "\(result.outcome)")
+        withExtendedLifetime(directory) {}
+    }
+
+    @Test(arguments: [nil, "a"]) func `a write to an own route needs a key, also if nothing is repeated`(_ key: String?)
+        async throws
+    {
+        let (directory, routes, _) = try site()
+        let cases = Scenario.ofAnyAPI(reading: nil, writingTo: "/orders")
+        let run = try ScenarioRun(try #require(cases.first { $0.name == "duplicate-push" }), routes: routes)
+        let fields = key.map { ["Idempotency-Key": $0] } ?? [:]
+        _ = try await send(run, "POST", "/orders", "{}", fields)
+        let result = try await run.judge()
+        await run.stop()
+        #expect((result.outcome == .passed) == (key != nil), "\(result.outcome)")
+        withExtendedLifetime(directory) {}
+    }
+
+    @Test(arguments: [(["a"], false), (["a", "a"], true), (["a", "b"], false)])
+    func `a case of the user's is judged by requests, conduct and state`(_ keys: [String], _ isPassed: Bool)
+        async throws
+    {
+        let (directory, routes, own) = try site()
+        let run = try ScenarioRun(own[0], routes: routes)
+        #expect(run.environment["LARDER_TASK"] == "order-twice" && run.environment["LARDER_BOOK"] == "Emma")
+        for key in keys { _ = try await send(run, "POST", "/orders", "{}", ["Idempotency-Key": key]) }
+        let result = try await run.judge()
+        await run.stop()
+        #expect((result.outcome == .passed) == isPassed, "\(result.outcome)")
+        if keys == ["a", "b"], case .failed(let reasons) = result.outcome {
+            #expect(reasons.count == 2 && reasons[0].hasPrefix("keyChanged") && reasons[1].contains("instead of 1"))
+        }
+        withExtendedLifetime(directory) {}
+    }
+
+    @Test func `a case without a fault is tried by any request`() async throws {
+        let (directory, routes, own) = try site()
+        let run = try ScenarioRun(own[1], routes: routes)
+        guard case .notExercised = try await run.judge().outcome else { throw ScenarioError(description: "exercised") }
+        _ = try await send(run, "GET", "/books/1")
+        #expect(try await run.judge().outcome == .passed)
+        _ = try await send(run, "GET", "/last")
+        guard case .failed = try await run.judge().outcome else { throw ScenarioError(description: "passed") }
+        await run.stop()
+        withExtendedLifetime(directory) {}
+    }
+
+    @Test(
+        arguments: [
+            (#"{"scenarios": []}"#, "1: /scenarios must be an array of 1"), ("[]", "must be an object"),
+            ("{\n\"scenarios\": [{\"name\": \"a\", \"setps\": []}]}", "2: "),
+            (#"{"scenarios": [{"name": "a", "steps": [], "conduct": ["rude"]}]}"#, "/conduct/0 must be one of"),
+            (
+                #"{"scenarios": [{"name": "a", "steps": [], "variables": {"PATH": "x"}}]}"#,
+                "does not begin with LARDER_"
+            ),
+            (#"{"scenarios": [{"name": "a", "steps": []}, {"name": "a", "steps": []}]}"#, "is that of another one"),
+            (#"{"scenarios": [{"steps": []}]}"#, "/scenarios/0/name is missing"), ("{", "1: column"),
+        ]
+    )
+    func `a wrong file of cases is named with its line`(text: String, part: String) throws {
+        let directory = try CollectionShop.directory(["own.json": text])
+        let error = #expect(throws: FileError.self) { try Scenario.own(directory.path + "/own.json") }
+        #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
+    }
+
     // MARK: The command
 
     private func reports() -> [ScenarioReport] {
@@ -144,10 +263,15 @@ struct ScenarioTests {
 
     @Test(arguments: [
         ["run"], ["run", "--"], ["--junit", "x"], ["run", "nothing", "--", "true"], ["--what"], ["run", "lost-reply"],
+        ["--routes", "api"], ["--read", "books"], ["--scenarios", "/no/such/file"],
+        ["run", "lost-reply", "--read", "/books", "--", "true"],
     ])
     func `wrong arguments are usage errors`(_ words: [String]) {
         #expect(throws: (any Error).self) { try ScenarioCommand(words) }
         #expect(throws: Never.self) { try ScenarioCommand(["run", "lost-reply", "--tap", "--", "true"]) }
+        #expect(throws: Never.self) {
+            try ScenarioCommand(["run", "lost-reply", "--data", "d", "--write", "/orders", "--", "true"])
+        }
     }
 
     @Test(arguments: CommandUsage.table.all.map(\.name))

@@ -37,8 +37,8 @@ extension Arguments {
                         }
                         arguments.color = color
                     },
-                    .init("--help", short: "-h", "this text, or that of a command") { $0.flags.wantsHelp = true },
-                    .init("--version", "the version") { $0.flags.wantsVersion = true },
+                    .init("--help", short: "-h", "this text, or that of a command") { $0.wantsHelp = true },
+                    .init("--version", "the version") { $0.wantsVersion = true },
                 ]
             ),
             .init(
@@ -62,22 +62,22 @@ extension Arguments {
                 "OPTIONS OF SINGLE COMMANDS",
                 [
                     .init("--edit", "FIELD=TEXT", "profile: displayName, bio or location", repeats: true) {
-                        (arguments, text) throws(UsageError) in arguments.flags.edits.append(try edit(text))
+                        (arguments, text) throws(UsageError) in arguments.edits.append(try edit(text))
                     },
-                    .init("--note", "TEXT", "transfer: the note of the transfer", \.flags.note),
-                    .init("--send", "TEXT", "chat: send a message", \.flags.send),
-                    .init("--photo", "FILE", "chat: send a PNG or JPEG with it", \.flags.photo),
-                    .init("--status", "S", "tasks: open, started, done or all", \.flags.tasks.status),
-                    .init("--assignee", "WHO", "tasks: a handle, me or nobody", \.flags.tasks.assignee),
-                    .init("--due", "DATE", "tasks: YYYY-MM-DD, or none", \.flags.tasks.due),
-                    .init("--sort", "ORDER", "tasks: due or newest", \.flags.tasks.sort),
-                    .init("--draw", "POST|IMAGE", "images: draw one image in the terminal", \.flags.draw),
+                    .init("--note", "TEXT", "transfer: the note of the transfer", \.note),
+                    .init("--send", "TEXT", "chat: send a message", \.send),
+                    .init("--photo", "FILE", "chat: send a PNG or JPEG with it", \.photo),
+                    .init("--status", "S", "tasks: open, started, done or all", \.tasks.status),
+                    .init("--assignee", "WHO", "tasks: a handle, me or nobody", \.tasks.assignee),
+                    .init("--due", "DATE", "tasks: YYYY-MM-DD, or none", \.tasks.due),
+                    .init("--sort", "ORDER", "tasks: due or newest", \.tasks.sort),
+                    .init("--draw", "POST|IMAGE", "images: draw one image in the terminal", \.draw),
                     .init("--width", "N", 2...4_096, "images: the width in pixels") { $0.width = $1 },
                     .init("--recorder", "FILE", "doctor: the flight recorder of an app", \.recorder),
-                    .init("--force", "logout: also with unsent changes") { $0.flags.isForced = true },
-                    .init("--html", "FILE", "tour: write the page", \.flags.page),
+                    .init("--force", "logout: also with unsent changes") { $0.isForced = true },
+                    .init("--html", "FILE", "tour: write the page", \.page),
                     // The process of the tour that is killed. The help leaves it out.
-                    .init("--child", "DIR", "", \.flags.child),
+                    .init("--child", "DIR", "", \.child),
                 ]
             ),
         ])
@@ -87,7 +87,6 @@ extension Arguments {
     static let commands: CommandTable = {
         let reading: Set<String> = ["--refresh", "--policy"]
         let live: Set<String> = ["--live", "--seconds", "--limit"]
-        let tasks = "[list | add TITLE | start ID | done ID | reopen ID | assign ID WHO | due ID DATE | delete ID]"
         return CommandTable(
             "larder",
             [
@@ -95,32 +94,27 @@ extension Arguments {
                     "READ",
                     [
                         CommandEntry(
-                            "feed",
-                            "[POST | [--live] [--limit N]]",
+                            "feed [POST | [--live] [--limit N]]",
                             "the newest posts, or one with its likes, which are fresh for 10 s and its text for 60 s",
                             options: reading.union(live)
                         ),
                         CommandEntry(
-                            "search",
-                            "[TEXT] [--limit N]",
+                            "search [TEXT] [--limit N]",
                             "people and posts with all words of a text, or of what you type, or of each line of a pipe",
                             options: reading.union(["--limit"])
                         ),
                         CommandEntry(
-                            "profile",
-                            "[ID|HANDLE | --edit FIELD=TEXT …]",
+                            "profile [ID|HANDLE | --edit FIELD=TEXT …]",
                             "a profile; without an argument, your own; an edit requires the server",
                             options: reading.union(["--edit"])
                         ),
                         CommandEntry(
-                            "accounts",
-                            "[ACCOUNT [--limit N]]",
+                            "accounts [ACCOUNT [--limit N]]",
                             "balances with their age, or one that was confirmed within 15 s, with its transactions",
                             options: reading.union(["--limit"])
                         ),
                         CommandEntry(
-                            "images",
-                            "[--limit N] [--width N] [--draw POST|IMAGE]",
+                            "images [--limit N] [--width N] [--draw POST|IMAGE]",
                             "fetch the images of the feed and show which tier served them, or draw one",
                             options: ["--limit", "--draw", "--width"]
                         ),
@@ -130,14 +124,12 @@ extension Arguments {
                     "READ AND WRITE",
                     [
                         CommandEntry(
-                            "chat",
-                            "[CONVERSATION [--send TEXT [--photo FILE]]] [--live]",
+                            "chat [CONVERSATION [--send TEXT [--photo FILE]]] [--live]",
                             "conversations, or the messages of one; a message is queued, and sent in order and once",
                             options: reading.union(live).union(["--send", "--photo"])
                         ),
                         CommandEntry(
-                            "tasks",
-                            tasks,
+                            "tasks [list | add TITLE | start ID | done ID | reopen ID | assign ID WHO | due ID DATE | delete ID]",
                             "a change is shown in the lists at once, and queued until the server confirms it",
                             options: reading.union(["--limit", "--status", "--assignee", "--due", "--sort"])
                         ),
@@ -146,11 +138,10 @@ extension Arguments {
                 .init(
                     "WRITE",
                     [
-                        CommandEntry("like", "POST", "shown at once; queued until the server confirms it"),
-                        CommandEntry("unlike", "POST", "the same"),
+                        CommandEntry("like POST", "shown at once; queued until the server confirms it"),
+                        CommandEntry("unlike POST", "the same"),
                         CommandEntry(
-                            "transfer",
-                            "FROM TO AMOUNT [--note TEXT]",
+                            "transfer FROM TO AMOUNT [--note TEXT]",
                             "accounts by ID or name; shown only after the server has confirmed it",
                             options: ["--note"]
                         ),
@@ -160,36 +151,27 @@ extension Arguments {
                     "MAINTAIN",
                     [
                         CommandEntry(
-                            "sync",
-                            "[--live]",
+                            "sync [--live]",
                             "apply changes from the change feed",
                             options: ["--live", "--seconds"]
                         ),
                         CommandEntry(
-                            "outbox",
-                            "[list | send | (retry | keep | merge | theirs | drop) ID]",
+                            "outbox [list | send | (retry | keep | merge | theirs | drop) ID]",
                             "unsent and rejected operations; send them, or decide about a rejected one"
                         ),
+                        CommandEntry("cache clear", "remove what is stored; unsent changes are kept"),
                         CommandEntry(
-                            "cache",
-                            "stats | clear",
-                            "what is stored, and its size; unsent changes are kept"
-                        ),
-                        CommandEntry(
-                            "doctor",
-                            "[--recorder FILE]",
+                            "doctor [--recorder FILE]",
                             "check stores, outbox, network, memory and earlier runs, or those of an app",
                             options: ["--recorder"]
                         ),
                         CommandEntry(
-                            "inspect",
-                            "[CLIENT [(show | hide | invalidate | refresh) KEY | offline | online | drop ID]]",
+                            "inspect [CLIENT [(show | hide | invalidate | refresh) KEY | offline | online | drop ID]]",
                             "clients that are connected to the server's dashboard: values, outbox, requests, verdicts"
                         ),
-                        CommandEntry("login", "[--user NAME] [--password WORD]"),
+                        CommandEntry("login [--user NAME] [--password WORD]"),
                         CommandEntry(
-                            "logout",
-                            "[--force]",
+                            "logout [--force]",
                             "erases all data of the account on this device",
                             options: ["--force"]
                         ),
@@ -199,8 +181,7 @@ extension Arguments {
                     "TOUR",
                     [
                         CommandEntry(
-                            "tour",
-                            "[CHAPTER]… [--html FILE]",
+                            "tour [CHAPTER]… [--html FILE]",
                             "measure on this machine what the cache does, without a server",
                             options: ["--html", "--child"]
                         )

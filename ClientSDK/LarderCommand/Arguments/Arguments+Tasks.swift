@@ -23,31 +23,31 @@ extension Arguments {
         var sort: String?
     }
 
-    static func tasks(_ words: [String], _ options: TaskOptions) throws(UsageError) -> TaskAction {
+    func taskAction() throws(UsageError) -> TaskAction {
         func require(_ count: Int) throws(UsageError) {
-            guard words.count == count else { throw commands.wrong("tasks") }
+            guard words.count == count else { throw Self.commands.wrong(name) }
         }
         switch words.first {
-        case nil, "list": return try list(options)
+        case nil, "list": return try Self.list(tasks)
         case "add":
             try require(2)
             var due: String?
-            if let text = options.due { due = try date(text) }
-            return .add(title: words[1], assignee: options.assignee.flatMap(person), due: due)
+            if let text = tasks.due { due = try Self.date(text) }
+            return .add(title: words[1], assignee: tasks.assignee.flatMap(Self.person), due: due)
         case "start", "done", "reopen":
             try require(2)
             let statuses: [String: WorkItem.Status] = ["start": .started, "done": .done, "reopen": .open]
-            return .set(id: try taskID(words[1]), statuses[words[0]] ?? .open)
+            return .set(id: try Self.taskID(words[1]), statuses[words[0]] ?? .open)
         case "assign":
             try require(3)
-            return .assign(id: try taskID(words[1]), to: person(words[2]))
+            return .assign(id: try Self.taskID(words[1]), to: Self.person(words[2]))
         case "due":
             try require(3)
-            return .due(id: try taskID(words[1]), date: try date(words[2]))
+            return .due(id: try Self.taskID(words[1]), date: try Self.date(words[2]))
         case "delete":
             try require(2)
-            return .delete(id: try taskID(words[1]))
-        default: throw commands.wrong("tasks", words)
+            return .delete(id: try Self.taskID(words[1]))
+        default: throw Self.commands.wrong(name, words)
         }
     }
 

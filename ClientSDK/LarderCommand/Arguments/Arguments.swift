@@ -5,49 +5,18 @@ import LarderHTTP
 
 /// The parsed command line.
 struct Arguments {
-    enum Command: Sendable {
-        /// The post is nil for the feed.
-        case feed(post: String?)
-        /// The text is nil for one that is typed.
-        case search(String?)
-        case profile(who: String?, edits: [ProfileEdit])
-        case like(post: String, isLike: Bool)
-        /// The account is nil for all.
-        case accounts(String?)
-        case transfer(from: String, to: String, amount: String, note: String)
-        case chat(conversation: String?, send: String?, photo: String?)
-        case tasks(TaskAction)
-        case sync
-        case outbox(OutboxAction)
-        case cache(CacheAction)
-        case images(draw: String?)
-        case doctor
-        case inspect(client: Int64?, InspectAction?)
-        case login
-        case logout(isForced: Bool)
-        case tour(TourOrder)
-        /// The child process of a chapter of the tour.
-        case tourChild(directory: String)
-        case help(String)
-        case version
-    }
-
-    enum OutboxAction: Sendable, Hashable {
+    /// What `larder outbox` does.
+    enum OutboxVerb: String {
         case list
         case send
-        case retry(Int64)
+        case retry
         /// Sends a rejected edit over what the server has.
-        case keep(Int64)
+        case keep
         /// Sends the fields of a rejected edit that the server has not changed.
-        case merge(Int64)
+        case merge
         /// Removes a rejected edit and asks for the server's value.
-        case theirs(Int64)
-        case drop(Int64)
-    }
-
-    enum CacheAction: Sendable, Hashable {
-        case stats
-        case clear
+        case theirs
+        case drop
     }
 
     /// What a client is asked to do.
@@ -77,7 +46,13 @@ struct Arguments {
         case auto, always, never
     }
 
-    var command = Command.version
+    /// The command, such as `feed`; `help` or `version`.
+    private(set) var name = "help"
+    /// The words behind the command, which are valid for it.
+    private(set) var words: [String] = []
+
+    // MARK: Options of all and of reading commands
+
     var server = "http://127.0.0.1:8080"
     var user: String?
     var password: String?
@@ -93,29 +68,28 @@ struct Arguments {
     var policy: (name: String, value: ReadPolicy)?
     var color = Color.auto
     var limit: Int?
-    var width: Int?
     var seconds: Int?
-    /// The file of an app's flight recorder, for `doctor`.
-    var recorder: String?
     var timeout = 10
     var drainTimeout = 3
+    var wantsHelp = false
+    var wantsVersion = false
 
-    /// Options that only some commands accept.
-    struct Flags {
-        var edits: [ProfileEdit] = []
-        var send: String?
-        var photo: String?
-        var draw: String?
-        var tasks = TaskOptions()
-        var page: String?
-        var child: String?
-        var note: String?
-        var isForced = false
-        var wantsHelp = false
-        var wantsVersion = false
-    }
+    // MARK: Options of single commands
 
-    var flags = Flags()
+    var edits: [ProfileEdit] = []
+    var note: String?
+    var send: String?
+    var photo: String?
+    var tasks = TaskOptions()
+    var draw: String?
+    var width: Int?
+    /// The file of an app's flight recorder, for `doctor`.
+    var recorder: String?
+    var isForced = false
+    /// The file of the tour's page.
+    var page: String?
+    /// The directory of the tour's process that is killed.
+    var child: String?
 
     /// Reads a command line.
     ///
@@ -127,7 +101,7 @@ struct Arguments {
         password = environment["LARDER_PASSWORD"]
         let table = Self.options
         var plain: [String] = []
-        var given = try table.parse(
+        let given = try table.parse(
             words,
             into: &self,
             unknown: "unknown option",
@@ -148,189 +122,109 @@ struct Arguments {
             throw UsageError(message: "--server requires a URL or host such as http://127.0.0.1:8080, not '\(server)'")
         }
         while server.hasSuffix("/") { server.removeLast() }
-        if flags.wantsVersion {
+        if wantsVersion {
             if let extra = plain.first { throw UsageError(message: "--version takes no '\(extra)'") }
-            command = .version
-            return
+            name = "version"
+        } else if plain.isEmpty || wantsHelp || plain[0] == "help" {
+            self.words = Array(plain.drop { $0 == "help" }.prefix(1))
+            if let topic = self.words.first { _ = try Self.commands.entry(topic) }
+        } else {
+            (name, self.words) = (plain[0], Array(plain.dropFirst()))
+            try check(given.subtracting(table.names(of: Self.globalOptions)))
         }
-        if plain.isEmpty || flags.wantsHelp || plain[0] == "help" {
-            command = .help(try Help.text(of: plain.first == "help" ? plain.dropFirst().first : plain.first))
-            return
-        }
-        given.subtract(table.names(of: Self.globalOptions))
-        command = try Self.command(plain[0], Array(plain.dropFirst()), given, flags)
-        if isLive, isOffline { throw UsageError(message: "--live requires the server; remove --offline") }
-        if isRefresh, isOffline { throw UsageError(message: "--refresh requires the server; remove --offline") }
     }
 
-    // MARK: Commands
+    // MARK: Words
 
-    private static func command(
-        _ name: String,
-        _ words: [String],
-        _ given: Set<String>,
-        _ flags: Flags
-    ) throws(UsageError) -> Command {
-        let entry = try commands.entry(name)
+    private func check(_ given: Set<String>) throws(UsageError) {
+        let entry = try Self.commands.entry(name)
         func check(_ counts: ClosedRange<Int>, _ own: Set<String>? = nil) throws(UsageError) {
-            guard counts.contains(words.count) else { throw commands.wrong(name) }
+            guard counts.contains(words.count) else { throw Self.commands.wrong(name) }
             if let stray = given.subtracting(own ?? entry.options).sorted().first {
-                throw UsageError(message: "larder \(name) does not accept \(stray); \(commands.wrong(name).message)")
+                let usage = Self.commands.wrong(name).message
+                throw UsageError(message: "larder \(name) does not accept \(stray); \(usage)")
             }
         }
         switch name {
         case "feed":
-            try check(0...1)
-            if let post = words.first {
-                try check(1...1, entry.options.subtracting(["--live", "--seconds", "--limit"]))
-                try checkPost(post)
-            }
-            return .feed(post: words.first)
-        case "search":
-            try check(0...100)
-            return .search(words.isEmpty ? nil : words.joined(separator: " "))
+            try check(0...1, words.isEmpty ? nil : entry.options.subtracting(["--live", "--seconds", "--limit"]))
+            try checkPost()
+        case "search": try check(0...100)
         case "profile":
             try check(0...1)
-            if let who = words.first, !flags.edits.isEmpty {
+            if let who = words.first, !edits.isEmpty {
                 throw UsageError(message: "only your own profile can be edited; remove '\(who)'")
             }
-            return .profile(who: words.first, edits: flags.edits)
         case "like", "unlike":
             try check(1...1)
             // The server would reject an invalid ID, and the operation would stay in the outbox.
-            try checkPost(words[0])
-            return .like(post: words[0], isLike: name == "like")
-        case "accounts":
-            try check(0...1, words.isEmpty ? entry.options.subtracting(["--limit"]) : nil)
-            return .accounts(words.first)
-        case "transfer":
-            try check(3...3)
-            return .transfer(from: words[0], to: words[1], amount: words[2], note: flags.note ?? "")
+            try checkPost()
+        case "accounts": try check(0...1, words.isEmpty ? entry.options.subtracting(["--limit"]) : nil)
+        case "transfer": try check(3...3)
         case "tasks":
-            let action = try tasks(words, flags.tasks)
-            switch action {
+            switch try taskAction() {
             case .list: try check(0...1)
             case .add: try check(2...2, ["--assignee", "--due"])
             default: try check(2...3, [])
             }
-            return .tasks(action)
         case "chat":
             try check(0...1)
-            if words.isEmpty, flags.send != nil {
+            if words.isEmpty, send != nil {
                 throw UsageError(message: "--send requires a conversation; 'larder chat' lists them")
             }
-            if flags.photo != nil, flags.send == nil {
-                throw UsageError(message: "--photo requires a message: --send TEXT")
-            }
-            return .chat(conversation: words.first, send: flags.send, photo: flags.photo)
-        case "sync":
-            try check(0...0)
-            return .sync
+            if photo != nil, send == nil { throw UsageError(message: "--photo requires a message: --send TEXT") }
         case "outbox":
             try check(0...2)
-            return .outbox(try outbox(words))
+            _ = try outboxAction()
         case "cache":
             try check(1...1)
-            return .cache(try cache(words))
-        case "images":
-            try check(0...0)
-            return .images(draw: flags.draw)
-        case "doctor":
-            try check(0...0)
-            return .doctor
+            guard words[0] == "clear" else { throw Self.commands.wrong(name, words) }
         case "inspect":
             try check(0...3)
-            return try inspect(words)
+            _ = try inspection()
         case "tour":
-            let names = TourOrder.Name.allCases.map(\.rawValue)
+            let names = TourName.allCases.map(\.rawValue)
             try check(0...names.count)
-            if let child = flags.child { return .tourChild(directory: child) }
             if let stray = words.first(where: { !names.contains($0) }) {
                 throw UsageError(
                     message: "unknown chapter '\(stray)'; the chapters are \(names.joined(separator: ", "))"
                 )
             }
-            return .tour(TourOrder(names: words.compactMap { TourOrder.Name(rawValue: $0) }, page: flags.page))
-        case "login":
-            try check(0...0)
-            return .login
-        default:
-            try check(0...0)
-            return .logout(isForced: flags.isForced)
+        default: try check(0...0)
         }
+        if isLive, isOffline { throw UsageError(message: "--live requires the server; remove --offline") }
+        if isRefresh, isOffline { throw UsageError(message: "--refresh requires the server; remove --offline") }
     }
 
-    private static func checkPost(_ word: String) throws(UsageError) {
-        guard word.hasPrefix("post_"), Int64(word.dropFirst(5)) != nil else {
-            throw UsageError(message: "'\(word)' is not a post ID such as post_5; 'larder feed' shows the IDs")
-        }
+    /// Rejects a first word that is no post.
+    private func checkPost() throws(UsageError) {
+        guard let word = words.first, !word.hasPrefix("post_") || Int64(word.dropFirst(5)) == nil else { return }
+        throw UsageError(message: "'\(word)' is not a post ID such as post_5; 'larder feed' shows the IDs")
     }
 
-    private static func outbox(_ words: [String]) throws(UsageError) -> OutboxAction {
-        switch (words.first, words.dropFirst().first) {
-        case (nil, nil), ("list", nil): return .list
-        case ("send", nil): return .send
-        case ("retry", let text?): return .retry(try identifier(text))
-        case ("keep", let text?): return .keep(try identifier(text))
-        case ("merge", let text?): return .merge(try identifier(text))
-        case ("theirs", let text?): return .theirs(try identifier(text))
-        case ("drop", let text?): return .drop(try identifier(text))
-        default: throw commands.wrong("outbox", words)
+    /// What `larder outbox` does, with the operation; the number is 0 without one.
+    func outboxAction() throws(UsageError) -> (verb: OutboxVerb, number: Int64) {
+        guard let verb = OutboxVerb(rawValue: words.first ?? "list"),
+            words.count <= 1 ? verb == .list || verb == .send : verb != .list && verb != .send
+        else { throw Self.commands.wrong(name, words) }
+        guard words.count > 1 else { return (verb, 0) }
+        guard let number = Int64(words[1]), number > 0 else {
+            throw UsageError(message: "'\(words[1])' is not an operation ID; 'larder outbox' lists them")
         }
+        return (verb, number)
     }
 
-    private static func inspect(_ words: [String]) throws(UsageError) -> Command {
-        guard let first = words.first else { return .inspect(client: nil, nil) }
+    /// Whom `larder inspect` asks; nil: all clients and to report.
+    func inspection() throws(UsageError) -> (client: Int64?, action: InspectAction?) {
+        guard let first = words.first else { return (nil, nil) }
         guard let client = Int64(first), client > 0 else {
             throw UsageError(message: "'\(first)' is not the number of a client; 'larder inspect' lists them")
         }
-        guard words.count > 1 else { return .inspect(client: client, nil) }
+        guard words.count > 1 else { return (client, nil) }
         let needsSubject = !["offline", "online"].contains(words[1])
         guard InspectAction.names.contains(words[1]), words.count == (needsSubject ? 3 : 2),
             words[1] != "drop" || Int64(words[2]) != nil
-        else { throw commands.wrong("inspect", words.dropFirst()) }
-        return .inspect(client: client, InspectAction(name: words[1], subject: needsSubject ? words[2] : nil))
-    }
-
-    private static func cache(_ words: [String]) throws(UsageError) -> CacheAction {
-        switch words.first {
-        case "stats": return .stats
-        case "clear": return .clear
-        default: throw commands.wrong("cache", words)
-        }
-    }
-
-    private static func identifier(_ text: String) throws(UsageError) -> Int64 {
-        guard let number = Int64(text), number > 0 else {
-            throw UsageError(message: "'\(text)' is not an operation ID; 'larder outbox' lists them")
-        }
-        return number
-    }
-}
-
-extension Arguments.Command {
-    /// The command's name on the command line.
-    var name: String {
-        switch self {
-        case .feed: "feed"
-        case .search: "search"
-        case .profile: "profile"
-        case .like(_, let isLike): isLike ? "like" : "unlike"
-        case .accounts: "accounts"
-        case .transfer: "transfer"
-        case .chat: "chat"
-        case .tasks: "tasks"
-        case .sync: "sync"
-        case .tour, .tourChild: "tour"
-        case .outbox: "outbox"
-        case .cache: "cache"
-        case .images: "images"
-        case .doctor: "doctor"
-        case .inspect: "inspect"
-        case .login: "login"
-        case .logout: "logout"
-        case .help: "help"
-        case .version: "version"
-        }
+        else { throw Self.commands.wrong(name, words.dropFirst()) }
+        return (client, InspectAction(name: words[1], subject: needsSubject ? words[2] : nil))
     }
 }

@@ -14,14 +14,8 @@ struct BankCommand {
     // MARK: Accounts
 
     func accounts() async throws {
-        let reading = try await context.readIfAvailable(bank.accounts)
-        guard let accounts = reading.snapshot.value?.items else {
-            if let error = reading.snapshot.refreshError, context.connection.isOpen {
-                throw Failure(error, server: context.arguments.server)
-            }
-            let server = context.arguments.server
-            throw Failure("No balances are stored yet, and \(server) does not answer. Try again later.")
-        }
+        let reading = try await context.read(bank.accounts, called: "balances")
+        let accounts = reading.snapshot.value?.items ?? []
         if terminal.isJSON {
             return terminal.json(
                 .members([

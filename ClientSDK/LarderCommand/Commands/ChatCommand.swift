@@ -125,19 +125,8 @@ struct ChatCommand {
     }
 
     private func follow(_ id: String) async throws {
-        context.noteConnection()
         let view = LiveView<Timeline<Message>.List>(
             context: context,
-            draw: { moment in
-                let (columns, rows) = terminal.size
-                let messages = (moment.snapshot.value?.items ?? []).prefix(max(1, min(limit, rows - 4)))
-                let names = await nameCache.names(messages.map(\.authorID))
-                let badge = Badge(moment.snapshot)
-                return [
-                    terminal.paint("larder chat \(id)", .bold) + "  \(LiveStateText.text(moment.state))",
-                    terminal.paint(badge, TextWidth.fit(badge.text(at: moment.now), columns)), "",
-                ] + messages.reversed().map { line($0, names, moment.now) }
-            },
             changes: { old, new in
                 let before = old?.value?.items ?? []
                 guard let list = new.value?.items else { return [] }
@@ -176,8 +165,6 @@ struct ChatCommand {
 
     private func row(_ sign: String, _ message: Message, _ names: NameTable) throws -> String {
         guard terminal.isJSON else { return "\(sign) \(line(message, names, context.now))" }
-        var writer = JSONWriter()
-        writer.value(.members([("change", .string(sign)), ("message", try JSONValue(encoding: message))]))
-        return String(decoding: writer.bytes, as: UTF8.self)
+        return JSONValue.members([("change", .string(sign)), ("message", try JSONValue(encoding: message))]).line
     }
 }

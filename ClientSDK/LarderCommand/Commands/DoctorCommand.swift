@@ -44,7 +44,6 @@ struct DoctorCommand {
         }
         terminal.line(terminal.paint("  directory \(context.state.path)", .dim))
         printLastRun(history)
-        printTotals(history.totals)
         printAnswers(DoctorQuestions(history).answers)
     }
 

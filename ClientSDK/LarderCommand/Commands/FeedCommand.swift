@@ -6,27 +6,29 @@ import LarderModels
 /// `larder feed`: the newest posts, or one.
 struct FeedCommand {
     let context: CommandContext
-    private var names = NameTable()
+    private let names: NameCache
 
-    init(_ context: CommandContext) { self.context = context }
+    init(_ context: CommandContext) {
+        self.context = context
+        names = NameCache(context)
+    }
 
     private var limit: Int { context.arguments.limit ?? 10 }
 
-    mutating func run() async throws {
+    func run() async throws {
         guard !context.arguments.isLive else { return try await follow() }
         let feed = context.client.feed
         let (posts, reading) = try await context.read(feed.newest, feed.timeline, atMost: limit, called: "the feed")
         if context.terminal.isJSON {
             return context.terminal.json(try Badge(reading.snapshot).json(with: posts))
         }
-        await names.load(posts.map(\.authorID), in: context)
-        for line in lines(posts, context.now) { context.terminal.line(line) }
+        for line in await lines(posts) { context.terminal.line(line) }
         if posts.isEmpty { context.terminal.line("No posts yet.") }
         context.terminal.line(context.footer(reading))
     }
 
     /// One post with its likes, which are fresh for a shorter time than its text.
-    mutating func show(_ id: String) async throws {
+    func show(_ id: String) async throws {
         let reading = try await context.read(
             context.client.feed.post(id),
             fields: ["likeCount"],
@@ -36,49 +38,24 @@ struct FeedCommand {
         if context.terminal.isJSON {
             return context.terminal.json(try Badge(reading.snapshot).json(withItem: post))
         }
-        await names.load([post.authorID], in: context)
-        for line in lines([post], context.now) { context.terminal.line(line) }
+        for line in await lines([post]) { context.terminal.line(line) }
         context.terminal.line(context.footer(reading))
     }
 
-    private func lines(_ posts: [Post], _ now: WallTime) -> [String] {
+    private func lines(_ posts: [Post]) async -> [String] {
+        let names = await names.names(posts.map(\.authorID))
         let unsent = PostLine.unsent(context)
         let columns = context.terminal.isTerminal ? context.terminal.size.columns : 100
         return posts.flatMap { post in
-            PostLine.lines(post, names, context.terminal, columns, now, isUnsent: unsent.contains(post.id))
+            PostLine.lines(post, names, context.terminal, columns, context.now, isUnsent: unsent.contains(post.id))
         }
     }
 
     // MARK: Live
 
-    private mutating func follow() async throws {
-        let nameCache = NameCache(context)
-        let (context, limit) = (context, limit)
-        context.noteConnection()
+    private func follow() async throws {
         let view = LiveView<Timeline<Post>.List>(
             context: context,
-            draw: { moment in
-                let (columns, rows) = context.terminal.size
-                let posts = (moment.snapshot.value?.items ?? []).prefix(min(limit, max(1, (rows - 4) / 2)))
-                let names = await nameCache.names(posts.map(\.authorID))
-                let unsent = PostLine.unsent(context)
-                let badge = Badge(moment.snapshot)
-                var lines = [
-                    context.terminal.paint("larder feed", .bold) + "  \(LiveStateText.text(moment.state))",
-                    context.terminal.paint(badge, TextWidth.fit(badge.text(at: moment.now), columns)), "",
-                ]
-                for post in posts {
-                    lines += PostLine.lines(
-                        post,
-                        names,
-                        context.terminal,
-                        columns,
-                        moment.now,
-                        isUnsent: unsent.contains(post.id)
-                    )
-                }
-                return lines
-            },
             changes: { old, new in
                 guard let list = new.value else { return [] }
                 if context.terminal.isJSON {
@@ -86,7 +63,7 @@ struct FeedCommand {
                 }
                 let isFirst = old?.value == nil
                 let posts = isFirst ? Array(list.items.prefix(limit)) : list.items
-                let names = await nameCache.names(list.items.prefix(limit).map(\.authorID))
+                let names = await names.names(list.items.prefix(limit).map(\.authorID))
                 return PostLine.changes(isFirst ? [] : old?.value?.items ?? [], posts, names)
             }
         )
@@ -96,8 +73,6 @@ struct FeedCommand {
     private static func jsonLines(_ old: [Post]?, _ new: [Post], _ badge: Badge, _ limit: Int) throws -> [String] {
         let items = new.prefix(limit)
         guard old.map({ Array($0.prefix(limit)) }) != Array(items) else { return [] }
-        var writer = JSONWriter()
-        writer.value(try badge.json(with: items))
-        return [String(decoding: writer.bytes, as: UTF8.self)]
+        return [try badge.json(with: items).line]
     }
 }

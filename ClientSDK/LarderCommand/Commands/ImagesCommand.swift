@@ -19,10 +19,10 @@ struct ImagesCommand {
     private func pipeline() throws -> ImagePipeline {
         let disk = try DiskStore(DiskStore.Configuration(directory: context.imagesDirectory))
         var configuration = ImagePipeline.Configuration(transport: context.transport, disk: disk)
-        let (counts, recorder) = (counts, context.recorder)
+        let (counts, telemetry) = (counts, context.recorder.telemetry)
         configuration.onEvent = { event in
             counts.note(event)
-            recorder.note(event)
+            telemetry.record(event)
         }
         return ImagePipeline(configuration)
     }
@@ -57,19 +57,8 @@ struct ImagesCommand {
         }
         let pipeline = try pipeline()
         let start = context.uptime.uptime
-        let (steps, continuation) = AsyncStream.makeStream(of: Int.self, bufferingPolicy: .bufferingNewest(1))
-        counts.onStep { continuation.yield($0) }
-        let terminal = terminal
         let total = Set(requests.map(\.url)).count
-        let drawing = Task {
-            for await done in steps where terminal.isTerminal {
-                terminal.write("\r" + terminal.paint(ProgressBar.text(done, of: total), .cyan) + "\u{1b}[K")
-            }
-        }
         _ = await pipeline.prefetch(requests).finish()
-        continuation.finish()
-        await drawing.value
-        if terminal.isTerminal { terminal.write("\r\u{1b}[K") }
         let prefetched = (counts.totals, context.uptime.uptime - start)
         // Reads each image again, as a screen would: from memory.
         var shown = 0
@@ -109,8 +98,7 @@ struct ImagesCommand {
             )
         }
         terminal.line(
-            terminal.paint(ProgressBar.text(total - totals.failures.count, of: total), .cyan)
-                + "  images of \(posts) posts in \(TimeText.text(prefetched.time))"
+            "\(total - totals.failures.count) of \(total) images of \(posts) posts in \(TimeText.text(prefetched.time))"
         )
         terminal.line("  network  \(totals.network) (\(SizeText.text(Int64(totals.bytes))))")
         terminal.line("  disk     \(totals.disk)\(totals.revalidated > 0 ? ", \(totals.revalidated) revalidated" : "")")

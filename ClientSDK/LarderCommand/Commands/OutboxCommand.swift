@@ -12,8 +12,9 @@ struct OutboxCommand {
 
     init(_ context: CommandContext) { self.context = context }
 
-    func run(_ action: Arguments.OutboxAction) async throws {
-        switch action {
+    /// - Parameter number: the operation; 0 for all.
+    func run(_ verb: Arguments.OutboxVerb, _ number: Int64) async throws {
+        switch verb {
         case .list: break
         case .send:
             guard !context.isOffline else {
@@ -21,11 +22,11 @@ struct OutboxCommand {
             }
             if case .unreachable(let error) = context.connection { throw error }
             await context.drain()
-        case .retry(let number): try await send(number) { try outbox.retry($0) }
-        case .keep(let number): try await send(number) { try outbox.keepMine($0) }
-        case .merge(let number): try await send(number) { try outbox.merge($0) }
-        case .theirs(let number): try await send(number) { try outbox.takeTheirs($0) }
-        case .drop(let number):
+        case .retry: try await send(number) { try outbox.retry($0) }
+        case .keep: try await send(number) { try outbox.keepMine($0) }
+        case .merge: try await send(number) { try outbox.merge($0) }
+        case .theirs: try await send(number) { try outbox.takeTheirs($0) }
+        case .drop:
             let id = try known(number)
             // Read before it is dropped.
             let description = outbox.entries.first { $0.id == id }.map(context.describe) ?? ""
@@ -33,7 +34,7 @@ struct OutboxCommand {
             if !terminal.isJSON { terminal.line("dropped: \(description)") }
         }
         try list()
-        if action == .send, !outbox.status.isDrained {
+        if verb == .send, !outbox.status.isDrained {
             throw Failure(
                 "Not all operations were sent within \(context.arguments.drainTimeout) s. Check the server with 'larder doctor', or "
                     + "wait longer with --wait."

@@ -52,52 +52,37 @@ struct SyncCommand {
 
     /// Prints each step until Ctrl-C.
     private func follow() async {
-        let (lines, continuation) = AsyncStream.makeStream(of: String?.self, bufferingPolicy: .bufferingNewest(256))
         let (sync, live, isJSON) = (sync, context.client.live, terminal.isJSON)
-        var tasks = [
-            Task { for await state in live.states { continuation.yield(Self.line(state, isJSON)) } },
-            Task {
-                var last: ChangeSync.Status?
-                for await status in sync.statuses where status != last {
-                    if let line = Self.line(status, since: last, isJSON) { continuation.yield(line) }
-                    last = status
-                }
-            },
-        ]
-        if let seconds = context.arguments.seconds {
-            tasks.append(Timers.once(after: .seconds(seconds)) { continuation.yield(nil) })
+        let lines = Follower<String>(seconds: context.arguments.seconds) { continuation in
+            [
+                Task {
+                    for await state in live.states { continuation.yield(LiveStateText.line(state, isJSON: isJSON)) }
+                },
+                Task {
+                    var last: ChangeSync.Status?
+                    for await status in sync.statuses where status != last {
+                        if let line = Self.line(status, since: last, isJSON) { continuation.yield(line) }
+                        last = status
+                    }
+                },
+            ]
         }
-        let interrupt = Interrupt { continuation.yield(nil) }
-        for await line in lines {
-            guard let line else { break }
-            terminal.line(line)
-        }
-        for task in tasks { task.cancel() }
-        withExtendedLifetime(interrupt) {}
-    }
-
-    private static func line(_ state: LiveSync.State, _ isJSON: Bool) -> String {
-        isJSON ? json([("live", .string(LiveStateText.text(state)))]) : "— \(LiveStateText.text(state))"
+        for await line in lines.stream { terminal.line(line) }
+        withExtendedLifetime(lines) {}
     }
 
     private static func line(_ status: ChangeSync.Status, since last: ChangeSync.Status?, _ isJSON: Bool) -> String? {
         if isJSON {
-            return json([
+            return JSONValue.members([
                 ("applied", .integer(Int64(status.applied))), ("resyncs", .integer(Int64(status.resyncs))),
                 ("isCaughtUp", .bool(status.isCaughtUp)), ("failure", status.failure.map { .string($0) }),
-            ])
+            ]).line
         }
         let new = status.applied - (last?.applied ?? 0)
         if new > 0 { return "\(new) change\(new == 1 ? "" : "s") applied (\(status.applied) in total)" }
         if status.resyncs > last?.resyncs ?? 0 { return "the change token has expired: all stored data is stale" }
         if status.isCaughtUp, last?.isCaughtUp != true { return "up to date" }
         return status.failure.flatMap { $0 == last?.failure ? nil : TextWidth.clean($0) }
-    }
-
-    private static func json(_ members: [(String, JSONValue?)]) -> String {
-        var writer = JSONWriter()
-        writer.value(.members(members))
-        return String(decoding: writer.bytes, as: UTF8.self)
     }
 
     /// The first characters of a token.

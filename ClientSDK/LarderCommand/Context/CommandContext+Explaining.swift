@@ -22,7 +22,7 @@ extension CommandContext {
     }
 
     /// The entries of the requests. An entry is written when the server has sent the last byte, which may be a moment after its arrival.
-    private func found(_ exchanges: [RequestLog.Exchange], in journal: (reader: JournalReader, start: Int64))
+    private func found(_ exchanges: [MonitoredTransport.Exchange], in journal: (control: ControlClient, start: Int64))
         async throws
         -> [JSONValue]
     {
@@ -30,7 +30,8 @@ extension CommandContext {
         var entries: [JSONValue] = []
         for attempt in 1...5 {
             if attempt > 1 { try await uptime.sleep(until: uptime.uptime + .milliseconds(50)) }
-            entries = try await journal.reader.entries(after: journal.start)
+            let path = "/journal?kind=exchange&limit=10000&afterNumber=\(journal.start)"
+            entries = try await journal.control.get(path)["items"]?.array ?? []
             if wanted.isSubset(of: entries.compactMap { $0["requestID"]?.string }) { break }
         }
         return entries

@@ -4,18 +4,12 @@ import Larder
 struct Reading<Value: Sendable & Equatable>: Sendable {
     /// The last snapshot.
     var snapshot: Snapshot<Value>
-    /// All snapshots in order.
-    var steps: [Step]
-
-    struct Step: Sendable {
-        var time: Duration
-        var badge: Badge
-    }
+    /// The sources of all snapshots in order, with the time until each.
+    var shown: [(source: String, time: Duration)]
 
     /// Sources and times: `after 3 ms`, or `from disk after 3 ms, then from network after 12 ms`.
     var timing: String {
-        let shown = steps.compactMap { step in step.badge.source.map { ($0, step.time) } }
-        if shown.count == 1 { return "after \(TimeText.text(shown[0].1))" }
+        if shown.count == 1 { return "after \(TimeText.text(shown[0].time))" }
         return shown.map { source, time in "from \(source) after \(TimeText.text(time))" }.joined(separator: ", then ")
     }
 }
@@ -74,15 +68,15 @@ extension CommandContext {
     ) async throws -> Reading<Value> {
         let policy = connection.isOpen ? askedPolicy : .cacheOnly
         let start = uptime.uptime
-        var steps: [Reading<Value>.Step] = []
+        var shown: [(source: String, time: Duration)] = []
         var last: Snapshot<Value>?
         for await snapshot in cache.snapshots(resource, policy, fields: fields) {
-            steps.append(.init(time: uptime.uptime - start, badge: Badge(snapshot)))
+            if let source = snapshot.source { shown.append((source.rawValue, uptime.uptime - start)) }
             last = snapshot
             if !snapshot.isFetching { break }
         }
         guard let last else { throw Failure("The store was closed during the read. Try again.") }
-        return Reading(snapshot: last, steps: steps)
+        return Reading(snapshot: last, shown: shown)
     }
 
     /// Reads a resource, cache first; nil after any failure.

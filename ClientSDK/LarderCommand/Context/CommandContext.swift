@@ -22,7 +22,7 @@ final class CommandContext: Sendable {
     /// The requests of the command, for `--explain`; nil without it.
     let requests: RequestLog?
     /// The server's journal and its newest entry before the command; nil without `--explain`.
-    let journal: (reader: JournalReader, start: Int64)?
+    let journal: (control: ControlClient, start: Int64)?
     /// The operations that were in the outbox when the command started.
     let initiallyPending: [Outbox.Entry]
     let clock = SystemWallClock()
@@ -80,8 +80,8 @@ final class CommandContext: Sendable {
         let requests = arguments.isExplaining ? RequestLog() : nil
         self.requests = requests
         if arguments.isExplaining, !arguments.isOffline {
-            let reader = JournalReader(control: ControlClient(server: arguments.server, environment))
-            journal = (reader, await reader.newest())
+            let control = ControlClient(server: arguments.server, environment)
+            journal = (control, await control.newestEntry())
         } else {
             journal = nil
         }
@@ -108,7 +108,7 @@ final class CommandContext: Sendable {
         configuration.cache.mayUseNetwork = { networkGate.isOpen }
         configuration.cache.onEvent = { event in
             events.note(event)
-            recorder.note(event)
+            telemetry.record(event)
         }
         do {
             client = try await LarderClient(
@@ -147,12 +147,12 @@ final class CommandContext: Sendable {
 
     /// The recorded form of a command line: the command and its flags, without values. Nil for `doctor`, which only reads records.
     private static func record(_ arguments: Arguments) -> String? {
-        if case .doctor = arguments.command { return nil }
+        if arguments.name == "doctor" { return nil }
         let flags = [
             arguments.isLive ? "--live" : nil, arguments.isRefresh ? "--refresh" : nil,
             arguments.isOffline ? "--offline" : nil,
         ]
-        return ([arguments.command.name] + flags.compactMap { $0 }).joined(separator: " ")
+        return ([arguments.name] + flags.compactMap { $0 }).joined(separator: " ")
     }
 
     private static func isLocal(_ server: String) -> Bool {

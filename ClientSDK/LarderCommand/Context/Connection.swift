@@ -15,11 +15,11 @@ enum Connection: Sendable {
 
 /// Keeps the cache and the outbox from sending until the session is known. Safe from any thread.
 final class NetworkGate: Sendable {
-    private let isOpenNow = Mutex(false)
+    private let state = Atomic(false)
 
-    var isOpen: Bool { isOpenNow.withLock { $0 } }
+    var isOpen: Bool { state.load(ordering: .acquiring) }
 
-    func open() { isOpenNow.withLock { $0 = true } }
+    func open() { state.store(true, ordering: .releasing) }
 }
 
 /// The transport of `--offline`: every request fails.

@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 import LarderArguments
 
 /// The directory of the command: the stores of all accounts, and the last user of each server.
@@ -41,51 +40,17 @@ struct StateDirectory: Sendable {
     func remember(_ user: String?, on server: String) throws {
         var known = read().users
         known[server] = user
-        try PrivateFile.write(try JSONEncoder().encode(known), to: usersPath)
-    }
-}
-
-/// Writes files that only their owner can read.
-enum PrivateFile {
-    /// Replaces a file atomically, and creates its directory if it does not exist.
-    static func write(_ data: Data, to path: String) throws {
-        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
-        let manager = FileManager.default
-        if !manager.fileExists(atPath: folder) {
-            try manager.createDirectory(
-                atPath: folder,
+        do {
+            try FileManager.default.createDirectory(
+                atPath: path,
                 withIntermediateDirectories: true,
                 attributes: [.posixPermissions: 0o700]
             )
-        }
-        let part = path + ".part"
-        do {
-            try fill(part, Array(data))
-            guard unsafe rename(part, path) == 0 else { throw Failure(unsafe String(cString: strerror(errno))) }
-        } catch let error as Failure {
-            let isLeft = unsafe unlink(part) != 0 && errno != ENOENT
+            try JSONEncoder().encode(known).write(to: URL(fileURLWithPath: usersPath), options: .atomic)
+        } catch {
             throw Failure(
-                "'\(path)' cannot be written (\(error.message)). Choose another path, or check its permissions."
-                    + (isLeft ? " The temporary file '\(part)' could not be removed." : "")
+                "'\(usersPath)' cannot be written (\(error.localizedDescription)). Choose another --directory."
             )
-        }
-    }
-
-    /// Creates a file with mode 0600 before anything is written to it.
-    private static func fill(_ path: String, _ bytes: [UInt8]) throws(Failure) {
-        // A file that an earlier run has left may have other permissions.
-        _ = unsafe unlink(path)
-        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw Failure(unsafe String(cString: strerror(errno))) }
-        defer { close(descriptor) }
-        var written = 0
-        while written < bytes.count {
-            let count = unsafe bytes[written...].withUnsafeBytes { raw in
-                unsafe pwrite(descriptor, raw.baseAddress, raw.count, off_t(written))
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw Failure(unsafe String(cString: strerror(errno))) }
-            written += count
         }
     }
 }

@@ -27,6 +27,12 @@ struct ControlClient {
         _ = try await send(.post, path, members)
     }
 
+    /// The number of the newest entry of the journal; 0 if the journal cannot be read.
+    func newestEntry() async -> Int64 {
+        // A journal that cannot be read is reported when its entries are.
+        do throws(Failure) { return try await get("/journal?limit=1")["written"]?.integer ?? 0 } catch { return 0 }
+    }
+
     private func send(
         _ method: Method,
         _ path: String,

@@ -3,18 +3,10 @@ import LarderCoding
 
 /// The requests of a run, each with the SDK's reason and the server's verdict on it.
 struct Explanation {
-    /// What the server's journal says of a request: what a perfect cache would have done.
-    struct Verdict {
-        var kind: String
-        var text: String
-        var wastedBytes = 0
-        var wastedTime = Duration.zero
-    }
-
     struct Line {
-        var exchange: RequestLog.Exchange
-        /// Nil if the server's journal does not have the request.
-        var verdicts: [Verdict]?
+        var exchange: MonitoredTransport.Exchange
+        /// What a perfect cache would have done; nil if the server's journal does not have the request.
+        var verdicts: [JSONValue]?
     }
 
     let lines: [Line]
@@ -27,41 +19,26 @@ struct Explanation {
     /// - Parameters:
     ///   - entries: the `items` of the journal; nil if it could not be read.
     ///   - problem: why it could not.
-    init(_ exchanges: [RequestLog.Exchange], dropped: Int = 0, _ entries: [JSONValue]?, problem: String? = nil) {
+    init(_ exchanges: [MonitoredTransport.Exchange], dropped: Int = 0, _ entries: [JSONValue]?, problem: String? = nil)
+    {
         self.dropped = dropped
         self.problem = problem
-        var found: [String: [Verdict]] = [:]
+        var found: [String: [JSONValue]] = [:]
         for entry in entries ?? [] {
             guard let id = entry["requestID"]?.string else { continue }
-            found[id, default: []] += (entry["verdicts"]?.array ?? []).map { json in
-                Verdict(
-                    kind: json["kind"]?.string ?? "",
-                    text: json["text"]?.string ?? "",
-                    wastedBytes: Int(clamping: json["wastedBytes"]?.integer ?? 0),
-                    wastedTime: Self.seconds(json["wastedSeconds"])
-                )
-            }
+            found[id, default: []] += entry["verdicts"]?.array ?? []
         }
         lines = exchanges.map { Line(exchange: $0, verdicts: found[$0.id]) }
-    }
-
-    private static func seconds(_ json: JSONValue?) -> Duration {
-        switch json {
-        case .integer(let seconds): .seconds(seconds)
-        case .number(let seconds): .seconds(seconds)
-        default: .zero
-        }
     }
 
     private static func json(_ duration: Duration) -> JSONValue {
         .number(Double(duration.nanosecondsSaturating) / 1e9)
     }
 
-    private var verdicts: [Verdict] { lines.flatMap { $0.verdicts ?? [] } }
     /// Bytes that a perfect cache would not have received.
-    var wastedBytes: Int { verdicts.reduce(0) { $0 + $1.wastedBytes } }
+    var wastedBytes: Int { lines.flatMap { $0.verdicts ?? [] }.reduce(0) { $0 + $1.wastedBytes } }
     /// Time that a perfect cache would not have spent.
-    var wastedTime: Duration { verdicts.reduce(.zero) { $0 + $1.wastedTime } }
+    var wastedTime: Duration { lines.flatMap { $0.verdicts ?? [] }.reduce(.zero) { $0 + $1.wastedTime } }
 
     /// The lines for a terminal.
     var text: [String] {
@@ -70,8 +47,8 @@ struct Explanation {
         for (number, line) in lines.enumerated() {
             let exchange = line.exchange
             let reply = exchange.status.map { "\($0)" } ?? "no reply (\(exchange.failure ?? "unknown"))"
-            let size = SizeText.text(Int64(exchange.bytes))
-            text.append(TextWidth.clean("\(number + 1)  \(exchange.method) \(exchange.target)"))
+            let size = SizeText.text(Int64(exchange.bytesReceived))
+            text.append(TextWidth.clean("\(number + 1)  \(exchange.request.method) \(exchange.target)"))
             text.append(TextWidth.clean("   reason   \(exchange.reason ?? "a request of the command itself")"))
             text.append("   reply    \(reply), \(size) in \(TimeText.text(exchange.duration))")
             guard let verdicts = line.verdicts else {
@@ -80,12 +57,13 @@ struct Explanation {
             }
             for verdict in verdicts {
                 let waste = Self.waste(verdict.wastedBytes, verdict.wastedTime)
-                text.append(TextWidth.clean("   verdict  \(verdict.text)\(waste.isEmpty ? "" : " [wasted: \(waste)]")"))
+                let words = verdict["text"]?.string ?? ""
+                text.append(TextWidth.clean("   verdict  \(words)\(waste.isEmpty ? "" : " [wasted: \(waste)]")"))
             }
             if verdicts.isEmpty { text.append("   verdict  nothing to object to") }
         }
         if dropped > 0 { text.append("\(dropped) more requests are not shown.") }
-        let bytes = SizeText.text(Int64(lines.reduce(0) { $0 + $1.exchange.bytes }))
+        let bytes = SizeText.text(Int64(lines.reduce(0) { $0 + $1.exchange.bytesReceived }))
         let waste = Self.waste(wastedBytes, wastedTime)
         let count = "\(lines.count) request\(lines.count == 1 ? "" : "s")"
         if let problem {
@@ -113,15 +91,26 @@ struct Explanation {
 
     private static func json(_ line: Line) -> JSONValue {
         let exchange = line.exchange
-        let verdicts = line.verdicts?.map { verdict -> JSONValue in
-            .members([("kind", .string(verdict.kind)), ("text", .string(verdict.text))])
-        }
         return .members([
-            ("requestID", .string(exchange.id)), ("method", .string(exchange.method)),
+            ("requestID", .string(exchange.id)), ("method", .string(exchange.request.method.rawValue)),
             ("target", .string(exchange.target)), ("reason", exchange.reason.map { .string($0) }),
             ("status", exchange.status.map { .integer(Int64($0)) }), ("failure", exchange.failure.map { .string($0) }),
-            ("durationSeconds", Self.json(exchange.duration)), ("bytesReceived", .integer(Int64(exchange.bytes))),
-            ("verdicts", verdicts.map { .array($0) }),
+            ("durationSeconds", Self.json(exchange.duration)),
+            ("bytesReceived", .integer(Int64(exchange.bytesReceived))),
+            ("verdicts", line.verdicts.map { .array($0) }),
         ])
+    }
+}
+
+/// What a verdict of the journal says that a perfect cache would have spared.
+extension JSONValue {
+    fileprivate var wastedBytes: Int { Int(clamping: self["wastedBytes"]?.integer ?? 0) }
+
+    fileprivate var wastedTime: Duration {
+        switch self["wastedSeconds"] {
+        case .integer(let seconds): .seconds(seconds)
+        case .number(let seconds): .seconds(seconds)
+        default: .zero
+        }
     }
 }

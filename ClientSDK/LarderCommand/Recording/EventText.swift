@@ -89,40 +89,19 @@ extension TelemetryEvent.Kind {
 
 /// Formats recorded events.
 enum EventText {
-    /// A one-line description of an event; its JSON if there is none.
+    /// One line: the kind, and its members as `name=value`, as `--trace` prints them.
     static func text(_ record: FlightRecorder.Record) -> String {
-        TextWidth.clean(TelemetryEvent.Kind(record).flatMap(text) ?? record.json)
-    }
-
-    private static func text(_ kind: TelemetryEvent.Kind) -> String? {
-        switch kind {
-        case .tierHit(let tier, let feature, _): "\(feature): found \(tier == .memory ? "in memory" : "on disk")"
-        case .tierMiss(_, let feature): "\(feature): no usable value"
-        case .merged(let feature): "\(feature): joined a request in flight"
-        case .revalidated(let feature, _): "\(feature): not modified (304)"
-        case .firstContent(let feature, let tier, let time):
-            "\(feature): first content from \(tier.rawValue) after \(TimeText.text(time))"
-        case .retry(let feature, _, let time): "\(feature): retry in \(TimeText.text(time))"
-        case .outbox(let change, let depth): "outbox: \(change.rawValue), depth \(depth)"
-        case .sync(let feature, let applied, _): "\(feature): \(applied) changes applied"
-        case .image(let stage, let time, _, let isPrefetch):
-            "images: \(stage.rawValue)\(isPrefetch ? " (prefetched)" : "") took \(TimeText.text(time))"
-        case .memoryWarning(let level, let cost, let requests, let loads):
-            "memory: \(level) with \(SizeText.text(Int64(cost))) in caches, \(requests) requests in flight, \(loads) loads of pictures"
-        case .memoryReaction(_, let loads, let bytes):
-            "memory: \(loads) loads cancelled, \(SizeText.text(Int64(bytes))) freed"
-        case .gateRejected(let feature, _): "\(feature): not validated recently enough"
-        case .networkLevel(let level, let old, let cause): "network: \(old) → \(level) (\(cause))"
-        case .memoryLevel(let level, let old, let cause): "memory: \(old) → \(level) (\(cause))"
-        case .storeRecovered(let store, let kept, _): "\(store): damaged and rebuilt; \(kept) records kept"
-        case .note(let name, let detail): detail.isEmpty ? name : "\(name): \(detail)"
-        case .request(let feature, let status, let failure, let time, let bytes, _, _):
-            if let status {
-                "\(feature): \(status) in \(TimeText.text(time)), \(SizeText.text(Int64(bytes)))"
-            } else {
-                "\(feature): no reply within \(TimeText.text(time)): \(failure ?? "")"
+        var text = record.json
+        do {
+            let members = try JSONParser.parse(Array(record.json.utf8)).object?.members ?? []
+            let words = members.map { member in
+                let value = member.value.string ?? String(decoding: member.value.encoded, as: UTF8.self)
+                return member.name == "kind" ? value : "\(member.name)=\(value)"
             }
-        default: nil
+            text = words.joined(separator: " ")
+        } catch {
+            // Another version has written it, or it was truncated.
         }
+        return TextWidth.clean(text)
     }
 }

@@ -77,10 +77,4 @@ final class RunRecorder: Sendable {
         default: "\(error)"
         }
     }
-
-    // MARK: Events
-
-    func note(_ event: CacheEvent) { telemetry.record(event) }
-
-    func note(_ event: ImagePipeline.Event) { telemetry.record(event) }
 }

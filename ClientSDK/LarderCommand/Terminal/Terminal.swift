@@ -38,11 +38,7 @@ struct Terminal: Sendable {
     func line(_ text: String = "") { write(text + "\n") }
 
     /// Writes a JSON document and a line break.
-    func json(_ value: JSONValue) {
-        var writer = JSONWriter()
-        writer.value(value)
-        line(String(decoding: writer.bytes, as: UTF8.self))
-    }
+    func json(_ value: JSONValue) { line(value.line) }
 
     /// Writes a one-line message to standard error.
     func note(_ text: String) { Self.write("larder: \(TextWidth.clean(text))\n", to: STDERR_FILENO) }

@@ -8,4 +8,7 @@ extension JSONValue {
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         self = try JSONParser.parse(Array(try encoder.encode(value)))
     }
+
+    /// The value as one line of text.
+    var line: String { String(decoding: encoded, as: UTF8.self) }
 }

@@ -10,8 +10,8 @@ struct Tour {
     init(_ terminal: Terminal) { self.terminal = terminal }
 
     /// Runs the chapters and shows each as soon as it is measured.
-    func run(_ order: TourOrder) async throws {
-        let names = order.names.isEmpty ? TourOrder.Name.allCases : order.names
+    func run(_ arguments: Arguments) async throws {
+        let names = arguments.words.isEmpty ? TourName.allCases : arguments.words.compactMap { TourName(rawValue: $0) }
         let scene = try TourScene()
         var chapters: [TourChapter] = []
         if !terminal.isJSON { terminal.line(conditions + "\n") }
@@ -25,7 +25,7 @@ struct Tour {
                 .members([("conditions", .string(conditions)), ("chapters", .array(chapters.map(\.json)))])
             )
         }
-        guard let page = order.page else { return }
+        guard let page = arguments.page else { return }
         do {
             try Data(TourPage(chapters: chapters, conditions: conditions).html.utf8)
                 .write(to: URL(fileURLWithPath: page))
@@ -51,7 +51,7 @@ struct Tour {
 }
 
 extension TourScene {
-    func chapter(_ name: TourOrder.Name) async throws -> TourChapter {
+    func chapter(_ name: TourName) async throws -> TourChapter {
         switch name {
         case .tiers: try await tiers()
         case .death: try await death()
@@ -68,7 +68,7 @@ extension TourScene {
     }
 
     /// A chapter without its measurements.
-    func begin(_ name: TourOrder.Name, _ question: String) -> TourChapter {
+    func begin(_ name: TourName, _ question: String) -> TourChapter {
         TourChapter(name: name.rawValue, title: name.title, question: question)
     }
 }

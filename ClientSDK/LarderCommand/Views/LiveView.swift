@@ -2,121 +2,85 @@ import Larder
 import LarderCoding
 import LarderDemo
 
-/// Follows a resource until Ctrl-C: redraws on a terminal, prints changes line by line otherwise.
+/// Follows a resource until Ctrl-C, and prints its changes line by line.
 struct LiveView<Value: Sendable & Equatable> {
     private enum Input: Sendable {
         case snapshot(Snapshot<Value>)
         case state(LiveSync.State)
-        case outbox
-        case tick
-        case end
-    }
-
-    /// The input of a frame.
-    struct Frame {
-        var snapshot: Snapshot<Value>
-        var state: LiveSync.State
-        var now: WallTime
     }
 
     let context: CommandContext
-    /// The lines of a frame, for a terminal.
-    var draw: (Frame) async -> [String]
-    /// The lines that describe a change, for other outputs; `old` is nil at first.
+    /// The lines that describe a change; `old` is nil at first.
     var changes: (_ old: Snapshot<Value>?, _ new: Snapshot<Value>) async throws -> [String]
 
     /// Follows a resource.
     func run(_ resource: Resource<Value>) async throws {
-        let (inputs, continuation) = AsyncStream.makeStream(of: Input.self, bufferingPolicy: .bufferingNewest(256))
-        let tasks = feed(continuation, resource)
-        let interrupt = Interrupt { continuation.yield(.end) }
-        defer {
-            for task in tasks { task.cancel() }
-            withExtendedLifetime(interrupt) {}
+        context.noteConnection()
+        let (cache, live) = (context.cache, context.client.live)
+        let policy = context.arguments.policy?.value
+        let inputs = Follower<Input>(seconds: context.arguments.seconds) { continuation in
+            [
+                Task {
+                    for await snapshot in cache.snapshots(resource, policy) { continuation.yield(.snapshot(snapshot)) }
+                }, Task { for await state in live.states { continuation.yield(.state(state)) } },
+            ]
         }
+        defer { withExtendedLifetime(inputs) {} }
         let terminal = context.terminal
-        let screen = Screen(terminal)
         var shown: Snapshot<Value>?
         var printedBadge: Badge?
         var state = context.client.live.state
-        for await input in inputs {
+        for await input in inputs.stream {
             switch input {
-            case .end: return
-            case .tick, .outbox: break
             case .state(let new):
                 if case .live = new, new != state { context.cache.networkReturned() }
-                if !terminal.isTerminal, new != state { report(new) }
+                if new != state { terminal.line(LiveStateText.line(new, isJSON: terminal.isJSON)) }
                 state = new
             case .snapshot(let new):
-                if !terminal.isTerminal {
-                    for line in try await changes(shown, new) { terminal.line(line) }
-                    let badge = Badge(new)
-                    if !terminal.isJSON,
-                        badge.freshness != printedBadge?.freshness || badge.failure != printedBadge?.failure
-                    {
-                        terminal.line("— \(badge.text(at: context.now))")
-                    }
-                    printedBadge = badge
+                for line in try await changes(shown, new) { terminal.line(line) }
+                let badge = Badge(new)
+                if !terminal.isJSON,
+                    badge.freshness != printedBadge?.freshness || badge.failure != printedBadge?.failure
+                {
+                    terminal.line("— \(badge.text(at: context.now))")
                 }
-                shown = new
+                (printedBadge, shown) = (badge, new)
             }
-            guard terminal.isTerminal, let shown else { continue }
-            screen.show(await draw(Frame(snapshot: shown, state: state, now: context.now)))
         }
-    }
-
-    private func report(_ state: LiveSync.State) {
-        if context.terminal.isJSON {
-            context.terminal.json(.members([("live", .string(LiveStateText.text(state)))]))
-        } else {
-            context.terminal.line("— \(LiveStateText.text(state))")
-        }
-    }
-
-    private func feed(
-        _ continuation: AsyncStream<Input>.Continuation,
-        _ resource: Resource<Value>
-    ) -> [Task<Void, Never>] {
-        let (cache, live) = (context.cache, context.client.live)
-        let policy = context.arguments.policy?.value
-        var tasks = [
-            Task {
-                for await snapshot in cache.snapshots(resource, policy) { continuation.yield(.snapshot(snapshot)) }
-            },
-            Task { for await state in live.states { continuation.yield(.state(state)) } },
-            Task { for await _ in cache.outbox.statuses { continuation.yield(.outbox) } },
-            Timers.every(.seconds(1)) { continuation.yield(.tick) },
-        ]
-        if let seconds = context.arguments.seconds {
-            tasks.append(Timers.once(after: .seconds(seconds)) { continuation.yield(.end) })
-        }
-        return tasks
     }
 }
 
-/// One-shot and repeating timers.
-enum Timers {
-    static func every(_ interval: Duration, _ body: @escaping @Sendable () -> Void) -> Task<Void, Never> {
-        Task {
-            let clock = SystemMonotonicClock()
-            while !Task.isCancelled {
-                do { try await clock.sleep(until: clock.uptime + interval) } catch { return }
-                body()
+/// What tasks yield until Ctrl-C, or for `--seconds`. The tasks end with it.
+final class Follower<Input: Sendable> {
+    let stream: AsyncStream<Input>
+    private let tasks: [Task<Void, Never>]
+    private let interrupt: Interrupt
+
+    init(seconds: Int?, _ start: (AsyncStream<Input>.Continuation) -> [Task<Void, Never>]) {
+        let (stream, continuation) = AsyncStream.makeStream(of: Input.self, bufferingPolicy: .bufferingNewest(256))
+        self.stream = stream
+        let limit = seconds.map { seconds in
+            Task {
+                let clock = SystemMonotonicClock()
+                // It is cancelled when the view has ended before.
+                do { try await clock.sleep(until: clock.uptime + .seconds(seconds)) } catch { return }
+                continuation.finish()
             }
         }
+        tasks = start(continuation) + [limit].compactMap(\.self)
+        interrupt = Interrupt { continuation.finish() }
     }
 
-    static func once(after time: Duration, _ body: @escaping @Sendable () -> Void) -> Task<Void, Never> {
-        Task {
-            let clock = SystemMonotonicClock()
-            do { try await clock.sleep(until: clock.uptime + time) } catch { return }
-            body()
-        }
-    }
+    deinit { for task in tasks { task.cancel() } }
 }
 
 /// Formats the state of live updates.
 enum LiveStateText {
+    /// A change of the state as a line of a live view.
+    static func line(_ state: LiveSync.State, isJSON: Bool) -> String {
+        isJSON ? JSONValue.members(["live": .string(text(state))]).line : "— \(text(state))"
+    }
+
     static func text(_ state: LiveSync.State) -> String {
         switch state {
         case .idle: "not following"

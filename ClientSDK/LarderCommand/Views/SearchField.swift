@@ -34,17 +34,14 @@ import Observation
         let raw = readsKeys ? RawInput() : nil
         let screen = Screen(terminal)
         let interrupt = Interrupt { continuation.yield(.interrupted) }
-        let (search, isRedrawn) = (search, terminal.isTerminal)
+        let search = search
         let changes = Task {
             for await _ in Observations({ (search.summary, search.isSearching, search.foundPosts) }) {
                 continuation.yield(.changed)
             }
         }
-        // The age of the results grows.
-        let ticks = Timers.every(.seconds(1)) { if isRedrawn { continuation.yield(.changed) } }
         defer {
             changes.cancel()
-            ticks.cancel()
             withExtendedLifetime((interrupt, raw)) {}
         }
         context.noteConnection()

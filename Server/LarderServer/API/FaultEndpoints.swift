@@ -50,9 +50,8 @@ enum FaultEndpoints {
 
     private static func describe(_ named: [Fault], _ call: ControlCall) -> JSONValue {
         let warnings = named.compactMap { fault -> JSONValue? in
-            let doubts = doubts(about: fault, call)
-            guard !doubts.isEmpty else { return nil }
-            return .object(JSONObject([.init(name: "fault", value: .string(fault.id))] + doubts))
+            guard let doubt = call.plane.doubt(about: fault, in: call.world) else { return nil }
+            return .members(["fault": .string(fault.id), doubt.name: .string(doubt.reason)])
         }
         return .members([
             "items": .array(named.map(\.json)), "warnings": warnings.isEmpty ? nil : .array(warnings),
@@ -63,27 +62,9 @@ enum FaultEndpoints {
         faults.all.map { fault, applications in
             var object = fault.json.object ?? JSONObject()
             object["applications"] = .integer(Int64(applications))
-            for doubt in doubts(about: fault, call) { object[doubt.name] = doubt.value }
+            if let doubt = call.plane.doubt(about: fault, in: call.world) { object[doubt.name] = .string(doubt.reason) }
             return .object(object)
         }
-    }
-
-    /// Warnings about a fault: `neverMatches` if it can never apply, `notServed` if it only matches requests that the API does
-    /// not serve.
-    private static func doubts(about fault: Fault, _ call: ControlCall) -> [JSONObject.Member] {
-        if let reason = fault.whyNeverMatched { return [.init(name: "neverMatches", value: .string(reason))] }
-        if fault.stage == .handshake, !call.plane.servesTLS {
-            return [
-                .init(name: "neverMatches", value: .string("The server does not serve https: start it with --tls."))
-            ]
-        }
-        if let reason = fault.match.whyNobodyMatches(in: call.world) {
-            return [.init(name: "neverMatches", value: .string(reason))]
-        }
-        if call.plane.hasDomain, let reason = fault.whyNotServed(by: call.plane.backend, in: call.world) {
-            return [.init(name: "notServed", value: .string(reason))]
-        }
-        return []
     }
 
     // MARK: Journeys
@@ -123,9 +104,9 @@ enum FaultEndpoints {
     static func script(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         if method == .get { return ControlEndpoints.json(call.world.control.script.json) }
         guard method == .post else { throw ControlEndpoints.wrongMethod("GET, POST") }
-        let reader = try call.settings()
-        let script = FaultScript.read(reader)
-        try reader.errors.check()
+        var reader = try call.settings()
+        let script = FaultScript.read(&reader)
+        try reader.check()
         let warnings = try call.plane.run(script, in: call.world)
         return ControlEndpoints.json(
             .members([
@@ -159,21 +140,21 @@ public struct FaultScript: Sendable {
     ///
     /// - Throws: a `Problem` that lists all errors, each with its JSON pointer.
     public init(json: [UInt8]) throws {
-        let errors = BodyErrors()
         guard case .object(let object) = try JSONParser.parse(json) else {
             throw ProblemType.validationFailed(
                 "A script must be an object with `steps`.",
                 errors: [Problem.FieldError(pointer: "", detail: "must be an object")]
             )
         }
-        self = FaultScript.read(BodyReader(object, errors))
-        try errors.check()
+        var reader = BodyReader(object)
+        self = FaultScript.read(&reader)
+        try reader.check()
     }
 
     private init(steps: [Step]) { self.steps = steps }
 
-    static func read(_ reader: BodyReader) -> FaultScript {
-        var reader = reader
+    /// Reads the member `steps`.
+    static func read(_ reader: inout BodyReader) -> FaultScript {
         var steps: [Step] = []
         if reader.object["steps"] == nil { reader.fail("steps", "is missing") }
         for var step in reader.objects("steps") ?? [] {
@@ -198,7 +179,6 @@ public struct FaultScript: Sendable {
             step.finish()
             steps.append(Step(at: at, operations: operations))
         }
-        reader.finish()
         return FaultScript(steps: steps)
     }
 }
@@ -257,6 +237,19 @@ extension ControlPlane {
         try errors.check()
     }
 
+    /// Why a fault may have no effect: `neverMatches` if it can never apply, `notServed` if it only matches requests that the API does not
+    /// serve.
+    fileprivate func doubt(about fault: Fault, in world: World) -> (name: String, reason: String)? {
+        let needsTLS = fault.stage == .handshake && !servesTLS
+        if let reason = fault.whyNeverMatched
+            ?? (needsTLS ? "The server does not serve https: start it with --tls." : nil)
+            ?? fault.match.whyNobodyMatches(in: world)
+        {
+            return ("neverMatches", reason)
+        }
+        return hasDomain ? fault.whyNotServed(by: backend, in: world).map { ("notServed", $0) } : nil
+    }
+
     /// Sets faults and prepares what they need.
     ///
     /// - Parameters:
@@ -312,13 +305,8 @@ extension ControlPlane {
         world.control.script = progress
         for (index, step) in script.steps.enumerated() {
             for operation in step.operations {
-                if let faults = faults(of: operation, in: world) {
-                    warnings += faults.compactMap { fault in
-                        (fault.whyNeverMatched ?? fault.match.whyNobodyMatches(in: world)
-                            ?? (hasDomain ? fault.whyNotServed(by: backend, in: world) : nil)).map {
-                                "\(fault.id): \($0)"
-                            }
-                    }
+                warnings += (faults(of: operation, in: world) ?? []).compactMap { fault in
+                    doubt(about: fault, in: world).map { "\(fault.id): \($0.reason)" }
                 }
             }
             if step.at == .zero {

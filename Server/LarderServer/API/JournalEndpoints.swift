@@ -81,13 +81,7 @@ enum JournalEndpoints {
     static func verify(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
         var reader = try call.settings()
-        var expectations: [Expectation] = []
-        if reader.object["expect"] == nil { reader.fail("expect", "is missing") }
-        for var child in reader.objects("expect") ?? [] {
-            if let expectation = Expectation.read(&child) { expectations.append(expectation) }
-        }
-        let inOrder = reader.bool("inOrder")
-        let noneOther = reader.bool("noneOther")
+        let (expectations, inOrder, noneOther) = Expectation.list(&reader, isRequired: true)
         try reader.check()
         let report = call.plane.verifier(call.world).verify(expectations, inOrder: inOrder, noneOther: noneOther)
         guard report.holds else {

@@ -42,18 +42,21 @@ enum WaitEndpoints {
         if let count = reader.integer("held", in: 1...1_000_000) { return .held(count) }
         if let duration = reader.seconds("quietSeconds", maximum: 86_400) { return .quiet(duration) }
         if let count = reader.integer("commits", in: 1...Int(Int32.max)) { return .commits(count) }
-        if var child = reader.child("state") {
-            defer { child.finish() }
-            let (path, pointer) = (child.string("path"), child.string("pointer", length: 0...1_024))
-            let person = child.string("as", length: 1...64)
-            let wanted = child.value("equals").map { $0.string ?? String(decoding: $0.encoded, as: UTF8.self) }
-            guard let path, path.hasPrefix("/v1/"), let wanted else {
-                child.fail("path", "must be a path of the API, and `equals` must be given")
-                return nil
-            }
-            return .state(path: path, person: person, pointer: pointer ?? "", equals: wanted)
-        }
+        if var child = reader.child("state") { return state(&child) }
         reader.fail("entries", "or `held`, `quietSeconds`, `commits` or `state` must be given")
         return nil
+    }
+
+    /// The condition that a member of a reply has a value.
+    static func state(_ reader: inout BodyReader) -> WaitCondition? {
+        defer { reader.finish() }
+        let (path, pointer) = (reader.string("path"), reader.string("pointer", length: 0...1_024))
+        let person = reader.string("as", length: 1...64)
+        let wanted = reader.value("equals").map { $0.string ?? String(decoding: $0.encoded, as: UTF8.self) }
+        guard let path, path.hasPrefix("/"), let wanted else {
+            reader.fail("path", "must be a path such as /v1/me, and `equals` must be given")
+            return nil
+        }
+        return .state(path: path, person: person, pointer: pointer ?? "", equals: wanted)
     }
 }

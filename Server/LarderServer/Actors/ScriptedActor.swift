@@ -17,11 +17,7 @@ public struct ScriptedAction: Sendable, Hashable {
     /// Further fields. An edit without `If-Match` applies to the current version.
     public var headers: [String: String] = [:]
 
-    /// - Parameters:
-    ///   - method: the method of the request.
-    ///   - path: the path and the query.
-    ///   - person: the handle of the user; nil: anonymous.
-    ///   - body: JSON text; nil for none. Text that is not JSON is sent as it is, and the API rejects it.
+    /// - Parameter body: JSON text; nil for none. Text that is not JSON is sent as it is, and the API rejects it.
     public init(_ method: String, _ path: String, as person: String?, body: String? = nil) {
         self.person = person
         self.method = method
@@ -35,8 +31,12 @@ public struct ScriptedAction: Sendable, Hashable {
         let path = reader.string("path")
         let body = reader.value("body")
         let headers = reader.texts("headers")
-        guard let method, let path, path.hasPrefix("/v1/") else {
-            reader.failMissing("path", or: "method", because: "must be a path of the API, and `method` must be given")
+        guard let method, let path, path.hasPrefix("/") else {
+            reader.failMissing(
+                "path",
+                or: "method",
+                because: "must be a path such as /v1/posts, and `method` must be given"
+            )
             return nil
         }
         var act = ScriptedAction(method.uppercased(), path, as: person)
@@ -95,13 +95,7 @@ public struct ScriptedActor: Sendable, Hashable {
     /// Its actions, in order.
     public var acts: [ScriptedAction]
 
-    /// - Parameters:
-    ///   - id: its name; empty to generate one.
-    ///   - acts: its actions, in order.
-    ///   - match: which exchanges trigger it.
-    ///   - moment: at which stage of the exchange it acts.
-    ///   - after: how many matching exchanges it skips first.
-    ///   - count: how often it acts at most.
+    /// - Parameter id: its name; empty to generate one.
     public init(
         id: String = "",
         _ acts: [ScriptedAction],

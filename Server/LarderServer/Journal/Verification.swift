@@ -66,6 +66,18 @@ public struct Expectation: Sendable, Hashable {
         return expectation
     }
 
+    /// Reads `expect`, `inOrder` and `noneOther`.
+    static func list(_ reader: inout BodyReader, isRequired: Bool) -> (
+        expectations: [Expectation], inOrder: Bool, noneOther: Bool
+    ) {
+        if isRequired { reader.require("expect") }
+        var expectations: [Expectation] = []
+        for var child in reader.objects("expect") ?? [] {
+            if let expectation = read(&child) { expectations.append(expectation) }
+        }
+        return (expectations, reader.bool("inOrder"), reader.bool("noneOther"))
+    }
+
     /// The expectation in one line.
     var summary: String {
         let count: String

@@ -14,7 +14,7 @@ extension Scenario {
         _ requirement: String,
         amounts: String = "125",
         exercise: [ScenarioExercise] = [.fault("fault")],
-        checks: [ScenarioCheck] = [told, .movedOnce, .conduct(.keyMissing, .keyChanged)],
+        checks: [ScenarioCheck] = [told, .movedOnce, repeated],
         prepare: @escaping @Sendable (MockWorld, inout [String: String]) throws -> Void
     ) -> Scenario {
         Scenario(name, .transfer, problem: problem, requirement: requirement, exercise: exercise, checks: checks) {
@@ -72,41 +72,66 @@ extension Scenario {
         }
     }
 
-    static let transfers = [
-        transferring(
-            "lost-reply",
-            "the transfer is committed, and the reply is lost",
-            "send it again under the same Idempotency-Key"
-        ) { world, _ in try world.set(Fault.scenario(.loseReply(.reset), transferPath)) },
-        transferring(
-            "lost-replies",
-            "the reply is lost twice, without a reset",
-            "keep the key until there is an answer"
-        ) { world, _ in try world.set(Fault.scenario(.loseReply(.close), transferPath, count: 2)) },
-        transferring(
-            "duplicate-push",
-            "a proxy delivers the request twice",
-            "send an Idempotency-Key with every transfer"
-        ) { world, _ in try world.set(Fault.scenario(.duplicate, transferPath)) },
-        transferring(
-            "busy-bank",
-            "503 with Retry-After: 1 before anything is done",
-            "wait, and send it again under the same key",
-            checks: [told, .movedOnce, .conduct(.keyMissing, .keyChanged, .retriedTooSoon)]
-        ) { world, _ in try world.set(Fault.scenario(.respond(.rejection(503, after: .seconds(1))), transferPath)) },
-        transferring(
-            "key-reuse",
-            "two transfers follow each other, and the first reply is lost",
-            "use a new key for each transfer and not for each attempt",
-            amounts: "125,250",
-            exercise: [.fault("fault"), .requests(posted, atLeast: 2)]
-        ) { world, _ in try world.set(Fault.scenario(.loseReply(.reset), transferPath)) },
-        transferring(
-            "rejected-transfer",
-            "the account has not enough money (422)",
-            "do not repeat what is rejected for good",
-            exercise: [.requests(posted)],
-            checks: [.requests(posted, 1...1)]
-        ) { _, variables in variables["LARDER_AMOUNTS"] = String((Int64(variables["balance"] ?? "") ?? 0) + 1) },
+    /// A write that meets a fault which it survives if it is repeated under its key.
+    private static let repeatable: [(name: String, problem: String, requirement: String, FaultAction, count: Int)] = [
+        (
+            "lost-reply", "the write is committed, and the reply is lost",
+            "send it again under the same Idempotency-Key", .loseReply(.reset), 1
+        ),
+        (
+            "lost-replies", "the reply is lost twice, without a reset", "keep the key until there is an answer",
+            .loseReply(.close), 2
+        ),
+        (
+            "duplicate-push", "a proxy delivers the request twice", "send an Idempotency-Key with every write",
+            .duplicate, 1
+        ),
+        (
+            "busy-server", "503 with Retry-After: 1 before anything is done",
+            "wait, and send it again under the same key", .respond(.rejection(503, after: .seconds(1))), 1
+        ),
     ]
+
+    private static let repeated = ScenarioCheck.conduct(.keyMissing, .keyChanged, .retriedTooSoon)
+
+    /// The cases in which something is sent once to a path of the user's own API.
+    static func writes(to path: String) -> [Scenario] {
+        let written = JournalFilter("POST", path)
+        return repeatable.map { name, problem, requirement, action, count in
+            Scenario(
+                name,
+                .write,
+                problem: problem,
+                requirement: requirement,
+                isOwn: true,
+                exercise: [.fault("fault")],
+                checks: [.informed(by: [written]), .keyed(written), repeated]
+            ) { world, variables in
+                variables["LARDER_PATH"] = path
+                try world.set(.scenario(action, FaultMatch("POST", path), count: count))
+            }
+        }
+    }
+
+    static let transfers =
+        repeatable.map { name, problem, requirement, action, count in
+            transferring(name, problem, requirement) { world, _ in
+                try world.set(.scenario(action, transferPath, count: count))
+            }
+        } + [
+            transferring(
+                "key-reuse",
+                "two transfers follow each other, and the first reply is lost",
+                "use a new key for each transfer and not for each attempt",
+                amounts: "125,250",
+                exercise: [.fault("fault"), .requests(posted, atLeast: 2)]
+            ) { world, _ in try world.set(Fault.scenario(.loseReply(.reset), transferPath)) },
+            transferring(
+                "rejected-transfer",
+                "the account has not enough money (422)",
+                "do not repeat what is rejected for good",
+                exercise: [.requests(posted)],
+                checks: [.requests(posted, 1...1)]
+            ) { _, variables in variables["LARDER_AMOUNTS"] = String((Int64(variables["balance"] ?? "") ?? 0) + 1) },
+        ]
 }

@@ -1,5 +1,6 @@
 import LarderCoding
 import LarderEngine
+import LarderHTTP
 
 /// One requirement, checked against what the server knows.
 struct ScenarioCheck: Sendable {
@@ -55,10 +56,20 @@ struct ScenarioCheck: Sendable {
     }
 
     /// No finding of these rules of the conduct report.
-    static func conduct(_ rules: ConductReport.Rule...) -> ScenarioCheck {
+    static func conduct(_ rules: ConductReport.Rule...) -> ScenarioCheck { conduct(rules) }
+
+    static func conduct(_ rules: [ConductReport.Rule]) -> ScenarioCheck {
         ScenarioCheck { evidence in
             let findings = evidence.conduct.findings.filter { rules.contains($0.rule) }
             return findings.first.map { "\($0.rule.rawValue): \($0.detail)" }
+        }
+    }
+
+    /// Each of these requests has an idempotency key.
+    static func keyed(_ filter: JournalFilter) -> ScenarioCheck {
+        ScenarioCheck { evidence in
+            let count = evidence.requests(filter).count { $0.request.fields.combined(.idempotencyKey) == nil }
+            return count == 0 ? nil : "\(count) × \(filter.summary) without Idempotency-Key"
         }
     }
 

@@ -25,6 +25,10 @@ struct ScenarioEvidence: Sendable {
         return entries.filter { matcher.matches($0) }
     }
 
+    func verify(_ expectations: [Expectation], inOrder: Bool, noneOther: Bool) -> VerificationReport {
+        Verifier(entries: entries, handle: handle).verify(expectations, inOrder: inOrder, noneOther: noneOther)
+    }
+
     /// The JSON of a reply in the present state.
     func ask(_ path: String, as person: String? = "ana") -> JSONValue? { world.value(path, as: person) }
 }

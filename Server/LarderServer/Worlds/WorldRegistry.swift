@@ -47,20 +47,65 @@ final class WorldRegistry: Sendable {
     static let snapshotsMaximum = 64
     private static let templatesMaximum = 8
 
-    init(
-        main: World,
-        template: WorldTemplate?,
-        source: WorldSource,
-        _ options: WorldOptions
-    ) {
-        self.main = main
+    /// Makes the world `main`.
+    init(_ source: WorldSource, _ options: WorldOptions) throws {
         self.options = options
         mainSource = source
-        seed = main.seed
+        var system = SystemRandomNumberGenerator()
+        seed = options.seed ?? system.next()
+        let clock = WorldClock(wall: options.wall, monotonic: options.monotonic)
         var state = State()
-        state.entries[World.mainID] = Entry(world: main, origin: template?.image)
-        if let template { state.templates.append((source, template)) }
+        if let path = options.databasePath {
+            let (database, images) = try Self.open(path, source, options.durability, instance: system.next())
+            main = try World(
+                id: World.mainID,
+                database: database,
+                images: images,
+                clock: clock,
+                seed: seed,
+                settings: options.settings,
+                hooks: options.makeControl(seed: seed),
+                outlivesProcess: true
+            )
+            state.entries[World.mainID] = Entry(world: main)
+        } else {
+            let template = try WorldTemplate.make(source)
+            main = try World(
+                id: World.mainID,
+                image: template.image,
+                images: template.images,
+                clock: clock,
+                seed: seed,
+                settings: options.settings,
+                hooks: options.makeControl(seed: seed)
+            )
+            state.entries[World.mainID] = Entry(world: main, origin: template.image)
+            state.templates.append((source, template))
+        }
         self.state = Mutex(state)
+    }
+
+    /// Opens a database file, migrates its schema, and fills it if it is new.
+    private static func open(
+        _ path: String,
+        _ source: WorldSource,
+        _ durability: Database.Durability,
+        instance: UInt64
+    ) throws -> sending (Database, ImageCatalogue) {
+        var options = Database.Options()
+        options.durability = durability
+        let database = try Database(.file(path), options)
+        try WorldSchema.migrations.run(on: database)
+        let isNew = try database.integer("SELECT count(*) FROM meta") == 0
+        if case .collections = source {
+            guard try isNew || database.integer("SELECT count(*) FROM collections") > 0 else {
+                throw FileError("\(path) holds the demo backend's data and not collections: choose another file")
+            }
+        }
+        let images = try source.images()
+        let contents = isNew ? try source.contents(images) : nil
+        if let contents { try WorldSeeder.fill(database, with: contents, instance: instance) }
+        return (database, images)
     }
 
     /// Sets the loop that wakes the worlds' clocks; without one the server has stopped, and timers are removed.
@@ -133,7 +178,6 @@ final class WorldRegistry: Sendable {
         id: String?,
         source: WorldSource?,
         seed: UInt64?,
-        settings: WorldSettings? = nil,
         idleLimit: Duration? = nil
     ) throws(Problem) -> World {
         let template = try template(of: source ?? mainSource)
@@ -142,7 +186,6 @@ final class WorldRegistry: Sendable {
             image: template.image,
             images: template.images,
             seed: seed,
-            settings: settings,
             like: nil,
             idleLimit: idleLimit
         )
@@ -156,7 +199,6 @@ final class WorldRegistry: Sendable {
             image: try world.image(),
             images: world.images,
             seed: seed,
-            settings: world.settings,
             like: world,
             idleLimit: idleLimit
         )
@@ -167,7 +209,6 @@ final class WorldRegistry: Sendable {
         image: DatabaseImage,
         images: ImageCatalogue,
         seed: UInt64?,
-        settings: WorldSettings?,
         like original: World?,
         idleLimit: Duration? = nil
     ) throws(Problem) -> World {
@@ -190,7 +231,7 @@ final class WorldRegistry: Sendable {
                 images: images,
                 clock: clock,
                 seed: seed,
-                settings: settings ?? options.settings,
+                settings: options.settings,
                 hooks: options.makeControl(seed: seed)
             )
             state.withLock { state in
