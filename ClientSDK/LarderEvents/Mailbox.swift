@@ -26,19 +26,6 @@ package final class Mailbox<Element: Sendable>: Sendable {
         waiter?.resume(returning: element)
     }
 
-    /// Sets the element unless an unread one exists: for repeating an earlier element.
-    package func putAgain(_ element: Element) {
-        let waiter = state.withLock { state -> CheckedContinuation<Element?, Never>? in
-            guard !state.hasEnded, state.element == nil else { return nil }
-            guard let waiter = state.waiter.take() else {
-                state.element = element
-                return nil
-            }
-            return waiter
-        }
-        waiter?.resume(returning: element)
-    }
-
     /// Ends the mailbox. After the unread element `next` returns nil.
     package func end() {
         let waiter = state.withLock { state -> CheckedContinuation<Element?, Never>? in

@@ -14,6 +14,8 @@ package final class OrderedObservers<Value: Sendable>: Sendable {
 
     package init() {}
 
+    package var isEmpty: Bool { state.withLock { $0.observers.isEmpty } }
+
     package func add(_ body: @escaping @Sendable (Value) -> Void) -> EventRegistration {
         let id = state.withLock { state in
             state.lastID += 1

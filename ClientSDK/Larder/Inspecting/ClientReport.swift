@@ -21,18 +21,17 @@ struct ClientReport: Encodable, Sendable {
 
         init(_ value: HeldValue) {
             key = value.key
-            freshness = "\(value.freshness)"
-            source = value.source
-            validatedAt = value.times.flatMap {
-                $0.validatedAt.nanosecondsSinceEpoch == .min ? nil : $0.validatedAt.rfc3339()
-            }
-            expiresAt = value.times?.expiresAt.rfc3339()
-            version = value.version
-            pendingChanges = value.pendingChanges
-            isFetching = value.isFetching
-            error = value.error.map { ClientReport.redacted($0.description) }
+            let shown = value.shown
+            freshness = "\(shown.freshness)"
+            source = shown.source?.rawValue
+            validatedAt = shown.validatedAt.flatMap { $0.nanosecondsSinceEpoch == .min ? nil : $0.rfc3339() }
+            expiresAt = shown.expiresAt?.rfc3339()
+            version = shown.version
+            pendingChanges = shown.pendingChanges
+            isFetching = shown.isFetching
+            error = shown.refreshError.map { ClientReport.redacted($0.description) }
             observers = value.observerCount
-            text = value.text
+            text = shown.value
         }
     }
 

@@ -22,14 +22,7 @@ extension LarderCache {
     /// - Throws: `.invalidArgument` if none was asked for; `.storage`.
     package func invalidate(held key: String) async throws(LarderError) {
         let keys = try nodes(key).map(\.storedKey)
-        try await update { update in
-            for key in keys {
-                switch key {
-                case .entity(let key): update.invalidate(key)
-                case .query(let key): update.invalidate(key)
-                }
-            }
-        }
+        try await update { update in for key in keys { update.invalidate(key) } }
     }
 
     /// Asks the source for the values under a key, as a person's refresh would.

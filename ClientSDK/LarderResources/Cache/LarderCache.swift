@@ -28,7 +28,6 @@ public final class LarderCache: Sendable {
     public var configuration: CacheConfiguration { core.configuration }
     /// The operations that wait to be sent. Sending starts with `Outbox.resume`.
     public let outbox: Outbox
-    let timelines: TimelineRegistry
 
     /// Opens a cache, and creates it if it does not exist. Takes a few milliseconds, however much is stored.
     ///
@@ -37,7 +36,6 @@ public final class LarderCache: Sendable {
         let core = try CacheCore(configuration)
         self.core = core
         outbox = try Outbox(core)
-        timelines = TimelineRegistry(core)
     }
 
     /// Opens a cache in a directory.
@@ -64,12 +62,12 @@ public final class LarderCache: Sendable {
         fields: Set<String> = []
     ) async throws(LarderError) -> Value {
         let core = core
-        let node = await core.node(of: resource)
+        let node = core.nodes.node(of: resource, in: core)
         var options = node.options(resource, policy, fields: fields)
         options.isBare = true
         let now = core.now()
         if core.isForeignCheckDue(at: now) { await core.reading { core.checkForeignCommits(at: now) } }
-        if let value = node.valueAtHand(options, at: now) {
+        if let value = node.atHand(options, at: now)?.value {
             core.configuration.onEvent(.hit(resource: resource.key.name, .memory, bytes: 0))
             return value
         }
@@ -91,13 +89,13 @@ public final class LarderCache: Sendable {
         fields: Set<String> = []
     ) async throws(LarderError) -> Snapshot<Value> {
         let core = core
-        let node = await core.node(of: resource)
+        let node = core.nodes.node(of: resource, in: core)
         let options = node.options(resource, policy, fields: fields)
         let now = core.now()
         if core.isForeignCheckDue(at: now) { await core.reading { core.checkForeignCommits(at: now) } }
         if let content = node.atHand(options, at: now) {
             core.configuration.onEvent(.hit(resource: resource.key.name, .memory, bytes: 0))
-            return node.snapshot(atHand: content, options, at: now)
+            return node.current(content, options, at: now)
         }
         node.take(resource)
         return try await core.reading { () async throws(LarderError) in try await node.read(options) }
@@ -113,9 +111,22 @@ public final class LarderCache: Sendable {
         fields: Set<String> = []
     ) -> some AsyncSequence<Snapshot<Value>, Never> & Sendable {
         let node = core.nodes.node(of: resource, in: core)
-        node.note(tagsOf: resource)
         node.take(resource)
-        return Snapshots(node: node, resource: resource, options: node.options(resource, policy, fields: fields))
+        return Snapshots(node: node, options: node.options(resource, policy, fields: fields))
+    }
+
+    /// A paged list for one reader.
+    ///
+    /// - Parameters:
+    ///   - resource: the paged resource.
+    ///   - policy: the read policy; nil: the resource's.
+    ///   - readerIsAtTop: whether new items are inserted at once; see `Timeline.readerIsAtTop`, by which the app changes it.
+    public func timeline<Item: CacheEntity>(
+        _ resource: PagedResource<Item>,
+        _ policy: ReadPolicy? = nil,
+        readerIsAtTop: Bool = false
+    ) -> Timeline<Item> {
+        Timeline(resource, policy, readerIsAtTop: readerIsAtTop, core)
     }
 
     /// Asks the network, whatever is stored, as when a user pulls to refresh. It never joins an earlier request. After a 304 the stored
@@ -124,7 +135,7 @@ public final class LarderCache: Sendable {
     /// - Throws: the error of the request. Observers keep the stored value.
     @discardableResult
     public func refresh<Value>(_ resource: Resource<Value>) async throws(LarderError) -> Snapshot<Value> {
-        let node = await core.node(of: resource)
+        let node = core.nodes.node(of: resource, in: core)
         node.take(resource)
         let (options, since) = (node.options(resource), core.now().uptime)
         return try await core.reading { () async throws(LarderError) in try await node.refresh(since: since, options) }
@@ -144,7 +155,7 @@ public final class LarderCache: Sendable {
         guard limit >= .zero else {
             throw LarderError(.invalidArgument, "The limit of a gate is negative: \(limit). Pass zero or more.")
         }
-        let node = await core.node(of: resource)
+        let node = core.nodes.node(of: resource, in: core)
         node.take(resource)
         let options = node.options(resource)
         let snapshot = try await core.reading { () async throws(LarderError) in
@@ -224,10 +235,12 @@ public final class LarderCache: Sendable {
         for resource: Resource<Value>,
         fetchedAt time: WallTime? = nil
     ) async throws(LarderError) {
-        let node = await core.node(of: resource)
         let now = core.now()
         let moment = time.map { now.before(max(.zero, now.wall - $0)) }
-        try await commit(try node.update(for: .value(value), resource, FetchContext()), moment: moment)
+        var update = CacheUpdate()
+        update.answered = resource.storedKey
+        try update.put(value, for: resource)
+        try await commit(update, moment: moment)
     }
 
     /// What is stored of a resource, without a request; nil if there is nothing.
@@ -236,17 +249,14 @@ public final class LarderCache: Sendable {
     /// change in progress only if values are kept off the disk.
     public func stored<Value>(_ resource: Resource<Value>) -> Snapshot<Value>? {
         let node = core.nodes.node(of: resource, in: core)
-        node.note(tagsOf: resource)
         core.checkForeignCommits(at: core.now())
-        let snapshot = node.snapshot(atHand: node.content(), node.options(resource, .cacheOnly), at: core.now())
+        let snapshot = node.current(node.content(), node.options(resource, .cacheOnly))
         return snapshot.value == nil ? nil : snapshot
     }
 
     /// Removes what is stored of a resource. The answer of a request in flight is not stored, and its callers get `.gone`.
     nonisolated(nonsending) public func remove<Value>(_ resource: Resource<Value>) async throws(LarderError) {
-        try await update { update in
-            if let entity = resource.shape.entity { update.remove(entity) } else { update.remove(resource.key) }
-        }
+        try await update { $0.remove(resource.storedKey) }
     }
 
     /// Stores what the server has confirmed already, on a best-effort basis: a completed call must not fail because of a local error.
@@ -281,15 +291,31 @@ public final class LarderCache: Sendable {
         try await core.changing { () async throws(LarderError) in try await self.outbox.perform(input, operation) }
     }
 
+    /// Sends a change that needs a validated value, and waits for the result. As `commit(_:_:)` otherwise.
+    ///
+    /// A retry of an operation in doubt does not need the value again: it is sent under the same key.
+    ///
+    /// - Parameters:
+    ///   - input: the input of the operation.
+    ///   - operation: the awaited write that demands the value.
+    ///   - evidence: from `requireValidated` of this cache. It must not be older than its bound now.
+    /// - Throws: as `commit(_:_:)`; `.notValidated` if `evidence` has expired, and then nothing was stored or sent; what the check of
+    ///   the operation throws.
+    public func commit<Input, Receipt, Evidence>(
+        _ input: Input,
+        _ operation: WriteThrough<Input, Receipt>.Gated<Evidence>,
+        given evidence: Validated<Evidence>
+    ) async throws(LarderError) -> Receipt {
+        do { try operation.check(input, evidence.value) } catch { throw LarderError(error) }
+        let (outbox, operation) = (outbox, operation.operation)
+        return try await core.changing { () async throws(LarderError) in
+            try await outbox.perform(input, operation) { core throws(LarderError) in try evidence.requireCurrent(core) }
+        }
+    }
+
     /// Invalidates a resource until it is fetched or confirmed again. An observed resource is refreshed at once.
     nonisolated(nonsending) public func invalidate<Value>(_ resource: Resource<Value>) async throws(LarderError) {
-        try await update { update in
-            if let entity = resource.shape.entity {
-                update.invalidate(entity)
-            } else {
-                update.invalidate(resource.key)
-            }
-        }
+        try await update { $0.invalidate(resource.storedKey) }
     }
 
     /// Invalidates all values whose resource has the tag.
@@ -321,9 +347,12 @@ public final class LarderCache: Sendable {
         }
     }
 
-    /// Notes that a version of an entity exists: by `Freshness.Criterion.version` an older stored value is stale.
+    /// Notes that a version of an entity exists: an older stored value is stale. The cache remembers at least the last 8,192 versions; if older
+    /// ones are forgotten, all values that were confirmed before are stale.
     public func noteVersion<E: CacheEntity>(_ version: Int64, of type: E.Type, _ id: E.ID) {
-        if core.invalidations.note(E.key(id), version: version, at: core.now().wall) { return core.freshnessChanged() }
+        if core.invalidations.note(E.key(id), version: version, at: core.stamps.next()) {
+            return core.freshnessChanged()
+        }
         for node in core.dependencies.nodes(madeOf: [.entity(E.key(id))]) { node.contentChanged() }
     }
 

@@ -1,42 +1,21 @@
-import LarderEvents
 import LarderStorage
 import Synchronization
 
 /// A sequence whose elements other sequences make. Each iteration runs them separately, until it ends. A slow reader gets the newest one.
 private struct Relay<Element: Sendable>: AsyncSequence, Sendable {
-    struct AsyncIterator: AsyncIteratorProtocol {
-        private final class Run: Sendable {
-            let mailbox = Mailbox<Element>()
-            private let task: Task<Void, Never>
+    let run: @Sendable (AsyncStream<Element>.Continuation) async -> Void
 
-            init(_ run: @escaping @Sendable (Mailbox<Element>) async -> Void) {
-                let mailbox = mailbox
-                task = Task {
-                    await run(mailbox)
-                    mailbox.end()
-                }
+    init(_ run: @escaping @Sendable (AsyncStream<Element>.Continuation) async -> Void) { self.run = run }
+
+    func makeAsyncIterator() -> AsyncStream<Element>.Iterator {
+        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { elements in
+            let task = Task {
+                await run(elements)
+                elements.finish()
             }
-
-            deinit { task.cancel() }
-        }
-
-        let run: @Sendable (Mailbox<Element>) async -> Void
-        private var current: Run?
-
-        init(_ run: @escaping @Sendable (Mailbox<Element>) async -> Void) { self.run = run }
-
-        mutating func next() async -> Element? {
-            let run = current ?? Run(run)
-            current = run
-            return await run.mailbox.next()
-        }
+            elements.onTermination = { _ in task.cancel() }
+        }.makeAsyncIterator()
     }
-
-    private let run: @Sendable (Mailbox<Element>) async -> Void
-
-    init(_ run: @escaping @Sendable (Mailbox<Element>) async -> Void) { self.run = run }
-
-    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(run) }
 }
 
 /// The read of several of which the last one counts.
@@ -63,16 +42,16 @@ private final class Turn: Sendable {
 
 /// The newest elements of two sequences.
 private final class Pair<First: Sendable, Second: Sendable>: Sendable {
-    private let mailbox: Mailbox<(First, Second)>
+    private let elements: AsyncStream<(First, Second)>.Continuation
     private let newest = Mutex<(First?, Second?)>((nil, nil))
 
-    init(_ mailbox: Mailbox<(First, Second)>) { self.mailbox = mailbox }
+    init(_ elements: AsyncStream<(First, Second)>.Continuation) { self.elements = elements }
 
     /// Shows both, under the lock, so that no older pair follows a newer one.
     func set(_ change: (inout (First?, Second?)) -> Void) {
         newest.withLock { newest in
             change(&newest)
-            if let first = newest.0, let second = newest.1 { mailbox.put((first, second)) }
+            if let first = newest.0, let second = newest.1 { elements.yield((first, second)) }
         }
     }
 }
@@ -87,7 +66,7 @@ extension LarderCache {
         _ policy: ReadPolicy? = nil
     ) -> some AsyncSequence<Snapshot<Value>, Never> & Sendable
     where Resources.Element == Resource<Value>?, Resources.Failure == Never {
-        Relay<Snapshot<Value>> { mailbox in
+        Relay<Snapshot<Value>> { elements in
             let turn = Turn()
             await withTaskCancellationHandler {
                 var key: QueryKey?
@@ -97,7 +76,7 @@ extension LarderCache {
                         guard let resource else { return nil }
                         return Task {
                             for await snapshot in self.snapshots(resource, policy) {
-                                turn.ifCurrent(number) { mailbox.put(snapshot) }
+                                turn.ifCurrent(number) { _ = elements.yield(snapshot) }
                             }
                         }
                     }
@@ -119,8 +98,8 @@ extension LarderCache {
     where
         First.Element: Sendable, Second.Element: Sendable, First.Failure == Never, Second.Failure == Never
     {
-        Relay<(First.Element, Second.Element)> { mailbox in
-            let pair = Pair<First.Element, Second.Element>(mailbox)
+        Relay<(First.Element, Second.Element)> { elements in
+            let pair = Pair<First.Element, Second.Element>(elements)
             await withDiscardingTaskGroup { group in
                 group.addTask { for await element in first { pair.set { $0.0 = element } } }
                 group.addTask { for await element in second { pair.set { $0.1 = element } } }

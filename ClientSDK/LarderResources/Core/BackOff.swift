@@ -75,3 +75,85 @@ extension LarderError {
         return status == 408 || status == 425 || status == 429
     }
 }
+
+/// The delay of reads after failed requests. Not called under the node's lock.
+extension Node {
+    /// The error of a read that must not send a request yet, because the last one has failed; nil if it may be sent.
+    func postponement(at now: Moment) -> LarderError? {
+        let (known, error) = state.withLock { ($0.flight == nil ? $0.backOff : BackOff(), $0.error) }
+        return core.postponement(known, error, at: now.uptime) { due in state.withLock { $0.backOff.retryAt = due } }
+    }
+
+    /// Repeats a request that has failed and that began before the network returned.
+    func repeatAfterReturn() {
+        let isWorthwhile = state.withLock { state in
+            guard state.flight == nil, state.backOff.failures > 0, state.hasNetworkReturned else { return false }
+            state.backOff.endNetworkDelay()
+            return true
+        }
+        if isWorthwhile { revalidateObserved() }
+    }
+
+    /// When observers are owed a request; nil if they are not.
+    var owedAt: MonotonicTime? { state.withLock { $0.owedAt } }
+
+    /// Remembers that observers want a request as soon as one may be sent.
+    func owe() {
+        let replaced = state.withLock { state in
+            state.owesRequest = true
+            return plan(state.owedAt, &state)
+        }
+        replaced?.cancel()
+    }
+}
+
+extension Node.State {
+    /// When observers are owed a request; nil if they are not.
+    var owedAt: MonotonicTime? { owesRequest ? backOff.retryAt : nil }
+}
+
+/// Reads that repeat themselves, because nothing can be shown in their place.
+extension Node {
+    /// Reads, and reads again after a 429 or 503 with a short `Retry-After` (RFC 9110 section 10.2.3).
+    ///
+    /// The limits are the time limit of the read, which covers all attempts and the waits between them, and those of
+    /// `CacheConfiguration.readRetry`.
+    ///
+    /// - Parameter withdraws: whether a repetition takes a token of the retry budget here; a read by policy takes it itself.
+    /// - Throws: the error of the last attempt.
+    func repeating(
+        _ options: ReadOptions,
+        withdraws: Bool,
+        _ read: (ReadOptions) async throws(LarderError) -> Snapshot<Value>
+    ) async throws(LarderError) -> Snapshot<Value> {
+        let policy = core.configuration.readRetry
+        let start = core.now().uptime
+        let limit = min(options.timeout ?? policy.elapsedMaximum, policy.elapsedMaximum)
+        var options = options
+        var attempt = 1
+        while true {
+            let due: MonotonicTime
+            do { return try await read(options) } catch {
+                guard attempt < policy.attemptsMaximum, error.asksForShortPause,
+                    let time = state.withLock({ $0.flight == nil ? $0.backOff.retryAt : nil }), time - start < limit,
+                    !withdraws || core.readRetryBudget.withLock({ $0.withdraw(at: core.now().uptime) })
+                else { throw error }
+                due = time
+            }
+            do { try await core.configuration.monotonicClock.sleep(until: due) } catch { throw LarderError(error) }
+            attempt += 1
+            if let timeout = options.timeout { options.remaining = max(timeout - (core.now().uptime - start), .zero) }
+        }
+    }
+}
+
+extension LarderError {
+    /// Whether the server itself has turned the request away, for a time that a caller can wait.
+    var asksForShortPause: Bool {
+        guard !isUnsent, status == 429 || status == 503, let retryAfter else { return false }
+        return retryAfter <= Self.pauseMaximum
+    }
+
+    /// The longest `Retry-After` after which a read, a gate or an awaited write is repeated while its caller waits.
+    private static let pauseMaximum: Duration = .seconds(5)
+}

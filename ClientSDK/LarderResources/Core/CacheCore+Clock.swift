@@ -21,7 +21,7 @@ extension CacheCore {
         delayed.add { [self] in
             configuration.onEvent(.clockSetBack)
             storeUncertainty()
-            scheduler.lookAtAll()
+            Task { for node in nodes.all { node.timeCame() } }
         }
         if !owner.isCaller, !outboxLockOwner.isCaller, !outboxOwner.isCaller { delayed.deliver() }
     }

@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderMemory
 import LarderStorage
 import LarderTime
@@ -17,7 +18,6 @@ extension CacheCore {
         isTolerant: Bool = false
     ) throws(LarderError) {
         defer { delayed.deliver() }
-        for key in update.keptOffDisk { try keepOffDisk(key) }
         announce(try carryOut(update, askedAt: stamp, moment: moment, isTolerant: isTolerant))
     }
 
@@ -64,6 +64,7 @@ extension CacheCore {
     func announce(_ commit: Commit) {
         delayed.deliver()
         if areTimesUncertain { storeUncertainty() }
+        removeBytes(after: commit)
         for problem in commit.problems { configuration.onEvent(.storageFailed(problem)) }
         tell(commit)
         applyForeignCommits()
@@ -86,18 +87,12 @@ extension CacheCore {
         start.seenCommits = seenCommits
         do {
             let isCatchingUp = lacksChanges.load(ordering: .relaxed)
-            var draft = HiddenRows.Draft(hidden.state)
+            var changed: Rows?
             let companion = needsMemory(update, start) ? memoryRows.store : nil
             // The body may be called again, after a full disk or a damaged one.
             let commit = try writeContent(disk, with: companion, update) { transaction in
-                draft = HiddenRows.Draft(hidden.state)
-                let rows = Rows(
-                    core: self,
-                    disk: transaction.connection,
-                    memory: transaction.companion,
-                    hidden: draft,
-                    stamp: start.stamp
-                )
+                let rows = Rows(self, disk: transaction.connection, memory: transaction.companion, stamp: start.stamp)
+                changed = rows
                 var commit = start
                 if isCatchingUp { for key in try rows.catchUp() { commit.forget(key) } }
                 try commit.perform(update.steps, rows)
@@ -107,10 +102,10 @@ extension CacheCore {
                 return commit
             }
             if isTimeToSave { savedHighWater = seen }
-            hidden.replace(draft.state)
+            if let changed { hidden.replace(changed.hidden) }
             if isCatchingUp {
                 // What is kept off the disk may have left it by this.
-                if memoryOnly.isUsed { memoryOnly.hasRemovedBytes.store(true, ordering: .relaxed) }
+                if !memoryOnly.isEmpty { hasRemovedBytes.store(true, ordering: .relaxed) }
                 lacksChanges.store(false, ordering: .relaxed)
             }
             return commit
@@ -124,32 +119,28 @@ extension CacheCore {
 
     /// Carries out an update while there is no disk, or while it takes no changes.
     private func performInMemory(_ update: CacheUpdate, _ start: Commit) throws -> Commit {
-        let draft = HiddenRows.Draft(hidden.state)
-        let commit = try memoryRows.store.write { transaction in
+        let (commit, changed) = try memoryRows.store.write { transaction in
             var commit = start
-            let rows = Rows(
-                core: self,
-                disk: nil,
-                memory: transaction.connection,
-                hidden: draft,
-                stamp: start.stamp
-            )
+            let rows = Rows(self, disk: nil, memory: transaction.connection, stamp: start.stamp)
             try commit.perform(update.steps, rows)
-            return commit
+            return (commit, rows.hidden)
         }
-        hidden.replace(draft.state)
+        hidden.replace(changed)
         return commit
     }
 
     /// Whether the store in memory has rows or may get some.
     private func needsMemory(_ update: CacheUpdate, _ start: Commit) -> Bool {
-        memoryRows.used != nil || start.isMemoryOnly || memoryOnly.isUsed || contentDisk == nil
+        memoryRows.used != nil || start.isMemoryOnly || !memoryOnly.isEmpty || contentDisk == nil
             || lacksChanges.load(ordering: .relaxed) || update.steps.contains(where: \.mayNeedMemory)
     }
 
     /// - Returns: the nodes to notify.
     func apply(_ commit: Commit) -> [any AnyNode] {
         let changed = commit.changed
+        // User values, which are not released under the locks.
+        var dropped: [AnyObject?] = []
+        defer { withExtendedLifetime(dropped) {} }
         return memory.withLock { count in
             count += 1
             for (key, change) in commit.entities {
@@ -168,9 +159,9 @@ extension CacheCore {
             for key in commit.invalidWithoutValue { rowless.noteInvalid(key, commit.stamp) }
             for (key, change) in commit.overlays { entities.edit(key, change) }
             for (key, change) in commit.queryOverlays { entities.edit(key, change) }
-            // An assembly that is in progress looks at these keys again.
+            // An assembly that is in progress begins again.
             let affected = changed.isEmpty ? [] : dependencies.nodes(madeOf: changed)
-            for node in affected { node.noteChange() }
+            dropped = affected.map { $0.forget() }
             return affected
         }
     }
@@ -179,9 +170,10 @@ extension CacheCore {
 
     private func tell(_ commit: Commit) {
         reportEvictions()
-        for node in commit.affected { node.contentChanged() }
-        entityObservers.tell { type in
-            commit.changedValues.contains { $0.type == type } || commit.overlays.contains { $0.0.type == type }
+        for node in commit.affected { node.show() }
+        if !entityObservers.isEmpty {
+            let types = Set(commit.changedValues.map(\.type) + commit.overlays.map(\.0.type))
+            entityObservers.tell { types.contains($0) }
         }
         if commit.hasNewMarks { freshnessChanged() }
     }

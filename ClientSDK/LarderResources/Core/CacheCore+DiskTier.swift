@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderMemory
 import LarderStorage
 import Synchronization

@@ -23,13 +23,6 @@ extension CacheCore {
 }
 
 extension CacheCore {
-    /// The node of a resource, after applying the resource's tags and retention.
-    nonisolated(nonsending) func node<Value>(of resource: Resource<Value>) async -> Node<Value> {
-        let node = nodes.node(of: resource, in: self)
-        if node.mustLeaveDisk(resource) { await changing { node.admit(resource) } } else { node.admit(resource) }
-        return node
-    }
-
     /// The keys of all values, lists and entities whose name or type begins with a prefix.
     func keys(startingWith prefix: String) throws(LarderError) -> Set<StoredKey> {
         func isMeant(_ name: String) -> Bool { name.utf8.starts(with: prefix.utf8) }

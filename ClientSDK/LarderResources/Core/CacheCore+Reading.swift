@@ -106,3 +106,53 @@ extension CacheCore {
     /// The number of commits. Content that is assembled between two equal counts is consistent.
     var commitCount: UInt64 { memory.withLock { $0 } }
 }
+
+extension CacheCore {
+    /// The entities of a type that may be in another place of a declared list than its index says.
+    func changes(since list: DiskQuery, ofType type: String) -> ListChanges {
+        var keys: Set<EntityKey> = []
+        var areLost = false
+        do {
+            for store in [memoryRows.used, contentDisk].compactMap(\.self) {
+                let found = try store.read { try $0.changes(ofType: type, since: list.asked, except: list.answered) }
+                keys.formUnion(found.ids.map { EntityKey(type: type, id: $0) })
+                areLost = areLost || found.areLost
+            }
+        } catch {
+            // The list is stale until they can be read.
+            areLost = true
+            configuration.onEvent(.storageFailed(LarderError(error)))
+        }
+        return ListChanges(
+            recorded: keys,
+            pending: Set(entities.pendingKeys { $0.type == type }),
+            areLost: areLost,
+            part: ListChanges.part(ofType: type)
+        )
+    }
+}
+
+extension CacheCore {
+    /// What a request for a list or a page gets of its stored items.
+    ///
+    /// - Parameters:
+    ///   - count: the number of stored items.
+    ///   - age: how long ago they were confirmed; nil: unknown.
+    ///   - isWholeList: whether they are the whole list.
+    func storedItems(_ count: Int, age: Duration?, isWholeList: Bool = false) -> StoredItems {
+        let values = { @Sendable [self] (items: [StoredItems.Version], decode: @escaping StoredItems.Decoder) in
+            await reading {
+                var values: [String: any Sendable] = [:]
+                for item in items {
+                    guard let stored = self.entity(item.key, decode)?.stored, let version = stored.version,
+                        version >= item.version, !stored.isInvalidated, stored.completeness == .complete,
+                        self.invalidations.latest([], type: item.key.type) <= stored.asked
+                    else { continue }
+                    values[item.key.id] = stored.value
+                }
+                return values
+            }
+        }
+        return StoredItems(values: values, count: count, age: age, isWholeList: isWholeList)
+    }
+}

@@ -15,8 +15,6 @@ package final class CacheCore: Sendable {
     /// The tokens for reads that follow a failure.
     let readRetryBudget: Mutex<RetryPolicy.Budget>
 
-    /// The lifetime of values that have none.
-    static let longestLifetime: Duration = .seconds(30 * 86_400)
     static let clockKey = "larder.clock"
     /// Lists, assembled values, and rows beside those on the disk may each take the memory of the entities divided by this, on top of it.
     static let listShare = 4
@@ -36,9 +34,8 @@ package final class CacheCore: Sendable {
     let rowless = RowlessStamps()
     let nodes: NodeRegistry
     let dependencies = DependencyIndex()
-    /// The observers of local queries.
-    let entityObservers = EntityObservers()
-    let scheduler: RefreshScheduler
+    /// The observers of local queries. They are told whether entities of a type have changed.
+    let entityObservers = OrderedObservers<@Sendable (String) -> Bool>()
     let departures = EvictionTally()
     let clocks: ClockGuard
     /// Held during a commit. The value is the latest known time that is stored.
@@ -56,8 +53,10 @@ package final class CacheCore: Sendable {
     let hasStretches = Atomic<Bool>(false)
     let foreign = ForeignCommitMonitor()
     let isDiskTierOff = Atomic<Bool>(false)
-    /// The keys that readers keep off the disk.
-    let memoryOnly = MemoryOnlyKeys()
+    /// The keys that readers keep in memory only: nothing is written to the disk under them until the cache is closed.
+    let memoryOnly = KeySet(countMaximum: 4_096)
+    /// Whether bytes that were removed may still be in the disk's log.
+    let hasRemovedBytes = Atomic<Bool>(false)
     /// The thread that holds `commits`.
     let owner: ChangeOwner
     /// The thread that holds the outbox lock (`OutboxLock`).
@@ -129,7 +128,6 @@ package final class CacheCore: Sendable {
             onDeparture: { departures.note($0) }
         )
         nodes = NodeRegistry(countMaximum: max(1, entries / 4), costMaximum: bytes / Self.listShare)
-        scheduler = RefreshScheduler(clock: clock, sleeper: configuration.monotonicClock)
         clocks = ClockGuard(wall: configuration.wallClock, monotonic: clock)
         commits = Mutex(WallTime(nanosecondsSinceEpoch: .min))
         try restore()
@@ -161,9 +159,9 @@ package final class CacheCore: Sendable {
     func close() {
         owner.requireOutside("LarderCache.close")
         commits.withLock { _ in outboxCommits.withLock { _ in closed.store(true, ordering: .releasing) } }
-        scheduler.close()
         for node in nodes.all { node.close() }
-        entityObservers.end()
+        // A query of a closed cache ends.
+        entityObservers.tell { _ in true }
         nodes.removeAll()
         forget()
     }

@@ -51,7 +51,7 @@ extension CacheUpdate {
         isNewer: @escaping @Sendable (String, String) -> Bool
     ) {
         put(item, completeness: completeness)
-        insertNewest(.init(key: item.entityKey, isOwn: isOwn, isNew: isNew, isNewer: isNewer), in: timeline)
+        insertNewest(NewestItem(key: item.entityKey, isOwn: isOwn, isNew: isNew, isNewer: isNewer), in: timeline)
     }
 
     /// Stores the items of a page of a change feed, and inserts them into a timeline in the server's order: for a server whose order the
@@ -90,7 +90,7 @@ extension CacheUpdate {
             guard !page.isEmpty else { return }
             try query.editRuns { runs in
                 runs.takeFeedPage(page, cursor: olderCursor, hasGap: hasGap, at: context.startedAt, context.stamp)
-                runs.keep(atMost: NewestItems.fedMaximum)
+                runs.keep(atMost: NewestItem.fedMaximum)
             }
             if hasGap, olderCursor == nil { query.isInvalidated = true }
             // The validator stands for the items of a page.
@@ -101,46 +101,19 @@ extension CacheUpdate {
 
     /// Inserts a stored entity at the front of a timeline.
     mutating func insertNewest(_ key: EntityKey, in timeline: QueryKey, isOwn: Bool = false) {
-        insertNewest(.init(key: key, isOwn: isOwn), in: timeline)
+        insertNewest(NewestItem(key: key, isOwn: isOwn), in: timeline)
     }
 
-    /// Adjacent insertions become one step, because a timeline is read and written as a whole.
-    private mutating func insertNewest(_ item: NewestItems.Item, in timeline: QueryKey) {
-        var newest = NewestItems(timeline: timeline, items: [])
-        search: for index in steps.indices.reversed() {
-            switch steps[index] {
-            case .insertNewest(let earlier) where earlier.timeline == timeline:
-                newest = earlier
-                steps.remove(at: index)
-                break search
-            // The order relative to these steps makes no difference.
-            case .put, .insertNewest: continue
-            case .editQuery(let key, _) where key != timeline: continue
-            default: break search
-            }
-        }
-        newest.items.append(item)
-        steps.append(.insertNewest(newest))
-    }
-}
-
-extension Commit {
-    mutating func insertNewest(_ newest: NewestItems, _ rows: Rows) throws {
-        let merge = QueryMerge(confirms: false, keys: newest.items.map(\.key)) { query, context in
-            // Items that are known to be deleted are not inserted.
-            let items = newest.items.filter { item in
-                context.stored.contains(item.key) && !item.isBehind(query)
-                    && (item.isOwn || !query.members.contains(item.key) || item.isWaiting(in: query.members))
-            }
-            guard !items.isEmpty else { return }
-            var (isFull, isBehindOwn) = (false, false)
+    private mutating func insertNewest(_ item: NewestItem, in timeline: QueryKey) {
+        let merge = QueryMerge(confirms: false, keys: [item.key]) { query, context in
+            // An item that is known to be deleted is not inserted.
+            guard context.stored.contains(item.key), !item.isBehind(query),
+                item.isOwn || !query.members.contains(item.key) || item.isWaiting(in: query.members)
+            else { return }
+            let isFull = !item.isOwn && !query.members.hasRoomForUnconfirmed
+            let isBehindOwn = !item.isOwn && item.isNewer == nil && !item.isWaiting(in: query.members)
             let details = query.details
-            for item in items {
-                guard item.isOwn || query.members.hasRoomForUnconfirmed else {
-                    isFull = true
-                    continue
-                }
-                if !item.isOwn, item.isNewer == nil, !item.isWaiting(in: query.members) { isBehindOwn = true }
+            if !isFull {
                 try item.insert(into: &query.members, at: context.startedAt) {
                     try RunList.Details(details).tail == .end
                 }
@@ -150,6 +123,6 @@ extension Commit {
             let newest = query.members.entries.lazy.prefix { RunList.Start($0.key) == nil }
             if isFull || newest.contains(where: { $0.mark != nil }) { query.entityTag = nil }
         }
-        try self.merge(newest.timeline, merge, rows)
+        steps.append(.mergeQuery(timeline, merge))
     }
 }

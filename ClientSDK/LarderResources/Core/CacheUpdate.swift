@@ -11,15 +11,12 @@ public struct CacheUpdate: Sendable {
         case put(EntityDraft, validator: String?, stated: StatedFreshness?, source: DiskEntity.Source)
         case modify(EntityKey, StoredEntityModifier)
         case remove(EntityKey, version: Int64?)
-        case touch(EntityKey, validator: String?, stated: StatedFreshness?)
-        case invalidate(EntityKey)
+        case touch(StoredKey, validator: String?, stated: StatedFreshness?)
+        case invalidate(StoredKey)
         case putQuery(DiskQuery, stated: StatedFreshness?)
         case editQuery(QueryKey, @Sendable (inout DiskQuery) -> Void)
         case mergeQuery(QueryKey, QueryMerge)
-        case insertNewest(NewestItems)
-        case touchQuery(QueryKey, validator: String?, stated: StatedFreshness?)
         case removeQuery(QueryKey)
-        case invalidateQuery(QueryKey)
         case invalidateTag(InvalidationTable.Name)
         case token(String?, feed: String)
         case metadata([UInt8]?, key: String)
@@ -27,8 +24,10 @@ public struct CacheUpdate: Sendable {
         case queryOverlay(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)
         /// Read again, because another process may have changed it on disk.
         case reread(StoredKey)
-        /// Kept in memory and removed from the disk.
-        case keepOffDisk(StoredKey)
+        /// Moved from the disk to memory.
+        ///
+        /// - Parameter isFinal: whether nothing is written to the disk under the key until the cache is closed.
+        case keepOffDisk(StoredKey, isFinal: Bool)
     }
 
     var steps: [Step] = []
@@ -42,12 +41,19 @@ public struct CacheUpdate: Sendable {
     var answered: StoredKey?
     /// What the commit must survive.
     var durability = DiskStore.Durability.processDeath
-    /// The keys of values that are in memory only. They are kept off the disk before the update is carried out.
-    var keptOffDisk: [StoredKey] = []
     /// Whether it may use the disk space that is reserved for sending from the outbox.
     var mayUseReserve = false
 
     init() {}
+
+    /// The reply to a request for a key.
+    ///
+    /// - Parameter mayStore: whether it may be written to the disk. Otherwise what the disk has under the key moves to memory.
+    init(answering key: StoredKey, mayStore: Bool) {
+        answered = key
+        isMemoryOnly = !mayStore
+        if isMemoryOnly { steps = [.keepOffDisk(key, isFinal: false)] }
+    }
 
     /// Whether it changes nothing.
     package var isEmpty: Bool { steps.isEmpty && rows.isEmpty }
@@ -98,7 +104,7 @@ public struct CacheUpdate: Sendable {
 
     /// Invalidates an entity until it is fetched or confirmed again.
     public mutating func invalidate<E: CacheEntity>(_ type: E.Type, _ id: E.ID) {
-        steps.append(.invalidate(E.key(id)))
+        invalidate(E.key(id))
     }
 
     /// Removes an entity by its key: for changes whose type is known by its name only.
@@ -107,7 +113,9 @@ public struct CacheUpdate: Sendable {
     }
 
     /// Invalidates an entity by its key.
-    public mutating func invalidate(_ key: EntityKey) { steps.append(.invalidate(key)) }
+    public mutating func invalidate(_ key: EntityKey) { invalidate(.entity(key)) }
+
+    mutating func invalidate(_ key: StoredKey) { steps.append(.invalidate(key)) }
 
     /// Invalidates all entities of a type.
     public mutating func invalidate<E: CacheEntity>(all type: E.Type) {
@@ -117,7 +125,7 @@ public struct CacheUpdate: Sendable {
     // MARK: Queries
 
     /// Invalidates the value that is stored under a key.
-    public mutating func invalidate(_ key: QueryKey) { steps.append(.invalidateQuery(key)) }
+    public mutating func invalidate(_ key: QueryKey) { invalidate(.query(key)) }
 
     /// Invalidates all values whose resource has the tag.
     public mutating func invalidate(tag: String) { steps.append(.invalidateTag(.tag(tag))) }
@@ -157,6 +165,13 @@ public struct CacheUpdate: Sendable {
     /// Removes a list. Its entities stay.
     public mutating func remove(_ key: QueryKey) { steps.append(.removeQuery(key)) }
 
+    mutating func remove(_ key: StoredKey) {
+        switch key {
+        case .entity(let key): remove(key)
+        case .query(let key): remove(key)
+        }
+    }
+
     // MARK: Feeds and metadata
 
     /// Stores the change token of a feed in the same commit as the changes; nil removes it.
@@ -175,11 +190,7 @@ extension CacheUpdate {
             guard case .put(var draft, let validator, let stated, let source) = step, draft.merge == nil else {
                 continue
             }
-            if let stored = known[draft.key], stored.version == draft.version,
-                draft.isEqual(stored.value)
-            {
-                continue
-            }
+            if let stored = known[draft.key], stored.version == draft.version, draft.isEqual(stored.value) { continue }
             draft.prepare()
             update.steps[index] = .put(draft, validator: validator, stated: stated, source: source)
         }

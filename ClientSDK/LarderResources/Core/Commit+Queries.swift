@@ -118,18 +118,6 @@ extension Commit {
         applied.insert(.query(key))
     }
 
-    mutating func invalidate(_ key: QueryKey, _ rows: Rows) throws {
-        try rows.invalidate(.query(key), at: stamp)
-        guard var stored = known(key) else {
-            let row = try rows.place(of: .query(key))
-            if place(of: .query(key), row?.place)?.isRemoval ?? true { invalidWithoutValue.insert(.query(key)) }
-            if queries[key] == nil { queries[key] = .elsewhere }
-            return
-        }
-        stored.query.invalid = max(stored.query.invalid, mark(for: stored.query.asked))
-        queries[key] = .set(stored)
-    }
-
     /// Gives an invalidation by an edit or a merge the stamp of this commit, so that no earlier request ends it.
     func noteInvalidated(_ stored: inout StoredQuery, since before: DiskQuery) {
         guard stored.query.isInvalidated, !before.isInvalidated else { return }

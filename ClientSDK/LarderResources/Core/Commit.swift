@@ -67,9 +67,8 @@ struct Commit {
 
     /// Applies steps that change pending changes and memory only.
     mutating func performLocally(_ steps: [CacheUpdate.Step]) throws {
-        for step in steps {
-            try perform(step, Rows(core: core, disk: nil, memory: nil, hidden: HiddenRows.Draft(.init()), stamp: stamp))
-        }
+        let none = Rows(core, disk: nil, memory: nil, stamp: stamp)
+        for step in steps { try perform(step, none) }
     }
 
     private mutating func perform(_ step: CacheUpdate.Step, _ rows: Rows) throws {
@@ -78,22 +77,18 @@ struct Commit {
             try put(draft, validator, stated, source, rows)
         case .modify(let key, let modifier): try modify(key, modifier, rows)
         case .remove(let key, let version): try remove(key, version, rows)
-        case .touch(let key, let validator, let stated): try touch(key, validator, stated, rows)
+        case .touch(.entity(let key), let validator, let stated): try touch(key, validator, stated, rows)
+        case .touch(.query(let key), let validator, let stated): try touch(key, validator, stated, rows)
         case .invalidate(let key): try invalidate(key, rows)
         case .putQuery(let query, let stated): try put(query, stated, rows)
         case .editQuery(let key, let change): try edit(key, change, rows)
         case .mergeQuery(let key, let merge): try self.merge(key, merge, rows)
-        case .insertNewest(let items): try insertNewest(items, rows)
-        case .touchQuery(let key, let validator, let stated): try touch(key, validator, stated, rows)
         case .removeQuery(let key):
             if isOvertaken(.query(key), try rows.place(of: .query(key))?.place) { return }
             applied.insert(.query(key))
             try rows.remove(key)
             queries[key] = .removed
             entities[EntityKey(wholeValueOf: key)] = .removed
-        case .invalidateQuery(let key):
-            try invalidate(key, rows)
-            try invalidate(EntityKey(wholeValueOf: key), rows)
         case .invalidateTag(let name):
             core.invalidations.mark(name, at: stamp)
             hasNewMarks = true
@@ -102,8 +97,12 @@ struct Commit {
         case .overlay(let key, let change): overlays.append((key, change))
         case .queryOverlay(let key, let change): queryOverlays.append((key, change))
         case .reread(let key): forget(key)
-        case .keepOffDisk(.entity(let key)): try keepOffDisk(key, rows)
-        case .keepOffDisk(.query(let key)): try keepOffDisk(key, rows)
+        case .keepOffDisk(let key, let isFinal):
+            if isFinal { core.memoryOnly.insert(key) }
+            switch key {
+            case .entity(let key): try keepOffDisk(key, rows)
+            case .query(let key): try keepOffDisk(key, rows)
+            }
         }
     }
 
@@ -129,14 +128,9 @@ struct Commit {
     }
 
     func times(_ stated: StatedFreshness?) -> Freshness.Times {
-        Freshness.Times(
-            fetchedAt: moment.wall,
-            validatedAt: moment.wall,
-            expiresAt: moment.wall + (stated?.lifetime ?? CacheCore.longestLifetime),
-            terms: stated?.terms ?? [],
-            epoch: moment.epoch,
-            validatedUptime: moment.uptime
-        )
+        var times = Freshness.Times(stated, at: moment.wall)
+        (times.epoch, times.validatedUptime) = (moment.epoch, moment.uptime)
+        return times
     }
 
     private mutating func put(
@@ -285,8 +279,8 @@ struct Commit {
         stored.version = modifier.version(stored.value) ?? stored.version
         // The value no longer matches the validator.
         stored.validator = nil
-        // A change of the value does not end an invalidation.
-        let isStale = max(stored.invalid, core.invalidations.latest([], type: key.type)) > stored.asked
+        // A change of the value does not end an invalidation. Which tags it has is not known here.
+        let isStale = max(stored.invalid, core.invalidations.latest) > stored.asked
         stored.asked = max(stored.asked, stamp)
         stored.changed = committed
         if isStale { stored.invalid = stored.asked.successor }
@@ -325,15 +319,25 @@ struct Commit {
         for name in names { try edit(name, { $0.members.remove(key) }, rows) }
     }
 
-    private mutating func invalidate(_ key: EntityKey, _ rows: Rows) throws {
-        try rows.invalidate(.entity(key), at: stamp)
-        guard var stored = current(key) else {
-            let row = try rows.place(of: .entity(key))
-            if place(of: .entity(key), row?.place)?.isRemoval ?? true { invalidWithoutValue.insert(.entity(key)) }
-            if entities[key] == nil { entities[key] = .elsewhere }
-            return
+    private mutating func invalidate(_ key: StoredKey, _ rows: Rows) throws {
+        try rows.invalidate(key, at: stamp)
+        switch key {
+        case .entity(let name):
+            if var stored = current(name) {
+                stored.invalid = max(stored.invalid, mark(for: stored.asked))
+                entities[name] = .set(stored)
+                return
+            }
+            if entities[name] == nil { entities[name] = .elsewhere }
+        case .query(let name):
+            try invalidate(.entity(EntityKey(wholeValueOf: name)), rows)
+            if var stored = known(name) {
+                stored.query.invalid = max(stored.query.invalid, mark(for: stored.query.asked))
+                queries[name] = .set(stored)
+                return
+            }
+            if queries[name] == nil { queries[name] = .elsewhere }
         }
-        stored.invalid = max(stored.invalid, mark(for: stored.asked))
-        entities[key] = .set(stored)
+        if place(of: key, try rows.place(of: key)?.place)?.isRemoval ?? true { invalidWithoutValue.insert(key) }
     }
 }

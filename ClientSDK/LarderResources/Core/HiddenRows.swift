@@ -59,11 +59,4 @@ final class HiddenRows: Sendable {
     }
 
     func removeAll() { replace(State()) }
-
-    /// The state as a commit changes it.
-    final class Draft {
-        var state: State
-
-        init(_ state: State) { self.state = state }
-    }
 }

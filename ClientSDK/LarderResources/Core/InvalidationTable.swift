@@ -29,20 +29,12 @@ final class InvalidationTable: Sendable {
         }
     }
 
-    private struct KnownVersion {
-        var version: Int64
-        /// Grows with each noted version.
-        var number: UInt64
-    }
-
     private struct State {
         var marks: [Name: Stamp] = [:]
         /// Stands for marks that were dropped: what was confirmed before is stale.
         var floor = Stamp.never
-        var versions: [EntityKey: KnownVersion] = [:]
-        var lastVersion: UInt64 = 0
-        /// When versions were last forgotten.
-        var versionsForgottenAt = Freshness.Times.never
+        /// The newest version of an entity that is known to exist, and when that was noted.
+        var versions: [EntityKey: (version: Int64, noted: Stamp)] = [:]
         var feeds: [String: FeedCoverage] = [:]
     }
 
@@ -67,6 +59,9 @@ final class InvalidationTable: Sendable {
     /// Whether there are any invalidations.
     var hasMarks: Bool { state.withLock { !$0.marks.isEmpty || $0.floor != .never } }
 
+    /// The latest invalidation.
+    var latest: Stamp { state.withLock { $0.marks.values.reduce($0.floor) { max($0, $1) } } }
+
     /// The latest invalidation of what has these tags or this type.
     func latest(_ tags: Set<String>, type: String? = nil) -> Stamp {
         state.withLock { state in
@@ -80,25 +75,26 @@ final class InvalidationTable: Sendable {
 
     /// Notes that a version of an entity exists.
     ///
-    /// - Returns: whether older versions were forgotten. All values that are fresh by version and were validated before
-    ///   are then stale.
-    func note(_ key: EntityKey, version: Int64, at now: WallTime) -> Bool {
+    /// - Returns: whether older versions were forgotten. All values that were confirmed before those were noted are then stale.
+    func note(_ key: EntityKey, version: Int64, at stamp: Stamp) -> Bool {
         state.withLock { state in
-            state.lastVersion += 1
-            let known = state.versions[key]?.version ?? .min
-            state.versions[key] = KnownVersion(version: max(version, known), number: state.lastVersion)
+            if let known = state.versions[key], known.version > version { return false }
+            state.versions[key] = (version, stamp)
             guard state.versions.count > Self.versionsMaximum else { return false }
-            let numbers = state.versions.values.map(\.number).sorted()
-            let limit = numbers[numbers.count / 2]
-            state.versions = state.versions.filter { $0.value.number > limit }
-            state.versionsForgottenAt = max(now, state.versionsForgottenAt)
+            let older = state.versions.sorted { $0.value.noted < $1.value.noted }.prefix(Self.versionsMaximum / 2)
+            for (key, known) in older {
+                state.versions[key] = nil
+                state.floor = max(state.floor, known.noted)
+            }
             return true
         }
     }
 
-    /// The newest version of an entity that is known to exist, and when versions were last forgotten.
-    func knownVersion(_ key: EntityKey) -> (version: Int64?, forgottenAt: WallTime) {
-        state.withLock { ($0.versions[key]?.version, $0.versionsForgottenAt) }
+    /// When a newer version of an entity than this one was noted; nil if none is known.
+    func newer(than version: Int64?, of key: EntityKey) -> Stamp? {
+        state.withLock { state in
+            state.versions[key].flatMap { known in version.map { $0 >= known.version } ?? false ? nil : known.noted }
+        }
     }
 
     func setFeed(_ name: String, _ coverage: FeedCoverage?) { state.withLock { $0.feeds[name] = coverage } }

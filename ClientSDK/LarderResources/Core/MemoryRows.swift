@@ -6,13 +6,11 @@ import Synchronization
 /// Safe from any thread. It knows which keys may have a row, so that a read of another one neither looks here nor waits for a commit. Bounded:
 /// beyond 16,384 keys each may have one.
 final class MemoryRows: Sendable {
-    private static let countMaximum = 16_384
-
     let store: DiskStore
     /// Whether the cache has no other store.
     private let isOnly: Bool
     private let hasAny = Atomic<Bool>(false)
-    private let keys = Mutex<Set<StoredKey>>([])
+    private let keys = KeySet(countMaximum: 16_384)
 
     init(_ store: DiskStore, isOnly: Bool) { (self.store, self.isOnly) = (store, isOnly) }
 
@@ -24,12 +22,12 @@ final class MemoryRows: Sendable {
 
     func mayHave(_ key: StoredKey) -> Bool {
         guard hasAny.load(ordering: .acquiring) else { return false }
-        return isOnly || keys.withLock { $0.count > Self.countMaximum || $0.contains(key) }
+        return isOnly || keys.contains(key)
     }
 
     /// Notes that a row is about to be stored.
     func note(_ key: StoredKey) {
-        if !isOnly { keys.withLock { keys in if keys.count <= Self.countMaximum { keys.insert(key) } } }
+        if !isOnly { keys.insert(key) }
         hasAny.store(true, ordering: .releasing)
     }
 

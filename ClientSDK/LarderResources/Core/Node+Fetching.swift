@@ -1,4 +1,4 @@
-import LarderEvents
+package import LarderEvents
 import LarderStorage
 import LarderTime
 import Synchronization
@@ -45,7 +45,7 @@ extension Node {
         let content = content()
         let now = core.now()
         let needsOrigin = needsOrigin || isForced
-        let revalidates = needsOrigin || mustRevalidate(content, options, at: now)
+        let revalidates = needsOrigin || mustRevalidate(content, options)
         let (flight, isNew) = try state.withLock { state throws(LarderError) -> (Flight?, Bool) in
             guard !state.isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
             if let flight = state.flight, since.map({ flight.moment.uptime >= $0 }) ?? true,
@@ -76,10 +76,9 @@ extension Node {
         let context = FetchContext(
             validator: content.validator(options),
             mustRevalidate: revalidates,
-            stored: StoredItems(
-                storage: core,
-                // Without the key of the list itself.
-                count: content.facts.parts.count - 1,
+            // Without the key of the list itself.
+            stored: core.storedItems(
+                content.facts.parts.count - 1,
                 age: content.times?.age(at: now),
                 isWholeList: content.completeness == .complete
             )
@@ -90,15 +89,14 @@ extension Node {
             policy: options.policy.name,
             isUserInitiated: isForced
         )
-        flight.run(Task { await reason.around { await self.request(flight, context) } })
+        flight.run(Task { await self.request(flight, context, reason) })
         return flight
     }
 
     /// Whether a request must be answered by the origin: the stored value is known to be outdated, or the resource requires more than a
     /// cache on the way can guarantee.
-    private func mustRevalidate(_ content: Content, _ options: ReadOptions, at now: Moment) -> Bool {
-        if content.isInvalidated || options.rule.level != .bestEffort { return true }
-        return freshness(content, options, at: now) == .stale(.olderVersion)
+    private func mustRevalidate(_ content: Content, _ options: ReadOptions) -> Bool {
+        content.isInvalidated || options.rule.level != .bestEffort
     }
 
     /// Starts a request without waiting for it, unless one is in flight.
@@ -107,62 +105,60 @@ extension Node {
         do { _ = try join(options) } catch { return }
     }
 
-    /// A request that was sent, its place in the order of changes, and when it began.
-    private struct Sent {
-        let context: FetchContext
-        let stamp: Stamp
-        let moment: Moment
+    /// Sends the request and stores its reply.
+    private func request(_ flight: Flight, _ context: FetchContext, _ reason: RequestReason) async {
+        let resource = state.withLock { $0.resource }
+        var context = context
+        func ask() async throws -> Fetched<Value> {
+            try await send(reason, since: flight.moment.uptime, within: flight.info.timeout) { [context] in
+                try await resource.fetch(context)
+            }
+        }
+        do {
+            var fetched = try await ask()
+            if case .notModified = fetched.content, let validator = context.validator,
+                await !core.reading({ self.isThere(validator, flight) })
+            {
+                // The confirmed value was evicted meanwhile: it is fetched completely.
+                context = FetchContext(mustRevalidate: context.mustRevalidate)
+                fetched = try await ask()
+            }
+            await core.changing { [fetched, context] in self.finish(flight, resource, .success((fetched, context))) }
+        } catch {
+            let error = LarderError(error)
+            await core.changing { self.finish(flight, resource, .failure(error)) }
+        }
     }
 
-    /// Sends the request and stores its reply.
-    private func request(_ flight: Flight, _ context: FetchContext) async {
-        let resource = state.withLock { $0.resource }
+    /// Sends a request, if the network may be used.
+    ///
+    /// - Parameters:
+    ///   - start: when the time limit began, which covers all attempts.
+    ///   - timeout: nil: no limit.
+    func send<Reply: Sendable>(
+        _ reason: RequestReason,
+        since start: MonotonicTime,
+        within timeout: Duration?,
+        _ body: @escaping @Sendable () async throws -> Reply
+    ) async throws -> Reply {
         guard core.configuration.mayUseNetwork() else {
-            let error = LarderError(
+            throw LarderError(
                 .offline,
                 "The network may not be used at present: \"\(key)\" was not requested.",
                 retryAfter: nil,
                 isUnsent: true
             )
-            return await store(flight, resource, .failure(error))
         }
+        let clock = core.configuration.monotonicClock
+        let elapsed = clock.uptime - start
         do {
-            let fetched = try await fetch(resource, context, flight)
-            let first = Sent(context: context, stamp: flight.stamp, moment: flight.moment)
-            guard case .notModified = fetched.content, let validator = context.validator,
-                await !core.reading({ self.isThere(validator, flight) })
-            else {
-                return await store(flight, resource, .success((fetched, first)))
-            }
-            // The confirmed value was evicted meanwhile: it is fetched completely, by a request with a place of its own.
-            let whole = FetchContext(mustRevalidate: context.mustRevalidate)
-            let second = Sent(context: whole, stamp: core.stamps.next(), moment: core.now())
-            let answer = try await fetch(resource, whole, flight)
-            await store(flight, resource, .success((answer, second)))
-        } catch {
-            await store(flight, resource, .failure(LarderError(error)))
-        }
-    }
-
-    private func fetch(
-        _ resource: Resource<Value>,
-        _ context: FetchContext,
-        _ flight: Flight
-    ) async throws -> Fetched<Value> {
-        // The time limit covers all attempts of the request.
-        let elapsed = core.configuration.monotonicClock.uptime - flight.moment.uptime
-        do {
-            return try await within(
-                flight.info.timeout.map { max($0 - elapsed, .zero) },
-                clock: core.configuration.monotonicClock,
-                sleeper: core.configuration.monotonicClock
-            ) {
-                try await resource.fetch(context)
+            return try await within(timeout.map { max($0 - elapsed, .zero) }, clock: clock, sleeper: clock) {
+                try await reason.around(body)
             }
         } catch let error as TimeLimitExceeded {
             throw LarderError(
                 .timedOut,
-                "The request for \"\(key)\" was not answered within \(flight.info.timeout ?? error.limit).",
+                "The request for \"\(key)\" was not answered within \(timeout ?? error.limit).",
                 cause: error
             )
         }
@@ -177,35 +173,22 @@ extension Node {
             && core.hasRow(storedKey)
     }
 
-    /// Ends a request on the threads for the disk.
-    private func store(
-        _ flight: Flight,
-        _ resource: Resource<Value>,
-        _ result: Result<(Fetched<Value>, Sent), LarderError>
-    ) async {
-        await core.changing { self.finish(flight, resource, result) }
-    }
-
     private func finish(
         _ flight: Flight,
         _ resource: Resource<Value>,
-        _ result: Result<(Fetched<Value>, Sent), LarderError>
+        _ result: Result<(Fetched<Value>, FetchContext), LarderError>
     ) {
         guard flight.claim() else { return }
         let took = core.configuration.monotonicClock.uptime - flight.moment.uptime
         do {
-            let (fetched, sent) = try result.get()
-            let update = try update(for: fetched, resource, sent.context)
-            let moment = sent.moment.before(fetched.age)
+            let (fetched, context) = try result.get()
+            let update = try update(for: fetched, resource, context)
+            let moment = flight.moment.before(fetched.age)
             do {
                 // The changes of the commit are shown once, together with the end of the request. Later changes show themselves.
                 state.withLock { $0.answers += 1 }
                 defer { state.withLock { $0.answers -= 1 } }
-                try core.commit(update, askedAt: sent.stamp, moment: moment, isTolerant: true)
-                // Unless a later request has stored another value.
-                if update.isMemoryOnly, !resource.isMemoryOnly, content().facts.asked <= sent.stamp {
-                    try removeFromDisk()
-                }
+                try core.commit(update, askedAt: flight.stamp, moment: moment, isTolerant: true)
             }
             switch fetched.content {
             case .value: core.configuration.onEvent(.fetched(resource: key.name, took))
@@ -236,7 +219,7 @@ extension Node {
         return content.isInvalidated && content.facts.invalid > flight.stamp
     }
 
-    private var isObserved: Bool { state.withLock { !$0.observers.isEmpty } }
+    var isObserved: Bool { state.withLock { !$0.observers.isEmpty } }
 
     /// The update for an answer.
     func update(
@@ -244,33 +227,19 @@ extension Node {
         _ resource: Resource<Value>,
         _ context: FetchContext
     ) throws(LarderError) -> CacheUpdate {
-        var update = CacheUpdate()
-        update.answered = storedKey
-        update.isMemoryOnly = !fetched.mayStore && !fetched.isGone
-        // Each reader applies its own rule.
-        let stated = fetched.stated
+        var update = CacheUpdate(answering: storedKey, mayStore: fetched.mayStore || fetched.isGone)
         if case .notModified = fetched.content, context.validator == nil {
             throw LarderError(.unexpectedReply, "\"\(key)\" was reported as not modified, although nothing is stored.")
         }
-        switch (fetched.content, resource.shape) {
-        case (.value(let value), _): update.steps = try resource.steps(storing: value, as: fetched)
-        case (.notModified, .single(let key, _, _)):
-            update.steps = [.touch(key, validator: context.validator, stated: stated)]
-        case (.notModified, .normalized):
-            update.steps = [.touchQuery(key, validator: context.validator, stated: stated)]
-            // Invalidated entities of the list are confirmed with it.
-            update.steps += content().stale.map { .touch($0, validator: nil, stated: nil) }
-        case (.gone, .single(let key, _, _)): update.steps = [.remove(key, version: nil)]
-        case (.gone, .normalized): update.steps = [.removeQuery(key)]
+        switch fetched.content {
+        case .value(let value): update.steps += try resource.steps(storing: value, as: fetched)
+        case .notModified:
+            update.steps.append(.touch(storedKey, validator: context.validator, stated: fetched.stated))
+            // Invalidated entities of a list are confirmed with it.
+            update.steps += content().stale.map { .touch(.entity($0), validator: nil, stated: nil) }
+        case .gone: update.remove(storedKey)
         }
         return update
-    }
-
-    /// Removes a value from the disk that the server marks `no-store` now. It stays in memory.
-    func removeFromDisk() throws(LarderError) {
-        var update = CacheUpdate()
-        update.steps = [.keepOffDisk(storedKey)]
-        try core.commit(update, isTolerant: true)
     }
 
     /// Handles a flight whose last holder has left.
@@ -328,5 +297,38 @@ extension Node.State {
         let isLatest = self.flight === flight
         flights.removeAll { $0 === flight }
         return isLatest
+    }
+}
+
+/// A request of a node.
+typealias Flight = SingleFlight<FlightInfo, Void, LarderError>
+
+/// What a node knows about its request.
+struct FlightInfo: Sendable {
+    /// Its place in the order of changes.
+    let stamp: Stamp
+    /// When it began. The answer is not older than that.
+    let moment: Moment
+    /// How long it may take; nil: without a limit.
+    let timeout: Duration?
+    /// Whether its answer comes from the origin and from no cache on the way (`FetchContext.mustRevalidate`).
+    let revalidates: Bool
+}
+
+extension SingleFlight where Failure == LarderError {
+    package convenience init(_ info: Info, onAbandoned: @escaping @Sendable (SingleFlight) -> Void = { _ in }) {
+        self.init(info, cancellation: { LarderError(CancellationError()) }, onAbandoned: onAbandoned)
+    }
+}
+
+extension SingleFlight where Info == FlightInfo {
+    var stamp: Stamp { info.stamp }
+    var moment: Moment { info.moment }
+
+    /// How long a new holder waits at most; nil if the request ends earlier by itself or there is no limit.
+    func limit(within timeout: Duration?, at now: Moment) -> Duration? {
+        guard let timeout else { return nil }
+        guard let own = info.timeout else { return timeout }
+        return own <= timeout || moment.uptime + own <= now.uptime + timeout ? nil : timeout
     }
 }

@@ -4,21 +4,19 @@ import LarderTime
 
 /// The freshness of a value for a reader, and its snapshot.
 extension Node {
-    /// The facts that freshness depends on, with known versions and feeds if the rule uses them.
-    func facts(_ content: Content, _ times: Freshness.Times, _ options: ReadOptions) -> FreshnessFacts {
-        facts(intrinsic(content, times), held: content.facts.held, options)
-    }
-
-    /// The facts, with known versions and feeds if the rule uses them.
-    func facts(_ known: FreshnessFacts, held: DiskEntity.Completeness, _ options: ReadOptions) -> FreshnessFacts {
+    /// The facts as a reader sees them, with the feeds if its rule uses them.
+    func facts(_ known: FreshnessFacts, held: DiskEntity.Completeness = .complete, _ options: ReadOptions)
+        -> FreshnessFacts
+    {
         var facts = known
         if held < options.demands { facts.isPartial = true }
-        guard options.rule.criterion.needsContext else { return facts }
-        if let entity {
-            (facts.knownVersion, facts.versionsForgottenAt) = core.invalidations.knownVersion(entity)
-        }
-        facts.feeds = core.invalidations.feeds
+        if options.rule.criterion.usesFeeds { facts.feeds = core.invalidations.feeds }
         return facts
+    }
+
+    private func facts(_ content: Content, _ options: ReadOptions) -> FreshnessFacts? {
+        guard content.value != nil, let known = content.judged else { return nil }
+        return facts(known, held: content.facts.held, options)
     }
 
     /// The current lifetime factor: 1 on a good network, and for a rule without a class.
@@ -30,55 +28,36 @@ extension Node {
     func presentRule(_ options: ReadOptions) -> Freshness.Rule { options.rule.stretched(by: stretch(options)) }
 
     func freshness(_ content: Content, _ options: ReadOptions, at now: Moment) -> Freshness {
-        guard content.value != nil, let times = content.times else { return .missing }
-        return presentRule(options).judge(facts(content, times, options), fields: options.fields, at: now)
-    }
-
-    /// When a value expires by the rule of the reader.
-    private func expiry(_ facts: FreshnessFacts, _ options: ReadOptions, at now: Moment) -> WallTime {
-        let rule = presentRule(options)
-        if let remaining = rule.remaining(facts, fields: options.fields, at: now) { return now.wall + remaining }
-        return rule.expiry(of: facts.times) ?? facts.times.expiresAt
-    }
-
-    /// The times of a page of a timeline, with its expiry by the rule of the reader.
-    func times(_ page: PageState, _ options: ReadOptions, at now: Moment) -> Freshness.Times {
-        var times = page.times
-        times.expiresAt = expiry(facts(page.facts, held: .complete, options), options, at: now)
-        return times
+        facts(content, options).map { presentRule(options).judge($0, fields: options.fields, at: now) } ?? .missing
     }
 
     /// The freshness of a page of a timeline. A request for the newest page renews no other.
-    func freshness(_ page: PageState, _ options: ReadOptions, at now: Moment) -> Freshness {
-        presentRule(options).judge(facts(page.facts, held: .complete, options), fields: options.fields, at: now)
+    func freshness(_ page: FreshnessFacts, _ options: ReadOptions, at now: Moment) -> Freshness {
+        presentRule(options).judge(facts(page, options), fields: options.fields, at: now)
+    }
+
+    /// The times of a value or a page, with its expiry by the rule of the reader.
+    func times(_ known: FreshnessFacts, _ options: ReadOptions, at now: Moment) -> Freshness.Times {
+        let (facts, rule) = (facts(known, options), presentRule(options))
+        var times = facts.times
+        if let remaining = rule.remaining(facts, fields: options.fields, at: now) {
+            times.expiresAt = now.wall + remaining
+        } else if let expiry = rule.expiry(of: times) {
+            times.expiresAt = expiry
+        }
+        return times
     }
 
     /// The freshness of all of the content: that of the newest page, and if it is fresh, that of the first other page that is not.
-    private func wholeFreshness(
-        _ content: Content,
-        _ facts: FreshnessFacts,
-        _ options: ReadOptions,
-        at now: Moment
-    ) -> Freshness {
-        let newest = presentRule(options).judge(facts, fields: options.fields, at: now)
+    private func wholeFreshness(_ content: Content, _ options: ReadOptions, at now: Moment) -> Freshness {
+        let newest = freshness(content, options, at: now)
         guard newest == .fresh else { return newest }
         return content.facts.pages.lazy.map { self.freshness($0, options, at: now) }.first { $0 != .fresh } ?? .fresh
     }
 
-    /// Whether a policy allows the content to be shown.
+    /// Whether a policy allows a value with these times to be shown.
     ///
     /// - Parameter isBare: whether the reader gets the value alone, without its freshness.
-    func permits(
-        _ local: ReadPolicy.Local,
-        _ content: Content,
-        _ freshness: Freshness,
-        isBare: Bool = false,
-        at now: Moment
-    ) -> Bool {
-        content.value != nil && permits(local, content.times, freshness, isBare: isBare, at: now)
-    }
-
-    /// Whether a policy allows a value with these times to be shown.
     func permits(
         _ local: ReadPolicy.Local,
         _ times: Freshness.Times?,
@@ -86,6 +65,7 @@ extension Node {
         isBare: Bool = false,
         at now: Moment
     ) -> Bool {
+        if freshness == .missing { return false }
         // The server forbids it, and the reader could not see that it is stale.
         if isBare, freshness == .stale(.validationRequired) { return false }
         switch local {
@@ -109,29 +89,15 @@ extension Node {
         revision: UInt64,
         at now: Moment
     ) -> Snapshot<Value> {
-        guard shows, let value = content.value, var times = content.times else {
-            return Snapshot(
-                value: nil,
-                freshness: .missing,
-                completeness: .unknown,
-                source: nil,
-                times: nil,
-                version: nil,
-                validator: nil,
-                isFetching: isFetching,
-                refreshError: error,
-                pendingChanges: 0,
-                revision: revision
-            )
+        guard shows, let value = content.value, let facts = content.judged else {
+            return Snapshot(isFetching: isFetching, refreshError: error, revision: revision)
         }
-        let facts = facts(content, times, options)
-        times.expiresAt = expiry(facts, options, at: now)
         return Snapshot(
             value: value,
-            freshness: wholeFreshness(content, facts, options, at: now),
+            freshness: wholeFreshness(content, options, at: now),
             completeness: content.completeness,
             source: content.pending > 0 ? .merged : source ?? (content.isFromDisk ? .disk : .memory),
-            times: times,
+            times: times(facts, options, at: now),
             version: content.facts.version,
             validator: content.validator(options),
             isFetching: isFetching,
@@ -143,12 +109,12 @@ extension Node {
 }
 
 extension Freshness.Criterion {
-    /// Whether the criterion depends on more than times.
-    var needsContext: Bool {
+    /// Whether the criterion depends on change feeds.
+    var usesFeeds: Bool {
         switch self {
-        case .timeToLive, .source: false
-        case .version, .feed: true
-        case .all(let metrics), .any(let metrics): metrics.contains(where: \.needsContext)
+        case .timeToLive, .source, .version: false
+        case .feed: true
+        case .all(let metrics), .any(let metrics): metrics.contains(where: \.usesFeeds)
         }
     }
 }

@@ -30,28 +30,39 @@ extension Node {
         let behavior = core.configuration.networkBehavior()
         let isAllowed = policy.remote == .always ? behavior.allowsUserRefresh : behavior.allowsRefresh
         if isAllowed, let error = postponement(at: now) { return .postponed(error) }
-        return isAllowed || !permits(policy.fallback, content, freshness, isBare: options.isBare, at: now)
+        return isAllowed || !permits(policy.fallback, content.times, freshness, isBare: options.isBare, at: now)
             ? .yes : .notAllowed
     }
 
-    /// Whether a read shows a stored value without a request.
-    func showsStored(
-        _ asking: Asking,
-        _ options: ReadOptions,
-        _ content: Content,
-        _ freshness: Freshness,
-        at now: Moment
-    )
-        -> Bool
-    {
+    /// What a read or an observer finds, and what its policy makes of it.
+    struct Finding {
+        let content: Content
+        let freshness: Freshness
+        let asking: Asking
+        /// Whether the content is shown without a request.
+        let isShown: Bool
+        let now: Moment
+    }
+
+    /// Looks the content up for a reader, and reports the hit or miss.
+    func find(_ options: ReadOptions) -> Finding {
+        leaveDisk(options)
+        core.checkForeignCommits(at: core.now())
+        let content = content()
+        let now = core.now()
+        let freshness = freshness(content, options, at: now)
+        let asking = asking(options, content, freshness, at: now)
         func allows(_ local: ReadPolicy.Local) -> Bool {
-            permits(local, content, freshness, isBare: options.isBare, at: now)
+            permits(local, content.times, freshness, isBare: options.isBare, at: now)
         }
-        return switch asking {
-        case .notAllowed: true
-        case .postponed: allows(options.policy.local) || allows(options.policy.fallback)
-        case .no, .yes: allows(options.policy.local)
-        }
+        let isShown =
+            switch asking {
+            case .notAllowed: true
+            case .postponed: allows(options.policy.local) || allows(options.policy.fallback)
+            case .no, .yes: allows(options.policy.local)
+            }
+        core.configuration.onEvent(isShown ? hit(content) : .miss(resource: key.name))
+        return Finding(content: content, freshness: freshness, asking: asking, isShown: isShown, now: now)
     }
 
     /// Whether stale values may be refreshed in the background.
@@ -94,6 +105,34 @@ extension Node {
             case .entity(let key): sum + core.entities.bytes(of: key)
             case .query(let key): sum + (core.queries.peek(key)?.query.details.count ?? 0)
             }
+        }
+    }
+}
+
+/// Lifetimes at the current network level (`CacheConfiguration.networkBehavior`).
+extension CacheCore {
+    /// The current factor of the lifetimes of a class, at least 1. May be called under a node's lock.
+    func stretch(of name: Freshness.Class) -> Double {
+        guard hasStretches.load(ordering: .relaxed) else { return 1 }
+        return stretches.withLock { $0[name.rawValue] ?? 1 }
+    }
+
+    /// Copies the lifetime factors of the current behavior, so that they can be read under locks. Not called while a
+    /// node is locked.
+    ///
+    /// - Returns: whether a factor has changed.
+    func applyNetworkBehavior() -> Bool {
+        let behavior = configuration.networkBehavior()
+        var factors: [String: Double] = [:]
+        for name in behavior.lifetimeFactors.keys {
+            let factor = behavior.lifetimeFactor(class: name)
+            if factor != 1 { factors[name] = factor }
+        }
+        return stretches.withLock { stretches in
+            guard stretches != factors else { return false }
+            stretches = factors
+            hasStretches.store(!factors.isEmpty, ordering: .relaxed)
+            return true
         }
     }
 }

@@ -8,21 +8,14 @@ extension Node {
     func observe(_ options: ReadOptions, _ mailbox: Mailbox<Snapshot<Value>>) -> UInt64 {
         let policy = options.policy
         let start = core.configuration.monotonicClock.uptime
-        core.checkForeignCommits(at: core.now())
-        let content = content()
-        let now = core.now()
-        let freshness = freshness(content, options, at: now)
-        let asking = asking(options, content, freshness, at: now)
-        let mayShow = showsStored(asking, options, content, freshness, at: now)
+        let found = find(options)
+        let (content, mayShow) = (found.content, found.isShown)
         let (wantsNetwork, isPostponed) =
-            switch asking {
+            switch found.asking {
             case .yes: (true, false)
             case .postponed: (false, true)
             case .no, .notAllowed: (false, false)
             }
-        core.configuration.onEvent(
-            mayShow ? hit(content) : .miss(resource: key.name)
-        )
         let observer = Observer<Value>(
             mailbox,
             options,
@@ -61,7 +54,7 @@ extension Node {
             let observer = state.observers.removeValue(forKey: id)
             guard state.observers.isEmpty else { return (observer, nil) }
             state.owesRequest = false
-            return (observer, core.scheduler.schedule(self, at: nil))
+            return (observer, plan(nil, &state))
         }
         wait?.cancel()
         observer?.release().end()
@@ -88,7 +81,9 @@ extension Node {
         state.withLock { state in
             guard let observer = state.observers[id], !observer.isSettled else { return }
             let freshness = freshness(content, observer.options, at: now)
-            if permits(observer.options.policy.fallback, content, freshness, at: now) { observer.isSettled = true }
+            if permits(observer.options.policy.fallback, content.times, freshness, at: now) {
+                observer.isSettled = true
+            }
         }
         showAll()
     }
@@ -130,7 +125,7 @@ extension Node {
                         let freshness = freshness(content, observer.options, at: now)
                         observer.isSettled =
                             observer.isSettled || error == nil
-                            || permits(observer.options.policy.fallback, content, freshness, at: now)
+                            || permits(observer.options.policy.fallback, content.times, freshness, at: now)
                         isAnswer = isAnswer || error == nil
                         ended.append(observer.release())
                     }
@@ -158,7 +153,7 @@ extension Node {
                 guard !state.observers.isEmpty else { return true }
                 // Under the lock, so that a later state is not followed by the time of an earlier one.
                 let times = [due.map { now.uptime + $0 }, state.owedAt].compactMap(\.self)
-                replaced = core.scheduler.schedule(self, at: times.min())
+                replaced = plan(times.min(), &state)
                 return true
             }
             if isShown { break }
@@ -175,15 +170,15 @@ extension Node {
         _ answeredAt: MonotonicTime?,
         at now: Moment
     ) -> Duration? {
-        guard let times = content.times else { return nil }
+        guard let newest = content.judged else { return nil }
         let options = observer.options
-        let facts = facts(content, times, options)
         let rule = presentRule(options)
-        let pages = content.facts.pages.lazy.compactMap { page in
-            rule.remaining(self.facts(page.facts, held: .complete, options), fields: options.fields, at: now)
+        let expiry = ([newest] + content.facts.pages).lazy.compactMap { page in
+            rule.remaining(self.facts(page, options), fields: options.fields, at: now)
+        }.min()
+        guard let failures, let bound = refreshIn(newest.times, observer, failures, answeredAt, at: now) else {
+            return expiry
         }
-        let expiry = [rule.remaining(facts, fields: options.fields, at: now), pages.min()].compactMap(\.self).min()
-        guard let failures, let bound = refreshIn(times, observer, failures, answeredAt, at: now) else { return expiry }
         return min(bound, expiry ?? bound)
     }
 
@@ -210,13 +205,6 @@ extension Node {
         show()
     }
 
-    private func drop(_ state: inout State) {
-        state.changes += 1
-        state.revision += 1
-        state.content = nil
-        assembledFreshness.withLock { $0 = nil }
-    }
-
     func show() {
         guard state.withLock({ !$0.observers.isEmpty && $0.answers == 0 }) else { return }
         let content = content()
@@ -228,9 +216,13 @@ extension Node {
         showAll()
     }
 
-    func noteChange() { state.withLock { $0.notes += 1 } }
-
-    func forget() { state.withLock { state in drop(&state) } }
+    @discardableResult func forget() -> AnyObject? {
+        state.withLock { state in
+            state.changes += 1
+            state.revision += 1
+            return state.content.take()
+        }
+    }
 
     func forgetUnobserved() {
         if state.withLock({ $0.observers.isEmpty }) { forget() }
@@ -240,13 +232,50 @@ extension Node {
         core.checkForeignCommits(at: core.now())
         state.withLock { state in
             state.backOff.endNetworkDelay()
+            for place in state.places.keys { state.places[place]?.backOff.endNetworkDelay() }
             state.hasNetworkReturned = state.flight != nil || state.observers.values.contains { $0.flight != nil }
         }
         revalidateObserved()
         showAll()
     }
 
+    /// Plans the next call of `timeCame`; nil: none. Called under the node's lock.
+    ///
+    /// - Returns: what this replaces. The caller cancels it without a lock, because that calls the app's clock.
+    func plan(_ due: MonotonicTime?, _ state: inout State) -> Task<Void, Never>? {
+        guard !state.isClosed else { return nil }
+        state.wakeAt = due
+        // A timer that ends earlier is kept, and plans again.
+        if let due, let timer = state.timer, timer.end <= due { return nil }
+        let replaced = state.timer?.task
+        let clock = core.configuration.monotonicClock
+        state.timer = due.map { due in
+            let task = Task { [weak self] in
+                do { try await clock.sleep(until: due) } catch { return }
+                // What is due has a reason of its own, not that of the request that planned it.
+                RequestReason.$current.withValue(nil) { self?.timerEnded(due, at: clock.uptime) }
+            }
+            return (due, task)
+        }
+        return replaced
+    }
+
+    private func timerEnded(_ end: MonotonicTime, at now: MonotonicTime) {
+        let isDue = state.withLock { state in
+            guard state.timer?.end == end else { return false }
+            state.timer = nil
+            guard let wakeAt = state.wakeAt, wakeAt <= now else {
+                _ = plan(state.wakeAt, &state)
+                return false
+            }
+            state.wakeAt = nil
+            return true
+        }
+        if isDue { timeCame() }
+    }
+
     func timeCame() {
+        guard isObserved else { return }
         core.checkForeignCommits(at: core.now())
         let content = content()
         let now = core.now()
@@ -302,16 +331,19 @@ extension Node {
     }
 
     func close() {
-        let (observers, flights) = state.withLock { state in
+        let (observers, flights, timer) = state.withLock { state in
             state.isClosed = true
             defer {
                 state.observers = [:]
-                state.flights = []
+                (state.flights, state.places) = ([], [:])
                 state.content = nil
-                assembledFreshness.withLock { $0 = nil }
             }
-            return (Array(state.observers.values), state.flights)
+            return (
+                Array(state.observers.values), state.flights + state.places.values.compactMap(\.flight),
+                state.timer.take()
+            )
         }
+        timer?.task.cancel()
         for observer in observers {
             observer.mailbox.end()
             observer.release().end()

@@ -4,7 +4,7 @@ import LarderTime
 import Synchronization
 
 extension Node {
-    /// The settings of a read that passes this resource.
+    /// The settings of a read that passes this resource. Its tags hold for all readers from now on.
     ///
     /// - Parameter policy: the reader's policy; nil: the resource's, but a rule that requires validation never shows a stale value.
     func options(
@@ -15,20 +15,18 @@ extension Node {
         let isUsual = resource.freshness == first.freshness
         let rule = isUsual ? first.rule : resource.freshness.rule(in: core.configuration.freshness)
         let usual = rule.level == .validated ? ReadPolicy(.fresh, .ifStale, fallback: .never) : resource.policy
+        let isCached = resource.isCached?() ?? true
         // Passed one by one, because a copy of the resource costs a fifth of a memory hit.
-        return ReadOptions(
-            resource.isCached?() == false ? Self.uncached(policy ?? usual) : policy ?? usual,
+        var options = ReadOptions(
+            isCached ? policy ?? usual : Self.uncached(policy ?? usual),
             rule,
             demands: resource.demands,
             timeout: resource.timeout,
             fields: fields
         )
-    }
-
-    /// Whether `admit` changes the disk.
-    func mustLeaveDisk(_ resource: Resource<Value>) -> Bool {
-        guard !isOffDisk.load(ordering: .relaxed) else { return false }
-        return resource.isMemoryOnly || resource.isCached?() == false
+        options.isOffDisk = resource.isMemoryOnly || !isCached
+        note(tagsOf: resource)
+        return options
     }
 
     /// The policy of a read whose resource is not cached at present.
@@ -36,18 +34,8 @@ extension Node {
         policy.remote == .never ? ReadPolicy(.never, .never, fallback: .never) : .networkOnly
     }
 
-    /// Applies the settings of a reader that hold for all readers: tags and retention. Called before every read.
-    func admit(_ resource: Resource<Value>) {
-        if mustLeaveDisk(resource) {
-            // Read before it is removed, so that a stored value is not lost.
-            if resource.isMemoryOnly { _ = content() }
-            keepOffDisk()
-        }
-        note(tagsOf: resource)
-    }
-
     /// Applies the tags of a reader.
-    func note(tagsOf resource: Resource<Value>) {
+    private func note(tagsOf resource: Resource<Value>) {
         guard !resource.tags.isEmpty, resource.tags != first.tags else { return }
         let isNew = state.withLock { state in
             guard !resource.tags.isSubset(of: state.tags) else { return false }
@@ -67,8 +55,9 @@ extension Node {
         }
     }
 
-    /// Keeps the value in memory if it is there, removes it from the disk, and keeps everything under the key off the disk from now on.
-    private func keepOffDisk() {
+    /// Keeps everything under the key off the disk from now on, if the reader demands it. A stored value moves to memory.
+    func leaveDisk(_ options: ReadOptions) {
+        guard options.isOffDisk, !isOffDisk.load(ordering: .relaxed) else { return }
         do {
             try core.keepOffDisk(storedKey)
             isOffDisk.store(true, ordering: .relaxed)
@@ -87,26 +76,11 @@ extension Node {
     func atHand(_ options: ReadOptions, at now: Moment) -> Content? {
         let policy = options.policy
         guard policy.remote != .always, policy.local != .never else { return nil }
+        if options.isOffDisk, !isOffDisk.load(ordering: .relaxed) { return nil }
         guard let content = state.withLock({ $0.content }), content.value != nil else { return nil }
         let freshness = freshness(content, options, at: now)
         if policy.remote == .ifStale { return freshness == .fresh ? content : nil }
-        return permits(policy.local, content, freshness, at: now) ? content : nil
-    }
-
-    /// The value of `atHand`: freshness is computed first, then the value alone is copied.
-    func valueAtHand(_ options: ReadOptions, at now: Moment) -> Value? {
-        let policy = options.policy
-        guard policy.remote != .always, policy.local != .never else { return nil }
-        guard let assembledFreshness = assembledFreshness.withLock({ $0 }) else { return nil }
-        let facts = facts(assembledFreshness.facts, held: assembledFreshness.held, options)
-        let freshness = options.rule.judge(facts, fields: options.fields, at: now)
-        guard
-            policy.remote == .ifStale
-                ? freshness == .fresh
-                : permits(policy.local, assembledFreshness.facts.times, freshness, isBare: options.isBare, at: now)
-        else { return nil }
-        // Only the value whose freshness was computed is returned.
-        return state.withLock { state in state.changes == assembledFreshness.changes ? state.content?.value : nil }
+        return permits(policy.local, content.times, freshness, isBare: options.isBare, at: now) ? content : nil
     }
 
     /// Reads once.
@@ -121,15 +95,11 @@ extension Node {
 
     private func answer(_ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
         let policy = options.policy
-        core.checkForeignCommits(at: core.now())
         let changes = state.withLock { $0.changes }
-        let content = content()
-        let now = core.now()
-        let freshness = freshness(content, options, at: now)
-        let asking = asking(options, content, freshness, at: now)
-        if showsStored(asking, options, content, freshness, at: now) {
-            core.configuration.onEvent(hit(content))
-            switch asking {
+        let found = find(options)
+        let content = found.content
+        if found.isShown {
+            switch found.asking {
             case .yes:
                 fetchInBackground(options)
                 return current(content, options, isFetching: true)
@@ -137,7 +107,6 @@ extension Node {
             case .no, .notAllowed: return current(content, options)
             }
         }
-        core.configuration.onEvent(.miss(resource: key.name))
         guard policy.remote != .never else {
             guard content.value == nil else {
                 throw LarderError(
@@ -148,12 +117,20 @@ extension Node {
             }
             throw LarderError(.notCached, "\"\(key)\" is not stored, and the policy does not allow a request.")
         }
-        if case .postponed(let error) = asking { throw error }
+        if case .postponed(let error) = found.asking { throw error }
         let joined = try join(options, needsOrigin: policy.wantsOriginOnly, unlessChangedSince: changes)
         guard let flight = joined else { return try await answer(options) }
         let error: LarderError
         do {
-            try await wait(for: flight, options, content, freshness, now)
+            // Without a value to fall back to, the read waits for the request.
+            let mayFallBack = permits(
+                policy.fallback,
+                content.times,
+                found.freshness,
+                isBare: options.isBare,
+                at: found.now
+            )
+            try await wait(for: flight, options, fallbackDelay: mayFallBack ? policy.fallbackDelay : nil)
             let answered = self.content()
             guard answered.value != nil else {
                 throw LarderError(.gone, "\"\(key)\" does not exist on the server.")
@@ -168,63 +145,36 @@ extension Node {
         let present = self.content()
         let later = core.now()
         let judged = self.freshness(present, options, at: later)
-        guard error.code != .gone, permits(policy.fallback, present, judged, isBare: options.isBare, at: later)
+        guard error.code != .gone, permits(policy.fallback, present.times, judged, isBare: options.isBare, at: later)
         else { throw error }
         return current(present, options, error: error)
     }
 
-    /// Waits for a request and leaves it. If `fallbackDelay` ends first, the request goes on.
+    /// Waits for a request, no longer than the reader's own timeout, and leaves it. If `fallbackDelay` ends first, the request goes on.
     private func wait(
         for flight: Flight,
         _ options: ReadOptions,
-        _ content: Content,
-        _ freshness: Freshness,
-        _ now: Moment
+        fallbackDelay: Duration? = nil
     ) async throws(LarderError) {
-        let mayFallBack = permits(options.policy.fallback, content, freshness, isBare: options.isBare, at: now)
-        guard let fallbackDelay = options.policy.fallbackDelay, mayFallBack,
-            flight.limit(within: options.wait, at: now).map({ fallbackDelay < $0 }) ?? true
-        else { return try await wait(for: flight, options) }
+        let own = flight.limit(within: options.wait, at: core.now())
+        let delay = fallbackDelay.flatMap { delay in own.map { delay < $0 } ?? true ? delay : nil }
+        let clock = core.configuration.monotonicClock
         do {
-            try await wait(for: flight, fallbackDelay)
+            try await within(delay ?? own, clock: clock, sleeper: clock) { try await flight.wait() }
             flight.leave()
         } catch let error as TimeLimitExceeded {
-            // The flight is not left: its answer is for later readers.
+            // After `fallbackDelay` the flight is not left: its answer is for later readers.
+            if delay == nil { flight.leave() }
             throw LarderError(
                 .timedOut,
-                "The request for \"\(key)\" takes longer than \(error.limit) and goes on in the background.",
+                delay == nil
+                    ? "\"\(key)\" did not come within \(options.timeout ?? error.limit). If another read waits for the request, it goes on."
+                    : "The request for \"\(key)\" takes longer than \(error.limit) and goes on in the background.",
                 cause: error
             )
         } catch {
             flight.leave()
             throw LarderError(error)
-        }
-    }
-
-    /// Waits for a request, no longer than the reader's own timeout, and leaves it.
-    private func wait(for flight: Flight, _ options: ReadOptions) async throws(LarderError) {
-        defer { flight.leave() }
-        guard let limit = flight.limit(within: options.wait, at: core.now()) else { return try await flight.wait() }
-        do {
-            try await wait(for: flight, limit)
-        } catch let error as TimeLimitExceeded {
-            throw LarderError(
-                .timedOut,
-                "\"\(key)\" did not come within \(options.timeout ?? error.limit). If another read waits for the request, it goes on.",
-                cause: error
-            )
-        } catch {
-            throw LarderError(error)
-        }
-    }
-
-    private func wait(for flight: Flight, _ limit: Duration) async throws {
-        try await within(
-            limit,
-            clock: core.configuration.monotonicClock,
-            sleeper: core.configuration.monotonicClock
-        ) {
-            try await flight.wait()
         }
     }
 
@@ -235,6 +185,7 @@ extension Node {
         cause: String? = nil
     ) async throws(LarderError) -> Snapshot<Value> {
         try checkUserRefresh()
+        leaveDisk(options)
         try await wait(for: try join(options, startedSince: since, isForced: true, cause: cause), options)
         let content = content()
         guard content.value != nil else {
@@ -245,6 +196,7 @@ extension Node {
 
     /// The value, if the server has confirmed it within the time; otherwise asks the server.
     func requireValidated(within limit: Duration, _ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
+        leaveDisk(options)
         core.checkForeignCommits(at: core.now())
         let content = content()
         let now = core.now()
@@ -284,12 +236,16 @@ extension Node {
         }
     }
 
-    private func current(
+    /// The snapshot of content at present.
+    ///
+    /// - Parameter now: nil: the moment at which this is called.
+    func current(
         _ content: Content,
         _ options: ReadOptions,
         source: CacheTier? = nil,
         error: LarderError? = nil,
-        isFetching: Bool = false
+        isFetching: Bool = false,
+        at now: Moment? = nil
     ) -> Snapshot<Value> {
         let (revision, isBusy) = state.withLock { ($0.revision, $0.flight != nil) }
         return snapshot(
@@ -299,13 +255,43 @@ extension Node {
             error: error,
             isFetching: isFetching || (isBusy && source == nil),
             revision: revision,
-            at: core.now()
+            at: now ?? core.now()
         )
     }
+}
 
-    /// A snapshot of content in memory, for the fast path.
-    func snapshot(atHand content: Content, _ options: ReadOptions, at now: Moment) -> Snapshot<Value> {
-        let (revision, isBusy) = state.withLock { ($0.revision, $0.flight != nil) }
-        return snapshot(content, options, isFetching: isBusy, revision: revision, at: now)
+/// The settings of one read or observer: from its parameters and its resource.
+struct ReadOptions: Sendable {
+    var policy: ReadPolicy
+    var rule: Freshness.Rule
+    /// The completeness that a fresh value needs.
+    var demands: DiskEntity.Completeness
+    /// How long the reader waits for a request; nil: no limit.
+    var timeout: Duration?
+    /// How much of `timeout` is left to a read that is repeated; nil: all of it. A request that it starts may take the whole `timeout`,
+    /// because other readers may join it.
+    var remaining: Duration?
+    /// Whether the reader gets the value alone, without its freshness.
+    var isBare = false
+    /// Whether the value is kept off the disk.
+    var isOffDisk = false
+    /// The sensitive fields that the reader uses.
+    var fields: Set<String>
+
+    init(_ policy: ReadPolicy, _ rule: Freshness.Rule, demands: Completeness, timeout: Duration?, fields: Set<String>) {
+        self.policy = policy
+        self.rule = rule
+        self.demands = demands.step
+        self.timeout = timeout
+        self.fields = fields
+    }
+
+    /// How long the reader still waits; nil: no limit.
+    var wait: Duration? { remaining ?? timeout }
+
+    /// The bound of bounded staleness; nil: none.
+    var bound: Duration? {
+        guard case .boundedStaleness(let bound) = rule.level, policy.remote != .never else { return nil }
+        return bound
     }
 }

@@ -17,10 +17,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
     struct State {
         /// Nil until it is assembled, and after a change.
         var content: Content?
-        /// The number of changes to its parts.
+        /// How often the content was dropped, because a part has changed.
         var changes: UInt64 = 0
-        /// The number of commits that changed its parts, counted before observers are notified.
-        var notes: UInt64 = 0
         var revision: UInt64 = 0
         /// The requests in flight that no answer has overtaken, in the order of their beginnings. A refresh does not join an earlier one.
         var flights: [Flight] = []
@@ -29,6 +27,9 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         /// The error of the last request; nil if it succeeded.
         var error: LarderError?
         var backOff = BackOff()
+        /// When `timeCame` is called next, because the content changes by time or a request is due; nil: not planned.
+        var wakeAt: MonotonicTime?
+        var timer: (end: MonotonicTime, task: Task<Void, Never>)?
         /// Whether an observer's request was postponed until `backOff.retryAt`.
         var owesRequest = false
         /// When the last answered request began.
@@ -37,6 +38,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         var hasNetworkReturned = false
         /// The number of answers that are being stored: their changes are shown afterwards.
         var answers = 0
+        /// The requests for the pages of a timeline besides the newest, in flight and failed.
+        var places: [TimelinePlace: PlaceState] = [:]
         var observers: [UInt64: Observer<Value>] = [:]
         var lastObserver: UInt64 = 0
         /// The parts that are registered in the dependency index.
@@ -63,9 +66,6 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
     /// Whether the key is kept off the disk.
     let isOffDisk = Atomic<Bool>(false)
     let state: Mutex<State>
-    /// What a memory hit needs to judge freshness without the state's lock; nil if no value is assembled. Locked alone, or while the
-    /// state is locked.
-    let assembledFreshness = Mutex<FreshnessState?>(nil)
     private let name: NodeRegistry.Name
     private let contentCost = Atomic<Int>(0)
 
@@ -80,7 +80,9 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
     }
 
     deinit {
-        core.dependencies.remove(ObjectIdentifier(self), state.withLock { $0.parts })
+        let (parts, timer) = state.withLock { ($0.parts, $0.timer) }
+        timer?.task.cancel()
+        core.dependencies.remove(ObjectIdentifier(self), parts)
         core.nodes.forget(name)
     }
 
@@ -95,30 +97,22 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
     func content() -> Content {
         while true {
             if let known = state.withLock({ $0.content }) { return known }
-            let (changes, notes, parts) = state.withLock { ($0.changes, $0.notes, $0.parts) }
+            let (changes, parts) = state.withLock { ($0.changes, $0.parts) }
             let count = core.commitCount
             let new = assemble()
             let isKnown = state.withLock { state in
-                guard state.content == nil, state.changes == changes, state.notes == notes else { return false }
+                guard state.content == nil, state.changes == changes else { return false }
                 core.dependencies.replace(state.parts, by: new.facts.parts, for: self)
                 state.parts = new.facts.parts
                 return true
             }
-            // This waits for a commit that is being applied. Commits to registered parts are noted; for other parts there must have
-            // been no commit at all.
+            // This waits for a commit that is being applied. Commits to registered parts drop the content; for other parts there must
+            // have been no commit at all.
             let isUndisturbed = core.commitCount == count
             guard isKnown, isUndisturbed || new.facts.parts.isSubset(of: parts) else { continue }
             let isSet = state.withLock { state in
-                guard state.changes == changes, state.notes == notes, state.parts == new.facts.parts else {
-                    return false
-                }
+                guard state.changes == changes, state.parts == new.facts.parts else { return false }
                 state.content = new.inMemory
-                let judged = new.value == nil ? nil : new.times
-                assembledFreshness.withLock { assembledFreshness in
-                    assembledFreshness = judged.map { times in
-                        FreshnessState(facts: intrinsic(new, times), held: new.facts.held, changes: changes)
-                    }
-                }
                 return true
             }
             guard isSet else { continue }
@@ -148,8 +142,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
                 facts.times = Freshness.Times(
                     fetchedAt: core.now().wall,
                     validatedAt: Freshness.Times.never,
-                    expiresAt: Freshness.Times.never,
-                    epoch: 0
+                    expiresAt: Freshness.Times.never
                 )
             }
             return Content(value, facts)
@@ -163,7 +156,11 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         facts.validator = stored.value is Value ? stored.validator : nil
         facts.asked = stored.asked
         facts.invalid = max(stored.invalid, core.invalidations.latest(tags, type: key.type))
-        facts.isInvalidated = facts.invalid > facts.asked
+        if facts.invalid > facts.asked {
+            facts.reason = .invalidated
+        } else if let noted = core.invalidations.newer(than: stored.version, of: key) {
+            (facts.reason, facts.invalid) = (.olderVersion, noted)
+        }
         facts.isFromDisk = found?.isFromDisk ?? false
         return Content(value, facts)
     }
@@ -235,19 +232,12 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         facts.stale = lookup.stale.map(\.key)
         facts.asked = stored.query.asked
         let invalid = max(stored.query.invalid, lookup.invalid)
-        facts.isInvalidated =
+        let isInvalidated =
             invalid > facts.asked || !lookup.stale.isEmpty || lookup.lacksCandidates
             || lookup.changes?.areLost ?? false
+        facts.reason = isInvalidated ? .invalidated : nil
         facts.invalid = lookup.stale.map(\.invalid).reduce(invalid, max)
         facts.isFromDisk = isFromDisk
         return Content(value, facts)
-    }
-
-    func intrinsic(_ content: Content, _ times: Freshness.Times) -> FreshnessFacts {
-        var facts = FreshnessFacts(times: times)
-        facts.version = content.facts.version
-        facts.isInvalidated = content.isInvalidated
-        facts.isPartial = content.facts.isPartial
-        return facts
     }
 }

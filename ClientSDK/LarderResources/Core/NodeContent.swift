@@ -11,7 +11,8 @@ struct ContentFacts: Sendable {
     var isPartial = false
     /// How complete the value is; for a value made of entities, as complete as they are.
     var held = DiskEntity.Completeness.complete
-    var isInvalidated = false
+    /// Why it is stale whatever its age is.
+    var reason: Freshness.StaleReason?
     /// The invalidated entities.
     var stale: [EntityKey] = []
     var pending = 0
@@ -24,7 +25,7 @@ struct ContentFacts: Sendable {
     /// The cost of its parts against the memory limit, in bytes.
     var cost = 0
     /// The pages of a timeline besides the newest.
-    var pages: [PageState] = []
+    var pages: [FreshnessFacts] = []
 
     init(parts: Set<StoredKey>) { self.parts = parts }
 }
@@ -34,12 +35,16 @@ struct ContentFacts: Sendable {
 /// A class, because it is passed around: copying a value that is generic over a user's type is slow where the compiler does not know
 /// the type.
 final class NodeContent<Value: Sendable>: Sendable {
-    let value: Value?
+    // Before the value: the place of a field behind it depends on the type.
     let facts: ContentFacts
+    /// What its freshness depends on; nil without a value.
+    let judged: FreshnessFacts?
+    let value: Value?
 
     init(_ value: Value?, _ facts: ContentFacts) {
         self.value = value
         self.facts = facts
+        judged = facts.times.map { FreshnessFacts(times: $0, reason: facts.reason, isPartial: facts.isPartial) }
     }
 
     var times: Freshness.Times? { facts.times }
@@ -48,7 +53,7 @@ final class NodeContent<Value: Sendable>: Sendable {
     func isPartial(_ options: ReadOptions) -> Bool { facts.isPartial || facts.held < options.demands }
     /// The validator of a complete value: a partial one must not be confirmed.
     func validator(_ options: ReadOptions) -> String? { isPartial(options) ? nil : facts.validator }
-    var isInvalidated: Bool { facts.isInvalidated }
+    var isInvalidated: Bool { facts.reason != nil }
     var stale: [EntityKey] { facts.stale }
     var pending: Int { facts.pending }
     var isFromDisk: Bool { facts.isFromDisk }

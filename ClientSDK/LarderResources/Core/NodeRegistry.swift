@@ -9,12 +9,10 @@ protocol AnyNode: AnyObject, Sendable {
     var number: UInt64 { get }
     /// Its cost against the memory limit, in bytes: that of its assembled value, as if nothing else had the parts in memory.
     var cost: Int { get }
-    /// Notes that a part has changed; `contentChanged` follows. Called while memory is locked.
-    func noteChange()
     /// A part has changed, or its freshness may have.
     func contentChanged()
-    /// Drops its content; `show` follows.
-    func forget()
+    /// Drops its content, and returns it; `show` follows. May be called while memory is locked.
+    @discardableResult func forget() -> AnyObject?
     /// Drops its content if nobody observes it.
     func forgetUnobserved()
     /// Shows observers the current content.

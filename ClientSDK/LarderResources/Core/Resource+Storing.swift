@@ -66,7 +66,7 @@ extension CacheUpdate {
         validator: String? = nil,
         lifetime: Duration? = nil
     ) throws(LarderError) {
-        if resource.isMemoryOnly { keptOffDisk.append(resource.storedKey) }
+        if resource.isMemoryOnly { steps.append(.keepOffDisk(resource.storedKey, isFinal: true)) }
         let answer = Fetched.value(value, validator: validator, lifetime: lifetime, completeness: completeness)
         steps += try resource.steps(storing: value, as: answer)
     }

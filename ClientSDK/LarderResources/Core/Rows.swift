@@ -6,7 +6,7 @@ import Synchronization
 /// The row of a key is in the cache's store, or in the store in memory: if it may not be on the disk, while the disk takes no changes,
 /// and in a cache without a directory. What is in memory counts. A row on the disk that lacks a change is hidden (`HiddenRows`), and the
 /// next transaction that the disk takes removes it (`catchUp`).
-struct Rows {
+final class Rows {
     /// Where a key is in the order of changes, and whether its row is in memory.
     typealias Place = (place: DiskStore.Place, isInMemory: Bool)
 
@@ -15,9 +15,15 @@ struct Rows {
     let disk: DiskConnection?
     /// The transaction of the store in memory; nil if it has no rows and gets none.
     let memory: DiskConnection?
-    let hidden: HiddenRows.Draft
+    /// Replaces the cache's own when the commit has succeeded.
+    var hidden: HiddenRows.State
     /// That of the commit's request or event.
     let stamp: Stamp
+
+    init(_ core: CacheCore, disk: DiskConnection?, memory: DiskConnection?, stamp: Stamp) {
+        (self.core, self.disk, self.memory, self.stamp) = (core, disk, memory, stamp)
+        hidden = core.hidden.state
+    }
 
     /// The transaction for content; nil while it is in memory alone.
     private var content: DiskConnection? { core.contentDisk == nil ? nil : disk }
@@ -56,35 +62,35 @@ struct Rows {
         }
     }
 
-    private func isHidden(_ key: StoredKey) -> Bool { hidden.state.keys[key] != nil }
+    private func isHidden(_ key: StoredKey) -> Bool { hidden.keys[key] != nil }
 
     // MARK: Reading
 
     /// Where a key is in the order of changes, and whether its row is in memory; nil without a row.
     func place(of key: StoredKey) throws -> Place? {
-        if let place = try placeInMemory(of: key) { return (place, true) }
-        return isHidden(key) ? nil : try ifReadable { try readContent { try $0.place(of: key) } }.map { ($0, false) }
+        try find(key) { try $0.place(of: key) }.map { ($0.row, $0.isInMemory) }
+    }
+
+    func entity(_ key: EntityKey) throws -> (row: DiskEntity, isInMemory: Bool)? {
+        try find(.entity(key)) { try $0.entity(key) }
+    }
+
+    func query(_ key: QueryKey) throws -> (row: DiskQuery, isInMemory: Bool)? {
+        try find(.query(key)) { try $0.query(key) }
+    }
+
+    /// What a key has, in memory if it has a place there, or else on the disk unless that is hidden.
+    private func find<Found>(
+        _ key: StoredKey,
+        _ look: (borrowing DiskStore.ReadTransaction) throws -> Found?
+    ) throws -> (row: Found, isInMemory: Bool)? {
+        if let memory, try placeInMemory(of: key) != nil { return try read(memory, look).map { ($0, true) } }
+        return isHidden(key) ? nil : try ifReadable { try readContent(look) }.map { ($0, false) }
     }
 
     private func placeInMemory(of key: StoredKey) throws -> DiskStore.Place? {
         guard let memory, core.memoryRows.mayHave(key) else { return nil }
         return try read(memory) { try $0.place(of: key) }
-    }
-
-    func entity(_ key: EntityKey) throws -> (row: DiskEntity, isInMemory: Bool)? {
-        if let memory, try placeInMemory(of: .entity(key)) != nil {
-            return try read(memory) { try $0.entity(key) }.map { ($0, true) }
-        }
-        return isHidden(.entity(key))
-            ? nil : try ifReadable { try readContent { try $0.entity(key) } }.map { ($0, false) }
-    }
-
-    func query(_ key: QueryKey) throws -> (row: DiskQuery, isInMemory: Bool)? {
-        if let memory, core.memoryRows.mayHave(.query(key)), let row = try read(memory, { try $0.query(key) }) {
-            return (row, true)
-        }
-        return isHidden(.query(key))
-            ? nil : try ifReadable { try readContent { try $0.query(key) } }.map { ($0, false) }
     }
 
     /// The lists with an entity.
@@ -134,7 +140,7 @@ struct Rows {
     /// The transaction that a row goes to. What the disk has under the key counts no longer.
     private func target(_ key: StoredKey, isOffDisk: Bool) -> DiskConnection? {
         guard goesToMemory(isOffDisk: isOffDisk) else {
-            hidden.state.remove(key)
+            hidden.remove(key)
             return content
         }
         core.memoryRows.note(key)
@@ -145,9 +151,9 @@ struct Rows {
     /// Hides what the disk has under a key, if it takes no changes, or if all of its content is hidden.
     private func hide(_ key: StoredKey, belongsOnDisk: Bool) {
         if core.disk != nil, !core.isDiskTierOff.load(ordering: .acquiring), content == nil {
-            hidden.state.insert(key, belongsOnDisk: belongsOnDisk, at: stamp)
+            hidden.insert(key, belongsOnDisk: belongsOnDisk, at: stamp)
         } else {
-            hidden.state.remove(key)
+            hidden.remove(key)
         }
     }
 
@@ -237,7 +243,7 @@ struct Rows {
 
     /// Moves the row of an entity to memory; whether it was on the disk. A tombstone stays, because it has no value.
     func moveToMemory(_ key: EntityKey) throws -> Bool {
-        hidden.state.remove(.entity(key))
+        hidden.remove(.entity(key))
         guard let disk, let memory, let row = try read(disk, { try $0.entity(key) }) else { return false }
         try write(disk) { try $0.remove(key) }
         guard content != nil, try placeInMemory(of: .entity(key)) == nil else { return true }
@@ -250,7 +256,7 @@ struct Rows {
 
     /// Moves a list to memory, and those of its entities that no other list on the disk contains; the entities, or nil if it was not there.
     func moveToMemory(_ key: QueryKey) throws -> [EntityKey]? {
-        hidden.state.remove(.query(key))
+        hidden.remove(.query(key))
         guard let disk, let memory, let row = try read(disk, { try $0.query(key) }) else { return nil }
         try write(disk) { try $0.remove(key) }
         let leaving = try read(disk) { transaction in
@@ -270,12 +276,12 @@ struct Rows {
     func catchUp() throws -> [StoredKey] {
         guard let disk else { return [] }
         var outlived: [StoredKey] = []
-        if hidden.state.isAll { try write(disk) { try $0.removeAllItems() } }
-        for (key, entry) in hidden.state.keys {
+        if hidden.isAll { try write(disk) { try $0.removeAllItems() } }
+        for (key, entry) in hidden.keys {
             let onDisk = try read(disk) { try $0.place(of: key) }
             guard onDisk.map({ $0.asked <= entry.stamp }) ?? true else {
                 if entry.belongsOnDisk, let memory { try write(memory) { try $0.remove(key) } }
-                hidden.state.remove(key)
+                hidden.remove(key)
                 outlived.append(key)
                 continue
             }
@@ -285,7 +291,7 @@ struct Rows {
             else { continue }
             _ = try write(disk) { try $0.bury(name, version: deletion.version, at: deletion.asked) }
         }
-        hidden.state.noteCaughtUp()
+        hidden.noteCaughtUp()
         return outlived
     }
 }

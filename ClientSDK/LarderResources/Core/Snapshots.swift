@@ -1,27 +1,24 @@
 import LarderEvents
+import Synchronization
 
 /// The snapshots of a resource. Each iteration observes the resource separately.
 package struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
     /// Returns snapshots in order; a slow reader gets the newest one.
     package struct Iterator: AsyncIteratorProtocol {
         private let node: Node<Value>
-        private let resource: Resource<Value>
         private let options: ReadOptions
         private var subscription: Subscription?
         private var last: Snapshot<Value>?
 
-        init(node: Node<Value>, resource: Resource<Value>, options: ReadOptions) {
+        init(node: Node<Value>, options: ReadOptions) {
             self.node = node
-            self.resource = resource
             self.options = options
         }
 
         /// The next snapshot; nil when the task was cancelled or the cache closed.
         package mutating func next(isolation actor: isolated (any Actor)?) async -> Snapshot<Value>? {
-            let subscription = await subscribed()
-            self.subscription = subscription
             // Compared here, because `==` is user code and must not run while the node is locked.
-            while let snapshot = await subscription.mailbox.next() {
+            while let snapshot = await nextShown() {
                 if let last, last.hasSameContent(as: snapshot) { continue }
                 last = snapshot
                 return snapshot
@@ -29,13 +26,22 @@ package struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
             return nil
         }
 
+        /// The next snapshot, also if its content has not changed.
+        nonisolated(nonsending) mutating func nextShown() async -> Snapshot<Value>? {
+            let subscription = await subscribed()
+            self.subscription = subscription
+            return await subscription.mailbox.next()
+        }
+
         /// The observation, which begins on the threads for the disk if the value is not in memory.
         private nonisolated(nonsending) func subscribed() async -> Subscription {
             if let subscription { return subscription }
-            let (node, resource, options) = (node, resource, options)
+            let (node, options) = (node, options)
             let core = node.core
-            if node.mustLeaveDisk(resource) { await core.changing { node.admit(resource) } }
-            if node.hasContent, !core.isForeignCheckDue(at: core.now()) { return Subscription(node, options) }
+            let mustLeaveDisk = options.isOffDisk && !node.isOffDisk.load(ordering: .relaxed)
+            if node.hasContent, !mustLeaveDisk, !core.isForeignCheckDue(at: core.now()) {
+                return Subscription(node, options)
+            }
             return await core.reading { Subscription(node, options) }
         }
     }
@@ -55,9 +61,8 @@ package struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
     }
 
     let node: Node<Value>
-    let resource: Resource<Value>
     let options: ReadOptions
 
     /// Creates an iterator, which begins to observe at the first call of `next`.
-    package func makeAsyncIterator() -> Iterator { Iterator(node: node, resource: resource, options: options) }
+    package func makeAsyncIterator() -> Iterator { Iterator(node: node, options: options) }
 }

@@ -14,7 +14,7 @@ struct EntityDraft: Sendable {
     /// Whether it came as a part of another value, and not as an answer for its own key.
     var isPart = false
     /// How it is combined with the stored value; nil: it replaces it.
-    let merge: Merge?
+    private(set) var merge: Merge?
 
     /// How a value is combined with the stored one (`CacheEntity.merge`).
     struct Merge: Sendable {
@@ -24,13 +24,13 @@ struct EntityDraft: Sendable {
     }
 
     init<E: CacheEntity>(_ entity: E, completeness: Completeness) {
-        key = entity.entityKey
-        value = entity
-        version = entity.entityVersion
-        isMemoryOnly = E.isMemoryOnly
-        self.completeness = completeness.step
-        encode = { try E.codec.encode(entity) }
-        isEqual = { ($0 as? E) == entity }
+        self.init(
+            entity.entityKey,
+            entity,
+            codec: E.codec,
+            version: entity.entityVersion,
+            completeness: completeness
+        )
         merge = E.merge.map { merge in
             Merge(decode: { try E.codec.decode($0) }) { new, stored in
                 guard let new = new as? E, let stored = stored as? E else { return nil }
@@ -53,7 +53,6 @@ struct EntityDraft: Sendable {
         self.completeness = completeness.step
         encode = { try codec.encode(value) }
         isEqual = { ($0 as? Value) == value }
-        merge = nil
     }
 
     /// The encoded value.

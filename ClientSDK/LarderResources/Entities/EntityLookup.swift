@@ -20,7 +20,7 @@ package struct EntityLookup {
     /// The latest invalidation of a tag of the index.
     var invalid = Stamp.never
     /// The pages of a timeline besides the newest.
-    var pages: [PageState] = []
+    var pages: [FreshnessFacts] = []
     let find: (EntityKey, (StoredEntityDecoder)) -> StoredEntity?
     let overlays: EntityTable
 
@@ -48,13 +48,14 @@ package struct EntityLookup {
     ///
     /// The facts are not returned together with the value: passing a value that is generic over a user's type costs more than creating
     /// it.
-    private func look<E: CacheEntity>(_ type: E.Type, _ remark: inout EntityRemark) -> E? {
+    func look<E: CacheEntity>(_ type: E.Type, _ remark: inout EntityRemark) -> E? {
         let stored = find(remark.key, { try E.codec.decode($0) })
         let (value, pending) = overlays.visible(stored?.value, remark.key)
         remark.pending = pending
+        remark.isLocal = stored == nil
         guard let entity = value as? E else {
-            let isHidden = value == nil && stored != nil
-            remark.isMissing = !isHidden
+            // Otherwise a pending change hides it.
+            remark.isMissing = value != nil || stored == nil
             return nil
         }
         remark.note(stored)
@@ -99,6 +100,8 @@ struct EntityRemark: Sendable {
     var invalid = Stamp.never
     /// Whether it is no longer stored.
     var isMissing = false
+    /// Whether the server does not know it yet.
+    var isLocal = false
 
     init(_ key: EntityKey) { self.key = key }
 

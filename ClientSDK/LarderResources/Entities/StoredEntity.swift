@@ -52,17 +52,3 @@ extension StoredEntity {
         )
     }
 }
-
-extension Freshness.Times {
-    /// - Parameter isUncertain: whether the times of all rows are.
-    init(_ row: DiskEntity, isUncertain: Bool = false, epoch: UInt64) {
-        self.init(
-            fetchedAt: row.fetchedAt,
-            validatedAt: row.validatedAt,
-            expiresAt: row.expiresAt,
-            terms: row.terms,
-            isUncertain: row.isClockUncertain || isUncertain,
-            epoch: epoch
-        )
-    }
-}

@@ -18,14 +18,7 @@ struct StoredQuery: Sendable {
     init(_ query: DiskQuery, epoch: UInt64, areTimesUncertain: Bool, seenCommits: UInt64) {
         self.init(
             query,
-            times: Freshness.Times(
-                fetchedAt: query.fetchedAt,
-                validatedAt: query.validatedAt,
-                expiresAt: query.expiresAt,
-                terms: query.terms,
-                isUncertain: query.isClockUncertain || areTimesUncertain,
-                epoch: epoch
-            )
+            times: Freshness.Times(query, isUncertain: areTimesUncertain, epoch: epoch)
         )
         self.seenCommits = seenCommits
     }

@@ -2,18 +2,14 @@ import LarderEvents
 import LarderStorage
 import LarderTime
 
-/// The facts about a value that its freshness depends on.
-struct FreshnessFacts: Sendable {
+/// The facts that the freshness of a value or of a page of a timeline depends on.
+struct FreshnessFacts: Sendable, Equatable {
     var times: Freshness.Times
-    var version: Int64?
-    var isInvalidated = false
+    /// Why it is stale whatever its age is: it was invalidated, or a newer version is known to exist.
+    var reason: Freshness.StaleReason?
+    /// Whether a part of it is missing, or it is less complete than the reader needs.
     var isPartial = false
-    /// The newest version that is known to exist.
-    var knownVersion: Int64?
-    /// When known versions were last forgotten. A newer version of a value that was validated before may have been
-    /// among them.
-    var versionsForgottenAt = Freshness.Times.never
-    /// The coverage of the value by each change feed, by the feed's name.
+    /// The coverage by each change feed, by the feed's name.
     var feeds: [String: FeedCoverage] = [:]
 }
 
@@ -32,7 +28,7 @@ extension Freshness.Rule {
     ///
     /// - Parameter fields: the fields that the reader uses.
     func judge(_ facts: FreshnessFacts, fields: Set<String> = [], at now: Moment) -> Freshness {
-        if facts.isInvalidated { return .stale(.invalidated) }
+        if let reason = facts.reason { return .stale(reason) }
         if facts.times.validatedAt == Freshness.Times.never { return .stale(.neverValidated) }
         guard let age = facts.times.age(at: now) else { return .stale(.clockUncertain) }
         if let limit = limit(of: fields), age >= limit { return .stale(.expired) }
@@ -78,11 +74,8 @@ extension Freshness.Criterion {
             let isOver =
                 times.statedLifetime.map { age >= $0 || now.wall >= times.expiresAt } ?? (age >= usual)
             return !isOver ? nil : times.terms.contains(.mustRevalidate) ? .validationRequired : .expired
-        case .version:
-            guard let known = facts.knownVersion else {
-                return facts.times.validatedAt <= facts.versionsForgottenAt ? .olderVersion : nil
-            }
-            return facts.version.map { $0 >= known } ?? false ? nil : .olderVersion
+        // A value of which a newer version is known is stale by any criterion.
+        case .version: return nil
         case .feed(let name, let limit):
             guard let feed = facts.feeds[name], feed.epoch == now.epoch, facts.times.fetchedAt >= feed.since else {
                 return .feedBehind

@@ -5,8 +5,7 @@ extension Freshness {
         case timeToLive(Duration)
         /// For the lifetime that the source has stated, such as `max-age`; if it has stated none, for this time.
         case source(otherwise: Duration)
-        /// While no newer version is known (`LarderCache.noteVersion`). The cache remembers the last 16,384 versions; values that were
-        /// validated before older ones were forgotten are stale.
+        /// For as long as no newer version is known (`LarderCache.noteVersion`), whatever its age is.
         case version
         /// While the change feed of that name has caught up within the time, and has covered the value since it was fetched.
         case feed(String, within: Duration)

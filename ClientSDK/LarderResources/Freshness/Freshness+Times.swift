@@ -18,6 +18,8 @@ extension Freshness {
         var epoch: UInt64
         /// The uptime at `validatedAt`, if that was in this process.
         var validatedUptime: MonotonicTime?
+        /// The stamp of the request that has confirmed a page of a timeline; of what was joined, the earliest.
+        var asked = Stamp.never
 
         init(
             fetchedAt: WallTime,
@@ -25,8 +27,8 @@ extension Freshness {
             expiresAt: WallTime,
             terms: DiskEntity.Terms = [],
             isUncertain: Bool = false,
-            epoch: UInt64,
-            validatedUptime: MonotonicTime? = nil
+            epoch: UInt64 = 0,
+            asked: Stamp = .never
         ) {
             self.fetchedAt = fetchedAt
             self.validatedAt = validatedAt
@@ -34,7 +36,30 @@ extension Freshness {
             self.terms = terms
             self.isUncertain = isUncertain
             self.epoch = epoch
-            self.validatedUptime = validatedUptime
+            self.asked = asked
+        }
+
+        /// The times of a reply to a request that began at a moment, and of what its source has stated.
+        init(_ stated: StatedFreshness?, at moment: WallTime, asked: Stamp = .never) {
+            self.init(
+                fetchedAt: moment,
+                validatedAt: moment,
+                expiresAt: moment + (stated?.lifetime ?? Self.longestLifetime),
+                terms: stated?.terms ?? [],
+                asked: asked
+            )
+        }
+
+        /// - Parameter isUncertain: whether the times of all rows are.
+        init(_ row: some TimedRow, isUncertain: Bool = false, epoch: UInt64 = 0) {
+            self.init(
+                fetchedAt: row.fetchedAt,
+                validatedAt: row.validatedAt,
+                expiresAt: row.expiresAt,
+                terms: row.terms,
+                isUncertain: row.isClockUncertain || isUncertain,
+                epoch: epoch
+            )
         }
 
         /// Takes the times of a confirmation: the content is as old as before.
@@ -44,8 +69,24 @@ extension Freshness {
             self.fetchedAt = fetchedAt
         }
 
+        /// The lifetime of values that have none.
+        static let longestLifetime: Duration = .seconds(30 * 86_400)
         /// The `validatedAt` of a value that the server has never confirmed.
         static let never = WallTime(nanosecondsSinceEpoch: .min)
+
+        /// The times of what the server has never confirmed.
+        static let none = Times(fetchedAt: never, validatedAt: never, expiresAt: never)
+
+        /// The times of items of which some have these times and some have others: those of the oldest.
+        func mixed(with other: Times) -> Times {
+            guard self != other else { return self }
+            var times = validatedAt <= other.validatedAt ? self : other
+            times.fetchedAt = min(fetchedAt, other.fetchedAt)
+            times.expiresAt = min(expiresAt, other.expiresAt)
+            times.asked = min(asked, other.asked)
+            times.terms = terms.union(other.terms)
+            return times
+        }
 
         /// Whether the clock was set back since these times were taken.
         ///
@@ -67,6 +108,18 @@ extension Freshness {
     }
 }
 
+/// A row that has times.
+protocol TimedRow {
+    var fetchedAt: WallTime { get }
+    var validatedAt: WallTime { get }
+    var expiresAt: WallTime { get }
+    var terms: DiskEntity.Terms { get }
+    var isClockUncertain: Bool { get }
+}
+
+extension DiskEntity: TimedRow {}
+extension DiskQuery: TimedRow {}
+
 /// A reading of both clocks.
 package struct Moment: Sendable, Hashable {
     /// The largest adjustment of a clock that does not count as setting it back.
@@ -84,4 +137,49 @@ package struct Moment: Sendable, Hashable {
         moment.uptime = MonotonicTime(nanoseconds: uptime.nanoseconds - min(nanoseconds, uptime.nanoseconds))
         return moment
     }
+}
+
+/// What a source has said about the freshness of an answer.
+struct StatedFreshness: Sendable, Hashable {
+    /// The lifetime from the validation; nil if none was stated.
+    var lifetime: Duration?
+    /// Whether an expired value must not be used in place of a failed validation.
+    var mustRevalidate = false
+
+    /// The form in which it is stored.
+    var terms: DiskEntity.Terms {
+        var terms: DiskEntity.Terms = mustRevalidate ? .mustRevalidate : []
+        if lifetime != nil { terms.insert(.lifetimeStated) }
+        return terms
+    }
+}
+
+extension StatedFreshness {
+    /// What is stored. Nil if the source has said nothing.
+    ///
+    /// - Parameter lifetime: counts if the terms say that it was stated.
+    init?(_ terms: DiskEntity.Terms, lifetime: @autoclosure () -> Duration) {
+        guard !terms.isEmpty else { return nil }
+        self.init(
+            lifetime: terms.contains(.lifetimeStated) ? lifetime() : nil,
+            mustRevalidate: terms.contains(.mustRevalidate)
+        )
+    }
+}
+
+extension StatedFreshness? {
+    /// What holds after a reply that has confirmed a value has said `other`: a lifetime that it does not state continues.
+    func updated(by other: StatedFreshness?) -> StatedFreshness? {
+        guard var other else { return self }
+        other.lifetime = other.lifetime ?? self?.lifetime
+        return other
+    }
+}
+
+extension Freshness.Times {
+    /// The lifetime that the source has stated; nil if it has stated none.
+    var statedLifetime: Duration? { terms.contains(.lifetimeStated) ? expiresAt - validatedAt : nil }
+
+    /// What the source has said; nil if it has said nothing.
+    var stated: StatedFreshness? { StatedFreshness(terms, lifetime: expiresAt - validatedAt) }
 }

@@ -38,7 +38,7 @@ extension Freshness {
         case clockUncertain
         /// It is recent but not complete enough for the reader.
         case partial
-        /// A newer version exists, or may exist: the number of known versions is bounded.
+        /// A newer version is known to exist.
         case olderVersion
         /// The change feed that covers it has not caught up in time.
         case feedBehind

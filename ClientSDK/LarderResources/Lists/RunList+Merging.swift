@@ -10,7 +10,7 @@ struct IncomingPage: Sendable {
     /// The number of items that were asked for.
     var limit: Int
     /// When its request began: its content is not older.
-    var times: PageTimes
+    var times: Freshness.Times
     var validator: String?
     /// The cursor of the page of newer items; nil if the server has stated none.
     var newerCursor: String?
@@ -31,44 +31,13 @@ extension RunList {
     /// How long an item that was inserted here may be missing on a replica that answers.
     static let replicaLagMaximum = Duration.seconds(60)
 
-    /// Merges the newest page.
+    /// Merges the newest page, unless a later one has come.
     mutating func takeNewest(_ page: IncomingPage, dropsBehindGap: Bool = false) {
-        var page = page
-        let above = Array(runs[..<laterRuns(than: page)])
-        var below = Array(runs[above.count...])
-        guard let last = above.last(where: { !$0.items.isEmpty })?.items.last?.key else {
-            // A later page was empty.
-            if page.isBefore(runs[0]) { return }
-            if page.isOnlyConfirmed { invalidatePages() }
-            place(page, start: nil, above: [], below: runs, dropsBehindGap: dropsBehindGap)
-            return dropUnknownEnd()
-        }
-        // Later runs stay as they are, and the page counts only below them.
-        if let index = page.keys.firstIndex(of: last) {
-            guard index + 1 < page.keys.count, let cursor = below.first?.start?.cursor ?? tail.cursor else { return }
-            page.keys.removeSubrange(...index)
-            place(page, start: .joined(cursor), above: above, below: below)
-        } else if let start = below.first?.start, start.gap != nil,
-            below.contains(where: { $0.items.contains { $0.isPlaced && page.keys.contains($0.key) } })
-        {
-            below[0].start = nil
-            place(page, start: start, above: above, below: below)
-        }
-    }
-
-    /// The number of runs at the beginning that came after the request for a page began: later pages, and what lies above a gap that follows
-    /// later items, because all of the page is older than those. Runs from the first one that shares an item with the page are not counted.
-    private func laterRuns(than page: IncomingPage) -> Int {
-        let new = Set(page.keys)
-        var (isLater, count) = (false, 0)
-        for (index, run) in runs.enumerated() {
-            let placed = run.items.lazy.filter(\.isPlaced)
-            if placed.contains(where: { new.contains($0.key) }) { break }
-            isLater = isLater || placed.contains { $0.insertion.map(page.isBefore) ?? false }
-            let isAtGap = index + 1 < runs.count ? runs[index + 1].start?.gap != nil : tail.cursor != nil
-            if isLater, isAtGap { count = index + 1 }
-        }
-        return max(count, runs.prefix(while: page.isBefore).count)
+        // A later page has come.
+        if page.isBefore(runs[0]) { return }
+        if page.isOnlyConfirmed { invalidatePages() }
+        place(page, start: nil, above: [], below: runs, dropsBehindGap: dropsBehindGap)
+        dropUnknownEnd()
     }
 
     /// Merges a page that was requested for a place. Nothing changes if the place no longer exists, or if its cursor has changed and the
@@ -78,7 +47,7 @@ extension RunList {
         switch place {
         case .tail: index = tail.cursor == nil ? nil : runs.endIndex
         case .gap(let number): index = self.index(ofGap: number)
-        case .page(let known?), .renewal(let known):
+        case .page(let known?):
             index = self.index(ofPage: known)
             // A later page has replaced the run.
             if let index, page.isBefore(runs[index]) { return }

@@ -1,5 +1,6 @@
 import Foundation
 import LarderStorage
+import LarderTime
 
 /// A paged list as a sequence of runs: consecutive items in the server's order, with the cursor that the run was requested by, and the age,
 /// the validator and the order of the reply that it came with. A run continues the one above it, or items are missing between them.
@@ -62,7 +63,7 @@ struct RunList: Sendable, Equatable {
         var start: Start?
         var items: [Item] = []
         /// Those of the newest run are the list's own, and are not stored with it.
-        var facts = PageFacts(.never)
+        var facts = PageFacts(.none)
 
         /// Adds the items of the run behind it. Both are as old as the older one, and an answer that began before one of them changes neither.
         mutating func join(_ other: Run) {
@@ -127,7 +128,7 @@ struct RunList: Sendable, Equatable {
         _ members: ListMembers = ListMembers(),
         _ details: Details = Details(),
         showing keys: [EntityKey]? = nil,
-        head: PageTimes = .never,
+        head: Freshness.Times = .none,
         asked: Stamp = .never
     ) {
         self.details = details
@@ -146,7 +147,7 @@ struct RunList: Sendable, Equatable {
             return runs[runs.count - 1].items.append(Item(entry.key, entry.mark.map { Insertion(mark: $0) }))
         }
         let facts = entry.note.flatMap { PageFacts(decoding: $0) }
-        runs.append(Run(start: start, facts: facts ?? PageFacts(.never)))
+        runs.append(Run(start: start, facts: facts ?? PageFacts(.none)))
     }
 
     /// The members of the index, with the facts about items and runs as marks and notes.
@@ -187,7 +188,6 @@ struct RunList: Sendable, Equatable {
         case .tail: tail.cursor
         case .gap(let number): index(ofGap: number).flatMap { runs[$0].start?.cursor }
         case .page(let cursor): cursor.flatMap { knows($0) ? $0 : nil }
-        case .renewal(let cursor): knows(cursor) ? cursor : nil
         case .newer(let number): index(ofGap: number).flatMap { runs[$0].facts.newerCursor }
         case .around: nil
         }
@@ -200,7 +200,6 @@ struct RunList: Sendable, Equatable {
             case .tail: runs.endIndex
             case .gap(let number), .newer(let number): index(ofGap: number)
             case .page(let cursor): cursor.flatMap { index(ofPage: $0) }
-            case .renewal(let cursor): index(ofPage: cursor)
             case .around: nil
             }
         return runs[..<(end ?? 0)].reversed().compactMap { run in
@@ -257,7 +256,15 @@ extension RunList.Tail {
 }
 
 extension DiskQuery {
-    func runs() throws -> RunList { RunList(members, try RunList.Details(details), head: headTimes, asked: asked) }
+    func runs() throws -> RunList {
+        var head = Freshness.Times.none
+        // Otherwise the times of the newest page are not meaningful.
+        if !isInvalidated, !isClockUncertain {
+            head = Freshness.Times(self)
+            head.asked = asked
+        }
+        return RunList(members, try RunList.Details(details), head: head, asked: asked)
+    }
 
     /// Changes the runs of the list, and returns the new ones.
     @discardableResult
@@ -270,4 +277,92 @@ extension DiskQuery {
         details = try list.details.encoded
         return list
     }
+}
+
+/// The age of runs, and the size of a list.
+extension RunList {
+    /// The validator for a request for a page that has not changed since it was fetched, with the number of items to ask for.
+    func confirmation(_ cursor: String) -> PageFacts.Confirmation? {
+        guard let run = index(ofPage: cursor).map({ runs[$0] }), let known = run.facts.confirmation,
+            known.digest == PageFacts.digest(run.items.lazy.map(\.key))
+        else { return nil }
+        return known
+    }
+
+    /// Renews the times of a page that the source has confirmed, unless it has changed meanwhile or a later request has confirmed it.
+    ///
+    /// - Parameters:
+    ///   - stated: what the source has said about the freshness: a lifetime that it has not stated continues.
+    ///   - time: when the request began, less the stated `Age`.
+    mutating func confirm(
+        _ cursor: String,
+        _ confirmation: PageFacts.Confirmation,
+        _ stated: StatedFreshness?,
+        at time: WallTime,
+        asked: Stamp
+    ) {
+        guard self.confirmation(cursor) == confirmation, let index = index(ofPage: cursor) else { return }
+        let known = runs[index].facts.times
+        guard known.asked <= asked else { return }
+        runs[index].facts.times = Freshness.Times(known.stated.updated(by: stated), at: time, asked: asked)
+        runs[index].facts.times.fetchedAt = known.fetchedAt
+    }
+
+    /// Notes that the server no longer knows a cursor. The run stays apart, because it has an age of its own.
+    mutating func forget(_ cursor: String) {
+        guard let index = index(ofPage: cursor) else { return }
+        runs[index].facts.isCursorGone = true
+        runs[index].facts.confirmation = nil
+    }
+
+    /// Counts all runs as never confirmed.
+    mutating func invalidatePages() {
+        for index in runs.indices {
+            runs[index].facts.times = .none
+            runs[index].facts.confirmation = nil
+        }
+    }
+
+    /// Drops the oldest runs, so that at most `maximum` items stay. Those can be loaded again.
+    mutating func keep(atMost maximum: Int) {
+        var (total, end) = (0, 0)
+        for run in runs {
+            guard total + run.items.count <= maximum else { break }
+            (total, end) = (total + run.items.count, end + 1)
+        }
+        guard end < runs.count else { return }
+        if total > 0, let start = runs[end].start {
+            tail = Tail(cursor: start.cursor)
+        } else {
+            // One run alone exceeds the maximum.
+            runs[end].items.removeSubrange(maximum...)
+            tail = .unknown
+            end += 1
+        }
+        runs.removeSubrange(end...)
+        normalize()
+    }
+
+    /// Drops what is behind the first gap (`PagedResource.dropsBehindGap`).
+    mutating func dropBehindGap() {
+        guard let index = runs.firstIndex(where: { $0.start?.gap != nil }), let start = runs[index].start else {
+            return
+        }
+        runs.removeSubrange(index...)
+        tail = Tail(cursor: start.cursor)
+        normalize()
+    }
+}
+
+/// The place in a timeline that a page is requested for.
+enum TimelinePlace: Sendable, Hashable {
+    /// After the last item.
+    case tail
+    case gap(Int)
+    /// A page that was loaded before, by its cursor; nil: the newest page.
+    case page(String?)
+    /// At the older end of a gap.
+    case newer(Int)
+    /// Around an item, by its identifier.
+    case around(String)
 }

@@ -41,7 +41,8 @@ extension Outbox {
             at key: EntityKey,
             _ change: @escaping @Sendable (inout E) -> Void
         ) {
-            add(key, accepted: [.modify(key, StoredEntityModifier(E.self, change)), .invalidate(key)]) { value in
+            add(key, accepted: [.modify(key, StoredEntityModifier(E.self, change)), .invalidate(.entity(key))]) {
+                value in
                 guard var entity = value as? E else { return value }
                 change(&entity)
                 return entity
@@ -50,7 +51,7 @@ extension Outbox {
 
         /// Shows an entity that the server does not have.
         public mutating func create<E: CacheEntity>(_ entity: E) {
-            add(entity.entityKey, accepted: [.invalidate(entity.entityKey)]) { value in value ?? entity }
+            add(entity.entityKey, accepted: [.invalidate(.entity(entity.entityKey))]) { value in value ?? entity }
         }
 
         /// Hides an entity.
@@ -68,19 +69,20 @@ extension Outbox {
             _ key: EntityKey,
             _ change: @escaping @Sendable (any CacheEntity) -> any CacheEntity
         ) {
-            add(key, accepted: [.invalidate(key)]) { value in (value as? any CacheEntity).map(change) ?? value }
+            add(key, accepted: [.invalidate(.entity(key))]) { value in (value as? any CacheEntity).map(change) ?? value
+            }
         }
 
         /// Changes the keys of a list and their order.
         public mutating func edit(_ list: QueryKey, _ change: @escaping @Sendable (inout [EntityKey]) -> Void) {
             queries.append((list, change))
-            accepted.append(.invalidateQuery(list))
+            accepted.append(.invalidate(.query(list)))
         }
 
         /// Invalidates the stored values that the changes apply to.
         var invalidations: [CacheUpdate.Step] {
-            entities.map { CacheUpdate.Step.invalidate($0.key) }
-                + queries.map { CacheUpdate.Step.invalidateQuery($0.key) }
+            entities.map { CacheUpdate.Step.invalidate(.entity($0.key)) }
+                + queries.map { CacheUpdate.Step.invalidate(.query($0.key)) }
         }
     }
 }

@@ -148,7 +148,6 @@ extension Outbox {
             try core.commit(update)
             return
         }
-        for key in update.keptOffDisk { try core.keepOffDisk(key) }
         var adopted: [Commit] = []
         defer {
             core.delayed.deliver()
@@ -230,8 +229,8 @@ extension Outbox {
     private static func markStale(_ steps: inout [CacheUpdate.Step], from first: Int) {
         for index in first..<steps.count {
             switch steps[index] {
-            case .put(let draft, _, _, _): steps.append(.invalidate(draft.key))
-            case .remove(let key, nil): steps[index] = .invalidate(key)
+            case .put(let draft, _, _, _): steps.append(.invalidate(.entity(draft.key)))
+            case .remove(let key, nil): steps[index] = .invalidate(.entity(key))
             default: break
             }
         }

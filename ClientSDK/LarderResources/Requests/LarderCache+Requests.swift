@@ -36,15 +36,8 @@ extension LarderCache {
     /// `snapshot(Resource.request(…))` returns it with its freshness and the error. A policy that asks for values of any age without a call
     /// (`cacheOnly`, `cacheAndLoad`, `staleWhileRevalidate`) returns them here too.
     ///
-    /// - Parameters:
-    ///   - name: the name of the request. The name and the parameters are the key; the order of the parameters does not
-    ///     matter.
-    ///   - parameters: tell apart requests of one name.
-    ///   - type: the type of the value.
-    ///   - policy: the read policy, as for any resource.
-    ///   - lifetime: how long an answer is fresh.
-    ///   - codec: encodes the value for the disk.
-    ///   - load: the function. Concurrent reads of one key share a call.
+    /// The parameters are those of `Resource.request`.
+    ///
     /// - Throws: `.notCached`, or the error of the function as a `LarderError`, unless a fresh value is stored.
     nonisolated(nonsending) public func request<Value: Codable & Sendable & Equatable>(
         _ name: String,

@@ -7,80 +7,50 @@ extension EntityLookup {
         let runs = RunList(list?.query.members ?? ListMembers(keys), try RunList.Details(details), showing: keys)
         var timeline = Timeline<E>.List()
         timeline.tail = runs.tail
-        var segment: [E] = []
-        func append(_ gap: TimelinePlace) {
-            if !segment.isEmpty { timeline.segments.append(.items(segment)) }
-            segment.removeAll()
-            timeline.append(Timeline<E>.Gap(gap))
-        }
         // The cursor of the page that the next item belongs to.
         var cursor: String?
         for (index, run) in runs.runs.enumerated() {
             var page = Timeline<E>.List.Page(
                 start: run.start,
-                state: state(run.start.map { _ in run.facts.times }),
-                isCursorGone: run.facts.isCursorGone
+                isCursorGone: run.facts.isCursorGone,
+                facts: facts(run.start.map { _ in run.facts.times })
             )
-            if let number = run.start?.gap { append(.gap(number)) }
+            if let number = run.start?.gap { page.rows.append(.gap(Timeline<E>.Gap(.gap(number)))) }
             if let start = run.start, !run.facts.isCursorGone { cursor = start.cursor }
-            for item in run.items {
+            for item in run.items where item.key.type == E.entityType {
+                var remark = EntityRemark(item.key)
+                let entity = look(type, &remark)
                 // The freshness of other pages is their own.
-                switch look(E.self, item.key, isCounted: index == 0, &page.state) {
-                case .stored(let entity, let isLocal):
-                    page.count += 1
-                    segment.append(entity)
-                    if isLocal || item.isOwn { timeline.localIDs.insert(entity.entityID) }
-                case .hidden: break
-                // The items before and after it are no longer consecutive.
-                case .evicted: append(.page(cursor))
+                take(remark, isCounted: index == 0)
+                if remark.staleSince != nil { page.facts.reason = .invalidated }
+                if remark.isMissing { page.facts.isPartial = true }
+                if let entity {
+                    page.rows.append(.item(entity))
+                    if remark.isLocal || item.isOwn { timeline.localIDs.insert(entity.entityID) }
+                } else if remark.isMissing {
+                    // The items before and after it are no longer consecutive.
+                    page.rows.append(.gap(Timeline<E>.Gap(.page(cursor))))
                 }
             }
             timeline.pages.append(page)
         }
-        if !segment.isEmpty { timeline.segments.append(.items(segment)) }
-        pages = timeline.pages.dropFirst().map(\.state)
+        pages = timeline.pages.dropFirst().map(\.facts)
         return timeline
     }
 
-    /// The state of a page, before its items are looked at.
+    /// The facts about a page, before its items are looked at.
     ///
     /// - Parameter times: nil for the newest page, whose times are those of the list.
-    private func state(_ times: PageTimes?) -> PageState {
-        var known = list?.times ?? Freshness.Times(.never, epoch: 0)
-        if let times { known = Freshness.Times(times, isUncertain: known.isUncertain, epoch: known.epoch) }
+    private func facts(_ times: Freshness.Times?) -> FreshnessFacts {
+        var known = list?.times ?? .none
+        if var times {
+            (times.isUncertain, times.epoch) = (known.isUncertain, known.epoch)
+            known = times
+        }
         let isOutdated = invalid > times?.asked ?? list?.query.asked ?? .never
-        return PageState(times: known, isInvalidated: isOutdated || list?.query.isInvalidated ?? false)
+        return FreshnessFacts(
+            times: known,
+            reason: isOutdated || list?.query.isInvalidated ?? false ? .invalidated : nil
+        )
     }
-
-    /// Looks an item up, and takes what it says about its page.
-    private mutating func look<E: CacheEntity>(
-        _ type: E.Type,
-        _ key: EntityKey,
-        isCounted: Bool,
-        _ page: inout PageState
-    ) -> TimelineItem<E> {
-        guard key.type == E.entityType else { return .hidden }
-        var remark = EntityRemark(key)
-        let stored = find(key, { try E.codec.decode($0) })
-        let (value, pending) = overlays.visible(stored?.value, key)
-        remark.pending = pending
-        remark.note(stored)
-        let entity = value as? E
-        remark.isMissing = entity == nil && stored == nil
-        take(remark, isCounted: isCounted)
-        page.isInvalidated = page.isInvalidated || remark.staleSince != nil
-        page.isPartial = page.isPartial || remark.isMissing
-        guard let entity else { return stored == nil ? .evicted : .hidden }
-        return .stored(entity, isLocal: stored == nil)
-    }
-}
-
-/// The state of an item that the index of a timeline names.
-private enum TimelineItem<Item: CacheEntity> {
-    /// `isLocal`: the server does not know the item yet.
-    case stored(Item, isLocal: Bool)
-    /// A pending change has removed it, or it is of another type.
-    case hidden
-    /// It is no longer stored.
-    case evicted
 }

@@ -82,7 +82,7 @@ extension PageRequest {
         func versions(_ entries: [Index.Entry]) -> [StoredItems.Version] {
             entries.map { StoredItems.Version(key: EntityKey(Item.self, $0.id), version: $0.version) }
         }
-        let values = await stored.storage.values(versions(index.entries)) { try Item.codec.decode($0) }
+        let values = await stored.values(versions(index.entries), { try Item.codec.decode($0) })
         var known = values.compactMapValues { $0 as? Item }
         let needed = index.entries.filter { known[$0.id] == nil }
         var terms = fetched

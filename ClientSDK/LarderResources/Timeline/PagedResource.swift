@@ -4,8 +4,8 @@ public import LarderStorage
 /// A list that is fetched in pages by cursor, newest first: a feed, a conversation, an account's history.
 ///
 /// Its pages are merged into a `Timeline`. The identity is the key and the type of item: resources with one identity
-/// share the stored list and requests. Other settings apply per `Timeline`, as with reads of a `Resource`. Pages are
-/// fetched and merged by the settings of the resource that was passed last.
+/// share the stored list and requests. Other settings apply per `Timeline`, as with reads of a `Resource`. The newest page is fetched by
+/// the resource that was passed last, and each other page by that of the timeline that asks for it.
 ///
 /// ```swift
 /// var feed = PagedResource<Article>("feed", pageSize: 20, freshness: .timeToLive(.seconds(60))) { request in

@@ -10,18 +10,15 @@ extension Timeline {
     /// - Throws: `.gone` if the source has no such item; `.invalidArgument` if the resource cannot be opened at items; the error of the
     ///   request. The shown items stay.
     public func open(at id: Item.ID) async throws(LarderError) {
-        guard engine.resource.isNewer != nil else {
+        guard resource.isNewer != nil else {
             throw LarderError(
                 .invalidArgument,
                 "\"\(key)\" cannot be opened at the item \(id): set `PagedResource.isNewer`, and answer `PageRequest.Position.around`."
             )
         }
         let key = id.description
-        let engine = engine
-        let isLoaded = await engine.core.reading {
-            engine.node.content().value?.items.contains { $0.entityID == key } ?? false
-        }
-        if !isLoaded { try await engine.load(.around(key), isUserInitiated: true) }
+        let isLoaded = await storedList?.items.contains { $0.entityID == key } ?? false
+        if !isLoaded { try await load(.around(key), isUserInitiated: true) }
         setAnchor(key)
     }
 
@@ -35,8 +32,8 @@ extension Timeline {
     @discardableResult
     public func loadNewer(isUserInitiated: Bool = false) async throws(LarderError) -> Timeline<Item>.Progress {
         guard let list = await storedList, let gap = list.gaps(around: anchor).newer else { return .finished }
-        guard list.items.count < engine.resource.keptMaximum else { return .full }
-        try await engine.load(gap.newerPlace, isUserInitiated: isUserInitiated)
+        guard list.items.count < resource.keptMaximum else { return .full }
+        try await load(gap.newerPlace, isUserInitiated: isUserInitiated)
         return await storedList?.gaps(around: anchor).newer == nil ? .finished : .more
     }
 }

@@ -3,26 +3,54 @@ import LarderStorage
 extension Timeline {
     /// The stored items of a timeline: runs of items and the gaps between them.
     public struct List: Sendable, Equatable {
-        /// The runs and the gaps in order, newest first.
-        public internal(set) var segments: [Timeline<Item>.Segment] = []
+        /// A loaded page, with what its freshness depends on.
+        struct Page: Sendable, Equatable {
+            /// Its beginning; nil for the newest page.
+            let start: RunList.Start?
+            /// Whether the server no longer knows its cursor.
+            let isCursorGone: Bool
+            var facts: FreshnessFacts
+            var rows: [Row] = []
+
+            var items: [Item] { rows.compactMap { if case .item(let item) = $0 { item } else { nil } } }
+        }
+
+        enum Row: Sendable, Equatable {
+            case item(Item)
+            case gap(Timeline<Item>.Gap)
+        }
+
+        /// The pages in order, the newest first.
+        var pages: [Page] = []
         /// Items that were created on this device and that no page has confirmed yet.
         var localIDs: Set<String> = []
         var tail = RunList.Tail.unknown
-        /// The pages in order, the newest first. Together they have all items.
-        var pages: [Page] = []
+
+        private var rows: some Sequence<Row> { pages.lazy.flatMap(\.rows) }
 
         /// Whether both have the same items and gaps. How current they are does not count.
         public static func == (left: Timeline<Item>.List, right: Timeline<Item>.List) -> Bool {
-            left.segments == right.segments && left.localIDs == right.localIDs && left.tail == right.tail
+            left.localIDs == right.localIDs && left.tail == right.tail && left.rows.elementsEqual(right.rows)
+        }
+
+        /// The runs and the gaps in order, newest first.
+        public var segments: [Timeline<Item>.Segment] {
+            var segments: [Timeline<Item>.Segment] = []
+            var run: [Item] = []
+            for row in rows {
+                switch row {
+                case .item(let item): run.append(item)
+                case .gap(let gap):
+                    if !run.isEmpty { segments.append(.items(run)) }
+                    run = []
+                    if segments.last?.gap == nil { segments.append(.gap(gap)) }
+                }
+            }
+            return run.isEmpty ? segments : segments + [.items(run)]
         }
 
         /// All items in order, across the gaps.
-        public var items: [Item] {
-            segments.flatMap { segment in
-                guard case .items(let items) = segment else { return [Item]() }
-                return items
-            }
-        }
+        public var items: [Item] { pages.flatMap(\.items) }
 
         /// The gaps in order.
         public var gaps: [Timeline<Item>.Gap] { segments.compactMap(\.gap) }
@@ -30,43 +58,18 @@ extension Timeline {
         /// Whether the oldest item is loaded.
         public var hasReachedEnd: Bool { tail == .end }
 
-        mutating func append(_ item: Item) {
-            if case .items(var items) = segments.last {
-                // Removed first, so that the array is not copied for each item.
-                segments.removeLast()
-                items.append(item)
-                segments.append(.items(items))
-            } else {
-                segments.append(.items([item]))
-            }
-        }
-
-        /// Removes local items whose server item is in the list.
-        mutating func removeDoubles(_ temporaryID: (Item) -> String?) {
-            guard !localIDs.isEmpty else { return }
-            let named = Set(items.compactMap(temporaryID)).intersection(localIDs)
-            guard !named.isEmpty else { return }
-            localIDs.subtract(named)
-            let old = segments
-            segments = []
-            var counter = PageCounter(pages)
-            for segment in old {
-                switch segment {
-                case .gap(let gap): append(gap)
-                case .items(let items):
-                    for item in items {
-                        let isKept = !named.contains(item.entityID)
-                        if isKept { append(item) }
-                        counter.count(isKept: isKept)
-                    }
+        /// The list without some items, and without the gaps that follow them.
+        func removing(_ isRemoved: (Item) -> Bool, andGaps removesGaps: Bool) -> Timeline<Item>.List {
+            var list = self
+            var isBehindRemoved = false
+            for index in pages.indices {
+                list.pages[index].rows = pages[index].rows.filter { row in
+                    guard case .item(let item) = row else { return !(removesGaps && isBehindRemoved) }
+                    isBehindRemoved = isRemoved(item)
+                    return !isBehindRemoved
                 }
             }
-            pages = counter.pages
-        }
-
-        mutating func append(_ gap: Timeline<Item>.Gap) {
-            if case .gap = segments.last { return }
-            segments.append(.gap(gap))
+            return list
         }
     }
 }
@@ -96,11 +99,9 @@ extension Timeline {
         init(_ place: TimelinePlace) {
             self.place = place
             switch place {
-            case .gap(let number): id = "\(number)"
+            case .gap(let number), .newer(let number): id = "\(number)"
             case .page(let cursor): id = "evicted \(cursor ?? "")"
             case .tail: id = "tail"
-            case .renewal(let cursor): id = "renewal \(cursor)"
-            case .newer(let number): id = "\(number)"
             case .around(let item): id = "around \(item)"
             }
         }
@@ -110,7 +111,8 @@ extension Timeline {
 extension Timeline.List {
     /// A list with one fetched page, before it is merged.
     init(_ page: EntityList<Item>) {
-        segments = [.items(page.items)]
+        let facts = FreshnessFacts(times: .none)
+        pages = [Page(start: nil, isCursorGone: false, facts: facts, rows: page.items.map { .item($0) })]
         tail = page.nextCursor.map { .cursor($0) } ?? .end
     }
 
@@ -122,9 +124,13 @@ extension Timeline.List {
                 return try RunList.Details(tail: list.tail).encoded
             },
             join: { details, lookup in
-                var list = try lookup.timeline(Item.self, details)
-                if let temporaryID = resource.temporaryID { list.removeDoubles(temporaryID) }
-                return list
+                let list = try lookup.timeline(Item.self, details)
+                guard let temporaryID = resource.temporaryID, !list.localIDs.isEmpty else { return list }
+                // Local items whose server item is in the list.
+                let named = Set(list.items.compactMap(temporaryID)).intersection(list.localIDs)
+                var shown = list.removing({ named.contains($0.entityID) }, andGaps: false)
+                shown.localIDs.subtract(named)
+                return shown
             }
         )
         normalizer.merge = { answer, stated in
@@ -133,7 +139,7 @@ extension Timeline.List {
                     keys: answer.ids.filter { context.stored.contains($0) },
                     cursor: try RunList.Details(answer.details).tail.cursor,
                     limit: max(1, resource.pageSize),
-                    times: PageTimes(stated, at: context.startedAt, asked: context.stamp),
+                    times: Freshness.Times(stated, at: context.startedAt, asked: context.stamp),
                     validator: answer.entityTag,
                     isOnlyConfirmed: context.isInvalid,
                     receivedAt: context.receivedAt

@@ -1,6 +1,7 @@
 public import LarderEvents
 public import LarderStorage
 public import LarderTime
+import Synchronization
 
 extension Timeline {
     /// The state of a timeline for one reader at one moment.
@@ -54,28 +55,48 @@ extension Timeline {
             return gaps > 0 ? .gapped(gaps) : hasReachedEnd ? .complete : .partial
         }
 
+        /// - Parameter list: the shown part of the snapshot's list.
         init(
             _ snapshot: LarderResources.Snapshot<Timeline<Item>.List>,
-            _ fetching: Set<TimelinePlace>,
-            _ errors: [TimelinePlace: LarderError]
+            _ list: Timeline<Item>.List?,
+            _ heldBackCount: Int,
+            _ options: ReadOptions,
+            _ node: Node<Timeline<Item>.List>
         ) {
+            let (places, now) = (node.state.withLock { $0.places }, node.core.now())
+            func isFetching(_ place: TimelinePlace) -> Bool { places[place]?.flight != nil }
             freshness = snapshot.freshness
             source = snapshot.source
             times = snapshot.times
             isRefreshing = snapshot.isFetching
-            isLoadingOlder = fetching.contains(.tail)
-            let places = Set(snapshot.value?.gaps.map(\.place) ?? [])
-            gapsBeingFilled = Set(fetching.intersection(places).map { Timeline<Item>.Gap($0).id })
             refreshError = snapshot.refreshError
-            loadOlderError = errors[.tail]
-            var gapErrors: [String: LarderError] = [:]
-            for (place, error) in errors where places.contains(place) {
-                gapErrors[Timeline<Item>.Gap(place).id] = error
-            }
-            self.gapErrors = gapErrors
             pendingChanges = snapshot.pendingChanges
             revision = snapshot.revision
+            isLoadingOlder = isFetching(.tail)
+            loadOlderError = places[.tail]?.error
+            let gaps = snapshot.value?.gaps ?? []
+            gapsBeingFilled = Set(gaps.filter { isFetching($0.place) }.map(\.id))
+            gapErrors = Dictionary(gaps.compactMap { gap in places[gap.place]?.error.map { (gap.id, $0) } }) { $1 }
             hasReachedEnd = snapshot.value?.hasReachedEnd ?? false
+            self.heldBackCount = heldBackCount
+            guard let list else { return }
+            (segments, items) = (list.segments, list.items)
+            var first = 0
+            for page in list.pages {
+                let range = first..<first + page.items.count
+                guard !range.isEmpty else { continue }
+                first = range.upperBound
+                let isRefreshed = page.start.map { $0.gap == nil && isFetching(.page($0.cursor)) }
+                pages.append(
+                    Timeline<Item>.Page(
+                        range: range,
+                        freshness: node.freshness(page.facts, options, at: now),
+                        times: node.times(page.facts, options, at: now),
+                        isRefreshing: isRefreshed ?? isRefreshing
+                    )
+                )
+            }
+            if !pages.isEmpty { freshness = freshness(of: 0..<first) }
         }
 
         /// Whether another snapshot has the same visible content.
@@ -89,5 +110,61 @@ extension Timeline {
                 && gapErrors.mapValues(\.description) == other.gapErrors.mapValues(\.description)
                 && segments == other.segments && pages.elementsEqual(other.pages) { $0.hasSameContent(as: $1) }
         }
+    }
+}
+
+extension Timeline {
+    /// A loaded page of a timeline, as a part of a snapshot: consecutive items, and how current they are.
+    ///
+    /// A page is as old as its oldest item. A refresh by overlap moves items from the newest page to older ones, so a page may have fewer
+    /// items than were requested, and after small pages were joined up to as many.
+    public struct Page: Sendable {
+        /// The indices of its items in `Snapshot.items`. Not empty.
+        public let range: Range<Int>
+        /// Whether its items are current.
+        public let freshness: Freshness
+        /// When it was fetched, was last confirmed by the server, and expires.
+        package let times: Freshness.Times
+        /// When the server last confirmed it.
+        public var validatedAt: WallTime { times.validatedAt }
+        /// Whether it is being fetched again.
+        public let isRefreshing: Bool
+
+        /// Whether another page has the same visible content: times do not count.
+        func hasSameContent(as other: Timeline<Item>.Page) -> Bool {
+            range == other.range && freshness == other.freshness && isRefreshing == other.isRefreshing
+        }
+    }
+}
+
+extension Timeline.Snapshot {
+    /// The freshness of some of the shown items, such as those on screen: fresh only if all of their pages are.
+    ///
+    /// - Parameter range: indices of `items`; what is outside of them does not count.
+    public func freshness(of range: Range<Int>) -> Freshness {
+        let parts = pages.filter { $0.range.overlaps(range) }
+        guard !parts.isEmpty else { return freshness }
+        return parts.first { !$0.freshness.isFresh }?.freshness ?? .fresh
+    }
+}
+
+extension Timeline.Snapshot {
+    /// What to tell a person about the shown items. The age is that of the oldest page.
+    ///
+    /// - Parameters:
+    ///   - now: the present time.
+    ///   - isOffline: as for `LarderResources.Snapshot.notice`.
+    public func notice(at now: WallTime, isOffline: Bool = false) -> Freshness.Notice {
+        let oldest = pages.map(\.times).min { $0.validatedAt < $1.validatedAt } ?? times
+        // A page whose items were never confirmed together has no age. The list has one.
+        let isUnknown = oldest?.validatedAt == Freshness.Times.never && times?.validatedAt != Freshness.Times.never
+        return Freshness.Notice(
+            freshness,
+            validatedAt: isUnknown ? times?.validatedAt : oldest?.validatedAt,
+            isUncertain: isUnknown || oldest?.isUncertain ?? false,
+            isFetching: isRefreshing,
+            isOffline: isOffline || refreshError?.code == .offline,
+            at: now
+        )
     }
 }

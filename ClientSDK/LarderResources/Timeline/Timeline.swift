@@ -16,25 +16,29 @@ import Synchronization
 /// }
 /// ```
 public final class Timeline<Item: CacheEntity>: Sendable {
-    let engine: TimelineEngine<Item>
+    let resource: PagedResource<Item>
+    let node: Node<Timeline<Item>.List>
     let options: ReadOptions
+    var core: CacheCore { node.core }
     private struct State {
         var reader: TimelineReader<Item>
-        var wakers: [UInt64: @Sendable () -> Void] = [:]
-        var lastWaker: UInt64 = 0
         /// The item at which the list was opened.
         var anchor: String?
     }
     private let state: Mutex<State>
 
-    init(_ engine: TimelineEngine<Item>, _ options: ReadOptions, readerIsAtTop: Bool) {
-        self.engine = engine
-        self.options = options
+    init(_ resource: PagedResource<Item>, _ policy: ReadPolicy?, readerIsAtTop: Bool, _ core: CacheCore) {
+        let newest = resource.list
+        let node = core.nodes.node(of: newest, in: core)
+        node.take(newest)
+        self.resource = resource
+        self.node = node
+        options = node.options(newest, policy)
         state = Mutex(State(reader: TimelineReader(isAtTop: readerIsAtTop)))
     }
 
     /// The key of the list in the store.
-    public var key: QueryKey { engine.node.key }
+    public var key: QueryKey { node.key }
 
     // MARK: Reading
 
@@ -43,20 +47,20 @@ public final class Timeline<Item: CacheEntity>: Sendable {
     /// Snapshots are in order; a slow reader gets the newest one and not all, and a snapshot without a change is left out. The sequence
     /// ends when its task is cancelled and when the cache is closed.
     public var snapshots: some AsyncSequence<Timeline<Item>.Snapshot, Never> & Sendable {
-        Timeline<Item>.Snapshots(self)
+        Timeline<Item>.Snapshots(timeline: self)
     }
 
     /// Reads the list by the policy: with `staleWhileRevalidate` the stored list, if there is one.
     ///
     /// - Throws: the error of the request if nothing is stored; `.notCached`, `.cancelled`.
     public func snapshot() async throws(LarderError) -> Timeline<Item>.Snapshot {
-        let now = engine.core.now()
-        engine.core.checkForeignCommits(at: now)
-        if let content = engine.node.atHand(options, at: now) {
-            return view(engine.node.snapshot(atHand: content, options, at: now))
+        let now = core.now()
+        core.checkForeignCommits(at: now)
+        if let content = node.atHand(options, at: now) {
+            return view(node.current(content, options, at: now))
         }
-        let (node, options) = (engine.node, options)
-        return view(try await engine.core.reading { () async throws(LarderError) in try await node.read(options) })
+        let (node, options) = (node, options)
+        return view(try await core.reading { () async throws(LarderError) in try await node.read(options) })
     }
 
     /// Fetches the newest page, whatever is stored, and merges it by overlap. Costs one page or a 304.
@@ -65,11 +69,11 @@ public final class Timeline<Item: CacheEntity>: Sendable {
     ///   (`PagedResource.dropsBehindGap`).
     /// - Throws: the error of the request. The shown items stay.
     public func refresh(droppingBehindGap isDropping: Bool = false) async throws(LarderError) {
-        let (node, options, since) = (engine.node, options, engine.core.now().uptime)
-        _ = try await engine.core.reading { () async throws(LarderError) in
+        let (node, options, since) = (node, options, core.now().uptime)
+        _ = try await core.reading { () async throws(LarderError) in
             try await node.refresh(since: since, options)
         }
-        if isDropping { try await engine.edit { $0.dropBehindGap() } }
+        if isDropping { try await edit { $0.dropBehindGap() } }
     }
 
     /// Fetches the pages that contain these items again, unless they are fresh: for the items on screen. Other pages stay as old as they
@@ -87,18 +91,47 @@ public final class Timeline<Item: CacheEntity>: Sendable {
         isUserInitiated: Bool = false
     ) async throws(LarderError) {
         let wanted = Set(ids.map(\.description))
-        let start = engine.core.now()
-        var asked: Set<PageRenewal> = []
-        let (engine, due) = (engine, isUserInitiated ? nil : options)
+        let start = core.now()
+        var asked: Set<TimelinePlace> = []
+        let due = isUserInitiated ? nil : options
         while true {
-            let next = await engine.core.reading { [asked] in engine.nextRenewal(wanted, asked, due, since: start) }
+            let next = await core.reading { [asked] in self.nextRenewal(wanted, asked, due, since: start) }
             guard let next else { return }
             asked.insert(next)
-            switch next {
-            case .newest: try await engine.newest(isForced: isUserInitiated)
-            case .page(let cursor): try await engine.load(.renewal(cursor), isUserInitiated: isUserInitiated)
+            if next == .page(nil) {
+                try await newest(isForced: isUserInitiated)
+            } else {
+                try await load(next, isUserInitiated: isUserInitiated)
             }
         }
+    }
+
+    /// The next page to fetch again for some items; nil if there is none left.
+    ///
+    /// - Parameters:
+    ///   - asked: the pages that were requested before.
+    ///   - options: the settings of the reader for whom fresh pages are not fetched; nil: they are.
+    ///   - start: when the refresh began. A page that was confirmed since is not fetched.
+    private func nextRenewal(
+        _ wanted: Set<String>,
+        _ asked: Set<TimelinePlace>,
+        _ options: ReadOptions?,
+        since start: Moment
+    ) -> TimelinePlace? {
+        guard let pages = node.content().value?.pages else { return nil }
+        let now = core.now()
+        for (index, page) in pages.enumerated() {
+            let isDue =
+                options.map { node.freshness(page.facts, $0, at: now) != .fresh }
+                ?? (page.facts.times.validatedAt < start.wall || page.facts.reason != nil)
+            guard isDue, page.items.contains(where: { wanted.contains($0.entityID) }) else { continue }
+            // The nearest page at or above it that can be requested, without a gap in between.
+            guard let above = pages[...index].last(where: { !$0.isCursorGone || $0.start?.gap != nil }),
+                above.start?.gap == nil, !asked.contains(.page(above.start?.cursor))
+            else { continue }
+            return .page(above.start?.cursor)
+        }
+        return nil
     }
 
     var anchor: String? { state.withLock { $0.anchor } }
@@ -122,13 +155,13 @@ public final class Timeline<Item: CacheEntity>: Sendable {
         }
         if let before {
             guard before.tail != .end else { return .finished }
-            guard before.items.count < engine.resource.keptMaximum else { return .full }
+            guard before.items.count < resource.keptMaximum else { return .full }
         }
         guard let before, before.tail != .unknown else {
             try await refresh()
             return await progress(.tail)
         }
-        try await engine.load(.tail, isUserInitiated: isUserInitiated)
+        try await load(.tail, isUserInitiated: isUserInitiated)
         return await progress(.tail)
     }
 
@@ -145,15 +178,15 @@ public final class Timeline<Item: CacheEntity>: Sendable {
         isUserInitiated: Bool = false
     ) async throws(LarderError) -> Timeline<Item>.Progress {
         guard await progress(gap.place) == .more else { return .finished }
-        try await engine.load(gap.place, isUserInitiated: isUserInitiated)
+        try await load(gap.place, isUserInitiated: isUserInitiated)
         return await progress(gap.place)
     }
 
     /// The stored list, assembled on a thread of the cache, because it may read the disk.
     var storedList: Timeline<Item>.List? {
         get async {
-            let node = engine.node
-            return await engine.core.reading { node.content().value }
+            let node = node
+            return await core.reading { node.content().value }
         }
     }
 
@@ -171,19 +204,16 @@ public final class Timeline<Item: CacheEntity>: Sendable {
     public var readerIsAtTop: Bool {
         get { state.withLock { $0.reader.isAtTop } }
         set {
-            let (count, wakers) = state.withLock { state in
-                state.reader.isAtTop = newValue
-                return (newValue ? state.reader.showHeldBack() : 0, Array(state.wakers.values))
-            }
-            if count > 0 { for waker in wakers { waker() } }
+            state.withLock { $0.reader.isAtTop = newValue }
+            if newValue { showHeldBack() }
         }
     }
 
     /// Shows the held-back items in the next snapshot, wherever the reader is. Returns their number.
     @discardableResult
     public func showHeldBack() -> Int {
-        let (count, wakers) = state.withLock { ($0.reader.showHeldBack(), Array($0.wakers.values)) }
-        for waker in wakers { waker() }
+        let count = state.withLock { $0.reader.showHeldBack() }
+        if count > 0 { node.showAgain() }
         return count
     }
 
@@ -194,30 +224,51 @@ public final class Timeline<Item: CacheEntity>: Sendable {
     ///   - isOwn: whether it was created on this device: it is then shown at once.
     /// - Throws: `.storage`, `.encoding`; then nothing has changed.
     public func insertNewest(_ item: Item, isOwn: Bool = false) throws(LarderError) {
-        var update = CacheUpdate()
-        update.answered = engine.node.storedKey
+        var update = CacheUpdate(answering: node.storedKey, mayStore: true)
         update.insertNewest(item, in: key, isOwn: isOwn)
-        try engine.core.commit(update)
+        try core.commit(update)
     }
 
     // MARK: Views
 
     func view(_ snapshot: LarderResources.Snapshot<Timeline<Item>.List>) -> Timeline<Item>.Snapshot {
-        let paging = engine.paging
-        var (view, pages) = state.withLock { $0.reader.view(of: snapshot, paging.fetching, paging.errors) }
-        view.set(pages, options, engine.node, paging.fetching)
-        return view
+        let (present, heldBackCount, list) = state.withLock { $0.reader.view(of: snapshot) }
+        return Timeline<Item>.Snapshot(present, list, heldBackCount, options, node)
     }
+}
 
-    func wake(_ waker: @escaping @Sendable () -> Void) -> UInt64 {
-        state.withLock { state in
-            state.lastWaker += 1
-            state.wakers[state.lastWaker] = waker
-            return state.lastWaker
+extension Timeline {
+    /// The snapshots of a timeline. Each iteration observes the timeline separately; one task may iterate.
+    struct Snapshots: AsyncSequence, Sendable {
+        /// Returns snapshots in order; a slow reader gets the newest one.
+        struct Iterator: AsyncIteratorProtocol {
+            let timeline: Timeline<Item>
+            var lists: LarderResources.Snapshots<Timeline<Item>.List>.Iterator
+            private var last: Timeline<Item>.Snapshot?
+
+            init(_ timeline: Timeline<Item>) {
+                self.timeline = timeline
+                lists = .init(node: timeline.node, options: timeline.options)
+            }
+
+            /// The next snapshot; nil when the task was cancelled or the cache closed.
+            mutating func next(isolation actor: isolated (any Actor)?) async -> Timeline<Item>.Snapshot? {
+                while let snapshot = await lists.nextShown() {
+                    var view = timeline.view(snapshot)
+                    if let last, last.hasSameContent(as: view) { continue }
+                    view.difference = ListDifference(from: last?.items ?? [], to: view.items)
+                    last = view
+                    return view
+                }
+                return nil
+            }
         }
-    }
 
-    func removeWaker(_ id: UInt64) { state.withLock { $0.wakers[id] = nil } }
+        let timeline: Timeline<Item>
+
+        /// Creates an iterator, which begins to observe at the first call of `next`.
+        func makeAsyncIterator() -> Iterator { Iterator(timeline) }
+    }
 }
 
 extension Timeline {

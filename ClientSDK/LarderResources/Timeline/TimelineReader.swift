@@ -18,27 +18,18 @@ struct TimelineReader<Item: CacheEntity>: Sendable {
         return held.count
     }
 
-    /// The view of a snapshot, and the pages of its visible items.
+    /// The snapshot, or a later one that was viewed before, the number of its items that are held back, and the list without them.
     mutating func view(
-        of snapshot: LarderResources.Snapshot<Timeline<Item>.List>,
-        _ fetching: Set<TimelinePlace>,
-        _ errors: [TimelinePlace: LarderError]
-    ) -> (Timeline<Item>.Snapshot, [Timeline<Item>.List.Page]) {
-        // A snapshot that is viewed again may be older than the last one.
+        of snapshot: LarderResources.Snapshot<Timeline<Item>.List>
+    ) -> (LarderResources.Snapshot<Timeline<Item>.List>, heldBackCount: Int, Timeline<Item>.List?) {
         if last.map({ snapshot.revision >= $0.revision }) ?? true {
             last = snapshot
             if let list = snapshot.value { receive(list) }
         }
         let present = last ?? snapshot
-        var view = Timeline<Item>.Snapshot(present, fetching, errors)
-        view.heldBackCount = held.count
-        guard let list = present.value.map(visible) else { return (view, []) }
-        view.segments = list.segments
-        view.items = view.segments.flatMap { segment in
-            guard case .items(let items) = segment else { return [Item]() }
-            return items
-        }
-        return (view, list.pages)
+        guard let list = present.value, !held.isEmpty else { return (present, held.count, present.value) }
+        // A gap behind held-back items is held back with them.
+        return (present, held.count, list.removing({ held.contains($0.entityID) }, andGaps: true))
     }
 
     /// Items before the first shown item are new, unless they were created on this device. If no shown item is left, nothing is held
@@ -55,26 +46,5 @@ struct TimelineReader<Item: CacheEntity>: Sendable {
         }
         held = Set(ids[..<first].filter { !shown.contains($0) && !list.localIDs.contains($0) })
         shown = Set(ids).subtracting(held)
-    }
-
-    private func visible(_ list: Timeline<Item>.List) -> Timeline<Item>.List {
-        guard !held.isEmpty else { return list }
-        var result = Timeline<Item>.List()
-        var counter = Timeline<Item>.List.PageCounter(list.pages)
-        var isBehindHeld = false
-        for segment in list.segments {
-            switch segment {
-            // A gap behind held-back items is held back with them.
-            case .gap(let gap): if !isBehindHeld { result.append(gap) }
-            case .items(let items):
-                for item in items {
-                    isBehindHeld = held.contains(item.entityID)
-                    if !isBehindHeld { result.append(item) }
-                    counter.count(isKept: !isBehindHeld)
-                }
-            }
-        }
-        result.pages = counter.pages
-        return result
     }
 }

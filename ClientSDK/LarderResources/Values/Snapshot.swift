@@ -10,9 +10,9 @@ public struct Snapshot<Value: Sendable>: Sendable {
     /// The value; nil if there is none, or if the policy does not allow it to be shown yet.
     public var value: Value?
     /// Whether the value is current.
-    public var freshness: Freshness
+    public var freshness = Freshness.missing
     /// How complete the value is.
-    public var completeness: Completeness
+    public var completeness = Completeness.unknown
     /// Where the value came from; nil without a value.
     public var source: CacheTier?
     /// When the value was fetched, was validated and expires; nil without a value.
@@ -26,7 +26,7 @@ public struct Snapshot<Value: Sendable>: Sendable {
     /// The error of the last refresh; nil if it succeeded.
     public var refreshError: LarderError?
     /// The number of local changes in the value that the server has not acknowledged.
-    public var pendingChanges: Int
+    public var pendingChanges = 0
     /// Grows with every change: of two snapshots the one with the larger revision is later.
     public var revision: UInt64
 
@@ -70,5 +70,24 @@ extension Snapshot: CustomStringConvertible {
         guard let value else { return parts.joined(separator: ", ") }
         let text = "\(value)"
         return parts.joined(separator: ", ") + ": " + (text.count > 200 ? text.prefix(200) + "…" : text[...])
+    }
+}
+
+extension Snapshot {
+    /// What to tell a person about the value.
+    ///
+    /// - Parameters:
+    ///   - now: the present time.
+    ///   - isOffline: whether the server is known to be unreachable. A snapshot whose last refresh failed without a connection counts as
+    ///     offline anyway.
+    public func notice(at now: WallTime, isOffline: Bool = false) -> Freshness.Notice {
+        Freshness.Notice(
+            freshness,
+            validatedAt: validatedAt,
+            isUncertain: times?.isUncertain ?? false,
+            isFetching: isFetching,
+            isOffline: isOffline || refreshError?.code == .offline,
+            at: now
+        )
     }
 }

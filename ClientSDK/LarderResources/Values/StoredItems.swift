@@ -8,16 +8,9 @@ struct StoredItems: Sendable, Hashable {
         let version: Int64
     }
 
-    /// Where items are stored.
-    protocol Storage: Sendable {
-        /// The values of complete items that are stored in a version or a newer one and are not invalidated, by identifier.
-        func values(
-            _ items: [Version],
-            _ decode: @escaping @Sendable ([UInt8]) throws -> any Sendable
-        ) async -> [String: any Sendable]
-    }
-
-    let storage: any Storage
+    /// The values of complete items that are stored in a version or a newer one and are not invalidated, by identifier.
+    let values: @Sendable (_ items: [Version], _ decode: @escaping Decoder) async -> [String: any Sendable]
+    typealias Decoder = @Sendable ([UInt8]) throws -> any Sendable
     /// The number of stored items.
     let count: Int
     /// How long ago they were confirmed; nil: unknown.

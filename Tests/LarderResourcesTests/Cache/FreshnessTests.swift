@@ -266,10 +266,21 @@ struct FreshnessTests {
         _ = try await cache.value(note)
         cache.noteVersion(5, of: Note.self, "1")
         for number in 0..<20_000 { cache.noteVersion(1, of: Note.self, "other \(number)") }
-        #expect(try await cache.snapshot(note, .cacheOnly).freshness == .stale(.olderVersion))
+        #expect(try await cache.snapshot(note, .cacheOnly).freshness == .stale(.invalidated))
         scene.clock.advance(by: .seconds(1))
         source.prepare(.value(Note(id: "1", text: "b", revision: 5)))
         #expect(try await cache.snapshot(note).freshness == .fresh)
+    }
+
+    @Test func `a changed value stays as stale as its tag says`() async throws {
+        let cache = try scene.cache(inMemory: true)
+        var note = Resource<Note>.entity("1", freshness: .reference) { _ in .value(Note(id: "1", text: "a")) }
+        note.tags = ["mine"]
+        _ = try await cache.value(note)
+        try await cache.invalidate(tag: "mine")
+        try await cache.update { $0.modify(Note.self, "1") { $0.text = "b" } }
+        let shown = try await cache.snapshot(note, .cacheOnly)
+        #expect(shown.value?.text == "b" && shown.freshness == .stale(.invalidated))
     }
 
     @Test func `tags with any characters are invalidated in the next process too, and no others`() async throws {

@@ -183,7 +183,7 @@ struct LateAnswerTests {
         scene.clock.advance(by: .seconds(10))
         let stamp = core.stamps.next()
         var update = CacheUpdate()
-        update.steps = [.touch(EntityKey(type: "note", id: "1"), validator: "a", stated: nil)]
+        update.steps = [.touch(.entity(EntityKey(type: "note", id: "1")), validator: "a", stated: nil)]
         try core.commit(update, askedAt: stamp)
         #expect(try scene.cache().stored(note(sources.0))?.times?.validatedAt == fetchedAt)
     }

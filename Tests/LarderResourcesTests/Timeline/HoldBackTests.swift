@@ -99,6 +99,6 @@ struct HoldBackTests {
         source.prepare([2, 1])
         let timeline = cache.timeline(source.resource())
         for await view in timeline.snapshots where view.items.count == 2 { break }
-        #expect(timeline.engine.node.state.withLock { $0.observers.isEmpty })
+        #expect(timeline.node.state.withLock { $0.observers.isEmpty })
     }
 }

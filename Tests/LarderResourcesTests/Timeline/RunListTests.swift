@@ -88,7 +88,7 @@ private struct Model {
             keys: ids.map { Note.key($0) },
             cursor: ids.count < rest.count ? ids.last : nil,
             limit: limit,
-            times: PageTimes(fetchedAt: time, validatedAt: time, expiresAt: time, asked: stamp),
+            times: Freshness.Times(fetchedAt: time, validatedAt: time, expiresAt: time, asked: stamp),
             receivedAt: time
         )
         replies.append(Reply(page: page, place: place, cursor: cursor, process: generator.uniform(in: 0..<2)))
@@ -129,7 +129,7 @@ private struct Model {
     /// Inserts an item as an event does: the newest one of others, or an own one.
     private mutating func insert(_ id: String, isOwn: Bool) {
         var members = ListMembers(entries: list.members)
-        NewestItems.Item(key: Note.key(id), isOwn: isOwn).insert(into: &members, at: time) { false }
+        NewestItem(key: Note.key(id), isOwn: isOwn).insert(into: &members, at: time) { false }
         read(members)
     }
 
@@ -153,7 +153,7 @@ private struct Model {
     private mutating func place(_ isWanted: (TimelinePlace) -> Bool = { _ in true }) -> (TimelinePlace, String)? {
         var places: [(TimelinePlace, String)] = list.tail.cursor.map { [(.tail, $0)] } ?? []
         for start in list.runs.compactMap(\.start) {
-            places.append((start.gap.map { .gap($0) } ?? .renewal(start.cursor), start.cursor))
+            places.append((start.gap.map { .gap($0) } ?? .page(start.cursor), start.cursor))
         }
         places.removeAll { !isWanted($0.0) }
         return places.isEmpty ? nil : places[generator.uniform(in: 0..<places.count)]
@@ -247,7 +247,7 @@ private struct Model {
         arrive(0)
         if let problem { return "newest \(before): \(problem)" }
         for _ in 0..<200 {
-            guard let (place, cursor) = place({ if case .renewal = $0 { false } else { true } }) else { break }
+            guard let (place, cursor) = place({ if case .page = $0 { false } else { true } }) else { break }
             let before = line
             ask(place, after: cursor)
             arrive(0)

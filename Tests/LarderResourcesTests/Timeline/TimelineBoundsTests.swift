@@ -92,10 +92,10 @@ struct TimelineBoundsTests {
     }
 
     @Test func `a late confirmation of a page does not make it older`() throws {
-        func times(_ seconds: Int64) -> PageTimes {
+        func times(_ seconds: Int64) -> Freshness.Times {
             let time = WallTime(nanosecondsSinceEpoch: seconds * 1_000_000_000)
             let asked = Stamp(rawValue: seconds)
-            return PageTimes(fetchedAt: time, validatedAt: time, expiresAt: time + .seconds(60), asked: asked)
+            return Freshness.Times(fetchedAt: time, validatedAt: time, expiresAt: time + .seconds(60), asked: asked)
         }
         let keys = [Note.key("2"), Note.key("1")]
         let confirmation = PageFacts.Confirmation(validator: "v", limit: 1, digest: PageFacts.digest([keys[1]]))
@@ -111,38 +111,22 @@ struct TimelineBoundsTests {
         #expect(list.runs[1].facts.times.expiresAt == times(150).expiresAt)
     }
 
-    @Test func `a late newest page counts only below the later one`() throws {
-        func time(_ seconds: Int64) -> WallTime { WallTime(nanosecondsSinceEpoch: seconds * 1_000_000_000) }
-        func times(_ seconds: Int64) -> PageTimes {
-            let asked = Stamp(rawValue: seconds)
-            return PageTimes(
-                fetchedAt: time(seconds),
-                validatedAt: time(seconds),
-                expiresAt: time(seconds + 60),
-                asked: asked
+    @Test func `a late newest page changes nothing`() throws {
+        func page(_ seconds: Int64, _ keys: [Int], _ cursor: String) -> IncomingPage {
+            let time = WallTime(nanosecondsSinceEpoch: seconds * 1_000_000_000)
+            return IncomingPage(
+                keys: keys.map { Note.key("\($0)") },
+                cursor: cursor,
+                limit: 3,
+                times: Freshness.Times(nil, at: time, asked: Stamp(rawValue: seconds)),
+                receivedAt: time
             )
         }
-        let keys = (0...5).map { Note.key("\($0)") }
         var list = RunList()
-        list.runs[0] = .init(items: [5, 4, 3].map { .init(keys[$0]) }, facts: PageFacts(times(30)))
-        let older = RunList.Run(
-            start: .joined("after 3"),
-            items: [2, 1, 0].map { .init(keys[$0]) },
-            facts: PageFacts(times(10))
-        )
-        list.runs.append(older)
-        // Item 2 was deleted. The request began before the one whose reply is the newest page.
-        let page = IncomingPage(
-            keys: [keys[3], keys[1], keys[0]],
-            cursor: "after 0",
-            limit: 3,
-            times: times(20),
-            receivedAt: time(40)
-        )
-        list.takeNewest(page)
-        #expect(list.items == [5, 4, 3, 1, 0].map { keys[$0] })
-        #expect(list.runs.map(\.start) == [nil, .joined("after 3")] && list.tail == .cursor("after 0"))
-        #expect(list.runs[1].facts.times == times(20))
+        list.takeNewest(page(30, [5, 4, 3], "after 3"))
+        let before = list
+        list.takeNewest(page(20, [4, 3, 2], "after 2"))
+        #expect(list == before)
     }
 
     @MainActor

@@ -30,7 +30,7 @@ struct TimelinePageTests {
     /// The pages in short: the number of items and the age in seconds.
     private func pages(_ timeline: Timeline<Note>) async throws -> [String] {
         try await timeline.snapshot().pages.map { page in
-            let age = page.times.age(at: timeline.engine.core.now()).map { "\($0.components.seconds)" } ?? "?"
+            let age = page.times.age(at: timeline.core.now()).map { "\($0.components.seconds)" } ?? "?"
             return "\(page.range.count):\(age)"
         }
     }

@@ -211,7 +211,7 @@ private final class FeedStory {
 
     private func looseNumbers() throws -> Set<Int> {
         // After an eviction the list is only on the disk.
-        guard let query = try timeline.engine.core.query(feed.key)?.stored.query ?? cache.disk?.query(feed.key) else {
+        guard let query = try timeline.core.query(feed.key)?.stored.query ?? cache.disk?.query(feed.key) else {
             return []
         }
         return Set(query.members.marks.keys.compactMap { Int($0.id) })

@@ -10,15 +10,6 @@ struct TimelineRegistryTests {
     let scene = CacheScene()
     let source = PageSource()
 
-    @Test func `a timeline without readers is released`() async throws {
-        let cache = try scene.cache(inMemory: true)
-        for number in 0..<100 {
-            let resource = PagedResource<Note>("feed", ["of": "\(number)"]) { _ in .value(EntityList([Note(1)])) }
-            #expect(try await cache.timeline(resource).snapshot().items.count == 1)
-        }
-        #expect(cache.timelines.count == 0)
-    }
-
     @Test func `a refresh by a new reader drops items without overlap on request`() async throws {
         let cache = try scene.cache(inMemory: true)
         let feed = source.resource()

@@ -3,24 +3,18 @@ import LarderStorage
 import LarderTime
 
 /// The requests for pages, and how their replies are stored.
-extension TimelineEngine {
+extension Timeline {
     private var list: RunList {
-        get throws { try core.query(node.key)?.stored.query.runs() ?? RunList() }
+        get throws { try core.query(key)?.stored.query.runs() ?? RunList() }
     }
 
     /// Changes the stored list.
     ///
     /// - Parameter mayStore: whether it may be written to the disk.
     private func store(mayStore: Bool = true, _ change: @escaping @Sendable (inout RunList) -> Void) throws {
-        var update = CacheUpdate()
-        update.answered = node.storedKey
-        update.isMemoryOnly = !mayStore
-        let merge = QueryMerge(confirms: false) { query, _ in
-            _ = try query.editRuns(change)
-        }
-        update.steps.append(.mergeQuery(node.key, merge))
+        var update = CacheUpdate(answering: node.storedKey, mayStore: mayStore)
+        update.steps.append(.mergeQuery(key, QueryMerge(confirms: false) { query, _ in try query.editRuns(change) }))
         try core.commit(update, isTolerant: true)
-        if update.isMemoryOnly { try node.removeFromDisk() }
     }
 
     /// Changes the stored list, on a thread of the cache.
@@ -28,14 +22,31 @@ extension TimelineEngine {
         do { try await core.changing { try self.store(change) } } catch { throw LarderError(error) }
     }
 
+    /// Fetches the page of a place. Concurrent calls for one place share the request.
+    ///
+    /// - Parameter isUserInitiated: whether it is requested although the last request has just failed.
+    func load(_ place: TimelinePlace, isUserInitiated: Bool = false) async throws(LarderError) {
+        let behavior = core.configuration.networkBehavior()
+        guard behavior.allowsPaging || isUserInitiated && behavior.isOfflineByExperience else {
+            // Only the caller gets this error, because the shown list is not affected.
+            throw LarderError(
+                .offline,
+                "No more items of \"\(key)\" can be loaded: the network is unavailable or restricted. Try again when it is available."
+            )
+        }
+        try await node.load(place, isForced: isUserInitiated) { [self] in
+            try await fetch(place, isForced: isUserInitiated)
+        }
+    }
+
     /// Fetches the page of a place. If the server does not know the cursor any more, because its item is gone, the
     /// pages above are fetched again until one of them leads to the place.
     ///
     /// - Parameter isForced: whether a person has asked to confirm the page.
-    func fetch(_ place: TimelinePlace, isForced: Bool = false) async throws {
+    private func fetch(_ place: TimelinePlace, isForced: Bool) async throws {
         if case .around(let item) = place {
             guard try await ask(.around(item), at: place) else {
-                throw LarderError(.gone, "\"\(node.key)\" has no item \(item) on the server.")
+                throw LarderError(.gone, "\"\(key)\" has no item \(item) on the server.")
             }
             return
         }
@@ -66,7 +77,7 @@ extension TimelineEngine {
             } else {
                 throw LarderError(
                     .gone,
-                    "The server no longer knows the cursors of \"\(node.key)\". Refresh the timeline with `onDiscontinuity: .reset`."
+                    "The server no longer knows the cursors of \"\(key)\". Refresh the timeline with `onDiscontinuity: .reset`."
                 )
             }
         }
@@ -92,42 +103,29 @@ extension TimelineEngine {
         let stamp = core.stamps.next()
         let moment = core.now()
         var renewed: String?
-        if case .renewal = place, case .older(let cursor) = position { renewed = cursor }
-        let known = try await core.reading { [renewed] in try renewed.flatMap { try self.confirmation($0) } }
+        if case .page = place, case .older(let cursor) = position { renewed = cursor }
+        let (known, stored) = try await core.reading { [renewed] in
+            guard case .older(let cursor) = position else { return (PageFacts.Confirmation?.none, StoredItems?.none) }
+            return (try renewed.flatMap { try self.confirmation($0) }, self.storedItems(cursor, at: moment))
+        }
         var request = PageRequest(
             position,
             limit: known?.limit ?? resource.pageSize(core.configuration.networkBehavior()),
             validator: known?.validator,
             mustRevalidate: renewed != nil
         )
+        request.stored = stored
         let cause = renewed == nil ? "a page was asked for" : "the page must be confirmed"
         let reason = RequestReason(
-            node.key.description,
+            key.description,
             cause: isForced ? "a refresh of a page" : cause,
             isUserInitiated: isForced
         )
-        if case .older(let cursor) = position {
-            request.stored = await core.reading { self.storedItems(cursor, at: moment) }
-        }
         let fetched: Fetched<EntityList<Item>>
         do {
-            fetched = try await within(
-                resource.timeout,
-                clock: core.configuration.monotonicClock,
-                sleeper: core.configuration.monotonicClock
-            ) { [request, core, key = node.key] in
-                try await reason.around { () async throws in
-                    guard core.configuration.mayUseNetwork() else {
-                        throw LarderError(
-                            .offline,
-                            "The network may not be used at present: no page of \"\(key)\" was requested."
-                        )
-                    }
-                    return try await resource.fetch(request)
-                }
+            fetched = try await node.send(reason, since: moment.uptime, within: resource.timeout) { [request] in
+                try await resource.fetch(request)
             }
-        } catch let error as TimeLimitExceeded {
-            throw LarderError(.timedOut, "A page of \"\(node.key)\" did not come within \(error.limit).", cause: error)
         } catch let error as LarderError
             where error.code == .gone || (error.status == 410 && error.code != .unexpectedReply)
         {
@@ -139,34 +137,29 @@ extension TimelineEngine {
             guard let known, let renewed else {
                 throw LarderError(
                     .unexpectedReply,
-                    "A page of \"\(node.key)\" was reported as not modified, although the request had no validator."
+                    "A page of \"\(key)\" was reported as not modified, although the request had no validator."
                 )
             }
             let time = moment.before(fetched.age).wall
             let bytes = try await core.changing { try self.confirm(renewed, known, fetched, at: time, asked: stamp) }
             let took = core.configuration.monotonicClock.uptime - moment.uptime
-            core.configuration.onEvent(.revalidated(resource: node.key.name, took))
-            core.configuration.onEvent(.spared(resource: node.key.name, bytes: bytes))
+            core.configuration.onEvent(.revalidated(resource: key.name, took))
+            core.configuration.onEvent(.spared(resource: key.name, bytes: bytes))
             return true
         case .value(let page):
             if case .around(let item) = position, !page.items.contains(where: { $0.entityID == item }) {
                 throw LarderError(
                     .unexpectedReply,
-                    "The page of \"\(node.key)\" around the item \(item) does not contain it: the source must answer "
+                    "The page of \"\(key)\" around the item \(item) does not contain it: the source must answer "
                         + "`PageRequest.Position.around`, or report that the item is gone."
                 )
             }
-            let sent = Sent(
-                position: position,
-                place: place,
-                limit: request.limit,
-                stamp: stamp,
-                moment: moment.before(fetched.age)
-            )
-            try await core.changing { try self.store(page, fetched, resource, sent) }
+            try await core.changing { [request] in
+                try self.store(page, fetched, request, at: place, stamp, moment.before(fetched.age))
+            }
             let took = core.configuration.monotonicClock.uptime - moment.uptime
-            core.configuration.onEvent(.fetched(resource: node.key.name, took))
-            if !fetched.mayStore { core.configuration.onEvent(.notStored(resource: node.key.name)) }
+            core.configuration.onEvent(.fetched(resource: key.name, took))
+            if !fetched.mayStore { core.configuration.onEvent(.notStored(resource: key.name)) }
             return true
         }
     }
@@ -177,13 +170,13 @@ extension TimelineEngine {
         guard resource.completeness == .complete,
             let page = node.content().value?.pages.first(where: { $0.start == .joined(cursor) })
         else { return nil }
-        return StoredItems(storage: core, count: page.count, age: page.state.times.age(at: moment))
+        return core.storedItems(page.items.count, age: page.facts.times.age(at: moment))
     }
 
     /// What a "not modified" reply to a request for a page would confirm; nil if the page must be fetched as a whole.
     private func confirmation(_ cursor: String) throws -> PageFacts.Confirmation? {
         let page = node.content().value?.pages.first { $0.start == .joined(cursor) }
-        guard let state = page?.state, !state.isPartial, !state.isInvalidated else { return nil }
+        guard let facts = page?.facts, !facts.isPartial, facts.reason == nil else { return nil }
         return try list.confirmation(cursor)
     }
 
@@ -204,42 +197,36 @@ extension TimelineEngine {
             ?? 0
     }
 
-    /// A request that was answered.
-    private struct Sent {
-        let position: PageRequest.Position
-        let place: TimelinePlace
-        let limit: Int
-        let stamp: Stamp
-        /// When the request began, or earlier if a cache on the way has answered.
-        let moment: Moment
-    }
-
+    /// Stores a page.
+    ///
+    /// - Parameter moment: when its request began, or earlier if a cache on the way has answered.
     private func store(
         _ page: EntityList<Item>,
         _ fetched: Fetched<EntityList<Item>>,
-        _ resource: PagedResource<Item>,
-        _ sent: Sent
+        _ request: PageRequest,
+        at place: TimelinePlace,
+        _ stamp: Stamp,
+        _ moment: Moment
     ) throws {
+        let resource = resource
         let drafts = page.items.map { EntityDraft($0, completeness: resource.completeness) }
         let keys = drafts.map(\.key)
-        var update = CacheUpdate()
-        update.answered = node.storedKey
-        update.isMemoryOnly = !fetched.mayStore
-        update.steps = drafts.map { .put($0.asPart, validator: nil, stated: fetched.stated, source: .network) }
+        var update = CacheUpdate(answering: node.storedKey, mayStore: fetched.mayStore)
+        update.steps += drafts.map { .put($0.asPart, validator: nil, stated: fetched.stated, source: .network) }
         let merge = QueryMerge(confirms: false, keys: keys) { query, context in
             // A list that was removed meanwhile is not created again by one of its older pages.
-            if case .around = sent.position {} else if query.members.isEmpty && query.details.isEmpty { return }
+            if case .around = request.position {} else if query.members.isEmpty && query.details.isEmpty { return }
             let incoming = IncomingPage(
                 keys: keys.filter { context.stored.contains($0) },
                 cursor: page.nextCursor,
-                limit: sent.limit,
-                times: PageTimes(fetched.stated, at: context.startedAt, asked: sent.stamp),
+                limit: request.limit,
+                times: Freshness.Times(fetched.stated, at: context.startedAt, asked: stamp),
                 validator: fetched.validator,
                 newerCursor: page.previousCursor,
                 receivedAt: context.receivedAt
             )
             try query.editRuns { list in
-                switch (sent.position, sent.place) {
+                switch (request.position, place) {
                 case (.older(let cursor), let place):
                     list.take(incoming, at: place, cursor: cursor)
                     if place != .tail { list.keep(atMost: resource.keptMaximum) }
@@ -251,21 +238,7 @@ extension TimelineEngine {
                 }
             }
         }
-        update.steps.append(.mergeQuery(node.key, merge))
-        try core.commit(update, askedAt: sent.stamp, moment: sent.moment, isTolerant: true)
-        if update.isMemoryOnly { try node.removeFromDisk() }
-    }
-}
-
-extension PageTimes {
-    /// The times of a page that was requested at a moment.
-    init(_ stated: StatedFreshness?, at moment: WallTime, asked: Stamp) {
-        self.init(
-            fetchedAt: moment,
-            validatedAt: moment,
-            expiresAt: moment + (stated?.lifetime ?? CacheCore.longestLifetime),
-            terms: stated?.terms ?? [],
-            asked: asked
-        )
+        update.steps.append(.mergeQuery(key, merge))
+        try core.commit(update, askedAt: stamp, moment: moment, isTolerant: true)
     }
 }
