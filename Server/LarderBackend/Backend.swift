@@ -93,6 +93,7 @@ package struct Backend: Sendable {
             request.method == .options ? nil : reasonNoCollection(request.method, request.pathText, in: world)
         var match = reason == nil ? router(of: world).match(request.method, path: request.path) : .none
         let methods = candidates.methods
+        let describesDemo = servesDemo && !world.hasCollections
         switch match {
         case .route: break
         case .otherMethods(let others): match = .otherMethods(others + methods)
@@ -107,14 +108,16 @@ package struct Backend: Sendable {
                 )
             }
             let allowed = CrossOrigin.allowed(methods)
-            if request.method == .options { return CrossOrigin.preflight(allowed, to: request) }
+            if request.method == .options {
+                let tus = describesDemo ? UploadEndpoints.tusFields(request.pathText) : [:]
+                return CrossOrigin.preflight(allowed, tus, to: request)
+            }
             throw ProblemType.methodNotAllowed(
                 "\(request.method) is not allowed.",
                 fields: [.allow: allowed]
             )
         case .none:
             if let reason { throw ProblemType.notFound(reason) }
-            let describesDemo = servesDemo && !world.hasCollections
             if let document = try DocumentationEndpoints.answer(
                 request,
                 now: world.clock.now,

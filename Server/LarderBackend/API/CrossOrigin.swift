@@ -39,17 +39,21 @@ package enum CrossOrigin {
     ///
     /// - Parameter methods: the allowed methods.
     package static func preflight(granting methods: [Method], to request: Request) -> Reply {
-        preflight(methods.map(\.rawValue).joined(separator: ", "), [:], to: request)
+        reply(methods.map(\.rawValue).joined(separator: ", "), [:], to: request)
     }
 
     /// The reply to a preflight for a resource.
     ///
-    /// - Parameter allowed: the value of `Allow`.
-    static func preflight(_ allowed: String, to request: Request) -> Reply {
-        preflight(allowed, [.allow: allowed], to: request)
+    /// - Parameters:
+    ///   - allowed: the value of `Allow`.
+    ///   - others: further fields of the resource.
+    static func preflight(_ allowed: String, _ others: Fields = [:], to request: Request) -> Reply {
+        var fields = others
+        fields.set(.allow, allowed)
+        return reply(allowed, fields, to: request)
     }
 
-    private static func preflight(_ methods: String, _ fields: Fields, to request: Request) -> Reply {
+    private static func reply(_ methods: String, _ fields: Fields, to request: Request) -> Reply {
         var fields = fields
         fields.add(.accessControlAllowMethods, methods)
         fields.add(.accessControlMaxAge, "600")
