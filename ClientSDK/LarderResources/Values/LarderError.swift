@@ -7,21 +7,21 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure.
     public let code: ErrorCode<LarderError>
     /// What happened and what to do.
-    public let description: String
+    public package(set) var description: String
     /// The underlying error.
-    public let cause: (any Error)?
+    public package(set) var cause: (any Error)?
     /// The HTTP status of the reply, if there was one.
-    public let status: Int?
+    public package(set) var status: Int?
     /// The `type` of the problem document in the reply (RFC 9457), if there was one.
     public let problem: String?
     /// The operation that failed, if there is one.
     public let operation: OperationID?
     /// The delay that the reply asks for (`Retry-After`, RFC 9110 section 10.2.3); nil if there is none.
-    public let retryAfter: Duration?
+    public package(set) var retryAfter: Duration?
     /// Whether nothing has reached the server.
-    package let isUnsent: Bool
+    package var isUnsent: Bool
     /// Whether the reply is the API's own, and not from a proxy or portal on the way.
-    package let isFromAPI: Bool
+    package var isFromAPI: Bool
 
     /// Whether the API has accepted the request (2xx), and its reply cannot be decoded.
     package var isUnreadableAcceptance: Bool {
@@ -74,17 +74,11 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
 
     /// The error for a request that is not sent yet, because the last one has failed with this error.
     func postponed(for wait: Duration) -> LarderError {
-        LarderError(
-            code,
-            "\(description) (The next request is sent in \(wait) at the earliest, unless it is a refresh.)",
-            cause: cause,
-            status: status,
-            problem: problem,
-            operation: operation,
-            retryAfter: wait,
-            isUnsent: true,
-            isFromAPI: isFromAPI
-        )
+        var error = self
+        error.description += " (The next request is sent in \(wait) at the earliest, unless it is a refresh.)"
+        error.retryAfter = wait
+        error.isUnsent = true
+        return error
     }
 
     /// Whether the request was never sent because the caller gave up, the cache was closed or the network must not be used.
