@@ -1,6 +1,11 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+// Benchmarks of parts use `package` declarations: they are compiled as a part of the package two directories up, whose identity is the name of its
+// directory.
+let identity = Context.packageDirectory.split(separator: "/").dropLast(2).last?.lowercased() ?? ""
+let asPartOfLarder: [SwiftSetting] = [.unsafeFlags(["-package-name", identity])]
+
 /// Compares the disk store with SQLite's C interface. Run it with `swift run -c release` in this directory.
 let package = Package(
     name: "larder-disk-benchmark",
@@ -11,7 +16,9 @@ let package = Package(
         .executableTarget(
             name: "disk-benchmark",
             dependencies: [.product(name: "Larder", package: "larder"), "CSQLiteBench"],
-            path: "Sources"
+            path: "Sources",
+            packageAccess: false,
+            swiftSettings: asPartOfLarder
         ),
     ],
     swiftLanguageModes: [.v6]

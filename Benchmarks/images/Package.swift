@@ -1,6 +1,11 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+// Benchmarks of parts use `package` declarations: they are compiled as a part of the package two directories up, whose identity is the name of its
+// directory.
+let identity = Context.packageDirectory.split(separator: "/").dropLast(2).last?.lowercased() ?? ""
+let asPartOfLarder: [SwiftSetting] = [.unsafeFlags(["-package-name", identity])]
+
 // A separate package, so that the product does not depend on what only measures it.
 let package = Package(
     name: "images-benchmarks",
@@ -12,7 +17,9 @@ let package = Package(
             dependencies: [
                 .product(name: "Larder", package: "larder"), .product(name: "LarderServer", package: "larder"),
             ],
-            path: "Sources"
+            path: "Sources",
+            packageAccess: false,
+            swiftSettings: asPartOfLarder
         )
     ]
 )

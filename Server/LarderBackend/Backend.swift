@@ -81,16 +81,17 @@ package struct Backend: Sendable {
         let matches = reason == nil ? routes(of: world).matches(request.path) : []
         if let match = matches.accepting(request.method).first { return try answer(request, exchange, owner, match) }
         let methods = (matches + own).methods
+        let describesDemo = servesDemo && !world.hasCollections
         guard methods.isEmpty else {
             if !own.accepting(request.method).isEmpty {
                 throw ProblemType.notFound(
                     "No route for \(request.method) \(request.pathText.prefix(200)) has conditions that this request meets."
                 )
             }
-            return try CrossOrigin.options(methods, request)
+            let tus = describesDemo ? UploadEndpoints.tusFields(request.pathText) : [:]
+            return try CrossOrigin.options(methods, tus, request)
         }
         if let reason { throw ProblemType.notFound(reason) }
-        let describesDemo = servesDemo && !world.hasCollections
         let document = try DocumentationEndpoints.answer(
             request,
             now: world.clock.now,

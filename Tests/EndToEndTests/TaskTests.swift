@@ -48,7 +48,7 @@ struct TaskTests {
         try await filled(client)
         let task = try #require(client.cache.stored(client.tasks.list(open))?.value?.items.first)
         network.set(false)
-        try client.tasks.edit(task.id, TaskEdit(status: .done))
+        try client.tasks.edit(task.id) { $0.status = .done }
         #expect(!ids(client, open).contains(task.id) && ids(client, done).contains(task.id))
         client.close()
         client = try await self.client()
@@ -73,7 +73,7 @@ struct TaskTests {
         network.set(false)
         let added = try client.tasks.add("Fix the gate", due: "2020-01-01").task
         #expect(ids(client, open).first == added.id)
-        try client.tasks.edit(added.id, TaskEdit(title: "Fix the back gate", due: .set("2020-01-02")))
+        try client.tasks.edit(added.id) { ($0.title, $0.due) = ("Fix the back gate", "2020-01-02") }
         client.close()
         client = try await self.client()
         let shown = client.cache.stored(client.tasks.list(open))?.value?.items.first
@@ -94,7 +94,7 @@ struct TaskTests {
         try scene.world.set(Gate(id: "creation", when: FaultMatch("POST", "/v1/tasks"), count: 1))
         let added = try client.tasks.add("Fix the gate", due: "2020-01-01").task
         #expect(await scene.world.wait(for: .held(1)))
-        try client.tasks.edit(added.id, TaskEdit(status: .done))
+        try client.tasks.edit(added.id) { $0.status = .done }
         #expect(ids(client, done).first == added.id)
         // The server has the task, but the reply is held; the change feed delivers it first.
         #expect(try await client.sync.catchUp() > 0)
@@ -113,7 +113,7 @@ struct TaskTests {
         try await filled(client)
         let task = try #require(client.cache.stored(client.tasks.list(open))?.value?.items.first)
         network.set(false)
-        try client.tasks.edit(task.id, TaskEdit(status: .done))
+        try client.tasks.edit(task.id) { $0.status = .done }
         scene.world.perform(ScriptedAction("DELETE", "/v1/tasks/\(task.id)", as: "person2"))
         network.set(true)
         client.cache.networkReturned()
@@ -151,7 +151,8 @@ struct TaskTests {
         let client = try await client()
         try await filled(client)
         for (index, task) in try served("sort=created").enumerated() where index % 3 == 0 {
-            try client.tasks.edit(task.id, TaskEdit(status: .done, assignee: .set("user_1"), due: .clear))
+            _ = try await client.cache.value(client.tasks.task(task.id))
+            try client.tasks.edit(task.id) { ($0.status, $0.assigneeID, $0.due) = (.done, "user_1", nil) }
         }
         if let last = ids(client, done).last { try client.tasks.delete(last) }
         client.cache.networkReturned()

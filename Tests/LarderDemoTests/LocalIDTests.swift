@@ -26,10 +26,10 @@ struct LocalIDTests {
             directory: path,
             LarderClient.Configuration(transport: transport)
         )
-        try client.tasks.delete("local-task-1")
+        try client.tasks.delete(APIClient.localID())
         client.cache.outbox.resume()
         try await client.cache.outbox.drained()
-        #expect(client.cache.outbox.rejected.map(\.operation) == ["task"])
+        #expect(client.cache.outbox.rejected.map(\.operation) == ["larder.write"])
         #expect(!transport.requests.contains { $0.method == .delete })
         client.close()
     }

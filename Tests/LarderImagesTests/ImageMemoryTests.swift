@@ -1,10 +1,10 @@
-import Larder
 import LarderHTTP
 import LarderTime
 import Synchronization
 import TestSupport
 import Testing
 
+@testable import Larder
 @testable import LarderDevice
 @testable import LarderEvents
 @testable import LarderImages
@@ -30,6 +30,17 @@ struct ImageMemoryTests {
             setting.server[url(number)] = .init(bytes: picture(number), fields: [.cacheControl: "max-age=3600"])
         }
         return setting
+    }
+
+    /// What a client does with its pictures.
+    private func reaction(_ pipeline: ImagePipeline) throws -> MemoryReaction {
+        let limits = LimitController(pipeline, try LarderCache(CacheConfiguration()))
+        return MemoryReaction(
+            "client",
+            measure: { limits.usage() },
+            stop: { limits.stopWork(for: $0) },
+            release: { limits.releaseMemory(for: $0) }
+        )
     }
 
     @Test func `a small picture stays while large ones pass, and is evicted when it was unused for long`() async throws
@@ -68,7 +79,7 @@ struct ImageMemoryTests {
         defer { setting.remove() }
         let source = MemoryGuard.ManualSource()
         let memory = MemoryGuard(source: source, clock: setting.clock)
-        let registration = memory.register(.images(setting.pipeline))
+        let registration = memory.register(try reaction(setting.pipeline))
         func scroll() async throws {
             for number in 0..<20 { _ = try await setting.pipeline.image(for: ImageRequest(url: url(number))) }
         }
@@ -103,7 +114,7 @@ struct ImageMemoryTests {
         let others = (1..<6).map { setting.pipeline.task(for: ImageRequest(url: url($0))) }
         let source = MemoryGuard.ManualSource()
         let memory = MemoryGuard(source: source, clock: setting.clock)
-        let registration = memory.register(.images(setting.pipeline))
+        let registration = memory.register(try reaction(setting.pipeline))
         source.signal(.warning)
         #expect(setting.pipeline.workload.loads == 1)
         for task in others { await #expect(throws: ImageError.self) { try await task.image } }

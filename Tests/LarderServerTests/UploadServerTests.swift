@@ -50,4 +50,35 @@ struct UploadServerTests {
         #expect(try await scene.ask("HEAD", "/v1/uploads/1").status == 404)
         await scene.backend.stop()
     }
+
+    @Test func `OPTIONS says which tus is served, and another version is rejected unprocessed`() async throws {
+        let scene = try Scene()
+        let upload = ["Tus-Resumable": "1.0.0", "Upload-Length": "4", "Upload-Metadata": "filetype aW1hZ2UvcG5n"]
+        #expect(try await scene.ask("POST", "/v1/photos", nil, upload).status == 201)
+        for path in ["/v1/photos", "/v1/uploads/1"] {
+            // A server must ignore the version here (tus 1.0, Tus-Resumable).
+            let options = try await scene.ask("OPTIONS", path, nil, ["Tus-Resumable": "0.2.2"])
+            #expect(options.status == 204 && options.field("Tus-Resumable") == "1.0.0")
+            #expect(options.field("Tus-Version") == "1.0.0" && options.field("Tus-Extension") == "creation")
+            #expect(options.field("Tus-Max-Size") == "16777216" && options.field("Allow")?.contains("OPTIONS") == true)
+        }
+        #expect(try await scene.ask("OPTIONS", "/v1/feed").field("Tus-Version") == nil)
+        var other = upload
+        other["Tus-Resumable"] = "0.2.2"
+        for (method, path) in [("POST", "/v1/photos"), ("HEAD", "/v1/uploads/1"), ("DELETE", "/v1/uploads/1")] {
+            let reply = try await scene.ask(method, path, nil, other)
+            #expect(reply.status == 412 && reply.field("Tus-Version") == "1.0.0", "\(method)")
+        }
+        other["Upload-Offset"] = "0"
+        other["Content-Type"] = "application/offset+octet-stream"
+        #expect(try await scene.ask("PATCH", "/v1/uploads/1", nil, other).status == 412)
+        let state = try await scene.ask("HEAD", "/v1/uploads/1", nil, ["Tus-Resumable": "1.0.0"])
+        #expect(state.status == 204 && state.field("Upload-Offset") == "0")
+        #expect(try await scene.ask("HEAD", "/v1/uploads/2").status == 404, "Nothing was begun.")
+        let unknown = try await scene.ask("HEAD", "/v1/uploads/2", nil, ["Tus-Resumable": "1.0.0"])
+        #expect(unknown.status == 404 && unknown.field("Tus-Resumable") == "1.0.0")
+        let removed = try await scene.ask("DELETE", "/v1/uploads/1", nil, ["Tus-Resumable": "1.0.0"])
+        #expect(removed.status == 204 && removed.field("Tus-Resumable") == "1.0.0")
+        await scene.backend.stop()
+    }
 }

@@ -170,7 +170,7 @@ extension Device {
         let key = String(item.title.prefix { $0 != ":" }) + ":"
         if act == .editTask {
             let text = "\(key) edited \(choice % 100)"
-            try changing(key, text) { _ = try client.tasks.edit(item.id, TaskEdit(title: text, status: .started)) }
+            try changing(key, text) { _ = try client.tasks.edit(item.id) { ($0.title, $0.status) = (text, .started) } }
         } else {
             try changing(key, nil) { _ = try client.tasks.delete(item.id) }
         }
@@ -276,8 +276,7 @@ extension Device {
     }
 
     func tap(of entry: Outbox.Entry) -> Likes.Tap? {
-        guard let codec = client?.likes.operation.codec else { return nil }
-        return try? entry.input(codec: codec)
+        try? entry.input(as: Likes.Tap.self)
     }
 
     /// A person who sends a rejected operation again has decided again: a tap counts as the last one unless a later one waits behind it.

@@ -206,7 +206,7 @@ extension Device {
                 if deletes {
                     _ = try client.tasks.delete(item.id)
                 } else {
-                    _ = try client.tasks.edit(item.id, TaskEdit(title: text, status: .started))
+                    _ = try client.tasks.edit(item.id) { ($0.title, $0.status) = (text, .started) }
                 }
             }
         }

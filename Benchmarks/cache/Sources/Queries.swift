@@ -62,20 +62,9 @@ private func show<Entity>(_ name: String, _ query: EntityQuery<Entity>, goal: St
     samples.show("local query: \(name)", goal: goal)
 }
 
-/// The entities of an app, and of a later version of it that declares indices.
+/// The entity of an earlier version of the app, which declares no indices.
 private struct Before: CacheEntity {
-    static let entityType = "grown"
-    var id: String
-    var author: String
-    var text: String
-    var likes: Int
-}
-
-private struct Grown: CacheEntity {
-    static let entityType = "grown"
-    static let indices: [Index] = [
-        Index("author", \.author), Index("likes", \.likes), .text(\.text),
-    ]
+    static let entityType = Indexed.entityType
     var id: String
     var author: String
     var text: String
@@ -88,7 +77,7 @@ private struct Star: Codable, Sendable {
     static let operation = WriteBehind<Star, Void>(
         "star",
         scope: { $0.post },
-        changes: { star, local in local.modify(Grown.self, star.post) { $0.likes += 1 } },
+        changes: { star, local in local.modify(Indexed.self, star.post) { $0.likes += 1 } },
         send: { stars in stars.map { _ in .accepted(()) } }
     )
 }
@@ -114,7 +103,7 @@ func measureIndexing(_ directory: String) async throws {
     let clock = ContinuousClock()
     let start = clock.now
     let query = Task {
-        let found = try await larder.entities(Grown.self).where(\.author, .equal("user_7")).count()
+        let found = try await larder.entities(Indexed.self).where(\.author, .equal("user_7")).count()
         return (found, clock.now - start)
     }
     let watching = Task {

@@ -50,7 +50,7 @@ struct PictureCosts {
             }
             var pixels: [UInt8] = []
             costs.decoding = try time {
-                let image = try ImageDecoders().decoder(for: file)
+                let image = try decoders.decoder(for: file)
                     .decode(file, into: ImageTarget(width: 750, height: 563), limits: DecodedImage.Limits())
                 pixels = image.pixels
             }

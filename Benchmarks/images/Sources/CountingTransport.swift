@@ -19,8 +19,7 @@ final class CountingTransport: Transport {
         counts.withLock { $0.requests += 1 }
         let stream = try await base.open(request)
         let body = TransportStream.Body { [self] () async throws(TransportError) -> [UInt8]? in
-            var pieces = stream.body.makeAsyncIterator()
-            let piece = try await pieces.next()
+            let piece = try await stream.body.next()
             counts.withLock { $0.bytes += piece?.count ?? 0 }
             return piece
         }

@@ -14,6 +14,23 @@ enum Reaction: String, CaseIterable {
     case critical
 }
 
+/// What a client does with its pictures under pressure, without its cache.
+private func picturesReaction(_ pipeline: ImagePipeline) -> MemoryReaction {
+    MemoryReaction(
+        "images",
+        stop: { allowed in
+            if allowed.cancelsLoads { pipeline.cancelPending(below: .high) }
+            pipeline.setQuality(allowed.qualityFactor)
+            return 0
+        },
+        release: { allowed in
+            pipeline.setMemoryShare(allowed.cacheShare)
+            HeapTrim.trim()
+            return 0
+        }
+    )
+}
+
 /// Scrolls through 300 images of a server in another process. Most leave the view before they are loaded.
 ///
 /// Eight rows are visible, six more are prefetched. Every 30 rows the user waits until all visible images are loaded; every 50 rows the
@@ -30,7 +47,7 @@ enum Reaction: String, CaseIterable {
     let pipeline = ImagePipeline(configuration)
     let source = MemoryGuard.ManualSource()
     let memory = MemoryGuard(source: source)
-    let registration = reaction == .none || reaction == .clear ? nil : memory.register(.images(pipeline))
+    let registration = reaction == .none || reaction == .clear ? nil : memory.register(picturesReaction(pipeline))
 
     let ids = try pictures(fixtures)
     func request(_ row: Int, _ priority: ImageRequest.Priority) -> ImageRequest {

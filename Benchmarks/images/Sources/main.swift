@@ -2,6 +2,8 @@ import Foundation
 import Larder
 import Synchronization
 
+let decoders: [any ImageDecoder] = [PNGDecoder(), JPEGDecoder()]
+
 /// Prints the time of each decode in milliseconds, and the peak of memory.
 func decode(_ path: String, _ width: Int, _ height: Int, _ rounds: Int) throws {
     let bytes = try read(path)
@@ -12,7 +14,7 @@ func decode(_ path: String, _ width: Int, _ height: Int, _ rounds: Int) throws {
     var size = ""
     for _ in 0..<rounds {
         let start = ContinuousClock.now
-        let image = try ImageDecoders().decoder(for: bytes)
+        let image = try decoders.decoder(for: bytes)
             .decode(bytes, into: target, limits: DecodedImage.Limits())
         times.append(milliseconds(ContinuousClock.now - start))
         size = "\(image.width)x\(image.height)"

@@ -114,75 +114,81 @@ extension LiveSync.Source {
         _ received: ReceivedEvents
     ) -> LiveSync.Source {
         LiveSync.Source(events.channels.map(\.kind)) { kind, _ throws(LarderError) in
-            switch events.channels.first(where: { $0.kind == kind }) {
-            case .eventStream(let path):
-                EventStreamChannel(try await opener.eventStream(path, lastEventID: ""), events, received)
-            case .webSocket(let path, let subprotocols):
-                WebSocketChannel(try await opener.webSocket(path, subprotocols: subprotocols), events, received)
-            case nil: throw LarderError(.invalidArgument, "There is no channel of the kind \(kind.rawValue).")
+            guard let channel = events.channels.first(where: { $0.kind == kind }) else {
+                throw LarderError(.invalidArgument, "There is no channel of the kind \(kind.rawValue).")
+            }
+            return try await opener.channel(channel, lastEventID: "") { event in
+                // Events without an ID of their own repeat the last one, so a known ID is no reason to ignore an event.
+                _ = received.insert(event.id)
+                return .update { update in try events.apply(event, &update) }
             }
         }
     }
 }
 
-extension LiveSync.Message {
-    fileprivate init(_ event: APIClient.Event, _ events: APIClient.Events, _ received: ReceivedEvents) {
-        // Events without an ID of their own repeat the last one, so a known ID is no reason to ignore an event.
-        _ = received.insert(event.id)
-        self = .update { update in try events.apply(event, &update) }
+extension APIClient {
+    /// Opens a live channel for `LiveSync.Source`, authorized by the session; once more after a 401 if the tokens were renewed.
+    ///
+    /// - Parameters:
+    ///   - channel: the kind and the place of the channel.
+    ///   - lastEventID: the ID of the last received server-sent event; empty for none.
+    ///   - message: reads an event; nil: it has nothing for this version of the app. An error ends the channel.
+    /// - Throws: `.offline`, with `retryAfter` if the host has asked for a pause; `.rejected` with the status; `.gone` if the server has
+    ///   ended an event stream for good (204); `.unauthorized`.
+    public func openChannel(
+        _ channel: Events.Channel,
+        lastEventID: String = "",
+        _ message: @escaping @Sendable (Event) throws(LarderError) -> LiveSync.Message?
+    ) async throws(LarderError) -> any LiveSync.Channel {
+        try await channels.channel(channel, lastEventID: lastEventID, message)
     }
 }
 
-private struct EventStreamChannel: LiveSync.Channel {
-    let stream: EventStream
-    let events: APIClient.Events
-    let received: ReceivedEvents
-
-    init(_ stream: EventStream, _ events: APIClient.Events, _ received: ReceivedEvents) {
-        self.stream = stream
-        self.events = events
-        self.received = received
-    }
-
-    func receive() async throws(LarderError) -> LiveSync.Message? {
-        let event: EventStream.Event?
-        do throws(EventStreamError) { event = try await stream.receive() } catch {
-            let code: ErrorCode<LarderError> = error.code == .cancelled ? .cancelled : .offline
-            throw LarderError(code, "\(error)", cause: error, retryAfter: stream.retry)
-        }
-        guard let event else {
-            // The server's reconnection time also holds after a regular end.
-            guard let retry = stream.retry else { return nil }
-            throw LarderError(.offline, "The server has ended the event stream.", retryAfter: retry)
-        }
-        return LiveSync.Message(
-            APIClient.Event(name: event.type, data: event.data, id: event.id),
-            events,
-            received
-        )
-    }
-}
-
-private struct WebSocketChannel: LiveSync.Channel {
-    let connection: any WebSocketConnection
-    let events: APIClient.Events
-    let received: ReceivedEvents
-
-    init(_ connection: any WebSocketConnection, _ events: APIClient.Events, _ received: ReceivedEvents) {
-        self.connection = connection
-        self.events = events
-        self.received = received
-    }
-
-    func receive() async throws(LarderError) -> LiveSync.Message? {
-        while true {
-            let message: WebSocketClient.Message?
-            do throws(WebSocketError) { message = try await connection.receive() } catch {
-                throw LarderError(error.code == .cancelled ? .cancelled : .offline, "\(error)", cause: error)
+extension LiveChannelOpener {
+    fileprivate func channel(
+        _ channel: APIClient.Events.Channel,
+        lastEventID: String,
+        _ message: @escaping @Sendable (APIClient.Event) throws(LarderError) -> LiveSync.Message?
+    ) async throws(LarderError) -> any LiveSync.Channel {
+        switch channel {
+        case .eventStream(let path):
+            let stream = try await eventStream(path, lastEventID: lastEventID)
+            return EventChannel(message: message) { () async throws(LarderError) in
+                do throws(EventStreamError) {
+                    if let event = try await stream.receive() {
+                        return APIClient.Event(name: event.type, data: event.data, id: event.id)
+                    }
+                } catch {
+                    let code: ErrorCode<LarderError> = error.code == .cancelled ? .cancelled : .offline
+                    throw LarderError(code, "\(error)", cause: error, retryAfter: stream.retry)
+                }
+                // The server's reconnection time also holds after a regular end.
+                guard let retry = stream.retry else { return nil }
+                throw LarderError(.offline, "The server has ended the event stream.", retryAfter: retry)
             }
-            guard let message else { return nil }
-            guard case .text(let text) = message else { continue }
-            return LiveSync.Message(APIClient.Event(name: "message", data: text), events, received)
+        case .webSocket(let path, let subprotocols):
+            let connection = try await webSocket(path, subprotocols: subprotocols)
+            return EventChannel(message: message) { () async throws(LarderError) in
+                do throws(WebSocketError) {
+                    while let message = try await connection.receive() {
+                        if case .text(let text) = message { return APIClient.Event(name: "message", data: text) }
+                    }
+                    return nil
+                } catch {
+                    throw LarderError(error.code == .cancelled ? .cancelled : .offline, "\(error)", cause: error)
+                }
+            }
         }
+    }
+}
+
+private struct EventChannel: LiveSync.Channel {
+    let message: @Sendable (APIClient.Event) throws(LarderError) -> LiveSync.Message?
+    /// The next event; nil at the end.
+    let next: @Sendable () async throws(LarderError) -> APIClient.Event?
+
+    func receive() async throws(LarderError) -> LiveSync.Message? {
+        while let event = try await next() { if let message = try message(event) { return message } }
+        return nil
     }
 }

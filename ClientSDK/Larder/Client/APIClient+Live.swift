@@ -5,20 +5,6 @@ import LarderTime
 public import LarderTransport
 
 extension APIClient {
-    /// Opens an event stream, authorized by the session; once more after a 401 if the tokens were renewed.
-    ///
-    /// - Parameters:
-    ///   - path: a path of the server, or an absolute URL. Another origin gets no credentials.
-    ///   - lastEventID: the ID of the last received event; empty for none.
-    /// - Throws: `.offline`, with `retryAfter` if the host has asked for a pause; `.rejected` with the status; `.gone` if the server has
-    ///   ended the stream for good (204); `.unauthorized`.
-    public func openEventStream(
-        _ path: String,
-        lastEventID: String = ""
-    ) async throws(LarderError) -> EventStream {
-        try await channels.eventStream(path, lastEventID: lastEventID)
-    }
-
     /// Opens a WebSocket, authorized by the session; once more after a 401 if the tokens were renewed.
     ///
     /// - Parameters:

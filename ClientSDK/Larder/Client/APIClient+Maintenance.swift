@@ -1,16 +1,14 @@
 extension APIClient.Services {
     /// When the client maintains its stores: removes outdated rows and unknown files, returns free pages, empties the logs.
     ///
-    /// The work is done in steps, and only while nobody waits: not during an interaction (`APIClient.idle`), not under memory pressure
-    /// (`APIClient.memory`), and not while `APIClient.isMaintenancePaused`. A write to the store waits for at most one part of a step.
+    /// The work is done in steps, and only while nobody waits: not during an interaction (`APIClient.idle`) and not under memory pressure
+    /// (`APIClient.memory`). A write to the store waits for at most one part of a step.
     package struct Maintenance: Sendable {
         /// The time from the start of the client, or from the end of a round, to the first round and the next one.
         package var delay: Duration = .seconds(20)
         package var interval: Duration = .seconds(900)
         /// The time between two steps, and between two checks whether somebody waits.
         package var pause: Duration = .milliseconds(50)
-        /// The intended duration of a step. After a longer one the next has fewer rows, from 64 down to 4.
-        package var stepDuration: Duration = .milliseconds(4)
 
         /// Creates the standard settings.
         package init() {}

@@ -28,12 +28,7 @@ extension APIClient {
         /// Delays decoding of pictures that are not visible while the user interacts; see `APIClient.idle`.
         public var idle = Part<IdleScheduler>.own
 
-        /// Whether the client maintains its stores: removes outdated rows and unknown files, returns free pages, empties the logs. It works
-        /// in small steps and only while nobody waits (`APIClient.isMaintenancePaused`). If not, `LarderCache.maintain` must be called.
-        public var maintainsStores: Bool {
-            get { maintenance != nil }
-            set { maintenance = newValue ? maintenance ?? Maintenance() : nil }
-        }
+        /// Nil: `LarderCache.maintain` must be called.
         package var maintenance: Maintenance? = Maintenance()
 
         /// The allowed background work at each network level. It replaces the policy of a given monitor.

@@ -148,11 +148,9 @@ extension APIClient {
             edits: write.edits
         )
         if let body = write.body {
-            let bytes: Data
-            do { bytes = try source.configuration.encoder.encode(body) } catch {
+            do { stored.body = String(decoding: try source.configuration.encoder.encode(body), as: UTF8.self) } catch {
                 throw LarderError(.encoding, "The body for \(write.path) could not be encoded: \(error)", cause: error)
             }
-            if let text = String(validating: bytes, as: UTF8.self) { stored.body = text } else { stored.bytes = bytes }
         }
         let known = stored.localIDs.reduce(into: [String: String]()) { $0[$1] = cache.serverID(of: $1) }
         if !known.isEmpty { stored = stored.replacingIDs(known) }

@@ -280,12 +280,6 @@ public final class APIClient: Sendable {
         live.start()
     }
 
-    /// Stops the maintenance of the stores (`Services.maintenance`) after the current step, until it is set to false.
-    public var isMaintenancePaused: Bool {
-        get { services.isMaintenancePaused }
-        set { services.isMaintenancePaused = newValue }
-    }
-
     /// Connects the settings of the cache to the monitor and to telemetry.
     private static func connect(
         _ settings: inout CacheConfiguration,

@@ -39,13 +39,13 @@ final class HTTPCacheSwitch: Sendable {
             http.abandonExchanges()
             do {
                 guard isOn else {
-                    try cache.outboxDisk?.put(marker: [1], for: Self.key)
+                    try mark([1])
                     state = .off
                     return nil
                 }
                 if try cache.outboxDisk?.metadata(Self.key) != nil || wasOff {
                     try http.configuration.storage.removeAll()
-                    try cache.outboxDisk?.put(marker: nil, for: Self.key)
+                    try mark(nil)
                 }
                 state = .on
                 current.store(true, ordering: .releasing)
@@ -56,11 +56,9 @@ final class HTTPCacheSwitch: Sendable {
         }
         if let failure { cache.configuration.onEvent(.storageFailed(failure)) }
     }
-}
 
-extension DiskStore {
-    /// Stores a mark that survives a clearing of the content; nil removes it.
-    fileprivate func put(marker: [UInt8]?, for key: String) throws {
-        try write { transaction in try transaction.setMetadata(marker, for: key) }
+    /// Stores the mark, which survives a clearing of the content; nil removes it.
+    private func mark(_ bytes: [UInt8]?) throws {
+        try cache.outboxDisk?.write { transaction in try transaction.setMetadata(bytes, for: Self.key) }
     }
 }

@@ -35,8 +35,6 @@ final class RunningServices: Sendable {
     let httpSwitch: HTTPCacheSwitch
     private let cache: LarderCache
     private let settings: APIClient.Services
-    /// Set by `maintain`; nil if it is off.
-    private let maintenance = Mutex<StoreMaintenance?>(nil)
     private let running = Mutex<Running?>(Running())
 
     /// The key of the seed that spreads clients when the network returns. It is stored, so that each client keeps its delay.
@@ -330,13 +328,7 @@ final class RunningServices: Sendable {
         let work = StoreMaintenance(stores, chosen, clock: clock, telemetry: telemetry) { [idle, memory] in
             idle?.isIdle ?? true && memory?.current.reported ?? .normal == .normal
         }
-        maintenance.withLock { $0 = work }
         run { await work.run() }
-    }
-
-    var isMaintenancePaused: Bool {
-        get { maintenance.withLock { $0 }?.isPaused ?? false }
-        set { maintenance.withLock { $0 }?.isPaused = newValue }
     }
 
     private func run(_ body: @escaping @Sendable () async -> Void) {

@@ -3,11 +3,8 @@ import LarderEvents
 import LarderStorage
 import LarderTelemetry
 import LarderTime
-import Synchronization
 
 /// Maintains stores in rounds of small steps while nobody waits. Safe from any task.
-///
-/// A step is limited in rows, and the limit follows the time that the last step took.
 final class StoreMaintenance: Sendable {
     /// A store and its name in telemetry.
     struct Item: Sendable {
@@ -15,8 +12,8 @@ final class StoreMaintenance: Sendable {
         let disk: DiskStore
     }
 
-    private static let rowsMaximum = 64
-    private static let rowsMinimum = 4
+    /// The most rows of a step.
+    private static let rowsMaximum = 16
     /// More steps than this in one round say that a store is never done; the next round continues.
     private static let stepsMaximum = 10_000
 
@@ -25,7 +22,6 @@ final class StoreMaintenance: Sendable {
     private let clock: any MonotonicClock
     private let telemetry: Telemetry
     private let mayWork: @Sendable () -> Bool
-    private let paused = Atomic<Bool>(false)
     /// Nil if no store may block.
     private let disk: DiskExecutor?
 
@@ -45,11 +41,6 @@ final class StoreMaintenance: Sendable {
         self.mayWork = mayWork
     }
 
-    var isPaused: Bool {
-        get { paused.load(ordering: .relaxed) }
-        set { paused.store(newValue, ordering: .relaxed) }
-    }
-
     /// Runs rounds until the task is cancelled, on a thread of its own.
     func run() async { await withTaskExecutorPreference(disk) { await self.runRounds() } }
 
@@ -67,16 +58,13 @@ final class StoreMaintenance: Sendable {
 
     private func maintain(_ item: Item) async throws(CancellationError) {
         var total = DiskStore.Maintenance()
-        var rows = Self.rowsMaximum
         for _ in 0..<Self.stepsMaximum {
             try await waitForTurn()
-            let began = clock.uptime
-            guard let step = carryOut(item, { disk throws(DiskError) in try disk.maintain(limit: rows) }) else {
-                return
-            }
+            guard
+                let step = carryOut(item, { disk throws(DiskError) in try disk.maintain(limit: Self.rowsMaximum) })
+            else { return }
             total.add(step)
             if step.isDone { break }
-            rows = Self.rows(after: rows, took: clock.uptime - began, intended: settings.stepDuration)
             try await clock.sleep(until: clock.uptime + settings.pause)
         }
         try await waitForTurn()
@@ -90,7 +78,7 @@ final class StoreMaintenance: Sendable {
     /// Waits until nobody waits for anything else.
     private func waitForTurn() async throws(CancellationError) {
         var pause = settings.pause
-        while isPaused || !mayWork() {
+        while !mayWork() {
             try await clock.sleep(until: clock.uptime + pause)
             pause = min(pause * 2, settings.interval)
         }
@@ -102,11 +90,5 @@ final class StoreMaintenance: Sendable {
             telemetry.record(.note(name: "maintenanceFailed", detail: "\(item.name): \(error)"))
             return nil
         }
-    }
-
-    /// The limit of the next step.
-    static func rows(after rows: Int, took time: Duration, intended: Duration) -> Int {
-        if time > intended { return max(rowsMinimum, rows / 2) }
-        return time < intended / 4 ? min(rowsMaximum, rows * 2) : rows
     }
 }

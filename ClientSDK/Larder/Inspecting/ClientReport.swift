@@ -59,24 +59,17 @@ struct ClientReport: Encodable, Sendable {
     struct Request: Encodable, Sendable {
         let id: String?
         let method: String
+        /// Without query and user information, which may be secret.
         let url: String
+        /// Why it was sent; nil if the app has sent it itself.
         let reason: String?
         let began: String
         /// Nil while it is in flight.
-        let milliseconds: Int64?
-        let status: Int?
-        let failure: String?
-
-        init(_ item: RecentRequests.Item) {
-            id = item.requestID
-            method = item.method
-            url = item.url
-            reason = item.reason
-            began = item.began.rfc3339()
-            milliseconds = item.time.map { $0.nanosecondsSaturating / 1_000_000 }
-            status = item.status
-            failure = item.failure
-        }
+        var milliseconds: Int64?
+        /// Nil without a reply.
+        var status: Int?
+        /// The code of the failure; nil for none.
+        var failure: String?
     }
 
     struct Memory: Encodable, Sendable {
@@ -146,6 +139,6 @@ extension ClientReport {
         let entries = parts.cache.outbox.entries
         operationCount = entries.count
         operations = entries.prefix(Self.operationsMaximum).map { Operation($0) }
-        requests = parts.requests.items.map { Request($0) }
+        requests = parts.requests.items
     }
 }

@@ -6,27 +6,10 @@ import Synchronization
 
 /// The requests of a client that are in flight, and the last ones that have ended. Safe from any thread.
 final class RecentRequests: Sendable {
-    struct Item: Sendable {
-        let requestID: String?
-        let method: String
-        /// Without query and user information, which may be secret.
-        let url: String
-        /// Why it was sent; nil if the app has sent it itself.
-        let reason: String?
-        let began: WallTime
-        let start: MonotonicTime
-        /// Nil while it is in flight.
-        var time: Duration?
-        /// Nil without a reply.
-        var status: Int?
-        /// The code of the failure; nil for none.
-        var failure: String?
-    }
-
     private struct State {
         var lastNumber: UInt64 = 0
-        var inFlight: [UInt64: Item] = [:]
-        var ended: [Item] = []
+        var inFlight: [UInt64: (item: ClientReport.Request, start: MonotonicTime)] = [:]
+        var ended: [ClientReport.Request] = []
     }
 
     private static let endedMaximum = 50
@@ -37,9 +20,9 @@ final class RecentRequests: Sendable {
     init(_ wall: any WallClock, _ clock: any MonotonicClock) { (self.wall, self.clock) = (wall, clock) }
 
     /// Those in flight, and then the ended ones, each newest first.
-    var items: [Item] {
+    var items: [ClientReport.Request] {
         state.withLock { state in
-            state.inFlight.sorted { $0.key > $1.key }.map(\.value) + state.ended.reversed()
+            state.inFlight.sorted { $0.key > $1.key }.map(\.value.item) + state.ended.reversed()
         }
     }
 
@@ -48,17 +31,17 @@ final class RecentRequests: Sendable {
 
     fileprivate func begin(_ request: TransportRequest) -> UInt64 {
         let url = HTTPURL.redacted(request.url)
-        let item = Item(
-            requestID: request.fields[.requestID],
+        let item = ClientReport.Request(
+            id: request.fields[.requestID],
             method: request.method.rawValue,
             url: String(url.prefix { $0 != "?" && $0 != "#" }),
             reason: RequestReason.current?.description,
-            began: wall.now,
-            start: clock.uptime
+            began: wall.now.rfc3339()
         )
+        let start = clock.uptime
         return state.withLock { state in
             state.lastNumber += 1
-            state.inFlight[state.lastNumber] = item
+            state.inFlight[state.lastNumber] = (item, start)
             return state.lastNumber
         }
     }
@@ -66,8 +49,9 @@ final class RecentRequests: Sendable {
     fileprivate func end(_ number: UInt64, status: Status? = nil, failure: String? = nil) {
         let now = clock.uptime
         state.withLock { state in
-            guard var item = state.inFlight.removeValue(forKey: number) else { return }
-            item.time = now - item.start
+            guard let (begun, start) = state.inFlight.removeValue(forKey: number) else { return }
+            var item = begun
+            item.milliseconds = (now - start).nanosecondsSaturating / 1_000_000
             item.status = status.map { Int($0.code) }
             item.failure = failure
             state.ended.append(item)

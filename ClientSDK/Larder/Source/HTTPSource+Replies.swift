@@ -38,6 +38,18 @@ extension HTTPSource {
         configuration.acceptsContentType(Self.mediaType(response))
     }
 
+    /// The error of a reply that is not the API's.
+    func foreign(_ response: TransportResponse, _ url: String, _ retryAfter: Duration? = nil) -> LarderError {
+        LarderError(
+            .unexpectedReply,
+            "\(url) returned the status \(response.status.code) with the content type '\(Self.mediaType(response))', which is not one of "
+                + "the API's; the reply may come from a proxy or a captive portal. Sign in to the network if it requires that, or change "
+                + "acceptsContentType.",
+            status: Int(response.status.code),
+            retryAfter: retryAfter
+        )
+    }
+
     /// Decodes a success.
     ///
     /// - Throws: the error of a reply that is not a success, or whose content is not the API's.
@@ -58,15 +70,7 @@ extension HTTPSource {
                 isFromAPI: true
             )
         }
-        guard isAccepted(response) else {
-            throw LarderError(
-                .unexpectedReply,
-                "\(request.url) returned the content type '\(Self.mediaType(response))', which is not one of the API's; the reply may "
-                    + "come from a proxy or a captive portal. Sign in to the network if it requires that, or change "
-                    + "acceptsContentType.",
-                status: status
-            )
-        }
+        guard isAccepted(response) else { throw foreign(response, request.url) }
         do {
             let value = try configuration.decoder.decode(type, from: Data(response.body))
             return Reply(
@@ -98,17 +102,10 @@ extension HTTPSource {
     /// For use with `send(_: TransportRequest)`, which returns every reply.
     public func error(for response: TransportResponse, _ url: String) -> LarderError {
         let known = defaultError(for: response, url)
-        let mapped = configuration.mapError(known, response)
-        return LarderError(
-            mapped.code,
-            mapped.description,
-            cause: mapped.cause ?? known.cause,
-            status: known.status,
-            problem: mapped.problem,
-            operation: mapped.operation,
-            retryAfter: known.retryAfter,
-            isFromAPI: known.isFromAPI
-        )
+        var mapped = configuration.mapError(known, response)
+        mapped.cause = mapped.cause ?? known.cause
+        (mapped.status, mapped.retryAfter, mapped.isFromAPI) = (known.status, known.retryAfter, known.isFromAPI)
+        return mapped
     }
 
     /// The members of a problem document that the client uses (RFC 9457).
@@ -129,13 +126,7 @@ extension HTTPSource {
         // A gateway may return it too. A reply without content type counts as the API's.
         let isUnknownPath = (code == 404 || code == 410) && !isAccepted && response.fields.contains(.contentType)
         if isUnknownPath || (code < 500 && Self.isForeign(response)) {
-            return LarderError(
-                .unexpectedReply,
-                "\(url) returned the status \(code) with the content type '\(Self.mediaType(response))', which is not one of the API's; "
-                    + "the reply may come from a proxy.",
-                status: code,
-                retryAfter: retryAfter
-            )
+            return foreign(response, url, retryAfter)
         }
         // The session is missing or has expired: the server has not carried out the request.
         let kind: ErrorCode<LarderError> =

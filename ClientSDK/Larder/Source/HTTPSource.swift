@@ -151,13 +151,7 @@ public struct HTTPSource: Sendable {
         var fetched: Fetched<Value>
         switch response.status.code {
         case 304: fetched = .notModified()
-        case 404 where !isAccepted(response), 410 where !isAccepted(response):
-            throw LarderError(
-                .unexpectedReply,
-                "\(url) returned the status \(response.status.code) with the content type '\(Self.mediaType(response))', which is not one "
-                    + "of the API's; the reply may come from a proxy.",
-                status: Int(response.status.code)
-            )
+        case 404 where !isAccepted(response), 410 where !isAccepted(response): throw foreign(response, url)
         case 206:
             throw LarderError(
                 .unexpectedReply,

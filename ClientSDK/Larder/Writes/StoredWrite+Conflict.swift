@@ -51,16 +51,9 @@ struct Conflict {
             accepted.status = .ok
             return accepted
         }
-        let current = Outbox.CurrentState(state, validator: source.validator(of: found.fields))
-        throw LarderError(
-            error.code,
-            error.description,
-            cause: current,
-            status: error.status,
-            problem: error.problem,
-            retryAfter: error.retryAfter,
-            isFromAPI: error.isFromAPI
-        )
+        var conflict = error
+        conflict.cause = Outbox.CurrentState(state, validator: source.validator(of: found.fields))
+        throw conflict
     }
 
     /// The entity in a reply of any status: the whole content, or the member `current` of a problem document.

@@ -1,4 +1,3 @@
-import Foundation
 import LarderCoding
 import LarderHTTP
 import LarderResources
@@ -8,9 +7,8 @@ import LarderTransport
 struct StoredWrite: Codable, Sendable {
     var method: String
     var path: String
-    /// The content as text; nil if there is none, or if it is not UTF-8.
+    /// The content, which is JSON; nil if there is none.
     var body: String?
-    var bytes: Data?
     /// Names and values of the header fields of this request.
     var fields: [[String]]
     /// The field of the idempotency key; nil: the request has none.
@@ -19,7 +17,7 @@ struct StoredWrite: Codable, Sendable {
     var coalescingKey: String?
     var changes: [StoredChange]
     var edits: [StoredListEdit]
-    /// The file that is the content; nil: the content is `body` or `bytes`.
+    /// The file that is the content; nil: the content is `body`.
     var file: File?
 
     /// A copy of a file (`UploadFiles`).
@@ -63,10 +61,9 @@ struct StoredWrite: Codable, Sendable {
         if let name = keyField.flatMap({ FieldName($0) }), !isPlaced { sent.set(name, key) }
         let path = path.replacing(Self.keyPlaceholder, with: HTTPSource.escape(key))
         var request = source.request(LarderHTTP.Method(method), path, sent)
-        request.body =
-            body.map { Array($0.replacing(Self.keyPlaceholder, with: key).utf8) } ?? bytes.map { Array($0) } ?? []
-        let hasBody = body != nil || bytes != nil
-        if hasBody, request.fields[.contentType] == nil {
+        guard let body else { return request }
+        request.body = Array(body.replacing(Self.keyPlaceholder, with: key).utf8)
+        if request.fields[.contentType] == nil {
             request.fields.set(.contentType, source.configuration.contentType)
         }
         return request

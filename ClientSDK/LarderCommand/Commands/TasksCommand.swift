@@ -23,14 +23,14 @@ struct TasksCommand {
             var person: String?
             if let who { person = try await self.person(who) }
             let added = try client.tasks.add(title, assignee: person, due: due)
-            try await finish(added.operation, .create(added.task))
-        case .set(let id, let status): try await edit(id, TaskEdit(status: status))
+            try await finish(added.operation, "new task: \(TextWidth.fit(TextWidth.clean(title), 40))")
+        case .set(let id, let status): try await edit(id, "status \(status.rawValue)") { $0.status = status }
         case .assign(let id, let who):
-            var field = TaskEdit.Field.clear
-            if let who { field = .set(try await person(who)) }
-            try await edit(id, TaskEdit(assignee: field))
-        case .due(let id, let date): try await edit(id, TaskEdit(due: date.map { .set($0) } ?? .clear))
-        case .delete(let id): try await finish(try client.tasks.delete(id), .delete(id: id))
+            var assignee: String?
+            if let who { assignee = try await person(who) }
+            try await edit(id, "assignee \(assignee ?? "nobody")") { [assignee] in $0.assigneeID = assignee }
+        case .due(let id, let date): try await edit(id, "due \(date ?? "none")") { $0.due = date }
+        case .delete(let id): try await finish(try client.tasks.delete(id), "delete \(TextWidth.clean(id))")
         }
     }
 
@@ -73,16 +73,15 @@ struct TasksCommand {
 
     // MARK: Changes
 
-    private func edit(_ id: String, _ edit: TaskEdit) async throws {
-        // An edit of a task that is not stored would be sent, but could not be shown.
+    private func edit(_ id: String, _ text: String, _ change: @escaping @Sendable (inout WorkItem) -> Void) async throws
+    {
+        // Only a task that is stored can be edited.
         _ = await context.readQuietly(client.tasks.task(id))
-        let operation = try client.tasks.edit(id, edit)
-        try await finish(operation, .edit(id: id, edit))
+        try await finish(try client.tasks.edit(id, change), "\(TextWidth.clean(id)): \(text)")
     }
 
-    private func finish(_ operation: OperationID?, _ write: TaskWrite) async throws {
+    private func finish(_ operation: OperationID?, _ text: String) async throws {
         guard let operation else { return await context.finish() }
-        let text = TaskText.text(write)
         try await context.settle(operation, text) { report(text, $0, $1, $2) }
     }
 

@@ -56,8 +56,7 @@ extension CommandContext {
 
     /// The like or unlike of an operation; nil for other operations, and if another version of the command has queued it.
     func tap(_ entry: Outbox.Entry) -> Likes.Tap? {
-        guard entry.operation == client.likes.operation.name else { return nil }
-        do { return try client.likes.operation.codec.decode(entry.payload) } catch { return nil }
+        entry.operation == client.likes.operation.name ? input(entry, as: Likes.Tap.self) : nil
     }
 
     /// The input of an operation; nil if it cannot be decoded because another version of the command has queued it.
@@ -74,26 +73,15 @@ extension CommandContext {
         case "transfer":
             guard let order = input(entry, as: Bank.TransferOrder.self) else { break }
             return "transfer \(MoneyText.text(order.amount)) from \(order.fromAccountID) to \(order.toAccountID)"
-        case "message":
-            guard let change = input(entry, as: Chat.Change.self) else { break }
+        case "message", "post":
+            guard let change = input(entry, as: TextChange.self) else { break }
             let text = TextWidth.fit(TextWidth.clean(change.text), 40)
             switch change.kind {
-            case .send: return "message to \(change.conversationID): \(text)"
-            case .edit: return "edit of \(change.messageID): \(text)"
-            case .delete: return "deletion of \(change.messageID)"
+            case .create: return change.conversationID.map { "message to \($0): \(text)" } ?? "post: \(text)"
+            case .edit: return "edit of \(change.id): \(text)"
+            case .delete: return "deletion of \(change.id)"
             }
-        case "post":
-            guard let change = input(entry, as: Feed.Change.self) else { break }
-            let text = TextWidth.fit(TextWidth.clean(change.text), 40)
-            switch change.kind {
-            case .create: return "post: \(text)"
-            case .edit: return "edit of \(change.postID): \(text)"
-            case .delete: return "deletion of \(change.postID)"
-            }
-        case "task":
-            guard let write = input(entry, as: TaskWrite.self) else { break }
-            return TaskText.text(write)
-        default: break
+        default: if let request = entry.request { return "\(request.method) \(TextWidth.clean(request.path))" }
         }
         return "\(entry.operation) (\(entry.scope))"
     }
@@ -115,7 +103,7 @@ extension CommandContext {
             ("scope", .string(entry.scope)), ("state", .string("\(entry.state)")),
             ("attempts", .integer(Int64(entry.attempts))), ("enqueuedAt", .string(entry.enqueuedAt.rfc3339())),
             ("idempotencyKey", .string(entry.idempotencyKey)), ("error", entry.error.map { .string($0.description) }),
-            ("input", try tap(entry).map { try JSONValue(encoding: $0) } ?? JSONParser.parse(entry.payload)),
+            ("input", try JSONParser.parse(entry.payload)),
         ])
     }
 }

@@ -32,37 +32,25 @@ public struct Bank: Sendable {
         }
     }
 
-    /// Why the server has rejected a transfer.
-    public struct Rejection: RawRepresentable, Sendable, Hashable {
-        /// The last path segment of the problem type.
-        public let rawValue: String
-
-        /// A rejection with the given problem type.
-        public init(rawValue: String) { self.rawValue = rawValue }
-
+    /// Why the server has rejected a transfer: the last path segment of the problem type.
+    public enum Rejection: String, Sendable {
         /// The balance is too low.
-        public static let insufficientFunds = Rejection(rawValue: "insufficient-funds")
+        case insufficientFunds = "insufficient-funds"
         /// The account is closed.
-        public static let accountClosed = Rejection(rawValue: "account-closed")
+        case accountClosed = "account-closed"
         /// An account has another currency than the amount.
-        public static let currencyMismatch = Rejection(rawValue: "currency-mismatch")
-        /// The idempotency key was used for another request.
-        public static let keyReused = Rejection(rawValue: "idempotency-key-reused")
+        case currencyMismatch = "currency-mismatch"
     }
 
-    private let cache: LarderCache
-    private let source: HTTPSource
-    private let isCached: @Sendable () -> Bool
+    private let client: APIClient
     /// The operation of transfers, which needs validated balances.
     public let operation: WriteThrough<TransferOrder, Transfer>.Gated<EntityList<Account>>
     /// The maximum age of a validated balance at a transfer.
     public static let balanceBound: Duration = .seconds(30)
 
-    init(_ cache: LarderCache, _ source: HTTPSource, isCached: @escaping @Sendable () -> Bool) {
-        self.cache = cache
-        self.isCached = isCached
-        self.source = source
-        operation = Self.operation(source)
+    init(_ client: APIClient) {
+        self.client = client
+        operation = Self.operation(client.source)
     }
 
     /// Fresh for 15 seconds. Older balances are shown as stale, with their age, while the server does not answer; what must be
@@ -75,7 +63,7 @@ public struct Bank: Sendable {
 
     /// The accounts of the signed-in user.
     public var accounts: Resource<EntityList<Account>> {
-        let source = source
+        let source = client.source
         var accounts = Resource<EntityList<Account>>.list(
             "accounts",
             of: Account.self,
@@ -86,25 +74,25 @@ public struct Bank: Sendable {
                 EntityList($0.value.items, nextCursor: $0.value.nextCursor)
             }
         }
-        accounts.isCached = isCached
+        accounts.isCached = client.isCached("bank")
         accounts.tags = [LarderClient.everything]
         return accounts
     }
 
     /// One account, for a decision about money: confirmed by the server within 15 seconds, or the read fails.
     public func account(_ id: String) -> Resource<Account> {
-        let source = source
+        let source = client.source
         var account = Resource<Account>.entity(id, freshness: .critical) { context in
             try await source.fetch("/v1/accounts/\(HTTPSource.escape(id))", context: context)
         }
-        account.isCached = isCached
+        account.isCached = client.isCached("bank")
         account.tags = [LarderClient.everything]
         return account
     }
 
     /// The 50 newest transactions of an account.
     public func transactions(_ account: String) -> Resource<EntityList<Transaction>> {
-        let source = source
+        let source = client.source
         var transactions = Resource<EntityList<Transaction>>.list(
             "transactions",
             ["account": account],
@@ -118,7 +106,7 @@ public struct Bank: Sendable {
                 by: .demo
             )
         }
-        transactions.isCached = isCached
+        transactions.isCached = client.isCached("bank")
         transactions.tags = [LarderClient.everything]
         return transactions
     }
@@ -127,7 +115,7 @@ public struct Bank: Sendable {
     ///
     /// - Throws: `.notValidated`, with a text for the user, if it does not answer.
     public func validatedAccounts() async throws(LarderError) -> Validated<EntityList<Account>> {
-        try await cache.requireValidated(accounts, within: Self.balanceBound)
+        try await client.cache.requireValidated(accounts, within: Self.balanceBound)
     }
 
     /// Transfers money, and returns after the server has confirmed it.
@@ -151,11 +139,11 @@ public struct Bank: Sendable {
                 "The amount is \(order.amount.minorUnits) minor units. It must be greater than zero."
             )
         }
-        return try await cache.commit(order, operation, given: balances)
+        return try await client.cache.commit(order, operation, given: balances)
     }
 
     /// Transfers whose outcome is unknown. The outbox sends them again under their keys until it is known.
-    public var unresolved: [Outbox.Entry] { cache.outbox.entries(of: operation.name) }
+    public var unresolved: [Outbox.Entry] { client.cache.outbox.entries(of: operation.name) }
 
     /// The reason of a `.rejected` error; nil for other errors.
     public static func rejection(_ error: LarderError) -> Rejection? {

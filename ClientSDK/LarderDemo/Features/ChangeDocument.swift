@@ -16,24 +16,9 @@ struct LiveDocument: Decodable, Sendable {
     var change: ChangeDocument?
 }
 
-/// A change of the change feed. An entity of an unknown type, or one that cannot be decoded, is `.unknown`.
+/// A change of the change feed. New posts and messages are inserted into the lists that show them.
 struct ChangeDocument: Decodable, Sendable {
-    enum Entity: Sendable {
-        case profile(Profile)
-        case post(Post)
-        case account(Account)
-        case transaction(Transaction)
-        case conversation(Conversation)
-        case message(Message)
-        case task(WorkItem)
-        case unknown
-    }
-
-    var type: String
-    var id: String
-    var version: Int64?
-    var isDeletion: Bool
-    var entity: Entity
+    let remote: ChangeFeed.Change
 
     private enum Key: String, CodingKey {
         case type, id, version, op, entity
@@ -41,61 +26,50 @@ struct ChangeDocument: Decodable, Sendable {
 
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
-        type = try container.decode(String.self, forKey: .type)
-        id = try container.decode(String.self, forKey: .id)
-        version = try container.decodeIfPresent(Int64.self, forKey: .version)
-        isDeletion = try container.decode(String.self, forKey: .op) == "delete"
-        guard !isDeletion else {
-            entity = .unknown
+        let type = try container.decode(String.self, forKey: .type)
+        let key = EntityKey(type: type, id: try container.decode(String.self, forKey: .id))
+        let version = try container.decodeIfPresent(Int64.self, forKey: .version)
+        guard try container.decode(String.self, forKey: .op) != "delete" else {
+            remote = ChangeFeed.Change(key) { $0.remove(key, deletedInVersion: version) }
             return
         }
-        func decode<Value: Decodable>(_ wrap: (Value) -> Entity) -> Entity {
+        func change<Entity: CacheEntity>(
+            _ insert: @escaping @Sendable (Entity, inout CacheUpdate) -> Void
+        ) -> ChangeFeed.Change {
             // An entity that cannot be decoded is invalidated, and fetched at the next read.
-            do { return wrap(try container.decode(Value.self, forKey: .entity)) } catch { return .unknown }
+            do {
+                let entity = try container.decode(Entity.self, forKey: .entity)
+                return ChangeFeed.Change(key) { insert(entity, &$0) }
+            } catch { return ChangeFeed.Change(key) { $0.invalidate(key) } }
         }
-        switch type {
-        case Profile.entityType: entity = decode(Entity.profile)
-        case Post.entityType: entity = decode(Entity.post)
-        case Account.entityType: entity = decode(Entity.account)
-        case Transaction.entityType: entity = decode(Entity.transaction)
-        case Conversation.entityType: entity = decode(Entity.conversation)
-        case Message.entityType: entity = decode(Entity.message)
-        case WorkItem.entityType: entity = decode(Entity.task)
-        default: entity = .unknown
-        }
-    }
-
-    /// The change to the cache. New posts and messages are inserted into the lists that show them.
-    var remote: ChangeFeed.Change {
-        let key = EntityKey(type: type, id: id)
-        let (version, isDeletion, entity) = (version, isDeletion, entity)
-        return ChangeFeed.Change(key) { update in
-            if isDeletion {
-                update.remove(key, deletedInVersion: version)
-                return
-            }
-            switch entity {
-            case .profile(let profile): update.put(profile)
-            case .post(let post):
+        remote =
+            switch type {
+            case Profile.entityType: change { (profile: Profile, update) in update.put(profile) }
+            case Post.entityType:
                 // The feed has only the last change of a post: a new post that was liked since has a later version.
-                update.insert(post, in: Feed.key, isNew: post.version == 1) { CacheUpdate.isOlder($1, $0) }
-            case .account(let account): update.put(account)
-            case .transaction(let transaction):
-                update.put(transaction)
-                update.insert(transaction.entityKey, atFrontOf: Bank.transactionsKey(transaction.accountID))
-            case .conversation(let conversation):
-                update.put(conversation)
-                update.insert(conversation.entityKey, atFrontOf: Chat.conversationsKey)
-            case .message(let message):
-                let isNew = message.version == 1
-                update.insert(message, in: Chat.messagesKey(message.conversationID), isNew: isNew) {
-                    CacheUpdate.isOlder($1, $0)
+                change { (post: Post, update) in
+                    update.insert(post, in: Feed.key, isNew: post.version == 1) { CacheUpdate.isOlder($1, $0) }
+                }
+            case Account.entityType: change { (account: Account, update) in update.put(account) }
+            case Transaction.entityType:
+                change { (transaction: Transaction, update) in
+                    update.put(transaction)
+                    update.insert(transaction.entityKey, atFrontOf: Bank.transactionsKey(transaction.accountID))
+                }
+            case Conversation.entityType:
+                change { (conversation: Conversation, update) in
+                    update.put(conversation)
+                    update.insert(conversation.entityKey, atFrontOf: Chat.conversationsKey)
+                }
+            case Message.entityType:
+                change { (message: Message, update) in
+                    let list = Chat.messagesKey(message.conversationID)
+                    update.insert(message, in: list, isNew: message.version == 1) { CacheUpdate.isOlder($1, $0) }
                 }
             // The lists of tasks have declared conditions and orders.
-            case .task(let task): update.put(task)
-            case .unknown: update.invalidate(key)
+            case WorkItem.entityType: change { (task: WorkItem, update) in update.put(task) }
+            default: ChangeFeed.Change(key) { $0.invalidate(key) }
             }
-        }
     }
 }
 

@@ -10,30 +10,19 @@ public struct Chat: Sendable {
 
     static func messagesKey(_ conversation: String) -> QueryKey { QueryKey("messages", ["conversation": conversation]) }
 
-    let cache: LarderCache
-    let session: BearerSession
-    private let source: HTTPSource
-    private let isCached: @Sendable () -> Bool
+    let client: APIClient
     /// The operation of changes to messages, to edit a rejected one (`Outbox.edit`) or to decode a queued one
     /// (`Outbox.Entry.input`).
-    public let operation: WriteBehind<Change, Message?>
+    public let operation: WriteBehind<TextChange, Message?>
 
-    init(
-        _ cache: LarderCache,
-        _ source: HTTPSource,
-        _ session: BearerSession,
-        isCached: @escaping @Sendable () -> Bool
-    ) {
-        self.cache = cache
-        self.isCached = isCached
-        self.source = source
-        self.session = session
-        operation = Self.operation(source, cache)
+    init(_ client: APIClient) {
+        self.client = client
+        operation = Self.operation(client.source, client.cache)
     }
 
     /// The conversations of the signed-in user.
     public var conversations: Resource<EntityList<Conversation>> {
-        let source = source
+        let source = client.source
         var conversations = Resource<EntityList<Conversation>>.list(
             "conversations",
             of: Conversation.self,
@@ -42,7 +31,7 @@ public struct Chat: Sendable {
             try await source.page("/v1/conversations", PageRequest(context, limit: 100), by: .demo)
         }
         conversations.tags = [LarderClient.everything]
-        conversations.isCached = isCached
+        conversations.isCached = client.isCached("chat")
         return conversations
     }
 
@@ -52,7 +41,7 @@ public struct Chat: Sendable {
     )
 
     private func pages(_ conversation: String) -> PagedResource<Message> {
-        let source = source
+        let source = client.source
         var pages = PagedResource<Message>(
             "messages",
             ["conversation": conversation],
@@ -64,7 +53,7 @@ public struct Chat: Sendable {
         pages.isNewer = { CacheUpdate.isOlder($1, $0) }
         pages.temporaryID = { $0.isPending ? nil : $0.clientID.map { LocalID.prefix + $0 } }
         pages.tags = [LarderClient.everything]
-        pages.isCached = isCached
+        pages.isCached = client.isCached("chat")
         return pages
     }
 
@@ -80,7 +69,7 @@ public struct Chat: Sendable {
     ///   - readerIsAtTop: whether new messages of others are shown at once. The app sets `Timeline.readerIsAtTop` to false while the
     ///     reader has scrolled back: then they are only counted.
     public func timeline(_ conversation: String, readerIsAtTop: Bool = true) -> Timeline<Message> {
-        cache.timeline(pages(conversation), readerIsAtTop: readerIsAtTop)
+        client.cache.timeline(pages(conversation), readerIsAtTop: readerIsAtTop)
     }
 
     static func path(_ conversation: String) -> String {

@@ -50,9 +50,9 @@ extension LiveSync.Source {
             let path = client.source.url(kind == .webSocket ? "/v1/live" : "/v1/live/events", [("since", since)])
             return switch kind {
             case .webSocket:
-                WebSocketLiveChannel(try await client.openWebSocket(path, subprotocols: ["larder.live.v1"]))
+                try await client.openChannel(.webSocket(path, subprotocols: ["larder.live.v1"]), message)
             case .eventStream:
-                EventStreamLiveChannel(try await client.openEventStream(path, lastEventID: since ?? ""))
+                try await client.openChannel(.eventStream(path), lastEventID: since ?? "", message)
             case .longPoll:
                 LiveSync.longPoll(since: since, in: client.cache) {
                     [source = client.source] since throws(LarderError) in
@@ -61,51 +61,11 @@ extension LiveSync.Source {
             }
         }
     }
-}
 
-/// The live channel over a WebSocket.
-private struct WebSocketLiveChannel: LiveSync.Channel {
-    let connection: any WebSocketConnection
-
-    init(_ connection: any WebSocketConnection) { self.connection = connection }
-
-    func receive() async throws(LarderError) -> LiveSync.Message? {
-        while true {
-            let message: WebSocketClient.Message?
-            do { message = try await connection.receive() } catch {
-                throw LarderError(error.code == .cancelled ? .cancelled : .offline, "\(error)", cause: error)
-            }
-            guard let message else { return nil }
-            guard case .text(let text) = message, let live = try LiveSync.Message(json: text) else { continue }
-            return live
-        }
-    }
-}
-
-/// The live channel as server-sent events.
-private final class EventStreamLiveChannel: LiveSync.Channel {
-    private let stream: EventStream
-
-    init(_ stream: EventStream) { self.stream = stream }
-
-    func receive() async throws(LarderError) -> LiveSync.Message? {
-        while true {
-            let event: EventStream.Event?
-            do { event = try await stream.receive() } catch {
-                throw LarderError(error.code == .cancelled ? .cancelled : .offline, "\(error)", cause: error)
-            }
-            guard let event else { return nil }
-            guard let live = try LiveSync.Message(json: event.data) else { continue }
-            return live
-        }
-    }
-}
-
-extension LiveSync.Message {
-    /// Decodes a message of the server; nil if it has nothing for this version.
-    fileprivate init?(json text: String) throws(LarderError) {
+    /// A message of the server; nil if it has nothing for this version.
+    @Sendable private static func message(_ event: APIClient.Event) throws(LarderError) -> LiveSync.Message? {
         let document: LiveDocument
-        do { document = try JSONDecoder().decode(LiveDocument.self, from: Data(text.utf8)) } catch {
+        do { document = try JSONDecoder().decode(LiveDocument.self, from: Data(event.data.utf8)) } catch {
             throw LarderError(
                 .unexpectedReply,
                 "A message of the live channel cannot be decoded: \(error)",
@@ -113,10 +73,7 @@ extension LiveSync.Message {
             )
         }
         guard let token = document.token else { return nil }
-        guard let change = document.change, let previous = document.previousToken else {
-            self = .hello(token: token)
-            return
-        }
-        self = .page(ChangeFeed.Batch([change.remote], nextToken: token), since: previous)
+        guard let change = document.change, let previous = document.previousToken else { return .hello(token: token) }
+        return .page(ChangeFeed.Batch([change.remote], nextToken: token), since: previous)
     }
 }

@@ -8,28 +8,17 @@ public import LarderModels
 public struct Feed: Sendable {
     static let key = QueryKey("feed")
 
-    let cache: LarderCache
-    let session: BearerSession
-    private let source: HTTPSource
-    private let isCached: @Sendable () -> Bool
+    let client: APIClient
     /// The operation of changes to posts, to edit a rejected one (`Outbox.edit`) or to decode a queued one (`Outbox.Entry.input`).
-    public let operation: WriteBehind<Change, Post?>
+    public let operation: WriteBehind<TextChange, Post?>
 
-    init(
-        _ cache: LarderCache,
-        _ source: HTTPSource,
-        _ session: BearerSession,
-        isCached: @escaping @Sendable () -> Bool
-    ) {
-        self.cache = cache
-        self.isCached = isCached
-        self.source = source
-        self.session = session
-        operation = Self.operation(source, cache)
+    init(_ client: APIClient) {
+        self.client = client
+        operation = Self.operation(client.source, client.cache)
     }
 
     private func pages(of size: Int) -> PagedResource<Post> {
-        let source = source
+        let source = client.source
         var pages = PagedResource<Post>(
             Self.key.name,
             pageSize: size,
@@ -39,7 +28,7 @@ public struct Feed: Sendable {
         }
         pages.pageSizeMaximum = 100
         pages.tags = [LarderClient.everything]
-        pages.isCached = isCached
+        pages.isCached = client.isCached("feed")
         return pages
     }
 
@@ -48,11 +37,11 @@ public struct Feed: Sendable {
 
     /// The whole feed in pages: refreshed by overlap, with gaps where posts were missed, and with new posts held back
     /// until they are taken. Loaded pages are stored.
-    public var timeline: Timeline<Post> { cache.timeline(pages(of: 20)) }
+    public var timeline: Timeline<Post> { client.cache.timeline(pages(of: 20)) }
 
     /// A post by its ID. A reader of `likeCount` asks for it by name (`fields:`): it is fresh for 10 s, the text for 60 s.
     public func post(_ id: String) -> Resource<Post> {
-        let source = source
+        let source = client.source
         let rule = Freshness.Rule(
             .timeToLive(.seconds(60)),
             fieldLifetimes: ["likeCount": .seconds(10)],
@@ -61,7 +50,7 @@ public struct Feed: Sendable {
         var post = Resource<Post>.entity(id, freshness: .rule(rule)) { context in
             try await source.fetch("/v1/posts/\(HTTPSource.escape(id))", context: context)
         }
-        post.isCached = isCached
+        post.isCached = client.isCached("feed")
         return post
     }
 
@@ -69,6 +58,6 @@ public struct Feed: Sendable {
     public func snapshots(_ policy: ReadPolicy? = nil) -> some AsyncSequence<Snapshot<Timeline<Post>.List>, Never>
         & Sendable
     {
-        cache.snapshots(newest, policy)
+        client.cache.snapshots(newest, policy)
     }
 }

@@ -22,7 +22,8 @@ extension LarderClient {
             return request
         }
         let full = request(width)
-        guard let behavior = network?.behavior, behavior.pixels(width) < width, images.cachedImage(for: full) == nil
+        guard let behavior = base.network?.behavior, behavior.pixels(width) < width,
+            base.images.cachedImage(for: full) == nil
         else {
             return full
         }
@@ -33,10 +34,10 @@ extension LarderClient {
     private func absolute(_ url: String) -> String {
         guard url.hasPrefix("/") else { return url }
         // The third slash ends the authority.
-        let slashes = source.base.indices.filter { source.base[$0] == "/" }
-        let end = slashes.count > 2 ? slashes[2] : source.base.endIndex
-        let below = source.base[end...]
-        return below.isEmpty || url.hasPrefix(below + "/") ? source.base[..<end] + url : source.base + url
+        let slashes = base.source.base.indices.filter { base.source.base[$0] == "/" }
+        let end = slashes.count > 2 ? slashes[2] : base.source.base.endIndex
+        let below = base.source.base[end...]
+        return below.isEmpty || url.hasPrefix(below + "/") ? base.source.base[..<end] + url : base.source.base + url
     }
 
     private static func bytes(ofDataURL text: String) -> [UInt8] {

@@ -1,42 +1,30 @@
 public import Larder
 public import LarderModels
 
-/// A client of the demo backend for one account: `APIClient` with a feature for each part of the API and live updates.
+/// A client of the demo backend for one account: `APIClient` with a feature for each part of the API and live updates. It has the members
+/// of `base`.
 ///
 /// Stored values can be read while the server is unreachable, and each snapshot states its freshness. Safe from any task. Releasing the
 /// client ends everything that it has started.
-public final class LarderClient: Sendable {
-    /// The settings of a client.
-    public struct Configuration: Sendable {
-        /// The transport of all requests.
-        public var transport: any Transport
-        /// The client of the live WebSocket; see `APIClient.Configuration`.
-        public var webSockets: WebSocketClient?
-        /// The settings of the cache. The account's directory replaces `directory`.
-        public var cache: CacheConfiguration
+@dynamicMemberLookup public final class LarderClient: Sendable {
+    /// The settings of a client: those of `base`, of which the session, the probe and the operations are those of the demo backend, and
+    /// how it is kept up to date.
+    @dynamicMemberLookup public struct Configuration: Sendable {
+        var base: APIClient.Configuration
         /// The kinds of live channel to try, the best first; none: no live updates.
-        public var liveKinds: [LiveSync.Kind]
-        /// The maximum size of the HTTP cache of `http`; see `APIClient.Configuration`.
-        public var httpCacheBytesMaximum = 50 << 20
-        /// The maximum size of the pictures on disk in bytes; nil: as that of the cache.
-        public var imageBytesMaximum: Int64?
+        public var liveKinds = LiveSync.Kind.allCases
         /// Whether live updates start as soon as a user is signed in.
         public var followsLive = true
-        /// The network monitor, the memory guard, telemetry and flags.
-        public var services = APIClient.Services.standard
-        /// The URL of a `larder-server` whose dashboard shows this client, and its control token; see `APIClient.Configuration`.
-        public var inspector: String?
-        public var inspectorToken: String?
-        /// Makes the place of the tokens of an account; nil: a file in the account's directory.
-        public var secrets: (@Sendable (_ account: String) -> any SecretStore)?
-        /// The parent directory of what the system may remove at any time; see `APIClient.Configuration`.
-        public var purgeableDirectory: String?
 
         /// - Parameter transport: sends the requests; `SocketTransport.Configuration.tls` has the settings of https.
         public init(transport: any Transport = SocketTransport()) {
-            self.transport = transport
-            cache = CacheConfiguration()
-            liveKinds = LiveSync.Kind.allCases
+            base = APIClient.Configuration(transport: transport)
+        }
+
+        /// A setting of `APIClient.Configuration`.
+        public subscript<Value>(dynamicMember setting: WritableKeyPath<APIClient.Configuration, Value>) -> Value {
+            get { base[keyPath: setting] }
+            set { base[keyPath: setting] = newValue }
         }
     }
 
@@ -60,26 +48,8 @@ public final class LarderClient: Sendable {
     public let sync: ChangeSync
     /// Live updates; falls back from WebSocket to server-sent events to long polling.
     public let live: LiveSync
-    /// The bearer session of the account.
-    public var session: BearerSession { base.session }
-    /// The image pipeline, with its own store.
-    public var images: ImagePipeline { base.images }
-    /// The account's cache.
-    public var cache: LarderCache { base.cache }
-    /// Sends requests to the server, authorized by `session`.
-    public var source: HTTPSource { base.source }
-    /// Counters and events; `Telemetry.off` if telemetry is off.
-    public var telemetry: Telemetry { base.telemetry }
-    /// The network monitor; nil if it is off.
-    public var network: NetworkMonitor? { base.network }
-    /// The memory guard; nil if it is off.
-    public var memory: MemoryGuard? { base.memory }
-    /// The feature flags; nil if they are off.
-    public var flags: FeatureFlags? { base.flags }
-    /// Delays decoding of pictures that are not visible while the user interacts; see `APIClient.idle`.
-    public var idle: IdleScheduler? { base.idle }
-    /// Sends any other request, through the account's HTTP cache.
-    public var http: APIClient.HTTPClient { base.http }
+    /// A member of `base`, such as `cache` and `session`.
+    public subscript<Value>(dynamicMember member: KeyPath<APIClient, Value>) -> Value { base[keyPath: member] }
     private let followsLive: Bool
 
     /// Opens the client of an account. Cost: several milliseconds of disk work.
@@ -97,61 +67,37 @@ public final class LarderClient: Sendable {
         directory: String,
         _ configuration: Configuration = Configuration()
     ) async throws(LarderError) {
-        var settings = APIClient.Configuration(transport: configuration.transport)
-        settings.cache = configuration.cache
+        var settings = configuration.base
         settings.session = .demo
-        settings.secrets = configuration.secrets
-        settings.purgeableDirectory = configuration.purgeableDirectory
-        settings.services = configuration.services
-        settings.inspector = configuration.inspector
-        settings.inspectorToken = configuration.inspectorToken
-        settings.webSockets = configuration.webSockets
-        settings.httpCacheBytesMaximum = configuration.httpCacheBytesMaximum
-        settings.imageBytesMaximum = configuration.imageBytesMaximum
         settings.probePath = "/healthz"
         settings.feature = { Self.feature(of: $0) }
         settings.operations = { source, cache in
             [
                 Likes.operation(source), Feed.operation(source, cache), Bank.operation(source),
-                Chat.operation(source, cache), Tasks.operation(source, cache),
+                Chat.operation(source, cache),
             ]
         }
         base = try await APIClient(server: server, account: account, directory: directory, settings)
-        let (cache, source, session) = (base.cache, base.source, base.session)
-        likes = Likes(cache, source)
-        profiles = Profiles(cache, source, isCached: base.isCached("profiles"))
-        feed = Feed(cache, source, session, isCached: base.isCached("feed"))
-        bank = Bank(cache, source, isCached: base.isCached("bank"))
-        chat = Chat(cache, source, session, isCached: base.isCached("chat"))
-        tasks = Tasks(cache, source, session, isCached: base.isCached("tasks"))
-        search = Search(cache, source, isCached: base.isCached("search"))
-        sync = ChangeSync(.demo(source), into: cache)
-        live = LiveSync(
-            sync,
-            .demo(base, configuration.liveKinds),
-            in: cache
-        )
+        likes = Likes(base)
+        profiles = Profiles(base)
+        feed = Feed(base)
+        bank = Bank(base)
+        chat = Chat(base)
+        tasks = Tasks(base)
+        search = Search(base)
+        sync = ChangeSync(.demo(base.source), into: base.cache)
+        live = LiveSync(sync, .demo(base, configuration.liveKinds), in: base.cache)
         followsLive = configuration.followsLive
         base.count(sync)
         base.limitToSession(live)
         start()
     }
 
-    /// The path segments after the API version, and the query. No segments if the path has no version.
-    private static func endpoint(of request: TransportRequest) -> (parts: ArraySlice<Substring>, query: Substring) {
-        let url = request.url.prefix { $0 != "#" }
-        guard let scheme = url.firstRange(of: "://") else { return ([], "") }
-        let mark = url.firstIndex(of: "?") ?? url.endIndex
-        guard scheme.upperBound <= mark else { return ([], "") }
-        // The first segment is the host.
-        let parts = url[scheme.upperBound..<mark].split(separator: "/", omittingEmptySubsequences: false).dropFirst()
-        guard let version = parts.firstIndex(of: "v1") else { return ([], "") }
-        return (parts[(version + 1)...], mark < url.endIndex ? url[url.index(after: mark)...] : "")
-    }
-
     /// The feature of a request for telemetry: the name of its resource, so that reads and requests are counted together.
     public static func feature(of request: TransportRequest) -> String {
-        let parts = endpoint(of: request).parts
+        // Scheme and host come first.
+        let path = request.url.prefix { $0 != "?" && $0 != "#" }.split(separator: "/").dropFirst(2)
+        let parts = path.drop { $0 != "v1" }.dropFirst()
         switch parts.first {
         case "feed": return "feed"
         case "posts": return "post"
@@ -178,7 +124,7 @@ public final class LarderClient: Sendable {
     ///   `.storage`.
     @discardableResult
     public func signIn(handle: String, password: String) async throws(LarderError) -> Profile {
-        let profile = try await session.signIn(handle: handle, password: password)
+        let profile = try await base.session.signIn(handle: handle, password: password)
         start()
         return profile
     }

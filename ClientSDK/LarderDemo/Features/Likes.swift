@@ -17,9 +17,9 @@ public struct Likes: Sendable {
     /// The operation of likes, to edit a rejected one (`Outbox.edit`) or to decode a queued one (`Outbox.Entry.input`).
     public let operation: WriteBehind<Tap, Post?>
 
-    init(_ cache: LarderCache, _ source: HTTPSource) {
-        self.cache = cache
-        operation = Self.operation(source)
+    init(_ client: APIClient) {
+        cache = client.cache
+        operation = Self.operation(client.source)
     }
 
     /// Likes or unlikes a post. An unsent tap on the same post is replaced.
@@ -106,26 +106,9 @@ public struct Likes: Sendable {
         )
         operation.coalescingKey = { $0.postID }
         operation.coalesce = { _, new in .replace(new) }
-        operation.codec = Tap.codec
         operation.batchMaximum = 100
         operation.batchUsual = 50
         operation.acknowledge = { _, post, update in if let post { update.put(post) } }
         return operation
     }
-}
-
-extension Likes.Tap {
-    /// The stored form: `+` or `-` and the identifier. `JSONEncoder` takes as long as the rest of a tap.
-    public static let codec = PayloadCodec<Likes.Tap>(
-        encode: { tap in Array((tap.isLike ? "+" : "-").utf8) + Array(tap.postID.utf8) },
-        decode: { bytes in
-            guard let sign = bytes.first, sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") else {
-                throw LarderError(.encoding, "A stored like begins with '+' or '-'.")
-            }
-            return Likes.Tap(
-                postID: String(decoding: bytes.dropFirst(), as: UTF8.self),
-                isLike: sign == UInt8(ascii: "+")
-            )
-        }
-    )
 }

@@ -3,42 +3,36 @@ public import LarderModels
 
 /// User profiles: fresh for five minutes unless a newer version is known; edits are write-through with optimistic concurrency (`If-Match`).
 public struct Profiles: Sendable {
-    private let cache: LarderCache
-    private let source: HTTPSource
-    private let isCached: @Sendable () -> Bool
+    private let client: APIClient
 
-    init(_ cache: LarderCache, _ source: HTTPSource, isCached: @escaping @Sendable () -> Bool) {
-        self.cache = cache
-        self.isCached = isCached
-        self.source = source
-    }
+    init(_ client: APIClient) { self.client = client }
 
     private static let freshness = Freshness.Demand.rule(
         Freshness.Rule(.all([.timeToLive(.seconds(300)), .version]), stretchClass: .interactive)
     )
 
     /// Notes that the server has a version of a profile, of which a push notification told: an older stored one is stale from now on.
-    func noteVersion(_ version: Int64, of id: String) { cache.noteVersion(version, of: Profile.self, id) }
+    func noteVersion(_ version: Int64, of id: String) { client.cache.noteVersion(version, of: Profile.self, id) }
 
     /// The resource of a profile, to be read and observed through `LarderClient.cache`.
     public func resource(_ id: String) -> Resource<Profile> {
-        let source = source
+        let source = client.source
         var profile = Resource<Profile>.entity(id, freshness: Self.freshness) { context in
             try await source.fetch("/v1/profiles/\(HTTPSource.escape(id))", context: context)
         }
-        profile.isCached = isCached
+        profile.isCached = client.isCached("profiles")
         return profile
     }
 
     public func profile(_ id: String, _ policy: ReadPolicy? = nil) async throws(LarderError) -> Snapshot<Profile> {
-        try await cache.snapshot(resource(id), policy)
+        try await client.cache.snapshot(resource(id), policy)
     }
 
     /// Observes a profile.
     public func snapshots(_ id: String, _ policy: ReadPolicy? = nil) -> some AsyncSequence<Snapshot<Profile>, Never>
         & Sendable
     {
-        cache.snapshots(resource(id), policy)
+        client.cache.snapshots(resource(id), policy)
     }
 
     /// Edits the profile of the signed-in user, and returns after the server has saved it.
@@ -49,9 +43,9 @@ public struct Profiles: Sendable {
     ///   `.inDoubt` if the outcome is unknown; `.rejected` if the server has rejected it.
     @discardableResult
     public func edit(_ id: String, _ change: @Sendable (inout Profile) -> Void) async throws(LarderError) -> Profile {
-        let known = try await cache.snapshot(resource(id), .cacheFirst)
+        let known = try await client.cache.snapshot(resource(id), .cacheFirst)
         // A profile that came with a list has no ETag.
-        let snapshot = known.validator == nil ? try await cache.refresh(resource(id)) : known
+        let snapshot = known.validator == nil ? try await client.cache.refresh(resource(id)) : known
         guard let base = snapshot.value, let validator = snapshot.validator else {
             throw LarderError(
                 .unexpectedReply,
@@ -71,10 +65,10 @@ public struct Profiles: Sendable {
     ///   - validator: the ETag that came with `base`; nil: it is saved whatever the server has.
     /// - Throws: as `edit`.
     public func save(base: Profile, mine: Profile, ifMatch validator: String?) async throws(LarderError) -> Profile {
-        let patch = ProfilePatch(base: base, mine: mine)
+        let patch = patch(from: base, to: mine)
         guard !patch.isEmpty else { return base }
         do {
-            let reply = try await source.send(
+            let reply = try await client.source.send(
                 .patch,
                 "/v1/me",
                 patch,
@@ -82,7 +76,7 @@ public struct Profiles: Sendable {
                 as: Profile.self
             )
             // The server has saved it, even if it cannot be stored here.
-            await cache.updateIfPossible { $0.put(reply.value, validator: reply.fields[.etag]) }
+            await client.cache.updateIfPossible { $0.put(reply.value, validator: reply.fields[.etag]) }
             return reply.value
         } catch {
             switch error.code {
@@ -115,7 +109,7 @@ public struct Profiles: Sendable {
         do { now = try await current(base.id).value } catch {
             throw LarderError(.inDoubt, "\(text) (\(error.description))", cause: error)
         }
-        if ProfilePatch(base: now, mine: mine).isEmpty { return now }
+        if patch(from: now, to: mine).isEmpty { return now }
         throw LarderError(
             .inDoubt,
             "\(text) (\(error.description))",
@@ -126,25 +120,19 @@ public struct Profiles: Sendable {
     }
 
     private func current(_ id: String) async throws(LarderError) -> (value: Profile, validator: String) {
-        let snapshot = try await cache.refresh(resource(id))
+        let snapshot = try await client.cache.refresh(resource(id))
         guard let value = snapshot.value, let validator = snapshot.validator else {
             throw LarderError(.unexpectedReply, "The server sends no ETag with the profile.")
         }
         return (value, validator)
     }
-}
 
-/// The merge patch of an edit (RFC 7396).
-private struct ProfilePatch: Encodable, Sendable {
-    var displayName: String?
-    var bio: String?
-    var location: String?
-
-    init(base: Profile, mine: Profile) {
-        displayName = base.displayName == mine.displayName ? nil : mine.displayName
-        bio = base.bio == mine.bio ? nil : mine.bio
-        location = base.location == mine.location ? nil : mine.location
+    /// The merge patch of an edit (RFC 7396).
+    private func patch(from base: Profile, to mine: Profile) -> [String: String] {
+        var patch: [String: String] = [:]
+        if base.displayName != mine.displayName { patch["displayName"] = mine.displayName }
+        if base.bio != mine.bio { patch["bio"] = mine.bio }
+        if base.location != mine.location { patch["location"] = mine.location }
+        return patch
     }
-
-    var isEmpty: Bool { displayName == nil && bio == nil && location == nil }
 }

@@ -6,15 +6,9 @@ public import LarderModels
 /// A result is fresh for 60 s and is shown with its age afterwards, offline too. The found entities are those of the feed and of profiles: a
 /// like changes them everywhere. A search that nobody observes any more is cancelled.
 public struct Search: Sendable {
-    private let cache: LarderCache
-    private let source: HTTPSource
-    private let isCached: @Sendable () -> Bool
+    private let client: APIClient
 
-    init(_ cache: LarderCache, _ source: HTTPSource, isCached: @escaping @Sendable () -> Bool) {
-        self.cache = cache
-        self.source = source
-        self.isCached = isCached
-    }
+    init(_ client: APIClient) { self.client = client }
 
     /// Results on a screen are asked for again before they are five minutes old.
     private static let freshness = Freshness.Demand.rule(
@@ -26,10 +20,10 @@ public struct Search: Sendable {
     )
 
     /// The posts with all words of a text, newest first.
-    public func posts(_ text: String) -> Timeline<Post> { cache.timeline(pages("posts", text)) }
+    public func posts(_ text: String) -> Timeline<Post> { client.cache.timeline(pages("posts", text)) }
 
     /// The people with all words of a text in their name, handle, place or description.
-    public func people(_ text: String) -> Timeline<Profile> { cache.timeline(pages("people", text)) }
+    public func people(_ text: String) -> Timeline<Profile> { client.cache.timeline(pages("people", text)) }
 
     /// The loaded part of `posts` as a resource, refreshed by its first page.
     public func postList(_ text: String) -> Resource<Timeline<Post>.List> { pages("posts", text).list }
@@ -39,7 +33,7 @@ public struct Search: Sendable {
 
     private func pages<Item: CacheEntity>(_ kind: String, _ text: String) -> PagedResource<Item>
     where Item: Codable & Hashable {
-        let (source, words) = (source, Self.words(text))
+        let (source, words) = (client.source, Self.words(text))
         var pages = PagedResource<Item>(
             "search",
             ["kind": kind, "q": words],
@@ -57,7 +51,7 @@ public struct Search: Sendable {
         pages.dropsBehindGap = true
         pages.itemsMaximum = 500
         pages.tags = [LarderClient.everything]
-        pages.isCached = isCached
+        pages.isCached = client.isCached("search")
         return pages
     }
 

@@ -6,28 +6,11 @@ public import LarderModels
 /// An edited task moves between the lists at once, offline too. Changes are stored when the call returns, and are sent in order. An edit
 /// sends the changed fields only, so that edits of different fields by different people do not conflict.
 public struct Tasks: Sendable {
-    static let localPrefix = "local-task-"
     static let titleLengthMaximum = 200
 
-    private let cache: LarderCache
-    private let source: HTTPSource
-    private let session: BearerSession
-    private let isCached: @Sendable () -> Bool
-    /// The operation of changes, to edit a rejected one (`Outbox.edit`) or to decode a queued one (`Outbox.Entry.input`).
-    public let operation: WriteBehind<TaskWrite, WorkItem?>
+    private let client: APIClient
 
-    init(
-        _ cache: LarderCache,
-        _ source: HTTPSource,
-        _ session: BearerSession,
-        isCached: @escaping @Sendable () -> Bool
-    ) {
-        self.cache = cache
-        self.isCached = isCached
-        self.source = source
-        self.session = session
-        operation = Self.operation(source, cache)
-    }
+    init(_ client: APIClient) { self.client = client }
 
     // MARK: Reading
 
@@ -38,7 +21,7 @@ public struct Tasks: Sendable {
 
     /// The first hundred tasks of a list.
     public func list(_ filter: TaskFilter = TaskFilter()) -> Resource<EntityList<WorkItem>> {
-        let (source, query) = (source, filter.query)
+        let (source, query) = (client.source, filter.query)
         var parameters: [String: String] = [:]
         for (name, value) in query { parameters[name] = value }
         var list = Resource<EntityList<WorkItem>>.list(
@@ -47,7 +30,7 @@ public struct Tasks: Sendable {
             of: WorkItem.self,
             where: { filter.contains($0) },
             sortedBy: { filter.areInIncreasingOrder($0, $1) },
-            temporaryID: { $0.isPending ? nil : $0.clientID.map { Self.localPrefix + $0 } },
+            temporaryID: { $0.isPending ? nil : $0.clientID.map { LocalID.prefix + $0 } },
             freshness: Self.freshness
         ) { context in
             try await source.page(
@@ -58,17 +41,17 @@ public struct Tasks: Sendable {
             )
         }
         list.tags = [LarderClient.everything]
-        list.isCached = isCached
+        list.isCached = client.isCached("tasks")
         return list
     }
 
     /// A task by its ID.
     public func task(_ id: String) -> Resource<WorkItem> {
-        let source = source
+        let source = client.source
         var task = Resource<WorkItem>.entity(id, freshness: Self.freshness) { context in
             try await source.fetch(Self.path(id), context: context)
         }
-        task.isCached = isCached
+        task.isCached = client.isCached("tasks")
         return task
     }
 
@@ -92,13 +75,14 @@ public struct Tasks: Sendable {
         due: String? = nil
     ) throws(LarderError) -> (operation: OperationID?, task: WorkItem) {
         try check(title)
-        guard let creator = session.userID else {
+        guard let creator = client.session.userID else {
             throw LarderError(.unauthorized, "No user is signed in. Sign in before creating tasks.")
         }
-        let clientID = cache.configuration.makeIdempotencyKey()
-        let now = cache.configuration.wallClock.now.rfc3339()
+        let id = APIClient.localID()
+        let clientID = String(id.dropFirst(LocalID.prefix.count))
+        let now = client.cache.configuration.wallClock.now.rfc3339()
         let task = WorkItem(
-            id: Self.localPrefix + clientID,
+            id: id,
             creatorID: creator,
             clientID: clientID,
             title: title,
@@ -108,28 +92,64 @@ public struct Tasks: Sendable {
             version: 0,
             updatedAt: now
         )
-        return (try cache.enqueue(.create(task), operation), task)
+        let body = ["title": title, "clientId": clientID, "assigneeId": assignee, "due": due]
+        var write = write(.post, "/v1/tasks", body.filter { $0.value != nil }, of: id)
+        write.create(task)
+        return (try client.write(write), task)
     }
 
-    /// Edits fields of a task: the edit is durable and shown when this returns.
+    /// Edits the title, the status, the assignee or the due date of a stored task: the edit is durable and shown when this returns.
     ///
-    /// - Returns: the queued operation.
-    /// - Throws: `.invalidArgument` for an invalid title; `.storage` if it could not be stored.
+    /// - Returns: the queued operation; nil if nothing needs to be sent.
+    /// - Throws: `.invalidArgument` for an invalid title, and for a task that is not stored; `.storage` if the edit could not be stored.
     @discardableResult
-    public func edit(_ id: String, _ edit: TaskEdit) throws(LarderError) -> OperationID? {
-        if let title = edit.title { try check(title) }
-        let id = LocalID.current(id, in: cache)
-        let base = cache.stored(task(id))?.value
-        return try cache.enqueue(.edit(id: id, edit, base: base), operation)
+    public func edit(
+        _ id: String,
+        _ change: @escaping @Sendable (inout WorkItem) -> Void
+    ) throws(LarderError) -> OperationID? {
+        let id = LocalID.current(id, in: client.cache)
+        guard let old = client.cache.stored(task(id))?.value else {
+            throw LarderError(.invalidArgument, "The task \(id) is not stored, so it cannot be edited. Read it first.")
+        }
+        var new = old
+        change(&new)
+        try check(new.title)
+        // A merge patch (RFC 7396) of what was changed applies to any version that exists.
+        var patch: [String: String?] = [:]
+        if old.title != new.title { patch["title"] = new.title }
+        if old.status != new.status { patch["status"] = new.status.rawValue }
+        if old.assigneeID != new.assigneeID { patch.updateValue(new.assigneeID, forKey: "assigneeId") }
+        if old.due != new.due { patch.updateValue(new.due, forKey: "due") }
+        guard !patch.isEmpty else { return nil }
+        var write = write(.patch, Self.path(id), patch, of: id)
+        write.fields = [.ifMatch: "*", .contentType: "application/merge-patch+json"]
+        write.modify(WorkItem.self, id, change)
+        return try client.write(write)
     }
 
     /// Deletes a task: it is hidden when this returns.
     ///
-    /// - Returns: the queued operation.
+    /// - Returns: the queued operation; nil if nothing needs to be sent.
     /// - Throws: `.storage` if it could not be stored.
     @discardableResult
     public func delete(_ id: String) throws(LarderError) -> OperationID? {
-        try cache.enqueue(.delete(id: LocalID.current(id, in: cache)), operation)
+        let id = LocalID.current(id, in: client.cache)
+        var write = write(.delete, Self.path(id), nil, of: id)
+        write.remove(WorkItem.self, id)
+        return try client.write(write)
+    }
+
+    private func write(
+        _ method: LarderHTTP.Method,
+        _ path: String,
+        _ body: [String: String?]?,
+        of id: String
+    ) -> APIClient.Write {
+        var write = APIClient.Write(method, path, body)
+        // One scope for all tasks: a change under a local ID and a later one under the server's ID keep their order.
+        write.scope = "tasks"
+        write.coalescingKey = id
+        return write
     }
 
     private func check(_ title: String) throws(LarderError) {
@@ -139,99 +159,6 @@ public struct Tasks: Sendable {
                 .invalidArgument,
                 "The title has \(length) Unicode scalars; 1 to \(Self.titleLengthMaximum) are allowed. Change it."
             )
-        }
-    }
-
-    static func operation(_ source: HTTPSource, _ cache: LarderCache) -> WriteBehind<TaskWrite, WorkItem?> {
-        var operation = WriteBehind<TaskWrite, WorkItem?>(
-            "task",
-            // One scope for all tasks: a change under a local ID and a later one under the server's ID keep their order.
-            scope: { _ in "tasks" },
-            changes: { write, changes in
-                switch write {
-                case .create(let task): changes.create(task)
-                case .edit(let id, let edit, _): changes.modify(WorkItem.self, id) { edit.apply(to: &$0) }
-                case .delete(let id): changes.remove(WorkItem.self, id)
-                }
-            },
-            send: { [weak cache] attempts in
-                guard let attempt = attempts.first else { return [] }
-                var write = attempt.input
-                if case .create = write {
-                } else {
-                    // To the server a local ID is unknown, as one that was deleted.
-                    guard let id = LocalID.serverID(write.id, in: cache) else {
-                        return [.rejected(LocalID.notCreated(write.id))]
-                    }
-                    write = write.replacing([write.id: id])
-                }
-                return [.accepted(try await send(write, attempt.idempotencyKey, source))]
-            }
-        )
-        operation.coalescingKey = { $0.id }
-        operation.coalesce = { earlier, later in earlier.merged(with: later).map { .replace($0) } ?? .keepBoth }
-        operation.acknowledge = { write, task, update in
-            if let task { update.put(task) }
-            if case .create(let local) = write, let task { LocalID.remember(local.id, as: task.id, in: &update) }
-            if case .delete(let id) = write { update.remove(WorkItem.self, id) }
-        }
-        operation.serverIDs = { write, task in
-            guard case .create(let local) = write, let task else { return [:] }
-            return [local.id: task.id]
-        }
-        operation.replacingIDs = { $0.replacing($1) }
-        operation.conflicts = Outbox.ConflictRule(
-            base: { if case .edit(_, _, let base) = $0 { base } else { nil } },
-            resolve: { write, wanted, theirs, _ in
-                let edit = TaskEdit(from: theirs, to: wanted)
-                return edit == TaskEdit() ? nil : .edit(id: write.id, edit, base: theirs)
-            }
-        )
-        return operation
-    }
-
-    private struct Request: Encodable, Sendable {
-        var title: String
-        var clientID: String?
-        var status: WorkItem.Status
-        var assigneeID: String?
-        var due: String?
-
-        private enum CodingKeys: String, CodingKey {
-            case title, status, due
-            case clientID = "clientId"
-            case assigneeID = "assigneeId"
-        }
-    }
-
-    /// - Returns: the task as the server has it; nil after a deletion.
-    private static func send(
-        _ write: TaskWrite,
-        _ key: String,
-        _ source: HTTPSource
-    ) async throws(LarderError) -> WorkItem? {
-        switch write {
-        case .create(let task):
-            let body = Request(
-                title: task.title,
-                clientID: task.clientID,
-                status: task.status,
-                assigneeID: task.assigneeID,
-                due: task.due
-            )
-            return try await source.send(.post, "/v1/tasks", body, [.idempotencyKey: key], as: WorkItem.self).value
-        case .edit(let id, let edit, _):
-            // The patch has changed fields only: it applies to any version that exists.
-            let fields: Fields = [
-                .ifMatch: "*", .idempotencyKey: key, .contentType: "application/merge-patch+json",
-            ]
-            return try await source.send(.patch, path(id), TaskEdit.Patch(edit: edit), fields, as: WorkItem.self).value
-        case .delete(let id):
-            do { try await source.send(.delete, path(id)) } catch {
-                // Deleted already, perhaps by an attempt whose reply was lost.
-                guard error.saysDeleted else { throw error }
-            }
-            return nil
         }
     }
 }

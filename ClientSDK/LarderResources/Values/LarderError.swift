@@ -7,21 +7,21 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure.
     public let code: ErrorCode<LarderError>
     /// What happened and what to do.
-    public private(set) var description: String
+    public package(set) var description: String
     /// The underlying error.
-    public let cause: (any Error)?
+    public package(set) var cause: (any Error)?
     /// The HTTP status of the reply, if there was one.
-    public let status: Int?
+    public package(set) var status: Int?
     /// The `type` of the problem document in the reply (RFC 9457), if there was one.
     public let problem: String?
     /// The operation that failed, if there is one.
     public let operation: OperationID?
     /// The delay that the reply asks for (`Retry-After`, RFC 9110 section 10.2.3); nil if there is none.
-    public private(set) var retryAfter: Duration?
+    public package(set) var retryAfter: Duration?
     /// Whether nothing has reached the server.
-    package private(set) var isUnsent: Bool
+    package var isUnsent: Bool
     /// Whether the reply is the API's own, and not from a proxy or portal on the way.
-    package let isFromAPI: Bool
+    package var isFromAPI: Bool
 
     /// Whether the API has accepted the request (2xx), and its reply cannot be decoded.
     package var isUnreadableAcceptance: Bool {
@@ -75,9 +75,9 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
     /// The error for a request that is not sent yet, because the last one has failed with this error.
     func postponed(for wait: Duration) -> LarderError {
         var error = self
-        error.description =
-            "\(description) (The next request is sent in \(wait) at the earliest, unless it is a refresh.)"
-        (error.retryAfter, error.isUnsent) = (wait, true)
+        error.description += " (The next request is sent in \(wait) at the earliest, unless it is a refresh.)"
+        error.retryAfter = wait
+        error.isUnsent = true
         return error
     }
 

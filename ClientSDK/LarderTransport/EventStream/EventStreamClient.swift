@@ -2,7 +2,7 @@ import LarderEvents
 package import LarderHTTP
 package import LarderTime
 
-/// Opens event streams (Server-Sent Events, WHATWG HTML §9.2) over a transport: `APIClient.openEventStream`.
+/// Opens event streams (Server-Sent Events, WHATWG HTML §9.2) over a transport: `APIClient.openChannel`.
 ///
 /// The client does not reconnect: the caller decides what to do about missed events and resumes with `lastEventID`.
 /// Safe from any task.

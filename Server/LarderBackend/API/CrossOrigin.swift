@@ -39,21 +39,24 @@ package enum CrossOrigin {
     ///
     /// - Parameter methods: the allowed methods.
     package static func preflight(granting methods: [Method], to request: Request) -> Reply {
-        preflight(methods.map(\.rawValue).joined(separator: ", "), [:], to: request)
+        reply(methods.map(\.rawValue).joined(separator: ", "), [:], to: request)
     }
 
     /// The reply to `OPTIONS`, for a resource with these methods.
     ///
+    /// - Parameter others: further fields of the resource.
     /// - Throws: `method-not-allowed` for other methods.
-    static func options(_ methods: [Method], _ request: Request) throws(Problem) -> Reply {
+    static func options(_ methods: [Method], _ others: Fields = [:], _ request: Request) throws(Problem) -> Reply {
         let allowed = allowed(methods)
         guard request.method == .options else {
             throw ProblemType.methodNotAllowed("\(request.method) is not allowed.", fields: [.allow: allowed])
         }
-        return preflight(allowed, [.allow: allowed], to: request)
+        var fields = others
+        fields.set(.allow, allowed)
+        return reply(allowed, fields, to: request)
     }
 
-    private static func preflight(_ methods: String, _ fields: Fields, to request: Request) -> Reply {
+    private static func reply(_ methods: String, _ fields: Fields, to request: Request) -> Reply {
         var fields = fields
         fields.add(.accessControlAllowMethods, methods)
         fields.add(.accessControlMaxAge, "600")

@@ -8,10 +8,10 @@ import LarderTime
 /// photo is an image, which posts and messages can have. The URL of a tus upload ends with the identifier of its image.
 enum UploadEndpoints {
     static let routes: [Route] = [
-        Route(.post, "/v1/photos", .required, begin),
-        Route(.get, "/v1/uploads/{id}", .required, offset),
-        Route(.patch, "/v1/uploads/{id}", .required, append),
-        Route(.delete, "/v1/uploads/{id}", .required, cancel),
+        Route(.post, "/v1/photos", .required) { call throws(Problem) in try checked(call, begin) },
+        Route(.get, "/v1/uploads/{id}", .required) { call throws(Problem) in try checked(call, offset) },
+        Route(.patch, "/v1/uploads/{id}", .required) { call throws(Problem) in try checked(call, append) },
+        Route(.delete, "/v1/uploads/{id}", .required) { call throws(Problem) in try checked(call, cancel) },
     ]
 
     static let bytesMaximum: Int64 = 16 << 20
@@ -20,6 +20,36 @@ enum UploadEndpoints {
     /// The most bytes of all uploads of a user.
     static let keptBytesMaximum: Int64 = 256 << 20
     private static let limits = "max-size=\(bytesMaximum), max-append-size=\(pieceMaximum)"
+
+    // MARK: tus 1.0
+
+    /// What the reply to `OPTIONS` of a path says of tus: nothing if the path is not one of uploads.
+    static func tusFields(_ path: String) -> Fields {
+        guard path == "/v1/photos" || path.hasPrefix("/v1/uploads/") else { return [:] }
+        return [
+            .tusResumable: "1.0.0", "Tus-Version": "1.0.0", "Tus-Extension": "creation",
+            "Tus-Max-Size": "\(bytesMaximum)",
+        ]
+    }
+
+    /// Processes a request of no version of tus or of a known one. An error states the version too.
+    private static func checked(
+        _ call: Call,
+        _ answer: (Call) throws(Problem) -> Reply?
+    ) throws(Problem) -> Reply? {
+        guard let version = call.request.fields.combined(.tusResumable) else { return try answer(call) }
+        guard version == "1.0.0" else {
+            throw ProblemType.preconditionFailed(
+                "The version '\(version.prefix(32))' of tus is not supported; 1.0.0 is.",
+                fields: [.tusResumable: "1.0.0", "Tus-Version": "1.0.0"]
+            )
+        }
+        do { return try answer(call) } catch {
+            var problem = error
+            problem.fields.set(.tusResumable, "1.0.0")
+            throw problem
+        }
+    }
 
     /// The fields of a request that is a part of an upload.
     private struct Part {
@@ -39,9 +69,6 @@ enum UploadEndpoints {
                 return value
             }
             isTus = UploadEndpoints.isTus(call)
-            guard [nil, "1.0.0"].contains(call.request.fields.combined(.tusResumable)) else {
-                throw UploadEndpoints.invalid(.tusResumable, "must be 1.0.0")
-            }
             switch call.request.fields.combined(.uploadComplete) {
             case nil, "?1"?: isStatedLast = true
             case "?0"?: isStatedLast = false
@@ -159,7 +186,7 @@ enum UploadEndpoints {
             }
             try store.uploads.delete(upload.row)
         }
-        return .noContent
+        return isTus(call) ? Reply(status: .noContent, fields: [.tusResumable: "1.0.0"], body: .empty) : .noContent
     }
 
     // MARK: Parts

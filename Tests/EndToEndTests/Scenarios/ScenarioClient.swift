@@ -157,7 +157,7 @@ struct ScenarioClient: Sendable {
                     _ = try await client.bank.transfer(order, given: balances)
                 } catch let error as LarderError where error.code == .inDoubt {
                     try await client.cache.outbox.drained()
-                } catch let error as LarderError where Bank.rejection(error) != nil {}
+                } catch let error as LarderError where error.code == .rejected {}
                 return true
             }
         }

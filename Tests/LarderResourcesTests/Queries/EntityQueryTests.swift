@@ -42,6 +42,18 @@ struct EntityQueryTests {
         #expect(decoded(cache) == 42)
     }
 
+    @Test(arguments: [0, 1, 7, 64, 399, 400, .max])
+    func `a limit is that of the whole order, however many entities are looked at`(_ limit: Int) async throws {
+        let cache = try cache()
+        try await cache.update { update in
+            for number in 0..<400 { update.put(Memo("m\(number)", title: "", pages: (number * 7_919) % 100)) }
+        }
+        let all = cache.entities(Memo.self).sorted(by: \.pages, descending: true)
+        let expected = try await cache.entities(Memo.self).values()
+            .sorted { $0.pages == $1.pages ? $0.id < $1.id : $0.pages > $1.pages }
+        #expect(try await all.limit(limit).values() == Array(expected.prefix(limit)))
+    }
+
     @Test
     func `entities that were stored before a query are indexed by it, and an index of another version is replaced`()
         async throws
