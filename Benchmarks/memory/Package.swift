@@ -7,7 +7,6 @@ let package = Package(
     platforms: [.macOS(.v15)],
     dependencies: [.package(name: "larder", path: "../..")],
     targets: [
-        .executableTarget(name: "simulate", dependencies: [.product(name: "LarderMemory", package: "larder")]),
-        .executableTarget(name: "measure", dependencies: [.product(name: "LarderMemory", package: "larder")]),
+        .executableTarget(name: "measure", dependencies: [.product(name: "LarderMemory", package: "larder")])
     ]
 )

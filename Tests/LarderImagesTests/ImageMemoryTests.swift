@@ -68,7 +68,15 @@ struct ImageMemoryTests {
         defer { setting.remove() }
         let source = MemoryGuard.ManualSource()
         let memory = MemoryGuard(source: source, clock: setting.clock)
-        let registration = memory.register(.images(setting.pipeline))
+        let registration = memory.register(
+            MemoryReaction(
+                "images",
+                release: { limits in
+                    setting.pipeline.setMemoryShare(limits.cacheShare)
+                    return 0
+                }
+            )
+        )
         func scroll() async throws {
             for number in 0..<20 { _ = try await setting.pipeline.image(for: ImageRequest(url: url(number))) }
         }
@@ -94,21 +102,17 @@ struct ImageMemoryTests {
         _ = registration
     }
 
-    @Test func `under pressure loads are cancelled, except for visible pictures`() async throws {
+    @Test func `pending loads are cancelled, except for visible pictures`() async throws {
         let gate = Gate()
         let setting = try setting(6) { $0.loadsMaximum = 2 }
         defer { setting.remove() }
         for number in 0..<6 { setting.server[url(number)]?.gate = gate }
         let looked = setting.pipeline.task(for: ImageRequest(url: url(0), priority: .high))
         let others = (1..<6).map { setting.pipeline.task(for: ImageRequest(url: url($0))) }
-        let source = MemoryGuard.ManualSource()
-        let memory = MemoryGuard(source: source, clock: setting.clock)
-        let registration = memory.register(.images(setting.pipeline))
-        source.signal(.warning)
+        setting.pipeline.cancelPending(below: .high)
         #expect(setting.pipeline.workload.loads == 1)
         for task in others { await #expect(throws: ImageError.self) { try await task.image } }
         gate.open()
         #expect(try await looked.image.width > 0)
-        _ = registration
     }
 }

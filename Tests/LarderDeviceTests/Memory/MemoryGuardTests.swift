@@ -120,6 +120,18 @@ struct MemoryGuardTests {
         _ = registrations
     }
 
+    /// Holds a tier at the allowed share of its cost.
+    private func shrinking<Value>(_ tier: MemoryTier<Int, Value>, _ full: Int) -> MemoryReaction {
+        MemoryReaction(
+            "tier",
+            release: { allowed in
+                tier.trim(cost: allowed.limit(full))
+                tier.setLimits(.init(cost: allowed.limit(full)))
+                return 0
+            }
+        )
+    }
+
     @Test func `memory does not bounce back after a warning, as it does where only caches are cleared`() {
         func run(isGuarded: Bool) -> [Int] {
             let source = MemoryGuard.ManualSource()
@@ -131,7 +143,7 @@ struct MemoryGuardTests {
             var registrations: [EventRegistration] = []
             if isGuarded {
                 registrations = [
-                    memory.register(.tier("cache", cache, full: limits)), memory.register(loader.reaction),
+                    memory.register(shrinking(cache, 100_000)), memory.register(loader.reaction),
                 ]
             }
             var costs = [cache.cost]
@@ -158,7 +170,7 @@ struct MemoryGuardTests {
         }
         func fill() { for number in 0..<200 { tier.store(number, for: number, cost: 10) } }
         let memory = makeGuard()
-        let registration = memory.register(.tier("tier", tier, full: limits))
+        let registration = memory.register(shrinking(tier, 1_000))
         var costs: [Int] = []
         func note() {
             memory.tick()
