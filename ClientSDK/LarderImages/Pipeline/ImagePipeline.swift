@@ -237,7 +237,7 @@ public final class ImagePipeline: Sendable {
     /// - Parameter share: the factor for each side, from 0.1 to 1. Pictures of full size that are in memory are still returned.
     public func setQuality(_ share: Double) { change { state in state.quality = min(1, max(0.1, share)) } }
 
-    /// Limits pixels to a share of `memoryBytesMaximum`, or of each budget, until the next call, from 0 to 1. See `MemoryReaction.images`.
+    /// Limits pixels to a share of `memoryBytesMaximum`, or of each budget, until the next call, from 0 to 1.
     public func setMemoryShare(_ share: Double) {
         let budgets = configuration.budgets(share: share)
         // Trimmed first, so that the departures have the reason `pressure`.
