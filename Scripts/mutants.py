@@ -424,9 +424,9 @@ MUTANTS = {
     ],
     "eviction from memory": [
         (
-            "ClientSDK/LarderMemory/MemoryTier+Room.swift",
-            "        // Unsigned: the sum of several maximal costs may overflow `Int`.\n",
-            "        if MUTANT { return nil }\n        // Unsigned: the sum of several maximal costs may overflow `Int`.\n",
+            "ClientSDK/LarderMemory/MemoryEntries.swift",
+            "        while slots.count > target.count",
+            "        while !MUTANT, slots.count > target.count",
         )
     ],
     "a limit of memory that is lowered evicts at once": [

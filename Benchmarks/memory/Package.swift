@@ -13,16 +13,10 @@ let package = Package(
     dependencies: [.package(name: "larder", path: "../..")],
     targets: [
         .executableTarget(
-            name: "simulate",
-            dependencies: [.product(name: "LarderMemory", package: "larder")],
-            packageAccess: false,
-            swiftSettings: asPartOfLarder
-        ),
-        .executableTarget(
             name: "measure",
             dependencies: [.product(name: "LarderMemory", package: "larder")],
             packageAccess: false,
             swiftSettings: asPartOfLarder
-        ),
+        )
     ]
 )

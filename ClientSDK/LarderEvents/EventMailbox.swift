@@ -19,9 +19,11 @@ final class EventMailbox<Element: Sendable>: Sendable {
     var droppedCount: Int { state.withLock { $0.dropped } }
 
     /// Adds an element. A returned waiter must be resumed without a lock.
-    func post(_ element: Element) -> EventWakeup<Element>? {
+    ///
+    /// - Parameter onlyIfEmpty: whether an element that waits already stays alone.
+    func post(_ element: Element, onlyIfEmpty: Bool = false) -> EventWakeup<Element>? {
         state.withLock { state in
-            if state.isFinished { return nil }
+            if state.isFinished || onlyIfEmpty && !state.elements.isEmpty { return nil }
             if !state.waiters.isEmpty {
                 return EventWakeup(continuation: state.waiters.removeFirst().continuation, element: element)
             }

@@ -4,60 +4,24 @@ import LarderTransport
 
 /// Requests that the cache does not answer: unsafe methods, and `GET` with content.
 extension HTTPCache {
-    /// Sends a request without reading the cache. An unsafe method invalidates stored responses (RFC 9111 §4.4), also
-    /// if its outcome is unknown. The response to a `POST` may be stored in their place (RFC 9110 §9.3.3).
+    /// Sends a request without reading the cache, as `openPast` does, and reads its response.
     func forward(
         _ request: TransportRequest,
-        _ url: HTTPURL?,
         _ explanation: String
     ) async throws(TransportError) -> HTTPCache.Response {
-        count { $0.exchanges += 1 }
-        let ticket = url.map { issueTicket($0.text) }
-        defer { ticket.map(takeBack) }
-        let requestedAt = configuration.clock.now
-        do throws(TransportError) {
-            var reply = try await transport.send(request)
-            var response = HTTPCache.Response(
-                status: reply.status,
-                fields: reply.fields,
-                body: reply.body,
-                source: .network,
-                explanation: explanation
-            )
-            guard let url, let ticket else { return response }
-            for rule in rules(request.method, url) { rule.rewrite(reply.status, &reply.fields) }
-            response.fields = reply.fields
-            await noteChange(request.method, url, reply.status, reply.fields, ticket)
-            guard mayKeep(request, url, reply.status, reply.fields, isRedirected: reply.redirectedTo != nil) else {
-                return response
-            }
-            let receivedAt = configuration.clock.now
-            let decision = HTTPCacheStorageDecision.decide(
-                request: request,
-                response: reply,
-                requestedAt: requestedAt,
-                receivedAt: receivedAt,
-                policy: configuration.policy
-            )
-            let plan = Plan(changing: request, url, explanation)
-            await onDiskThread { [reply] in self.keep(decision.entry, reply, plan, ticket) }
-            response.explanation += " \(decision.explanation)"
-            response.times = decision.entry.map {
-                HTTPCache.Response.Times($0, now: receivedAt, policy: configuration.policy)
-            }
-            return response
-        } catch {
-            await noteFailedChange(request.method, url, error)
-            throw error
-        }
+        let reply = try await openPast(request).whole()
+        return HTTPCache.Response(
+            status: reply.status,
+            fields: reply.fields,
+            body: reply.body,
+            source: .network,
+            explanation: explanation
+        )
     }
 
-    /// Opens a request without reading the cache, as `forward(_:_:_:)` sends it.
+    /// Opens a request without reading the cache. An unsafe method invalidates stored responses (RFC 9111 §4.4), also if its outcome is
+    /// unknown. The response to a `POST` may be stored in their place (RFC 9110 §9.3.3).
     func openPast(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        count { statistics in
-            statistics.requests += 1
-            statistics.exchanges += 1
-        }
         let url = HTTPURL(request.url)
         let ticket = url.map { issueTicket($0.text) }
         var isTicketGiven = false
@@ -73,7 +37,7 @@ extension HTTPCache {
                 return Self.rewritten(stream, fields)
             }
             isTicketGiven = true
-            let plan = Plan(changing: request, url, "")
+            let plan = Plan(request: request, url: url, explanation: "")
             let tee = HTTPCacheTee(self, plan, stream, fields, requestedAt: requestedAt, ticket: ticket)
             return TransportStream(status: stream.status, fields: fields, body: tee.body)
         } catch {
@@ -119,19 +83,5 @@ extension HTTPCache {
     private func noteFailedChange(_ method: Method, _ url: HTTPURL?, _ error: TransportError) async {
         guard let url, !method.isSafe, error.code != .unreachable, error.code != .invalidURL else { return }
         await onDiskThread { self.invalidate(url) }
-    }
-}
-
-extension HTTPCache.Plan {
-    /// A request that stored responses do not answer.
-    fileprivate init(changing request: TransportRequest, _ url: HTTPURL, _ explanation: String) {
-        self.init(
-            request: request,
-            url: url,
-            entries: [],
-            entry: nil,
-            conditions: Fields(),
-            explanation: explanation
-        )
     }
 }

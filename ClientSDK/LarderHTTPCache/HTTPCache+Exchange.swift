@@ -10,7 +10,6 @@ extension HTTPCache {
         defer { takeBack(ticket) }
         var request = plan.request
         for field in plan.conditions { request.fields.add(field.name, field.value) }
-        count { $0.exchanges += 1 }
         let requestedAt = configuration.clock.now
         do throws(TransportError) {
             let reply = try await transport.send(request)
@@ -223,15 +222,7 @@ extension HTTPCache {
 
     /// Sends the request again without conditions.
     private func askAgain(_ plan: Plan, _ reason: String) async throws(TransportError) -> HTTPCache.Response {
-        let again = Plan(
-            request: plan.request,
-            url: plan.url,
-            entries: [],
-            entry: nil,
-            conditions: Fields(),
-            explanation: "\(plan.explanation) \(reason)"
-        )
-        return try await exchange(again)
+        try await exchange(Plan(request: plan.request, url: plan.url, explanation: "\(plan.explanation) \(reason)"))
     }
 
     // MARK: Keeping
@@ -251,7 +242,7 @@ extension HTTPCache {
         if reply.status.isServerFailure, old != nil { return }
         let maximum = max(1, configuration.policy.variantsMaximum)
         let now = configuration.clock.now
-        let isStored = change(plan.url.text, body: reply.body) { entries in
+        change(plan.url.text, body: reply.body) { entries in
             guard ticket.isValid else { return }
             if entries.contains(where: { entry.isOutdated(by: $0, now: now) }) { return }
             entries.removeAll { $0.selectors == entry.selectors }
@@ -259,7 +250,6 @@ extension HTTPCache {
             entries.append(entry)
             if entries.count > maximum { entries.removeFirst(entries.count - maximum) }
         }
-        if isStored, ticket.isValid { count { $0.stores += 1 } }
     }
 
     /// Applies the response to a `HEAD` to the stored response: it confirms it and updates its fields, or invalidates it (RFC 9111 §4.3.5).

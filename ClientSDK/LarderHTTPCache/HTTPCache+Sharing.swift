@@ -49,10 +49,6 @@ extension HTTPCache {
         if mayBeAdmitted, response.source == .stale(.transportFailed(.unreachable)) { return try await exchange(plan) }
         // A response that must not be stored is not shared.
         if CacheControl(response: response.fields).noStore { return try await exchange(plan) }
-        count { statistics in
-            statistics.collapsed += 1
-            statistics.bytesSaved += response.body.count
-        }
         configuration.onEvent(plan.request, .merged)
         if case .stale = response.source {
         } else {

@@ -17,7 +17,7 @@ extension HTTPCache {
     nonisolated(nonsending) public func remove(url: String) async {
         guard let url = HTTPURL(url) else { return }
         revokeTickets { $0 == url.text }
-        await onDiskThread { _ = self.change(url.text) { $0 = [] } }
+        await onDiskThread { self.change(url.text) { $0 = [] } }
     }
 
     /// Invalidates the responses of a URL: they are validated before their next use (RFC 9111 §4.4).
@@ -59,17 +59,12 @@ extension HTTPCache {
         if case .found(let body) = storedContent(entry, key) { body } else { nil }
     }
 
-    @discardableResult func change(
-        _ key: String,
-        body: [UInt8]? = nil,
-        _ change: @Sendable (inout [HTTPCacheEntry]) -> Void
-    ) -> Bool {
-        attempt { try configuration.storage.update(key, body: body, change) } != nil
+    func change(_ key: String, body: [UInt8]? = nil, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) {
+        _ = attempt { try configuration.storage.update(key, body: body, change) }
     }
 
     private func attempt<Result>(_ body: () throws -> Result) -> Result? {
         do { return try body() } catch {
-            count { $0.storageFailures += 1 }
             configuration.onStorageFailure(error)
             return nil
         }

@@ -18,15 +18,12 @@ extension HTTPCache {
         }
         switch await onDiskThread({ self.look(request, url) }) {
         case .answer(let response, let plan):
-            count { $0.requests += 1 }
             if let plan { revalidate(plan) }
             try Self.checkSize(response.body, request)
             return TransportStream(response.transportResponse)
         case .rejection(let error):
-            count { $0.requests += 1 }
             throw error
         case .exchange(let plan):
-            count { $0.requests += 1 }
             configuration.onEvent(request, .miss)
             return try await openExchange(plan)
         }
@@ -38,7 +35,6 @@ extension HTTPCache {
         defer { if !isTicketGiven { takeBack(ticket) } }
         var request = plan.request
         for field in plan.conditions { request.fields.add(field.name, field.value) }
-        count { $0.exchanges += 1 }
         let requestedAt = configuration.clock.now
         let stream: TransportStream
         do throws(TransportError) {
@@ -64,13 +60,7 @@ extension HTTPCache {
             }
         }
         // A response after a redirect belongs to another URL.
-        if stream.redirectedTo != nil {
-            let head = TransportResponse(status: stream.status, fields: fields)
-            await onDiskThread { self.keep(nil, head, plan, ticket) }
-            return Self.rewritten(stream, fields)
-        }
-        let isForbidden = rules.contains { $0.forbidsStorage }
-        if isForbidden
+        if stream.redirectedTo != nil || rules.contains(where: \.forbidsStorage)
             || HTTPCacheStorageDecision.rejection(plan.request, stream.status, fields, configuration.policy) != nil
         {
             let head = TransportResponse(status: stream.status, fields: fields)

@@ -34,7 +34,6 @@ public final class HTTPCache: Transport {
         var endedFlights: UInt64 = 0
         var background: [ObjectIdentifier: Flight] = [:]
         var tickets: [ObjectIdentifier: HTTPCacheTicket] = [:]
-        var statistics = HTTPCache.Statistics()
     }
 
     /// The parts of a request that must be equal to share an exchange: all but cache directives.
@@ -80,9 +79,6 @@ public final class HTTPCache: Transport {
         return try await withTaskExecutorPreference(diskWork, operation: body)
     }
 
-    /// What the cache has done so far.
-    package var statistics: HTTPCache.Statistics { state.withLock { $0.statistics } }
-
     /// Sends a request or serves a stored response.
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         try await response(for: request).transportResponse
@@ -100,21 +96,15 @@ public final class HTTPCache: Transport {
     }
 
     private func respond(to request: TransportRequest) async throws(TransportError) -> HTTPCache.Response {
-        count { $0.requests += 1 }
         guard let url = HTTPURL(request.url) else {
-            return try await forward(
-                request,
-                nil,
-                "The URL is not an absolute http or https URL, so the cache is bypassed."
-            )
+            return try await forward(request, "The URL is not an absolute http or https URL, so the cache is bypassed.")
         }
         guard request.method == .get || request.method == .head else {
-            return try await forward(request, url, "\(request.method) is not answered from the cache (RFC 9111 §3).")
+            return try await forward(request, "\(request.method) is not answered from the cache (RFC 9111 §3).")
         }
         guard !request.hasContent else {
             return try await forward(
                 request,
-                url,
                 "What content means in a \(request.method) is not known (RFC 9110 §9.3.1)."
             )
         }
@@ -140,11 +130,11 @@ public final class HTTPCache: Transport {
     struct Plan: Sendable {
         let request: TransportRequest
         let url: HTTPURL
-        let entries: [HTTPCacheEntry]
+        var entries: [HTTPCacheEntry] = []
         /// The stored response that matches the request.
-        let entry: HTTPCacheEntry?
+        var entry: HTTPCacheEntry?
         /// The conditions that the cache adds.
-        let conditions: Fields
+        var conditions = Fields()
         let explanation: String
     }
 
@@ -189,7 +179,16 @@ public final class HTTPCache: Transport {
             case .unreachable: return .rejection(TransportError(.unreachable, decision.explanation))
             }
             guard let source, let entry = decision.entry else {
-                return .exchange(plan(request, url, entries, decision.entry, conditions, decision.explanation))
+                return .exchange(
+                    Plan(
+                        request: request,
+                        url: url,
+                        entries: entries,
+                        entry: decision.entry,
+                        conditions: conditions,
+                        explanation: decision.explanation
+                    )
+                )
             }
             let body: [UInt8]
             switch storedContent(entry, url.text) {
@@ -211,29 +210,19 @@ public final class HTTPCache: Transport {
             asking.method = .get
             asking.fields.removeAll { HTTPCacheValidation.conditionFields.contains($0) }
             let asked = HTTPCacheValidation.conditions(entry, entries, asking.fields, configuration.policy)
-            return .answer(response, plan(asking, url, entries, entry, asked, decision.explanation))
+            let validation = Plan(
+                request: asking,
+                url: url,
+                entries: entries,
+                entry: entry,
+                conditions: asked,
+                explanation: decision.explanation
+            )
+            return .answer(response, validation)
         }
     }
 
-    private func plan(
-        _ request: TransportRequest,
-        _ url: HTTPURL,
-        _ entries: [HTTPCacheEntry],
-        _ entry: HTTPCacheEntry?,
-        _ conditions: Fields,
-        _ explanation: String
-    ) -> Plan {
-        Plan(
-            request: request,
-            url: url,
-            entries: entries,
-            entry: entry,
-            conditions: conditions,
-            explanation: explanation
-        )
-    }
-
-    /// Makes a response from a stored one and counts it.
+    /// Makes a response from a stored one and reports it.
     func answer(
         _ entry: HTTPCacheEntry,
         _ body: [UInt8],
@@ -250,16 +239,6 @@ public final class HTTPCache: Transport {
             policy: configuration.policy,
             isConfirmed: source == .revalidated
         )
-        count { statistics in
-            switch source {
-            case .hit: statistics.hits += 1
-            case .stale: statistics.stale += 1
-            case .revalidated: statistics.revalidations += 1
-            case .network, .collapsed, .cacheOnlyMiss: break
-            }
-            // A background validation is counted when it is confirmed.
-            if source != .stale(.revalidating) { statistics.bytesSaved += made.body.count }
-        }
         switch source {
         case .hit: configuration.onEvent(request, .hit(bytes: made.body.count, isStale: false))
         case .stale: configuration.onEvent(request, .hit(bytes: made.body.count, isStale: true))
@@ -281,6 +260,4 @@ public final class HTTPCache: Transport {
         guard body.count > request.bodyLimit else { return }
         throw TransportError(.tooLarge, "\(body.count) bytes of content, and the request takes \(request.bodyLimit).")
     }
-
-    func count(_ change: (inout HTTPCache.Statistics) -> Void) { state.withLock { change(&$0.statistics) } }
 }

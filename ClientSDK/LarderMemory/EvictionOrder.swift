@@ -1,140 +1,71 @@
-/// The eviction order of slots under one of three rules. The rule may change at any time; the slots then move step by step.
+/// The eviction order of slots in ranks: within a rank, later use means later eviction. A value without a lock.
 ///
-/// Slots are in three lists: `window` has the new ones, `probation` and `protected` those that proved themselves.
-@usableFromInline struct EvictionOrder: ~Copyable {
-    enum Rule: Int, CaseIterable {
-        /// LRU: all slots are in the window, by their last use.
-        case recency
-        /// S3-FIFO: slots that were not used twice in the window, a tenth of all, leave first (Yang et al., SOSP 2023).
-        case quickDemotion
-        /// W-TinyLFU: a slot that leaves the window, a hundredth of all, stays if it was used more often than the one that would be
-        /// evicted instead (Einziger, Eytan, Friedman and Manes: Adaptive Software Cache Management, Middleware 2018).
-        case frequency
+/// With scores it is GreedyDual-Size (Cao and Irani, 1997), rounded to powers of two as in CAMP (Ghandeharizadeh et al., 2014): a score
+/// is a rank, and the lowest leaves first, while those of unused slots decay. With LFU the rank is the number of uses; with LRU and FIFO
+/// there is one rank. Each rank is a doubly linked list, so that every operation is O(1).
+@usableFromInline struct EvictionOrder: Sendable {
+    private struct Link {
+        var rank = 0
+        var newer: Int?
+        var older: Int?
+        /// The score at which the slot is evicted.
+        var due = 0.0
     }
 
-    private static let window = 0
-    private static let probation = 1
-    private static let protected = 2
-    /// The maximum number of slots that an event moves to another list after the rule has changed.
-    private static let movesMaximum = 4
+    /// The maximum rank; scores double from one rank to the next.
+    private static let rankMaximum = 63
 
-    var rule: Rule
-    /// The number of slots.
-    private(set) var count = 0
-    /// The uses of each slot, up to 3.
-    private var uses: Slab<UInt8>
-    private var lists = SlotLists(count: 3)
-    private var ghosts = GhostTable()
-    /// Whether the rule may become `quickDemotion`, which needs to know what was evicted before.
-    private let mayChange: Bool
+    private let policy: EvictionPolicy
+    private var links: [Link] = []
+    private var ranks = [(newest: Int?, oldest: Int?)](repeating: (nil, nil), count: rankMaximum + 1)
+    /// The score of the last eviction.
+    private var floor = 0.0
 
-    init(_ rule: Rule, mayChange: Bool) {
-        self.rule = rule
-        self.mayChange = mayChange
-        uses = Slab(repeating: 0, count: 1)
+    init(_ policy: EvictionPolicy) { self.policy = policy }
+
+    /// Adds a slot: a new one must have the next number.
+    mutating func insert(_ slot: Int, score: Double) {
+        if slot == links.count { links.append(Link()) }
+        link(slot, to: policy == .greedyDual ? Self.rank(score) : 0)
     }
 
-    /// Reserves room for slots up to a number.
-    mutating func grow(to capacity: Int) {
-        uses.grow(to: capacity, moving: uses.capacity)
-        lists.grow(to: capacity)
-    }
-
-    // MARK: Events
-
-    mutating func insert(_ slot: Int, hash: UInt32) {
-        uses[slot] = 0
-        count += 1
-        let isReturning = rule == .quickDemotion && ghosts.remove(hash)
-        lists.link(slot, to: isReturning ? Self.protected : Self.window, hash: hash)
-        // A tier that is not full has room for all.
-        if rule == .frequency { _ = shrinkWindow(to: windowMaximum) }
-    }
-
-    @inline(__always) mutating func touch(_ slot: Int) {
-        let used = uses[slot]
-        if used < 3 { uses[slot] = used + 1 }
-        if rule != .quickDemotion { move(slot) }
-    }
-
-    private mutating func move(_ slot: Int) {
-        guard rule == .frequency, lists.list(of: slot) != Self.window else { return lists.move(slot, to: Self.window) }
-        lists.move(slot, to: Self.protected)
-        shrinkProtected()
+    @usableFromInline mutating func touch(_ slot: Int) {
+        guard policy != .fifo else { return }
+        let rank = links[slot].rank
+        remove(slot)
+        link(slot, to: policy == .lfu ? min(rank + 1, Self.rankMaximum) : rank)
     }
 
     mutating func remove(_ slot: Int) {
-        lists.unlink(slot)
-        count -= 1
+        let own = links[slot]
+        if let newer = own.newer { links[newer].older = own.older } else { ranks[own.rank].newest = own.older }
+        if let older = own.older { links[older].newer = own.newer } else { ranks[own.rank].oldest = own.newer }
     }
 
-    // MARK: Eviction
-
-    /// The next slot to evict; nil if there is none. It stays until it is removed.
-    mutating func victim(_ sketch: borrowing FrequencySketch) -> Int? {
-        guard count > 0 else { return nil }
-        switch rule {
-        case .recency:
-            // What another rule has left in the other lists was not used since.
-            for list in [Self.probation, Self.protected] where lists.count(list) > 0 { return lists.oldest(list) }
-            return lists.oldest(Self.window)
-        case .quickDemotion: return quickDemotion()
-        case .frequency: return frequency(sketch)
+    /// The next slot to evict: the lowest among the least recently used of each rank; nil if there is none. It stays until it is removed.
+    mutating func victim() -> Int? {
+        var victim: (slot: Int, due: Double)?
+        for rank in ranks {
+            guard let oldest = rank.oldest, links[oldest].due < victim?.due ?? .infinity else { continue }
+            victim = (oldest, links[oldest].due)
         }
+        if let victim { floor = max(floor, victim.due) }
+        return victim?.slot
     }
 
-    private mutating func quickDemotion() -> Int {
-        while true {
-            if lists.count(Self.window) * 10 > count || lists.count(Self.window) == count {
-                let slot = lists.oldest(Self.window)
-                guard uses[slot] > 1 else {
-                    ghosts.add(lists.hash(of: slot), capacity: count)
-                    return slot
-                }
-                uses[slot] = 0
-                lists.move(slot, to: Self.protected)
-            } else {
-                let slot = lists.oldest(lists.count(Self.probation) > 0 ? Self.probation : Self.protected)
-                guard uses[slot] > 0 else { return slot }
-                uses[slot] -= 1
-                lists.move(slot, to: Self.protected)
-            }
-        }
+    /// Makes a slot the newest of a rank.
+    private mutating func link(_ slot: Int, to rank: Int) {
+        // Uses are not forgotten: only the scores of GreedyDual decay, relative to a floor that rises.
+        let due = policy == .lfu ? Double(rank) : floor + Double(sign: .plus, exponent: rank - 32, significand: 1)
+        let newest = ranks[rank].newest
+        links[slot] = Link(rank: rank, older: newest, due: due)
+        if let newest { links[newest].newer = slot } else { ranks[rank].oldest = slot }
+        ranks[rank].newest = slot
     }
 
-    private mutating func frequency(_ sketch: borrowing FrequencySketch) -> Int {
-        // One less: the victim makes room for a slot that is inserted into the window.
-        let candidate = shrinkWindow(to: windowMaximum - 1)
-        shrinkProtected()
-        guard lists.count(Self.probation) > 0 else {
-            return lists.oldest(lists.count(Self.protected) > 0 ? Self.protected : Self.window)
-        }
-        let victim = lists.oldest(Self.probation)
-        guard let candidate, candidate != victim else { return victim }
-        let isBetter = sketch.estimate(lists.hash(of: candidate)) > sketch.estimate(lists.hash(of: victim))
-        if isBetter { return victim }
-        if mayChange { ghosts.add(lists.hash(of: candidate), capacity: count) }
-        return candidate
-    }
-
-    private var windowMaximum: Int { max(1, count / 100) }
-
-    /// Moves the oldest slots of the window to probation; returns the last of them.
-    private mutating func shrinkWindow(to maximum: Int) -> Int? {
-        var moved: Int?
-        for _ in 0..<Self.movesMaximum where lists.count(Self.window) > maximum {
-            let slot = lists.oldest(Self.window)
-            lists.move(slot, to: Self.probation)
-            moved = slot
-        }
-        return moved
-    }
-
-    /// Four fifths of the slots outside of the window are protected.
-    private mutating func shrinkProtected() {
-        let maximum = (count - windowMaximum) * 4 / 5
-        for _ in 0..<Self.movesMaximum where lists.count(Self.protected) > maximum {
-            lists.move(lists.oldest(Self.protected), to: Self.probation)
-        }
+    /// NaN and non-positive scores have the lowest rank.
+    private static func rank(_ score: Double) -> Int {
+        guard score > 0 else { return 0 }
+        return score.isFinite ? min(rankMaximum, max(0, Int(score.exponent) + 32)) : rankMaximum
     }
 }

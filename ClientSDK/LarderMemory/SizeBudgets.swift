@@ -24,9 +24,6 @@ public struct SizeBudgets: Sendable, Hashable {
         return budgets
     }
 
-    /// Whether there are two budgets.
-    var isDivided: Bool { threshold >= 0 }
-
     /// The sum of the budgets.
     public var total: Int {
         let (sum, overflows) = small.addingReportingOverflow(large)

@@ -56,14 +56,13 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
         guard !members.isEmpty else { return nil }
         var weights: [ContentCoding: Int] = [:]
         var (any, identity): (Int?, Int?) = (nil, nil)
-        for member in members {
-            let parts = FieldList.split(member, at: UInt8(ascii: ";"))
-            let weight = parts.dropFirst().reduce(1_000) { Swift.min($0, Self.weight($1)) }
-            if let coding = ContentCoding(name: parts[0]) {
+        for choice in members.map({ Negotiation.Choice($0) }) {
+            let (name, weight) = (choice.range.prefix { $0 != ";" }, choice.weight ?? 0)
+            if let coding = ContentCoding(name: name) {
                 weights[coding] = weight
-            } else if parts[0] == "*" {
+            } else if name == "*" {
                 any = weight
-            } else if parts[0].lowercased() == "identity" {
+            } else if name == "identity" {
                 identity = weight
             }
         }
@@ -74,17 +73,5 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
         }
         guard let best, best.weight >= identity ?? 0 else { return nil }
         return best.coding
-    }
-
-    /// The thousandths of a `q` parameter; 1,000 for other parameters.
-    private static func weight(_ parameter: String) -> Int {
-        let parts = parameter.split(separator: "=", maxSplits: 1).map(FieldList.trimmed)
-        guard parts.count == 2, parts[0].lowercased() == "q" else { return 1_000 }
-        let digits = parts[1].split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let whole = digits.first, whole == "0" || whole == "1" else { return 0 }
-        let fraction = digits.count == 2 ? digits[1] : ""
-        guard fraction.utf8.count <= 3, fraction.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return 0 }
-        let padded = fraction + String(repeating: "0", count: 3 - fraction.utf8.count)
-        return Swift.min(1_000, (whole == "1" ? 1_000 : 0) + (Int(padded) ?? 0))
     }
 }

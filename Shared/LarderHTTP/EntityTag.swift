@@ -61,37 +61,13 @@ package enum EntityTagCondition: Sendable, Hashable {
 
     /// Parses a field's value; nil for invalid syntax.
     package init?(parsing text: String) {
-        let bytes = Array(text.utf8)
-        var index = 0
-        var tags: [EntityTag] = []
-        func skip(_ set: [UInt8]) { while index < bytes.count, set.contains(bytes[index]) { index += 1 } }
-        skip([0x20, 0x09])
-        if index < bytes.count, bytes[index] == UInt8(ascii: "*") {
-            index += 1
-            skip([0x20, 0x09])
-            guard index == bytes.count else { return nil }
+        let members = FieldList.members(of: text)
+        if members == ["*"] {
             self = .any
             return
         }
-        while true {
-            // Empty list elements are ignored (RFC 9110 §5.6.1.2).
-            skip([0x20, 0x09, UInt8(ascii: ",")])
-            guard index < bytes.count else { break }
-            let start = index
-            if bytes[index] == UInt8(ascii: "W") { index += 2 }
-            guard index < bytes.count, bytes[index] == UInt8(ascii: "\"") else { return nil }
-            index += 1
-            while index < bytes.count, bytes[index] != UInt8(ascii: "\"") { index += 1 }
-            guard index < bytes.count else { return nil }
-            index += 1
-            guard let tag = EntityTag(parsing: String(decoding: bytes[start..<index], as: UTF8.self)) else {
-                return nil
-            }
-            tags.append(tag)
-            skip([0x20, 0x09])
-            guard index == bytes.count || bytes[index] == UInt8(ascii: ",") else { return nil }
-        }
-        guard !tags.isEmpty else { return nil }
+        let tags = members.compactMap { EntityTag(parsing: $0) }
+        guard !tags.isEmpty, tags.count == members.count else { return nil }
         self = .tags(tags)
     }
 }

@@ -81,7 +81,7 @@ package struct ChunkedDecoder: Sendable {
     private mutating func step(_ byte: UInt8, _ bodyCount: Int) throws(HTTPWireError) {
         switch state {
         case .size:
-            if let digit = Self.hexValue(byte) {
+            if let digit = hexValue(byte) {
                 digits += 1
                 guard digits <= limits.sizeDigitsMaximum else {
                     throw HTTPWireError(.malformed, "A chunk's size has more than \(limits.sizeDigitsMaximum) digits.")
@@ -169,13 +169,4 @@ package struct ChunkedDecoder: Sendable {
     }
 
     private static func isControl(_ byte: UInt8) -> Bool { (byte < 0x20 && byte != 0x09) || byte == 0x7F }
-
-    private static func hexValue(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
-    }
 }

@@ -12,13 +12,20 @@ package struct ResponseReader: Sendable {
         case end
     }
 
-    package enum Failure: Error, Sendable, Hashable {
+    package enum Failure: Error, Sendable, Hashable, CustomStringConvertible {
         /// The connection ended before the first byte.
         case noResponse
         /// The connection ended within the response.
         case truncated(String)
         /// The response is not valid HTTP/1, or is ambiguous.
         case malformed(String)
+
+        package var description: String {
+            switch self {
+            case .noResponse: "The server closed the connection without a response."
+            case .truncated(let reason), .malformed(let reason): reason
+            }
+        }
     }
 
     private static let headBytesMaximum = 64 << 10
@@ -33,7 +40,18 @@ package struct ResponseReader: Sendable {
         case failed(Failure)
     }
 
-    private let isHead: Bool
+    /// The request whose response it is.
+    package enum Request: Sendable {
+        case usual
+        /// `HEAD`: the response has no content whatever its fields say.
+        case head
+        /// `CONNECT`: a 2xx is followed by the tunnel, whatever its fields say (RFC 9110 §9.3.6).
+        case connect
+        /// An upgrade: a 101 is final, and the other protocol follows.
+        case upgrade
+    }
+
+    private let request: Request
     private var state = State.head
     private var scanner = HeadScanner(skipsEmptyLines: false)
     private var head: [UInt8] = []
@@ -44,14 +62,19 @@ package struct ResponseReader: Sendable {
     /// Whether another request may follow on the connection. Final after `.end`.
     package private(set) var keepsAlive = false
 
-    /// - Parameter isHead: whether the request was a `HEAD`, so that the response has no content whatever its fields say.
-    package init(isHead: Bool = false) { self.isHead = isHead }
+    package init(_ request: Request) { self.request = request }
+
+    /// - Parameter isHead: whether the request was a `HEAD`.
+    package init(isHead: Bool = false) { self.init(isHead ? .head : .usual) }
 
     package var isComplete: Bool { if case .complete = state { true } else { false } }
 
-    /// Reads received bytes. Bytes after the end of the response are ignored, and `keepsAlive` becomes false.
-    package mutating func receive(_ bytes: Span<UInt8>, _ events: inout [Event]) throws(Failure) {
-        guard bytes.count > 0 else { return }
+    /// Reads received bytes. After bytes behind the end of the response `keepsAlive` is false.
+    ///
+    /// - Returns: the number of bytes that belong to the response.
+    @discardableResult
+    package mutating func receive(_ bytes: Span<UInt8>, _ events: inout [Event]) throws(Failure) -> Int {
+        guard bytes.count > 0 else { return 0 }
         hasBegun = true
         var index = 0
         var piece: [UInt8] = []
@@ -77,7 +100,7 @@ package struct ResponseReader: Sendable {
                     index = bytes.count
                 case .complete:
                     keepsAlive = false
-                    return
+                    return index
                 case .failed(let failure): throw failure
                 }
             }
@@ -85,6 +108,7 @@ package struct ResponseReader: Sendable {
             state = .failed(error)
             throw error
         }
+        return index
     }
 
     /// Handles the regular end of the connection, which completes content without a length.
@@ -168,6 +192,13 @@ package struct ResponseReader: Sendable {
     }
 
     private mutating func begin(_ head: ResponseHead, _ events: inout [Event]) throws(HTTPWireError) {
+        if head.status == .switchingProtocols && request == .upgrade
+            || (200..<300).contains(head.status.code) && request == .connect
+        {
+            state = .complete
+            events += [.head(head), .end]
+            return
+        }
         if head.status.code < 200 {
             guard head.status != .switchingProtocols else {
                 throw HTTPWireError(.malformed, "The server switches the protocol without a request for it.")
@@ -181,7 +212,7 @@ package struct ResponseReader: Sendable {
             }
             return
         }
-        let framing = try BodyFraming(head, isHead: isHead)
+        let framing = try BodyFraming(head, isHead: request == .head)
         keepsAlive = head.keepsAlive(after: framing)
         events.append(.head(head))
         switch framing {

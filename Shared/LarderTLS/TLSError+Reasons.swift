@@ -51,7 +51,7 @@ extension TLSError {
 
     /// An alert of the peer, in the words of OpenSSL: "tlsv1 alert unknown ca".
     init(alert reason: String, isClient: Bool) {
-        let alert = reason.components(after: " alert ")
+        let alert = reason.firstRange(of: " alert ").map { String(reason[$0.upperBound...]) } ?? reason
         let remedy: String
         switch alert {
         case "unknown ca", "certificate unknown", "bad certificate", "certificate expired", "unsupported certificate":
@@ -106,18 +106,5 @@ extension TLSError {
         static let wrongPurpose: Int32 = 26
         static let hostMismatch: Int32 = 62
         static let addressMismatch: Int32 = 64
-    }
-}
-
-extension String {
-    /// The text after the first occurrence of a separator; the whole text without one.
-    fileprivate func components(after separator: String) -> String {
-        let own = Array(utf8)
-        let wanted = Array(separator.utf8)
-        guard own.count >= wanted.count else { return self }
-        for start in 0...(own.count - wanted.count) where own[start..<(start + wanted.count)].elementsEqual(wanted) {
-            return String(decoding: own[(start + wanted.count)...], as: UTF8.self)
-        }
-        return self
     }
 }

@@ -8,7 +8,11 @@ import LarderTime
 /// Not safe for concurrent use: its owner keeps it inside a `Mutex` or on one thread.
 /// `@safe`: the handle is valid from `init` to `deinit` and never leaves this module.
 @safe package final class TLSSession {
-    private let handle: OpaquePointer
+    /// The bytes that may wait for the peer when it sends more: messages that make this side answer (RFC 8446 §4.6.3) would fill memory
+    /// if the peer reads nothing.
+    private static let outputBytesMaximum = 256 << 10
+
+    let handle: OpaquePointer
     private let library: OpenSSL
     /// The bytes from the peer, and those for it. Owned by `handle`.
     private let input: OpaquePointer
@@ -90,6 +94,9 @@ import LarderTime
             throw fail(TLSError(.damaged, "OpenSSL took \(taken) of \(bytes.count) bytes."))
         }
         try advance(&plain)
+        guard unsafe library.pendingInBIO(output) <= Self.outputBytesMaximum else {
+            throw fail(TLSError(.damaged, "The peer reads no answers, and sends TLS messages that need one."))
+        }
     }
 
     /// Encrypts bytes. They become output.

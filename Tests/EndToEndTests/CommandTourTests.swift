@@ -49,7 +49,7 @@ struct CommandTourTests {
         // Measured with a child process that was killed.
         #expect(tiers.map { $0[4]?.string } == ["no", "yes", "–", "–"], "\(tiers)")
         #expect(
-            tiers[0][5]?.string == "32.0 MB, adaptive" && tiers[1][5]?.string == "256.0 MB, read longest ago",
+            tiers[0][5]?.string == "32.0 MB, read longest ago" && tiers[1][5]?.string == "256.0 MB, read longest ago",
             "\(tiers)"
         )
         for row in tiers {

@@ -121,7 +121,7 @@ func fuzzDates(_ bytes: [UInt8]) {
                 "A date changes: \(text)"
             )
         }
-        _ = RetryAfter(parsing: text, now: now)?.wait(from: now)
+        _ = RetryAfter.wait(text, from: now)
     }
     if let time = WallTime(rfc3339: text) {
         let again = WallTime(rfc3339: time.rfc3339())

@@ -144,18 +144,4 @@ struct InflaterTests {
         #expect(buffer == [UInt8](repeating: 0, count: 10))
         #expect(!inflater.hasEnded && consumed < zeros.stream.count)
     }
-
-    @Test func `copies of an inflater are independent`() throws {
-        let sample = try #require(CompressedSample.all.first)
-        var first = Inflater(sample.format)
-        var (head, consumed) = ([UInt8](repeating: 0, count: 100), 0)
-        #expect(try first.read(100, into: &head, from: sample.stream.span, consumed: &consumed) == 100)
-        var second = first
-        let rest = sample.content.count - 100
-        var (one, other) = ([UInt8](repeating: 0, count: rest), [UInt8](repeating: 0, count: rest))
-        var (oneConsumed, otherConsumed) = (consumed, consumed)
-        #expect(try first.read(rest, into: &one, from: sample.stream.span, consumed: &oneConsumed) == rest)
-        #expect(try second.read(rest, into: &other, from: sample.stream.span, consumed: &otherConsumed) == rest)
-        #expect(first.hasEnded && second.hasEnded && head + one == sample.content && one == other)
-    }
 }

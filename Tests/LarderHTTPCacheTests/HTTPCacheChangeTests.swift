@@ -285,7 +285,6 @@ struct HTTPCacheChangeTests {
     func `a request with an invalid URL bypasses the cache`(url: String) async throws {
         let stage = CacheStage(Origin(reply(fresh)))
         for _ in 0..<2 { #expect(try await stage.get(url: url).source == .network) }
-        #expect(stage.cache.statistics.stores == 0)
     }
 
     @Test func `a URL, a field and a request field of a megabyte do no harm`() async throws {

@@ -43,7 +43,7 @@ struct HTTPCacheStorageTests {
                 #expect(response.fields.values(of: .custom("X-A")) == ["ä\"\\", "2"])
             }
         }
-        #expect(stage.origin.count == 3 && stage.cache.statistics.hits == 3)
+        #expect(stage.origin.count == 3)
         stage.clock.advance(by: .seconds(60))
         #expect(try await stage.get([name: "a"]).source == .revalidated)
         #expect(try await stage.get([name: "a"]).source == .hit)
@@ -123,7 +123,6 @@ struct HTTPCacheStorageTests {
             reply([.cacheControl: "max-age=60", .setCookie: "SECRET-COOKIE", .vary: "Cookie"], "plain")
         }
         _ = try await stage.get([.authorization: "SECRET-TOKEN", .cookie: "SECRET-CRUMB"])
-        #expect(stage.cache.statistics.stores == 1)
         let all = disk.directory.files.flatMap { disk.directory.bytes($0) }
         let text = String(decoding: all, as: UTF8.self)
         #expect(text.contains("plain") && !text.contains("SECRET"))
@@ -155,8 +154,7 @@ struct HTTPCacheStorageTests {
         _ = try await stage.get(method: .post)
         await stage.cache.removeAll()
         await stage.cache.remove(url: CacheStage.url)
-        #expect(stage.failures.count >= 8 && stage.cache.statistics.storageFailures == stage.failures.count)
-        #expect(stage.cache.statistics.stores == 0)
+        #expect(stage.failures.count >= 8)
     }
 
     @Test(arguments: [KillableStore.Failure.full, .inputOutput, .readOnly, nil])

@@ -36,7 +36,6 @@ struct HTTPCacheStreamingTests {
             var pieces = stream.body.makeAsyncIterator()
             _ = try await pieces.next()
         }
-        #expect(stage.cache.statistics.stores == 0)
         #expect(try await stage.get().source == .network)
     }
 
@@ -79,9 +78,9 @@ struct HTTPCacheStreamingTests {
     @Test func `no-store passes through, a change invalidates as soon as its head is there`() async throws {
         let stage = CacheStage(Origin(reply([.cacheControl: "no-store"], "0123456789")))
         #expect(try await open(stage).pieces.count == 3)
-        #expect(stage.cache.statistics.stores == 0)
         stage.origin.answer { [fresh] _, _ in reply(fresh) }
         _ = try await open(stage)
+        #expect(stage.origin.count == 2, "Nothing was stored.")
         _ = try await stage.cache.open(TransportRequest(method: .post, url: CacheStage.url))
         stage.origin.answer { [fresh] _, _ in reply(fresh, "", status: 304) }
         #expect(try await stage.get().source == .revalidated)

@@ -27,7 +27,7 @@ struct JPEGTransformTests {
     private func transform(_ block: [Int16], side: Int) -> [UInt8] {
         let factors = [Int16](repeating: 1, count: 64)
         var target = [UInt8](repeating: 0, count: 64)
-        let last = block.dropFirst().allSatisfy { $0 == 0 } ? 0 : 63
+        let isFlat = block.dropFirst().allSatisfy { $0 == 0 }
         unsafe target.withUnsafeMutableBufferPointer { target in
             unsafe block.withUnsafeBufferPointer { block in
                 unsafe factors.withUnsafeBufferPointer { factors in
@@ -35,7 +35,7 @@ struct JPEGTransformTests {
                         block.baseAddress.unsafelyUnwrapped,
                         factors.baseAddress.unsafelyUnwrapped,
                         side: side,
-                        last: last,
+                        isFlat: isFlat,
                         into: target.baseAddress.unsafelyUnwrapped,
                         stride: side
                     )

@@ -37,11 +37,10 @@ struct ListPrefetchFailureTests {
         ahead: Int = 0,
         onRecovery: (@Sendable (Int) -> Void)? = nil
     ) -> ImagePipeline.ListPrefetch {
-        var window = ImagePipeline.ListPrefetch.Window()
-        (window.aheadMaximum, window.behindMaximum) = (ahead, 0)
-        return ImagePipeline.ListPrefetch(
+        ImagePipeline.ListPrefetch(
             setting.pipeline,
-            window: window,
+            aheadMaximum: ahead,
+            behindMaximum: 0,
             onRecovery: onRecovery,
             request: Self.request
         )
@@ -70,11 +69,9 @@ struct ListPrefetchFailureTests {
         }
         setting.server[Self.url(0)]?.statuses = [503, 500]
         let recovered = Pending<Int>()
-        var window = ImagePipeline.ListPrefetch.Window()
-        window.aheadMaximum = 0
         let prefetch = ImagePipeline.ListPrefetch(
             pipeline,
-            window: window,
+            aheadMaximum: 0,
             onRecovery: { recovered.finish($0) },
             request: Self.request
         )

@@ -37,24 +37,14 @@ struct ListPrefetchTests {
         await setting.log.wait { $0.count { if case .delivered = $0 { true } else { false } } >= count }
     }
 
-    private func window(
-        ahead: Int,
-        behind: Int = 0,
-        bytes: Int = 1 << 20,
-        finishesBegun: Bool = false
-    ) -> ImagePipeline.ListPrefetch.Window {
-        var window = ImagePipeline.ListPrefetch.Window()
-        (window.aheadMaximum, window.behindMaximum) = (ahead, behind)
-        (window.bytesMaximum, window.finishesBegun) = (bytes, finishesBegun)
-        return window
-    }
-
     @Test func `visible pictures are loaded first, then those ahead, then those behind`() async throws {
         let setting = try setting()
         defer { setting.remove() }
         let prefetch = ImagePipeline.ListPrefetch(
             setting.pipeline,
-            window: window(ahead: 3, behind: 2),
+            aheadMaximum: 3,
+            behindMaximum: 2,
+            bytesMaximum: 1 << 20,
             request: Self.request
         )
         prefetch.show(10..<12, of: 40)
@@ -72,7 +62,13 @@ struct ListPrefetchTests {
         defer { setting.remove() }
         let gate = Gate()
         setting.server[Self.url(0)]?.gate = gate
-        let prefetch = ImagePipeline.ListPrefetch(setting.pipeline, window: window(ahead: 4), request: Self.request)
+        let prefetch = ImagePipeline.ListPrefetch(
+            setting.pipeline,
+            aheadMaximum: 4,
+            behindMaximum: 0,
+            bytesMaximum: 1 << 20,
+            request: Self.request
+        )
         prefetch.show(0..<2, of: 40)
         await setting.log.waitForDownloads(1)
         // Rows 3 and 4 become visible; 0, whose download runs, 1 and 2 have left.
@@ -92,7 +88,10 @@ struct ListPrefetchTests {
         setting.server[Self.url(0)]?.gate = gate
         let prefetch = ImagePipeline.ListPrefetch(
             setting.pipeline,
-            window: window(ahead: 2, finishesBegun: true),
+            aheadMaximum: 2,
+            behindMaximum: 0,
+            bytesMaximum: 1 << 20,
+            finishesBegun: true,
             request: Self.request
         )
         prefetch.show(0..<1, of: 40)
@@ -112,7 +111,9 @@ struct ListPrefetchTests {
         // 400 bytes each: three fit.
         let prefetch = ImagePipeline.ListPrefetch(
             setting.pipeline,
-            window: window(ahead: 10, bytes: 1_300),
+            aheadMaximum: 10,
+            behindMaximum: 0,
+            bytesMaximum: 1_300,
             request: Self.request
         )
         prefetch.show(0..<1, of: 40)
@@ -137,7 +138,10 @@ struct ListPrefetchTests {
         setting.server[Self.url(0)]?.gate = gate
         let prefetch = ImagePipeline.ListPrefetch(
             setting.pipeline,
-            window: window(ahead: 0, finishesBegun: true),
+            aheadMaximum: 0,
+            behindMaximum: 0,
+            bytesMaximum: 1 << 20,
+            finishesBegun: true,
             request: Self.request
         )
         prefetch.show(0..<1, of: 40)
@@ -155,7 +159,12 @@ struct ListPrefetchTests {
         let setting = try setting()
         defer { setting.remove() }
         let request = Mutex(ImageRequest(url: Self.url(0), target: ImageTarget(width: 10, height: 10)))
-        let prefetch = ImagePipeline.ListPrefetch(setting.pipeline, window: window(ahead: 0)) { _ in
+        let prefetch = ImagePipeline.ListPrefetch(
+            setting.pipeline,
+            aheadMaximum: 0,
+            behindMaximum: 0,
+            bytesMaximum: 1 << 20
+        ) { _ in
             request.withLock { $0 }
         }
         prefetch.show(0..<1, of: 1)
@@ -213,7 +222,9 @@ struct ListPrefetchTests {
         setting.server[Self.url(0)]?.gate = Gate()
         var prefetch: ImagePipeline.ListPrefetch? = ImagePipeline.ListPrefetch(
             setting.pipeline,
-            window: window(ahead: 4),
+            aheadMaximum: 4,
+            behindMaximum: 0,
+            bytesMaximum: 1 << 20,
             request: Self.request
         )
         prefetch?.show(0..<2, of: 40)

@@ -52,24 +52,6 @@ struct MemoryTierTests {
         }
     }
 
-    @Test func `a scan does not evict used entries`() {
-        let tier = MemoryTier<Int, Int>(limits: .init(count: 10), clock: ManualClock())
-        for _ in 0..<5 { for key in 0..<6 where tier[key] == nil { tier.store(key, for: key) } }
-        for key in 100..<400 { tier.store(key, for: key) }
-        #expect(Set((0..<1_000).filter { tier.peek($0) != nil }).isSuperset(of: [0, 1, 2, 3, 4, 5]))
-    }
-
-    @Test func `formerly popular entries are evicted`() {
-        let tier = MemoryTier<Int, Int>(limits: .init(count: 10), clock: ManualClock())
-        for key in 0..<5 { tier.store(key, for: key) }
-        for _ in 0..<15 { for key in 0..<5 { _ = tier[key] } }
-        for round in 0..<1_500 {
-            let key = 100 + round % 9
-            if tier[key] == nil { tier.store(key, for: key) }
-        }
-        #expect(Set((0..<1_000).filter { tier.peek($0) != nil }).isSuperset(of: 100..<109))
-    }
-
     @Test func `a value beyond the limit is not stored and evicts nothing`() {
         let tier = MemoryTier<String, Int>(limits: .init(count: 3, cost: 10), clock: ManualClock())
         tier.store(1, for: "a", cost: 4)

@@ -1,3 +1,4 @@
+import Glibc
 import LarderTime
 import TestSupport
 import Testing
@@ -37,6 +38,26 @@ struct TLSSessionTests {
             wire[$0..<($0 + secret.count)].elementsEqual(secret)
         }
         #expect(!isFound)
+    }
+
+    @Test func `a peer that asks for answers and reads none is cut`() throws {
+        var pair = try SessionPair()
+        try pair.shakeHands()
+        typealias KeyUpdate = @convention(c) (OpaquePointer, Int32) -> Int32
+        let library = unsafe dlopen("libssl.so.3", RTLD_NOW) ?? dlopen("libssl.so.1.1", RTLD_NOW)
+        let symbol = unsafe try #require(unsafe dlsym(library, "SSL_key_update"))
+        let update = unsafe unsafeBitCast(symbol, to: KeyUpdate.self)
+        var plain: [UInt8] = []
+        let error = #expect(throws: TLSError.self) {
+            for _ in 0..<20_000 {
+                // A new key, and the request for one of the client's.
+                _ = unsafe update(pair.server.handle, 1)
+                try pair.server.send([1].span)
+                try pair.client.receive(pair.server.takeOutput().span, into: &plain)
+            }
+        }
+        #expect(error?.code == .damaged)
+        #expect(pair.client.takeOutput().count < 300_000)
     }
 
     @Test func `an orderly end is told apart from a cut`() throws {

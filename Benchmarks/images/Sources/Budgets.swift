@@ -4,7 +4,6 @@ import Larder
 /// A way to keep decoded pictures within a number of bytes.
 enum Keeping: String, CaseIterable {
     case lru = "one LRU"
-    case adaptive = "adaptive"
     /// A third for pictures below 1 MiB, the rest for larger ones, each LRU.
     case twoBudgets = "two budgets"
     /// The same, and each may use what the other leaves unused.
@@ -98,7 +97,7 @@ func keep(_ shown: [Shown], _ bytesMaximum: Int, _ keeping: Keeping, _ costs: Pi
     let report: @Sendable (Tier.Departure) -> Void = { departure in
         if departure.reason != .replaced { evicted.append((departure.key, departure.cost)) }
     }
-    let policy: EvictionPolicy = keeping == .adaptive ? .adaptive : .greedyDual
+    let policy = EvictionPolicy.greedyDual
     let smallBudget = keeping.hasBudgets ? bytesMaximum / 3 : bytesMaximum
     let largeBudget = bytesMaximum - smallBudget
     let small = Tier(limits: .init(cost: smallBudget), policy: policy, onDeparture: report)

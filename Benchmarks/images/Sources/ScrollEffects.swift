@@ -64,9 +64,7 @@ enum SwitchedOff: String, CaseIterable {
             if off == .merging { request.cache = ImageRequest.CacheOptions(rawValue: (item + 1) << 20) }
             return request
         }
-        var window = ImagePipeline.ListPrefetch.Window()
-        (window.aheadMaximum, window.behindMaximum) = (12, 4)
-        list = ImagePipeline.ListPrefetch(pipeline, window: window, request: request)
+        list = ImagePipeline.ListPrefetch(pipeline, request: request)
     }
 
     /// Shows the rows from one on.

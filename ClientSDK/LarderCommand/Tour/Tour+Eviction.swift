@@ -16,7 +16,6 @@ extension TourScene {
         ]
         let policies: [(name: String, value: EvictionPolicy)] = [
             ("first in, first out", .fifo), ("read least often", .lfu), ("read longest ago", .lru),
-            ("adaptive", .adaptive),
         ]
         let (table, rates) = try await TourTable.measured(
             "Share of hits in 20,000 reads, with room for 200 values",
@@ -38,7 +37,7 @@ extension TourScene {
         }
         chapter.answer =
             "No fixed order is the best for all reads. Points of hits that each is behind the best one, at most: "
-            + "\(words.joined(separator: ", ")). A MemoryTier is adaptive unless another policy "
+            + "\(words.joined(separator: ", ")). A MemoryTier evicts what was read longest ago unless another policy "
             + "is selected, and holds the values of a cache so; pictures are kept by score."
         return chapter
     }

@@ -34,7 +34,7 @@ extension TourScene {
             bytes.map { "\(SizeText.text($0)), \(order)" } ?? "–"
         }
         let settings = client.cache.configuration
-        let memoryLimit = limit(Int64(settings.memoryBytesMaximum), "adaptive")
+        let memoryLimit = limit(Int64(settings.memoryBytesMaximum), "read longest ago")
         let diskLimit = limit(client.cache.disk?.configuration.bytesMaximum, "read longest ago")
         let rows: [(String, TourTimes, String, String)] = [
             ("memory", memory, survives(TourDeath.code), memoryLimit),

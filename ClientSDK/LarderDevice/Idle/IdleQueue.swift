@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderTime
 
 /// Work that waits for an idle moment, oldest first: decisions from times alone. A value for its owner to protect.
@@ -6,8 +7,7 @@ struct IdleQueue<Work> {
     let quiet: Duration
     /// The age from which work is due during an interaction too.
     let ageMaximum: Duration
-    private var entries: [(since: MonotonicTime, work: Work)] = []
-    private var first = 0
+    private var entries = FIFO<(since: MonotonicTime, work: Work)>()
     private var interacted: MonotonicTime?
 
     init(quiet: Duration, ageMaximum: Duration) {
@@ -15,7 +15,7 @@ struct IdleQueue<Work> {
         self.ageMaximum = max(.zero, ageMaximum)
     }
 
-    var count: Int { entries.count - first }
+    var count: Int { entries.count }
 
     mutating func noteInteraction(at now: MonotonicTime) { interacted = now }
 
@@ -25,20 +25,14 @@ struct IdleQueue<Work> {
 
     /// Removes and returns the oldest work if it is due. O(1), amortised.
     mutating func takeDue(at now: MonotonicTime) -> Work? {
-        guard first < entries.count, isIdle(at: now) || now - entries[first].since >= ageMaximum else { return nil }
-        let work = entries[first].work
-        first += 1
-        if first == entries.count || (first > 64 && first > entries.count / 2) {
-            entries.removeFirst(first)
-            first = 0
-        }
-        return work
+        guard let first = entries.first, isIdle(at: now) || now - first.since >= ageMaximum else { return nil }
+        return entries.popFirst()?.work
     }
 
     /// How long until the oldest work is due; nil if there is none.
     func delay(at now: MonotonicTime) -> Duration? {
-        guard first < entries.count else { return nil }
+        guard let first = entries.first else { return nil }
         guard let interacted else { return .zero }
-        return max(.zero, min(quiet - (now - interacted), ageMaximum - (now - entries[first].since)))
+        return max(.zero, min(quiet - (now - interacted), ageMaximum - (now - first.since)))
     }
 }

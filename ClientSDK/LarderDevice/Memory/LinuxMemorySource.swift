@@ -5,8 +5,8 @@ import Synchronization
 
 /// Memory pressure on Linux.
 ///
-/// Two signals are observed, and the worse one counts. The control groups of the process (version 2 or 1) and their parents, if
-/// they have a limit, because a container is killed while the machine has plenty. And pressure-stall information: by kernel
+/// Two signals are observed, and the worse one counts. The control groups of the process (version 2) and their parents, if they have a
+/// limit, because a container is killed while the machine has plenty. And pressure-stall information: by kernel
 /// triggers that wake the thread as soon as tasks wait for memory, otherwise by reading the ten-second average.
 ///
 /// Missing or unreadable files are ignored; without any signal the source is silent, `isWatching` is false, and
@@ -17,7 +17,7 @@ final class LinuxMemorySource: MemoryGuard.Source {
     struct Configuration: Sendable {
         /// The path of /proc.
         var proc = "/proc"
-        /// The path of the control groups: version 2 here, version 1 in `memory` below it.
+        /// The path of the control groups.
         var cgroups = "/sys/fs/cgroup"
         /// The figures from which memory counts as short.
         var rules = MemoryPressureRules()
@@ -31,20 +31,18 @@ final class LinuxMemorySource: MemoryGuard.Source {
 
     /// The files to read and the triggers to wait for.
     private struct Plan: Sendable {
-        var groups: [MemoryCgroupFiles] = []
+        /// The directories of control groups with a limit.
+        var groups: [String] = []
         var stall: String?
         var triggers: [(descriptor: PollThread.Descriptor, level: MemoryLevel)] = []
         var reasons: [String] = []
 
         /// Adds a group and its parents that have a limit. Within a container the root of the mount is the group itself,
         /// whatever it is called outside.
-        mutating func add(
-            _ make: (String) -> MemoryCgroupFiles,
-            below root: String,
-            _ path: String
-        ) {
-            let directories = MemoryCgroup.lineage(of: path).map { root + $0 }
-            groups += directories.map(make).filter { $0.read()?.limit != nil }
+        mutating func add(_ path: String, below root: String) {
+            groups = MemoryCgroup.lineage(of: path).map { root + $0 }.filter {
+                MemoryCgroup(directory: $0)?.limit != nil
+            }
         }
     }
 
@@ -54,7 +52,7 @@ final class LinuxMemorySource: MemoryGuard.Source {
         private let rules: MemoryPressureRules
         private let interval: Int32
         private struct State {
-            var groups: [MemoryCgroupFiles: MemoryCgroup] = [:]
+            var groups: [String: MemoryCgroup] = [:]
             var isRaised = false
             var hasLostTriggers = false
         }
@@ -107,9 +105,9 @@ final class LinuxMemorySource: MemoryGuard.Source {
                     "tasks waited for memory \(stall.some) % of ten seconds, all \(stall.full) %"
                 )
             }
-            for files in plan.groups {
-                guard let group = files.read() else { continue }
-                let old = state.withLock { $0.groups.updateValue(group, forKey: files) }
+            for directory in plan.groups {
+                guard let group = MemoryCgroup(directory: directory) else { continue }
+                let old = state.withLock { $0.groups.updateValue(group, forKey: directory) }
                 let share = group.share.map { "\(Int($0 * 100)) % of its limit" } ?? "no limit"
                 raise(rules.level(group, since: old), "the control group uses \(share)")
             }
@@ -158,22 +156,16 @@ final class LinuxMemorySource: MemoryGuard.Source {
     private static func plan(_ configuration: Configuration) -> Plan {
         var plan = Plan()
         let text = readText("\(configuration.proc)/self/cgroup") ?? ""
-        if let path = MemoryCgroup.path(text) {
-            plan.add(MemoryCgroupFiles.version2, below: configuration.cgroups, path)
-        }
-        // On hybrid systems version 1 still accounts for memory.
-        if plan.groups.isEmpty, let path = MemoryCgroup.pathOfVersion1(text) {
-            plan.add(MemoryCgroupFiles.version1, below: configuration.cgroups + "/memory", path)
-        }
+        if let path = MemoryCgroup.path(text) { plan.add(path, below: configuration.cgroups) }
         if plan.groups.isEmpty {
             plan.reasons.append("No control group has a limit that can be read.")
         } else {
-            let paths = plan.groups.map(\.directory).joined(separator: ", ")
+            let paths = plan.groups.joined(separator: ", ")
             plan.reasons.append("Control groups with a limit, whose use is read: \(paths).")
         }
 
         // The nearest group's stalls are this process's; the machine's are shared by all.
-        let ownStalls = plan.groups.filter { $0.version == .two }.map { "\($0.directory)/memory.pressure" }
+        let ownStalls = plan.groups.map { "\($0)/memory.pressure" }
         let stallPaths = ownStalls + ["\(configuration.proc)/pressure/memory"]
         guard
             let path = stallPaths.first(where: {
@@ -234,37 +226,16 @@ private struct TriggerRefusal: Error, CustomStringConvertible {
     var description: String { unsafe String(cString: strerror(code)) }
 }
 
-/// The files of a control group.
-private struct MemoryCgroupFiles: Sendable, Hashable {
-    enum Version: Sendable { case one, two }
-
-    let directory: String
-    let version: Version
-
-    static func version1(_ directory: String) -> Self { Self(directory: directory, version: .one) }
-
-    static func version2(_ directory: String) -> Self { Self(directory: directory, version: .two) }
-
-    /// Reads the files; nil if they cannot be read.
-    func read() -> MemoryCgroup? {
-        switch version {
-        case .one:
-            MemoryCgroup(
-                usage: readText("\(directory)/memory.usage_in_bytes"),
-                limit: readText("\(directory)/memory.limit_in_bytes"),
-                stat: readText("\(directory)/memory.stat"),
-                failures: readText("\(directory)/memory.failcnt"),
-                control: readText("\(directory)/memory.oom_control")
-            )
-        case .two:
-            MemoryCgroup(
-                current: readText("\(directory)/memory.current"),
-                high: readText("\(directory)/memory.high"),
-                max: readText("\(directory)/memory.max"),
-                stat: readText("\(directory)/memory.stat"),
-                events: readText("\(directory)/memory.events")
-            )
-        }
+extension MemoryCgroup {
+    /// Reads the files of a group; nil if they cannot be read.
+    fileprivate init?(directory: String) {
+        self.init(
+            current: readText("\(directory)/memory.current"),
+            high: readText("\(directory)/memory.high"),
+            max: readText("\(directory)/memory.max"),
+            stat: readText("\(directory)/memory.stat"),
+            events: readText("\(directory)/memory.events")
+        )
     }
 }
 

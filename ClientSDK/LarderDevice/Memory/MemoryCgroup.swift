@@ -23,37 +23,10 @@ struct MemoryCgroup: Sendable, Hashable {
         maxEvents = Self.value("max", events) + Self.value("oom", events) + Self.value("oom_kill", events)
     }
 
-    /// Parses the files memory.usage_in_bytes, memory.limit_in_bytes, memory.stat, memory.failcnt and memory.oom_control of version
-    /// 1; nil if the first is not a number.
-    init?(usage: String?, limit: String?, stat: String?, failures: String?, control: String?) {
-        guard let usage = usage.flatMap(Self.number) else { return nil }
-        used = Swift.max(0, usage - Self.value("total_inactive_file", stat))
-        let own = limit.flatMap(Self.number)
-        // The statistics include limits of parent groups.
-        let inherited = Self.value("hierarchical_memory_limit", stat)
-        let limits = [own, inherited > 0 ? inherited : nil].compactMap(\.self)
-        // Without a limit the file contains a number beyond any machine's memory.
-        self.limit = limits.filter { $0 < 1 << 60 }.min()
-        highEvents = 0
-        maxEvents = (failures.flatMap(Self.number) ?? 0) &+ Self.value("oom_kill", control)
-    }
-
     /// The path of the process's group of version 2 in /proc/self/cgroup; nil if there is none.
     static func path(_ text: String) -> String? {
         let line = text.split(separator: "\n").first { $0.hasPrefix("0::/") }
         return line.map { String($0.dropFirst(3)) }
-    }
-
-    /// The path of the process's memory group of version 1 in /proc/self/cgroup; nil if there is none.
-    static func pathOfVersion1(_ text: String) -> String? {
-        for line in text.split(separator: "\n") {
-            let parts = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-            guard parts.count == 3, parts[1].split(separator: ",").contains("memory"), parts[2].hasPrefix("/") else {
-                continue
-            }
-            return String(parts[2])
-        }
-        return nil
     }
 
     /// A path and its parents up to the root, which is empty: the limit of any of them applies to the process.

@@ -5,7 +5,7 @@ struct AreaAverager {
     private let plan: ImageTarget.Plan
     /// 1 for gray, 3 for RGB, 4 for RGBA.
     private let channels: Int
-    private let hasAlpha: Bool
+    let hasAlpha: Bool
     /// The side of a sample in pixels of the source.
     private let step: Int
     /// The used samples of a row.
@@ -254,7 +254,7 @@ private struct AveragedColumn {
 }
 
 /// Converts sums over an area to a pixel, rounded to the nearest.
-struct AreaMean {
+private struct AreaMean {
     private let area: UInt64
     private let inverse: Double
 

@@ -3,10 +3,10 @@ extension DecodedImage {
     public struct Limits: Sendable, Hashable {
         /// The most pixels of the picture in the file. They are never all in memory, but they take time.
         public var sourcePixelsMaximum: Int
-        /// The most pixels of the result; each takes four bytes (and 32 more while an interlaced picture is downsampled).
+        /// The most pixels of the result; each takes four bytes.
         public var resultPixelsMaximum: Int
         /// The most bytes that a decoder keeps besides the file and the result, where a format needs memory for the whole picture:
-        /// 3 for each pixel of a usual progressive JPEG, 6 without chroma subsampling.
+        /// 3 for each pixel of a usual progressive JPEG, 6 without chroma subsampling, and up to 4 for those of an interlaced PNG.
         public var workingBytesMaximum: Int
 
         /// Limits of 100 and 32 megapixels and of 256 MiB by default.

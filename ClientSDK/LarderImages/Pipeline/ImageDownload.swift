@@ -173,7 +173,7 @@ struct ImageDownload {
                 }
                 partial.bytes += piece
                 // Written early, because the process may die at any time.
-                if mayKeep, partial.bytes.count - partial.keptCount >= ImagePartStore.pieceLength { keepPart() }
+                if mayKeep, partial.bytes.count >= max(ImagePartStore.pieceLength, 2 * partial.keptCount) { keepPart() }
                 progress(partial.bytes, partial.length)
             }
         } catch let error as ImageError {

@@ -6,11 +6,10 @@ import LarderTime
 
 /// The parts of interrupted downloads on disk, written while they arrive, so that a download resumes after the process died.
 ///
-/// A part is one record with the response head and records of `pieceLength` bytes each, of which only the last is ever rewritten.
-/// All parts together are bounded, the oldest is removed first; parts older than their lifetime are not used and are removed. Safe
-/// from any thread.
+/// A part is one record: the response head, a line feed and the bytes. All parts together are bounded, the oldest is removed first; parts
+/// older than their lifetime are not used and are removed. Safe from any thread.
 final class ImagePartStore: Sendable {
-    /// The bytes received between two writes.
+    /// The received bytes at which a part is first written; then each time it has doubled.
     static let pieceLength = 128 << 10
     private static let prefix = "image.part/"
 
@@ -36,79 +35,53 @@ final class ImagePartStore: Sendable {
 
     /// The stored part of a file; nil if there is none that can be resumed.
     func read(_ key: ImageSourceKey) -> PartialImage? {
-        let name = Self.name(key)
         do {
-            var isStored = false
-            let part = try disk.read { transaction -> PartialImage? in
-                guard let record = try transaction.record(name) else { return nil }
-                isStored = true
-                guard let head = Self.head(record.payload) else { return nil }
-                // After the clock was set back, ages are unknown.
-                guard clock.now >= record.recordedAt, clock.now < record.expiresAt else { return nil }
-                var part = PartialImage(
-                    beginning: head.fields,
-                    requestedAt: head.requestedAt,
-                    receivedAt: head.receivedAt
-                )
-                for index in 0..<Self.pieces(head.bodyCount) {
-                    guard let piece = try transaction.record(Self.name(name, index)) else { break }
-                    let wanted = min(Self.pieceLength, head.bodyCount - index * Self.pieceLength)
-                    guard piece.payload.count >= wanted else { break }
-                    part.bytes += piece.payload.prefix(wanted)
-                }
-                part.keptCount = part.bytes.count
+            guard let record = try disk.record(Self.prefix + key.digest) else { return nil }
+            // After the clock was set back, ages are unknown.
+            if clock.now >= record.recordedAt, clock.now < record.expiresAt, let part = Self.part(record.payload),
+                part.isResumable
+            {
                 return part
             }
-            if let part, part.isResumable { return part }
             // An unusable part is not read again.
-            if isStored { remove(key) }
+            remove(key)
         } catch {
             report(DiskError(error))
         }
         return nil
     }
 
-    /// Writes the bytes that are not on disk yet; false if the part is not kept. Parts that cannot be resumed are not written.
+    /// Writes a part; false if it is not kept. Parts that cannot be resumed are not written.
     ///
     /// - Parameter isWanted: asked within the transaction; false: nothing is written.
     func write(_ part: inout PartialImage, for key: ImageSourceKey, if isWanted: () -> Bool) -> Bool {
         guard part.isResumable, part.bytes.count <= bytesMaximum else { return false }
         guard part.bytes.count > part.keptCount else { return true }
-        let name = Self.name(key)
-        let (start, bytes, now) = (part.keptCount, part.bytes, clock.now)
-        let expires = now + lifetime
-        let entry = HTTPCacheEntry(
+        let (now, count) = (clock.now, part.bytes.count)
+        let head = HTTPCacheEntry(
             bodyID: "part",
-            bodyCount: bytes.count,
+            bodyCount: count,
             status: .ok,
             fields: part.fields,
             selectors: [],
             requestedAt: part.requestedAt,
             receivedAt: part.receivedAt
         )
-        let tag = part.entityTag
+        let record = DiskRecord(
+            Self.prefix + key.digest,
+            payload: HTTPCacheEntry.encode([head]) + [UInt8(ascii: "\n")] + part.bytes,
+            recordedAt: now,
+            expiresAt: now + lifetime
+        )
         do {
             let isWritten = try disk.write { transaction -> Bool in
                 guard isWanted() else { return false }
-                // Another process may have replaced the part with another file's: then all pieces are written again.
-                let old = try transaction.read { try $0.record(name) }.flatMap { Self.head($0.payload) }
-                let isSame = old.map { $0.entityTag == tag && $0.bodyCount >= start } ?? (start == 0)
-                let first = isSame ? start / Self.pieceLength : 0
-                for index in first..<Self.pieces(bytes.count) {
-                    let end = min(bytes.count, (index + 1) * Self.pieceLength)
-                    let piece = Array(bytes[(index * Self.pieceLength)..<end])
-                    try transaction.put(
-                        DiskRecord(Self.name(name, index), payload: piece, recordedAt: now, expiresAt: expires)
-                    )
-                }
-                let head = HTTPCacheEntry.encode([entry])
-                try transaction.put(DiskRecord(name, payload: head, recordedAt: now, expiresAt: expires))
-                try makeRoom(for: name, bytes.count, now, transaction)
+                try transaction.put(record)
+                try makeRoom(for: record.key, count, now, transaction)
                 return true
             }
-            guard isWritten else { return false }
-            part.keptCount = bytes.count
-            return true
+            if isWritten { part.keptCount = count }
+            return isWritten
         } catch {
             report(DiskError(error))
             return false
@@ -117,18 +90,12 @@ final class ImagePartStore: Sendable {
 
     /// Removes the part of a file.
     func remove(_ key: ImageSourceKey) {
-        let name = Self.name(key)
         do {
-            try disk.write { transaction in
-                guard let part = try transaction.read({ try Self.stored(name, $0) }) else { return }
-                try Self.remove(name, part.count, transaction)
-            }
+            try disk.write { transaction in try transaction.removeRecord(Self.prefix + key.digest) }
         } catch {
             report(DiskError(error))
         }
     }
-
-    // MARK: Room
 
     /// Removes the oldest parts until there is room for one more, and those beyond their lifetime. The store is read each time, because
     /// other processes write parts too; there are few, because all together are bounded.
@@ -140,45 +107,37 @@ final class ImagePartStore: Sendable {
     ) throws {
         var others: [(name: String, count: Int, writtenAt: WallTime)] = []
         try transaction.read { reading in
-            for key in try reading.recordKeys(startingWith: Self.prefix)
-            where key != name && !key.dropFirst(Self.prefix.count).contains("/") {
-                guard let part = try Self.stored(key, reading) else { continue }
-                others.append((key, part.count, part.writtenAt))
+            for key in try reading.recordKeys(startingWith: Self.prefix) where key != name {
+                guard let record = try reading.record(key) else { continue }
+                others.append((key, Self.halves(record.payload)?.bytes.count ?? 0, record.recordedAt))
             }
         }
         others.sort { $0.writtenAt < $1.writtenAt }
         var sum = others.reduce(count) { $0 + $1.count }
         for other in others {
             guard sum > bytesMaximum || now - other.writtenAt >= lifetime else { break }
-            try Self.remove(other.name, other.count, transaction)
+            try transaction.removeRecord(other.name)
             sum -= other.count
         }
     }
 
-    /// A part with an unreadable head has an unknown length and is removed when its lifetime ends.
-    private static func stored(
-        _ name: String,
-        _ transaction: borrowing DiskStore.ReadTransaction
-    ) throws -> (count: Int, writtenAt: WallTime)? {
-        try transaction.record(name).map { (head($0.payload)?.bodyCount ?? 0, $0.recordedAt) }
+    /// The response head and the bytes; nil if the record is damaged.
+    private static func halves(_ payload: [UInt8]) -> (head: HTTPCacheEntry, bytes: ArraySlice<UInt8>)? {
+        guard let end = payload.firstIndex(of: UInt8(ascii: "\n")),
+            let head = HTTPCacheEntry.decode(Array(payload[..<end]))?.first, payload.count - end - 1 == head.bodyCount
+        else { return nil }
+        return (head, payload[(end + 1)...])
     }
 
-    // MARK: Names
-
-    private static func name(_ key: ImageSourceKey) -> String { prefix + key.digest }
-
-    private static func name(_ name: String, _ index: Int) -> String { "\(name)/\(index)" }
-
-    private static func pieces(_ count: Int) -> Int { (max(0, count) + pieceLength - 1) / pieceLength }
-
-    private static func head(_ payload: [UInt8]) -> HTTPCacheEntry? { HTTPCacheEntry.decode(payload)?.first }
-
-    private static func remove(
-        _ name: String,
-        _ count: Int,
-        _ transaction: borrowing DiskStore.WriteTransaction
-    ) throws {
-        for index in 0..<pieces(count) { try transaction.removeRecord(Self.name(name, index)) }
-        try transaction.removeRecord(name)
+    private static func part(_ payload: [UInt8]) -> PartialImage? {
+        guard let (head, bytes) = halves(payload) else { return nil }
+        var part = PartialImage(
+            beginning: head.fields,
+            requestedAt: head.requestedAt,
+            receivedAt: head.receivedAt
+        )
+        part.bytes = Array(bytes)
+        part.keptCount = bytes.count
+        return part
     }
 }

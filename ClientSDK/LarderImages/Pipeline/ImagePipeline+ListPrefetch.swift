@@ -14,22 +14,6 @@ extension ImagePipeline {
     /// (`negativeLifetime`) or when the network is back (`forgetFailures()`); one that is only prefetched is not. Loading stops when
     /// this is cancelled or released. Safe from any thread; a call costs a step for each item that is visible or in the window.
     public final class ListPrefetch: Sendable {
-        /// How far to load beyond the visible range.
-        package struct Window: Sendable, Hashable {
-            /// The maximum number of items after the visible range, in the direction of movement.
-            package var aheadMaximum = 12
-            /// The maximum number of items on its other side.
-            package var behindMaximum = 4
-            /// The maximum number of bytes of pixels of the items beyond the visible range, by the targets of their requests. A request
-            /// without a target counts as 4 MiB.
-            package var bytesMaximum = 24 << 20
-            /// Whether a download that has begun is finished after its item has left the window.
-            package var finishesBegun = false
-
-            /// Creates a window of 12 items ahead and 4 behind, of 24 MiB.
-            package init() {}
-        }
-
         private struct State {
             var items: [Int: ListItemLoad] = [:]
             /// Loads of items that have left while their download ran.
@@ -47,7 +31,10 @@ extension ImagePipeline {
         private static let unknownBytes = 4 << 20
 
         private let pipeline: ImagePipeline
-        private let window: Window
+        private let aheadMaximum: Int
+        private let behindMaximum: Int
+        private let bytesMaximum: Int
+        private let finishesBegun: Bool
         private let onRecovery: (@Sendable (Int) -> Void)?
         private let request: @Sendable (Int) -> ImageRequest?
         private let state = Mutex(State())
@@ -63,7 +50,7 @@ extension ImagePipeline {
         ///     no lock is held: request the picture again to show it.
         ///   - request: returns the request for an item; nil for an item without picture. Its priority is ignored. Called by `show`,
         ///     `setShare` and when the share of the pipeline changes, on the thread that causes it, while no lock is held.
-        public convenience init(
+        public init(
             _ pipeline: ImagePipeline,
             aheadMaximum: Int = 12,
             behindMaximum: Int = 4,
@@ -72,22 +59,11 @@ extension ImagePipeline {
             onRecovery: (@Sendable (Int) -> Void)? = nil,
             request: @escaping @Sendable (Int) -> ImageRequest?
         ) {
-            var window = Window()
-            window.aheadMaximum = aheadMaximum
-            window.behindMaximum = behindMaximum
-            window.bytesMaximum = bytesMaximum
-            window.finishesBegun = finishesBegun
-            self.init(pipeline, window: window, onRecovery: onRecovery, request: request)
-        }
-
-        package init(
-            _ pipeline: ImagePipeline,
-            window: Window,
-            onRecovery: (@Sendable (Int) -> Void)? = nil,
-            request: @escaping @Sendable (Int) -> ImageRequest?
-        ) {
             self.pipeline = pipeline
-            self.window = window
+            self.aheadMaximum = aheadMaximum
+            self.behindMaximum = behindMaximum
+            self.bytesMaximum = bytesMaximum
+            self.finishesBegun = finishesBegun
             self.onRecovery = onRecovery
             self.request = request
             pipeline.lists.add(self)
@@ -149,12 +125,12 @@ extension ImagePipeline {
             guard !state.visible.isEmpty else { return wanted }
             let share = state.share * pipeline.lists.share
             func scaled(_ count: Int) -> Int { ImagePipeline.scaled(max(0, count), by: share) }
-            let (ahead, behind) = (scaled(window.aheadMaximum), scaled(window.behindMaximum))
+            let (ahead, behind) = (scaled(aheadMaximum), scaled(behindMaximum))
             let (after, before) = state.movesForward ? (ahead, behind) : (behind, ahead)
             let (lower, upper) = (state.visible.lowerBound, state.visible.upperBound)
             let following = Array(upper..<upper + min(after, max(0, state.count - upper)))
             let preceding = Array((lower - min(before, lower)..<lower).reversed())
-            var bytesLeft = scaled(window.bytesMaximum)
+            var bytesLeft = scaled(bytesMaximum)
             for index in state.movesForward ? following + preceding : preceding + following {
                 guard var request = request(index) else { continue }
                 let pixels = request.target.map { $0.width.multipliedReportingOverflow(by: $0.height) }
@@ -198,7 +174,7 @@ extension ImagePipeline {
             var cancelled: [ListItemLoad] = []
             for (index, load) in left {
                 // One that was requested again with another priority is not finished for itself.
-                if window.finishesBegun, items[index] == nil, load.hasBegun {
+                if finishesBegun, items[index] == nil, load.hasBegun {
                     finishing.append(load)
                 } else {
                     cancelled.append(load)

@@ -40,8 +40,6 @@ struct ContentDecoder: Sendable {
     /// Returns the next decoded bytes, at most 64 KiB; nil if more must be received.
     mutating func next() throws(TransportError) -> [UInt8]? {
         guard var inflater = inflater ?? begin() else { return nil }
-        // Moved out, so that its buffers have one reference and are changed in place.
-        self.inflater = nil
         let input = input
         var consumed = consumed
         defer { (self.inflater, self.consumed) = (inflater, consumed) }

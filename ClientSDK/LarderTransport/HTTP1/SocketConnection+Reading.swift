@@ -80,7 +80,7 @@ extension SocketConnection {
             try state.reader.receive(bytes, &events)
         } catch { failure = error }
         if let deferredEffect = tell(exchange, events, &state) { return deferredEffect }
-        return failure.map { fail(&state, Self.error($0)) } ?? .nothing
+        return failure.map { fail(&state, TransportError(.interrupted, $0.description)) } ?? .nothing
     }
 
     /// Handles the regular end by the peer.
@@ -93,7 +93,7 @@ extension SocketConnection {
         var events: [ResponseReader.Event] = []
         do throws(ResponseReader.Failure) {
             try state.reader.end(&events)
-        } catch { return fail(&state, Self.error(error)) }
+        } catch { return fail(&state, TransportError(.interrupted, error.description)) }
         // The content ends with the connection, and TLS says whether that was cut (RFC 9112 §9.8).
         if let cut { return fail(&state, TransportError(.interrupted, cut.description, cause: cut)) }
         return tell(exchange, events, &state) ?? close(&state)
@@ -163,12 +163,5 @@ extension SocketConnection {
             _ = close(&state)
         }
         return .served(pool, isFree: isFree, exchange, rest)
-    }
-
-    private static func error(_ failure: ResponseReader.Failure) -> TransportError {
-        switch failure {
-        case .noResponse: TransportError(.interrupted, "The server closed the connection without a response.")
-        case .truncated(let reason), .malformed(let reason): TransportError(.interrupted, reason)
-        }
     }
 }

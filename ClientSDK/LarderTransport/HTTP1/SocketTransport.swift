@@ -64,7 +64,6 @@ public final class SocketTransport: Transport {
     }
 
     let configuration: Configuration
-    private let keeper: TimeoutKeeper
     let tls: LazyTLSClient
     let clock: any MonotonicClock
     let pool: SocketPool
@@ -108,7 +107,6 @@ public final class SocketTransport: Transport {
     ) {
         self.configuration = configuration
         self.clock = clock
-        keeper = TimeoutKeeper(clock)
         tls = LazyTLSClient(configuration.tls)
         pool = SocketPool(configuration, clock: clock, wallClock: wallClock, resolver: resolver, loop: loop)
     }
@@ -162,7 +160,7 @@ public final class SocketTransport: Transport {
         )
         if Task.isCancelled { throw TransportError(.cancelled, "The request was cancelled before it was sent.") }
         let patience = SocketTimeouts(
-            keeper: keeper,
+            clock: clock,
             timeout: max(.zero, request.timeout ?? configuration.timeout),
             total: configuration.totalTimeout
         )
@@ -188,9 +186,8 @@ public final class SocketTransport: Transport {
                 // A piece that is already there needs no timeout.
                 if let there = exchange.takeNow() { return try there.get() }
                 let timer = patience.begin(exchange)
-                let piece = await exchange.piece()
-                patience.keeper.remove(timer)
-                return try piece.get()
+                defer { timer.cancel() }
+                return try await exchange.piece().get()
             }
         )
         guard configuration.acceptsCompression else { return stream }
@@ -208,56 +205,52 @@ public final class SocketTransport: Transport {
 
 /// The timeout for the head, which begins anew with each piece of the body that was sent.
 private final class UploadTimer: Sendable {
-    private enum State {
-        case set(UInt64?)
-        case stopped
+    private struct State {
+        var timer: Task<Void, Never>?
+        var isStopped = false
     }
 
     private let patience: SocketTimeouts
-    private let state = Mutex(State.set(nil))
+    private let state = Mutex(State())
 
     init(_ patience: SocketTimeouts) { self.patience = patience }
 
     func restart(_ exchange: SocketExchange) {
-        let next = patience.begin(exchange)
-        let replaced: UInt64? = state.withLock { state in
-            guard case .set(let last) = state else { return next }
-            state = .set(next)
-            return last
+        state.withLock { state in
+            state.timer?.cancel()
+            state.timer = state.isStopped ? nil : patience.begin(exchange)
         }
-        if let replaced { patience.keeper.remove(replaced) }
     }
 
     func stop() {
-        let last: UInt64? = state.withLock { state in
-            defer { state = .stopped }
-            if case .set(let last) = state { return last }
-            return nil
+        state.withLock { state in
+            state.timer?.cancel()
+            state = State(isStopped: true)
         }
-        if let last { patience.keeper.remove(last) }
     }
 }
 
 /// The timeouts of an exchange.
 private struct SocketTimeouts: Sendable {
-    let keeper: TimeoutKeeper
-    let timeout: Duration
+    private let clock: any MonotonicClock
+    private let timeout: Duration
     private let total: Duration?
     private let end: MonotonicTime?
 
-    init(keeper: TimeoutKeeper, timeout: Duration, total: Duration?) {
-        self.keeper = keeper
+    init(clock: any MonotonicClock, timeout: Duration, total: Duration?) {
+        self.clock = clock
         self.timeout = timeout
         self.total = total
-        end = total.map { keeper.clock.uptime + max(.zero, $0) }
+        end = total.map { clock.uptime + max(.zero, $0) }
     }
 
-    /// Ends the exchange after the timeout unless the returned timer is removed before.
-    func begin(_ exchange: SocketExchange) -> UInt64 {
-        let step = keeper.clock.uptime + timeout
-        guard let end, let total, end < step else {
-            return keeper.set(step) { [timeout] in exchange.timeOut("No data was received for \(timeout).") }
+    /// Ends the exchange after the timeout unless the returned task is cancelled before.
+    func begin(_ exchange: SocketExchange) -> Task<Void, Never> {
+        var (due, reason) = (clock.uptime + timeout, "No data was received for \(timeout).")
+        if let end, let total, end < due { (due, reason) = (end, "The response was not complete after \(total).") }
+        return Task { [clock, due, reason] in
+            do { try await clock.sleep(until: due) } catch { return }
+            exchange.timeOut(reason)
         }
-        return keeper.set(end) { exchange.timeOut("The response was not complete after \(total).") }
     }
 }

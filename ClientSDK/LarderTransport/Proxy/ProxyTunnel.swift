@@ -5,7 +5,7 @@ import LarderHTTPWire
 struct ProxyTunnel: Sendable {
     let proxy: Proxy
     private let authority: String
-    private var reader = ResponseReader(isHead: true)
+    private var reader = ResponseReader(.connect)
 
     /// - Parameter endpoint: the server at the end of the tunnel.
     init(_ proxy: Proxy, to endpoint: Endpoint) {

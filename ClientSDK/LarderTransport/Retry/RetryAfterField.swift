@@ -17,7 +17,7 @@ package enum RetryAfterField {
         or other: @autoclosure () -> Duration? = nil
     ) -> Duration? {
         let start = fields[.date].flatMap { HTTPDate.parse($0, now: now) } ?? now
-        let wait = RetryAfter(fields, now: now)?.wait(from: start) ?? other()
+        let wait = fields[.retryAfter].flatMap { RetryAfter.wait($0, from: start) } ?? other()
         return wait.map { min(max($0, .zero), maximum) }
     }
 }

@@ -164,9 +164,7 @@ struct ExchangeJudge {
         if let text = entry.replyField("retry-after") {
             // A client may compare a date with its own clock or with the reply's `Date`, which may be skewed.
             let sent = entry.replyField("date").flatMap { HTTPDate.parse($0, now: entry.at) } ?? entry.at
-            wait =
-                RetryAfter(parsing: text, now: entry.at).map { min($0.wait(from: entry.at), $0.wait(from: sent)) }
-                ?? .zero
+            wait = [entry.at, sent].compactMap { RetryAfter.wait(text, from: $0) }.min() ?? .zero
         }
         let end = entry.endedInWorld
         // 429 and 503 say that the server wants no request now; other replies are about the operation.

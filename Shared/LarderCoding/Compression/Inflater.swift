@@ -1,7 +1,7 @@
 /// Decompresses DEFLATE (RFC 1951), plain or framed as zlib (RFC 1950) or gzip (RFC 1952), in steps of any size.
 ///
 /// Output is produced when it is read: a reader that stops after a number of bytes is safe from endless streams. Memory: some 40 KiB,
-/// whatever the size of the stream. A value; copies are independent.
+/// whatever the size of the stream. Copies share the stream: only one of them may be read.
 package struct Inflater: Sendable {
     /// Bounds of the output, for streams of unknown origin.
     package struct Limits: Sendable, Hashable {
@@ -21,7 +21,7 @@ package struct Inflater: Sendable {
 
     private let format: CompressionFormat
     private let limits: Limits
-    private var stream: Result<InflateStream, InflateError>
+    private let stream: Result<InflateStream, InflateError>
     private var inputBytes = 0
     private var outputBytes = 0
 
@@ -55,7 +55,7 @@ package struct Inflater: Sendable {
     ) throws(InflateError) -> Int {
         precondition(offset >= 0 && count >= 0 && target.count - offset >= count, "There is room for what is read.")
         precondition(consumed >= 0 && consumed <= input.count, "The input has what was consumed of it.")
-        let stream = try ownStream()
+        let stream = try stream.get()
         var done = 0
         while true {
             if hasEnded {
@@ -81,15 +81,5 @@ package struct Inflater: Sendable {
             throw .tooLarge("\(limits.ratioMaximum) times the compressed data")
         }
         return done
-    }
-
-    /// The stream, which no other value refers to.
-    private mutating func ownStream() throws(InflateError) -> InflateStream {
-        var stream = try stream.get()
-        // Moved out, so that a stream of this value alone has one reference.
-        self.stream = .failure(.damaged("The compressed data was not read to its end."))
-        if !isKnownUniquelyReferenced(&stream) { stream = try InflateStream(copying: stream) }
-        self.stream = .success(stream)
-        return stream
     }
 }

@@ -39,7 +39,6 @@ import Glibc
     fileprivate let beginInflating: @Sendable @convention(c) (Handle, Int32, UnsafePointer<CChar>, Int32) -> Int32
     fileprivate let inflate: @Sendable @convention(c) (Handle, Int32) -> Int32
     fileprivate let resetInflating: @Sendable @convention(c) (Handle) -> Int32
-    fileprivate let copyInflating: @Sendable @convention(c) (Handle, Handle) -> Int32
     fileprivate let endInflating: @Sendable @convention(c) (Handle) -> Int32
     private let beginDeflating:
         @Sendable @convention(c) (Handle, Int32, Int32, Int32, Int32, Int32, UnsafePointer<CChar>, Int32) -> Int32
@@ -58,7 +57,6 @@ import Glibc
         unsafe beginInflating = try symbol("inflateInit2_")
         unsafe inflate = try symbol("inflate")
         unsafe resetInflating = try symbol("inflateReset")
-        unsafe copyInflating = try symbol("inflateCopy")
         unsafe endInflating = try symbol("inflateEnd")
         unsafe beginDeflating = try symbol("deflateInit2_")
         unsafe deflate = try symbol("deflate")
@@ -148,7 +146,7 @@ extension CompressionFormat {
 
 /// A stream that is decompressed.
 ///
-/// `@unchecked Sendable`: `Inflater` changes only a stream that nothing else refers to, and copies others.
+/// `@unchecked Sendable`: one `Inflater` reads it, on one thread at a time.
 @safe final class InflateStream: @unchecked Sendable {
     private let zlib: Zlib
     private let handle: UnsafeMutablePointer<Zlib.Stream>
@@ -161,13 +159,6 @@ extension CompressionFormat {
         guard unsafe zlib.beginInflating(handle, format.windowBits, "1", size) == ZlibCode.ok else {
             throw Self.noMemory
         }
-    }
-
-    init(copying other: InflateStream) throws(InflateError) {
-        zlib = other.zlib
-        unsafe handle = .allocate(capacity: 1)
-        unsafe handle.initialize(to: Zlib.Stream())
-        guard unsafe zlib.copyInflating(handle, other.handle) == ZlibCode.ok else { throw Self.noMemory }
     }
 
     deinit {

@@ -9,12 +9,10 @@ import Testing
 
 @Suite("Memory control groups", .oneMinute)
 struct MemoryCgroupTests {
-    @Test func `the paths of both versions are found, and nonsense has none`() {
-        let hybrid = "12:cpu,cpuacct:/a\n5:memory:/docker/abc\n0::/user.slice\n"
-        #expect(MemoryCgroup.pathOfVersion1(hybrid) == "/docker/abc" && MemoryCgroup.path(hybrid) == "/user.slice")
-        #expect(MemoryCgroup.pathOfVersion1("3:cpu,memory:/x:y\n") == "/x:y", "A name may have a colon.")
-        for nonsense in ["", "\n\n", "memory", "5:memory", "5:memory:relative", "::::", "5:memoryx:/a", "\u{0}\u{ff}"] {
-            #expect(MemoryCgroup.pathOfVersion1(nonsense) == nil, "\(nonsense)")
+    @Test func `the path of the group is found, and nonsense has none`() {
+        #expect(MemoryCgroup.path("12:cpu,cpuacct:/a\n5:memory:/docker/abc\n0::/user.slice\n") == "/user.slice")
+        for nonsense in ["", "\n\n", "memory", "5:memory:/a", "0::relative", "::::", "\u{0}\u{ff}"] {
+            #expect(MemoryCgroup.path(nonsense) == nil, "\(nonsense)")
         }
     }
 
@@ -23,30 +21,6 @@ struct MemoryCgroupTests {
         #expect(MemoryCgroup.lineage(of: "/") == [""] && MemoryCgroup.lineage(of: "") == [""])
         #expect(MemoryCgroup.lineage(of: "/../../etc") == [""] && MemoryCgroup.lineage(of: "/a/./b") == [""])
         #expect(MemoryCgroup.lineage(of: "//a//b//").first == "/a/b")
-    }
-
-    @Test func `a group of version 1 has the lowest limit of itself and those above it`() {
-        func group(_ limit: String?, _ stat: String?) -> MemoryCgroup? {
-            MemoryCgroup(
-                usage: "900\n",
-                limit: limit,
-                stat: stat,
-                failures: "3\n",
-                control: "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"
-            )
-        }
-        let own = group("1000\n", "cache 5\ninactive_file 7\ntotal_inactive_file 300\n")
-        #expect(own?.used == 600 && own?.limit == 1_000 && own?.maxEvents == 5)
-        let inherited = group("9223372036854771712\n", "hierarchical_memory_limit 800\n")
-        #expect(inherited?.limit == 800 && inherited?.share.map { $0 > 1 } == true)
-        #expect(group("9223372036854771712", "hierarchical_memory_limit 9223372036854771712\n")?.limit == nil)
-        for nonsense in ["", "-1", "max", "1e9", "99999999999999999999999", "\u{0}"] {
-            #expect(group(nonsense, nonsense)?.limit == nil, "\(nonsense)")
-            #expect(
-                MemoryCgroup(usage: nonsense, limit: "1", stat: nil, failures: nil, control: nil) == nil,
-                "\(nonsense)"
-            )
-        }
     }
 
     /// The files of an invented machine.
@@ -112,28 +86,11 @@ struct MemoryCgroupTests {
         #expect(source.explanation.contains("cgroup/memory.pressure"), "Its own stalls, not the machine's.")
     }
 
-    @Test(.oneMinute)
-    func `a group of version 1 is watched where version 2 does not account for memory`() async throws {
-        for place in ["docker/abc/", ""] {
-            let machine = Machine()
-            try machine.write([
-                "proc/self/cgroup": "11:memory:/docker/abc\n1:name=systemd:/x\n0::/unified\n",
-                "proc/pressure/memory": Self.calm, "cgroup/memory/\(place)memory.usage_in_bytes": "960\n",
-                "cgroup/memory/\(place)memory.limit_in_bytes": "1000\n",
-                "cgroup/memory/\(place)memory.stat": "total_inactive_file 0\n",
-            ])
-            let source = machine.source
-            #expect(source.isWatching, "\(source.explanation)")
-            #expect(await machine.first(source)?.level == .critical)
-        }
-    }
-
     @Test(arguments: [
         ["proc/self/cgroup": "0::/app\n", "cgroup/app/memory.current": "nonsense", "cgroup/app/memory.max": "10"],
         ["proc/self/cgroup": "0::/app\n", "cgroup/app/memory.current": "5\n", "cgroup/app/memory.max": "max\n"],
         ["proc/self/cgroup": "0::/app\n", "cgroup/app/memory.max": "10\n"],
         ["proc/self/cgroup": "\u{0}\u{1}\u{2}", "proc/pressure/memory": "avg10=banana"],
-        ["proc/self/cgroup": "7:memory:/a\n", "cgroup/memory/a/memory.usage_in_bytes": ""],
         ["proc/pressure/memory": ""], [:],
     ])
     func `missing, unlimited or invalid files are ignored, and the explanation names the alternative`(

@@ -120,6 +120,18 @@ struct MemoryGuardTests {
         _ = registrations
     }
 
+    /// Holds a tier at the allowed share of its cost.
+    private func shrinking<Value>(_ tier: MemoryTier<Int, Value>, _ full: Int) -> MemoryReaction {
+        MemoryReaction(
+            "tier",
+            release: { allowed in
+                tier.trim(cost: allowed.limit(full))
+                tier.setLimits(.init(cost: allowed.limit(full)))
+                return 0
+            }
+        )
+    }
+
     @Test func `memory does not bounce back after a warning, as it does where only caches are cleared`() {
         func run(isGuarded: Bool) -> [Int] {
             let source = MemoryGuard.ManualSource()
@@ -130,14 +142,9 @@ struct MemoryGuardTests {
             let memory = MemoryGuard(source: source, clock: clock)
             var registrations: [EventRegistration] = []
             if isGuarded {
-                let reaction = MemoryReaction(
-                    "cache",
-                    release: { allowed in
-                        cache.setLimits(.init(cost: allowed.limit(limits.cost)))
-                        return 0
-                    }
-                )
-                registrations = [memory.register(reaction), memory.register(loader.reaction)]
+                registrations = [
+                    memory.register(shrinking(cache, 100_000)), memory.register(loader.reaction),
+                ]
             }
             var costs = [cache.cost]
             source.signal(.critical)
@@ -153,6 +160,35 @@ struct MemoryGuardTests {
         }
         #expect(run(isGuarded: false) == [60_000, 0, 10_000, 20_000, 30_000, 40_000])
         #expect(run(isGuarded: true) == [60_000, 0, 0, 0, 0, 0])
+    }
+
+    @Test func `a tier shrinks, is held there, and grows back step by step`() {
+        let limits = MemoryTier<Int, Int>.Limits(cost: 1_000)
+        let reasons = Mutex<[MemoryTier<Int, Int>.Reason: Int]>([:])
+        let tier = MemoryTier<Int, Int>(limits: limits, clock: clock) { departure in
+            reasons.withLock { $0[departure.reason, default: 0] += 1 }
+        }
+        func fill() { for number in 0..<200 { tier.store(number, for: number, cost: 10) } }
+        let memory = makeGuard()
+        let registration = memory.register(shrinking(tier, 1_000))
+        var costs: [Int] = []
+        func note() {
+            memory.tick()
+            fill()
+            costs.append(tier.cost)
+        }
+        note()
+        source.signal(.warning)
+        #expect(reasons.withLock { $0[.pressure] } == 50)
+        note()
+        source.signal(.normal)
+        for wait in [5, 5, 10, 20] {
+            clock.advance(by: .seconds(wait))
+            note()
+        }
+        #expect(costs == [1_000, 500, 250, 500, 750, 1_000])
+        #expect(memory.limits == .normal && memory.current.reported == .normal)
+        _ = registration
     }
 
     @Test func `a reaction registered under pressure is called at once, and a released one not any more`() {

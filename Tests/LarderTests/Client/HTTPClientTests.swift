@@ -137,7 +137,8 @@ struct HTTPClientTests {
         let client = try await fixture.client(transport)
         let word = Resource<String>("word") { [source = client.source] in try await source.fetch("/word", context: $0) }
         #expect(try await client.cache.value(word) == "a")
-        #expect(client.http.cache?.statistics.requests == 0)
+        let storage = try #require(client.http.cache?.configuration.storage)
+        #expect(try storage.entries(for: "http://server/word").isEmpty)
     }
 
     @Test func `telemetry counts hits, misses and confirmations of the HTTP tier`() async throws {

@@ -88,6 +88,20 @@ struct ProxySettingsTests {
 }
 
 /// The proxy and the server are one peer: after `CONNECT` it answers as the server.
+@Suite("Proxy tunnel")
+struct ProxyTunnelTests {
+    @Test(arguments: [
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\n",
+        "HTTP/1.0 200 Connection established\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 299 OK\r\nTransfer-Encoding: gzip\r\nContent-Length: x\r\n\r\n",
+    ])
+    func `a success opens the tunnel, whatever its fields say of content`(_ reply: String) throws {
+        let url = try #require(HTTPURL("http://proxy.test:1/"))
+        var tunnel = ProxyTunnel(Proxy(url), to: Endpoint(host: "server.test", port: 443))
+        #expect(try tunnel.receive(Array(reply.utf8).span))
+    }
+}
+
 @Suite("Socket transport: proxies", .oneMinute)
 struct ProxyTests {
     private let server: SecureServer

@@ -211,7 +211,6 @@ struct WebSocketHandshakeTests {
         }
         let chunk = Array("1;\(String(repeating: "x", count: 4_000))\r\na\r\n".utf8)
         for _ in 0..<100 { _ = upgrade.receive(chunk.span) }
-        #expect(upgrade.byteCount == 100)
         #expect(upgrade.end()?.body == [UInt8](repeating: UInt8(ascii: "a"), count: 100))
     }
 }

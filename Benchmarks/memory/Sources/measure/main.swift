@@ -104,7 +104,7 @@ func compare(_ title: String, _ subjects: [(name: String, run: () -> Double)]) {
     }
 }
 
-func tier(_ policy: EvictionPolicy = .adaptive) -> MemoryTier<String, Int> {
+func tier(_ policy: EvictionPolicy = .lru) -> MemoryTier<String, Int> {
     let tier = MemoryTier<String, Int>(limits: .init(count: count), policy: policy)
     for key in keys { tier.store(1, for: key) }
     return tier
@@ -133,18 +133,6 @@ for (title, asked) in [("hit, identical strings", keys), ("hit, equal strings", 
             (policy.rawValue, { nanoseconds(count) { for i in order { sink &+= tier[asked[i]] ?? 0 } } })
         )
     }
-    let sampling = tier()
-    subjects.append(
-        (
-            "adaptive, after evictions",
-            {
-                // Evictions in all parts: their next uses are sampled.
-                for key in others.prefix(400) { sampling.store(1, for: key) }
-                for key in keys where sampling.peek(key) == nil { sampling.store(1, for: key) }
-                return nanoseconds(count) { for i in order { sink &+= sampling[asked[i]] ?? 0 } }
-            }
-        )
-    )
     compare(title, subjects)
 }
 

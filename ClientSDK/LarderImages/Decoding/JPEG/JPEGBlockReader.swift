@@ -7,7 +7,7 @@ enum JPEGBlockReader {
     ///   - order: `JPEGZigzag.order`.
     ///   - block: gets 64 coefficients in natural order.
     ///   - predictor: the first coefficient of the component's last block.
-    /// - Returns: the zigzag index of the last coefficient that is not zero; nil if there is an invalid code.
+    /// - Returns: false if there is an invalid code.
     @inline(__always)
     static func read(
         _ source: inout JPEGBits,
@@ -16,14 +16,13 @@ enum JPEGBlockReader {
         _ order: UnsafePointer<UInt8>,
         into block: UnsafeMutablePointer<Int16>,
         predictor: inout Int
-    ) -> Int? {
+    ) -> Bool {
         var bits = unsafe source
         defer { unsafe source = unsafe bits }
         unsafe block.update(repeating: 0, count: 64)
-        guard let difference = unsafe difference(&bits, dc) else { return nil }
+        guard let difference = unsafe difference(&bits, dc) else { return false }
         predictor &+= difference
         unsafe block[0] = Int16(truncatingIfNeeded: predictor)
-        var last = 0
         var index = 1
         while index < 64 {
             let entry = unsafe bits.symbol(ac)
@@ -31,7 +30,7 @@ enum JPEGBlockReader {
             if value == 0 {
                 let size = Int(truncatingIfNeeded: (entry &>> 12) & 15)
                 if size == 0 {
-                    if entry == 0 { return nil }
+                    if entry == 0 { return false }
                     // The end of the block, or sixteen zeros.
                     if (entry &>> 8) & 15 != 15 { break }
                     index &+= 16
@@ -42,26 +41,27 @@ enum JPEGBlockReader {
             // At most 63 + 15, for which the order has entries.
             index &+= Int(truncatingIfNeeded: (entry &>> 8) & 15)
             unsafe block[Int(order[index])] = Int16(truncatingIfNeeded: value)
-            last = index
             index &+= 1
         }
-        return index <= 64 ? last : nil
+        return index <= 64
     }
 
     /// Decodes the first coefficient of a block and skips the others.
     ///
-    /// - Returns: the coefficient; nil if there is an invalid code.
+    /// - Returns: false if there is an invalid code.
     @inline(__always)
     static func readFirst(
         _ source: inout JPEGBits,
         _ dc: UnsafePointer<UInt32>,
         _ ac: UnsafePointer<UInt32>,
+        into block: UnsafeMutablePointer<Int16>,
         predictor: inout Int
-    ) -> Int16? {
+    ) -> Bool {
         var bits = unsafe source
         defer { unsafe source = unsafe bits }
-        guard let difference = unsafe difference(&bits, dc) else { return nil }
+        guard let difference = unsafe difference(&bits, dc) else { return false }
         predictor &+= difference
+        unsafe block[0] = Int16(truncatingIfNeeded: predictor)
         var index = 1
         while index < 64 {
             let entry = unsafe bits.symbol(ac)
@@ -69,7 +69,7 @@ enum JPEGBlockReader {
             if entry &>> 16 == 0 {
                 let size = Int(truncatingIfNeeded: (entry &>> 12) & 15)
                 if size == 0 {
-                    if entry == 0 { return nil }
+                    if entry == 0 { return false }
                     if run != 15 { break }
                 } else {
                     _ = unsafe bits.take(size)
@@ -77,7 +77,7 @@ enum JPEGBlockReader {
             }
             index &+= run &+ 1
         }
-        return index <= 64 ? Int16(truncatingIfNeeded: predictor) : nil
+        return index <= 64
     }
 
     /// Decodes the difference of a block's first coefficient to the predictor.

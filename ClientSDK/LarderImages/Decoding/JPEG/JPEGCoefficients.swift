@@ -1,4 +1,4 @@
-/// The coefficients of a picture, for files whose scans can be decoded only one after the other.
+/// The coefficients of a picture, or of a row of its units where its scan can be transformed row by row.
 struct JPEGCoefficients: Sendable {
     struct Plane: Sendable {
         /// The place of the first block.
@@ -13,21 +13,26 @@ struct JPEGCoefficients: Sendable {
     /// 64 coefficients of each block in natural order, or the first one.
     var values: [Int16]
 
+    /// The rows of units that are held: all, or one at a time.
+    let rows: Int
+
     /// - Parameter onlyFirst: whether no other coefficients are needed, at any scale.
     init(
         _ frame: JPEGFrame,
         _ layout: JPEGLayout,
+        rows: Int,
         onlyFirst: Bool,
         limits: DecodedImage.Limits
     ) throws(ImageError) {
+        self.rows = rows
         var count = 0
         planes = zip(frame.components, layout.planes).map { component, samples in
             let depth = onlyFirst || samples.side == 1 ? 1 : 64
             let blocksWide = frame.unitsWide * component.horizontal
-            defer { count += blocksWide * frame.unitsHigh * component.vertical * depth }
+            defer { count += blocksWide * rows * component.vertical * depth }
             return Plane(offset: count, blocksWide: blocksWide, depth: depth)
         }
-        guard count * 2 <= limits.workingBytesMaximum else {
+        guard rows == 1 || count * 2 <= limits.workingBytesMaximum else {
             throw ImageError(
                 .tooLarge,
                 "The JPEG is progressive and needs \(count * 2) bytes for its coefficients, which is beyond the limits. "
@@ -53,7 +58,7 @@ struct JPEGCoefficients: Sendable {
                         for row in 0..<target.blocksHigh {
                             var block =
                                 unsafe values + plane.offset
-                                + (strip * target.blocksHigh + row) * plane.blocksWide * plane.depth
+                                + (strip % rows * target.blocksHigh + row) * plane.blocksWide * plane.depth
                             var place =
                                 unsafe samples + target.place(ofRow: (strip * target.blocksHigh + row) * target.side)
                             for _ in 0..<plane.blocksWide {
@@ -61,7 +66,7 @@ struct JPEGCoefficients: Sendable {
                                     block,
                                     factors,
                                     side: target.side,
-                                    last: plane.depth == 1 || Self.isFlat(block) ? 0 : 63,
+                                    isFlat: plane.depth == 1 || Self.isFlat(block),
                                     into: place,
                                     stride: target.stride
                                 )

@@ -79,22 +79,8 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
         }
         let stored = file.orientation.stored(plan, width: file.frame.width, height: file.frame.height)
         let layout = JPEGLayout(file.frame, step: JPEGLayout.step(file.frame, for: stored))
-        var isPartial = false
-        var strips: JPEGStrips
-        if file.needsCoefficients {
-            var coefficients = try JPEGCoefficients(file.frame, layout, onlyFirst: onlyFirst, limits: limits)
-            for scan in file.scans { try unsafe JPEGCoefficientDecoder.decode(bytes, file, scan, into: &coefficients) }
-            let factors = JPEGScanTables.factors(file)
-            strips = JPEGStrips(layout, file.colors, stored)
-            for strip in 0..<layout.strips {
-                try checkCancellation()
-                if strips.uses(strip) { coefficients.transform(strip, factors, into: &strips) }
-                strips.finish(strip)
-            }
-        } else {
-            strips = JPEGStrips(layout, file.colors, stored)
-            isPartial = try unsafe JPEGSequentialDecoder.decode(bytes, file, into: &strips)
-        }
+        var strips = JPEGStrips(layout, file.colors, stored)
+        let isPartial = try decode(bytes, file, into: &strips, onlyFirst: onlyFirst, limits)
         let (width, height) = file.shownSize
         return DecodedImage(
             width: plan.width,
@@ -107,14 +93,47 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
         )
     }
 
-    static func checkCancellation() throws(ImageError) {
-        if Task.isCancelled { throw ImageError(.cancelled, "The decode was cancelled.") }
+    /// - Returns: whether parts are missing.
+    private static func decode(
+        _ bytes: [UInt8],
+        _ file: JPEGFile,
+        into strips: inout JPEGStrips,
+        onlyFirst: Bool,
+        _ limits: DecodedImage.Limits
+    ) throws(ImageError) -> Bool {
+        let (needsAll, factors) = (file.needsCoefficients, file.factors)
+        let rows = needsAll ? file.frame.unitsHigh : 1
+        var coefficients = try JPEGCoefficients(
+            file.frame,
+            strips.layout,
+            rows: rows,
+            onlyFirst: onlyFirst,
+            limits: limits
+        )
+        var isPartial = false
+        for scan in needsAll ? file.scans : [file.scans[0]] {
+            let planes = coefficients.planes
+            // No coefficient of the scan may be needed.
+            if scan.band.lowerBound > 0, scan.parts.allSatisfy({ planes[$0.component].depth == 1 }) { continue }
+            try unsafe JPEGScanDecoder.with(bytes, file, scan, planes, goesOn: !needsAll) {
+                decoder throws(ImageError) in
+                for row in unsafe 0..<decoder.rows {
+                    try unsafe decoder.readRow(into: &coefficients.values, at: needsAll ? row : 0)
+                    if !needsAll { strips.take(row, coefficients, factors) }
+                }
+                unsafe isPartial = decoder.missingCount > 0
+            }
+        }
+        if needsAll {
+            for row in 0..<rows {
+                try checkCancellation()
+                strips.take(row, coefficients, factors)
+            }
+        }
+        return isPartial
     }
 
-    /// Throws if much of a scan's data is left. Some encoders write a few bytes too many, and other decoders ignore them.
-    static func checkUnread(_ unread: Int) throws(ImageError) {
-        guard unread <= 256 else {
-            throw ImageError(.damaged, "The JPEG is damaged: \(unread) bytes are left after its last block.")
-        }
+    static func checkCancellation() throws(ImageError) {
+        if Task.isCancelled { throw ImageError(.cancelled, "The decode was cancelled.") }
     }
 }

@@ -95,6 +95,13 @@ struct JPEGFile: Sendable {
         }
     }
 
+    /// The quantisation factors of each component, 64 one behind the other.
+    var factors: [Int16] {
+        quantization.flatMap { table in
+            (table ?? [UInt16](repeating: 0, count: 64)).map { Int16(bitPattern: $0) }
+        }
+    }
+
     /// Whether the scans can be decoded only one after the other for the whole picture.
     var needsCoefficients: Bool { frame.isProgressive || scans[0].parts.count < frame.components.count }
 }

@@ -10,17 +10,17 @@ enum JPEGInverseDCT {
 
     /// - Parameters:
     ///   - side: the samples of a row of the result: 8, or 4, 2, 1 for means of squares of the 8 × 8 samples.
-    ///   - last: the zigzag index of the last coefficient that is not zero.
+    ///   - isFlat: whether all coefficients but the first are zero.
     @inline(__always)
     static func transform(
         _ block: UnsafePointer<Int16>,
         _ factors: UnsafePointer<Int16>,
         side: Int,
-        last: Int,
+        isFlat: Bool,
         into target: UnsafeMutablePointer<UInt8>,
         stride: Int
     ) {
-        if last == 0 || side == 1 {
+        if isFlat || side == 1 {
             let mean = unsafe mean(block[0], factors[0])
             if side == 8 {
                 let row = SIMD8<UInt8>(repeating: mean)

@@ -38,24 +38,13 @@ struct JPEGMarkers {
     ///
     /// - Returns: whether there is one.
     mutating func skipData() -> Bool {
-        let count = bytes.count
-        position = unsafe bytes.withUnsafeBytes { bytes in
-            var position = position
-            while position + 1 < count {
-                if count - position >= 9 {
-                    // In bounds: the word ends before the last byte, which leaves one behind any 0xFF in it.
-                    let word = unsafe bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)
-                    if (~word &- 0x0101_0101_0101_0101) & word & 0x8080_8080_8080_8080 == 0 {
-                        position += 8
-                        continue
-                    }
-                }
-                let (first, second) = unsafe (bytes[position], bytes[position + 1])
-                if first == 0xFF, second != 0, second != 0xFF, !(0xD0...0xD7).contains(second) { return position }
-                position += 1
-            }
-            return count
+        while let found = bytes[position...].firstIndex(of: 0xFF), found + 1 < bytes.count {
+            position = found
+            let second = bytes[position + 1]
+            if second != 0, second != 0xFF, !(0xD0...0xD7).contains(second) { return true }
+            position += 1
         }
-        return position < count
+        position = bytes.count
+        return false
     }
 }

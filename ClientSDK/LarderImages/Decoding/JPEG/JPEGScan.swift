@@ -68,6 +68,16 @@ struct JPEGScan: Sendable {
         self.parts = parts
     }
 
+    /// What is looked up for each part: the table for DC, then that for AC; zeros where the scan has none.
+    var tables: [UInt32] {
+        var tables = [UInt32](repeating: 0, count: JPEGHuffmanCode.tableLength * 2 * parts.count)
+        for (index, part) in parts.enumerated() {
+            part.dc?.build(into: &tables, at: JPEGHuffmanCode.tableLength * 2 * index)
+            part.ac?.build(into: &tables, at: JPEGHuffmanCode.tableLength * (2 * index + 1))
+        }
+        return tables
+    }
+
     private static func damaged(_ what: String) -> ImageError {
         ImageError(.damaged, "The JPEG has a scan with an invalid \(what).")
     }

@@ -30,14 +30,12 @@ struct JPEGStrips {
     /// The pixels of the result after the last strip.
     var pixels: [UInt8] { averager.pixels }
 
-    /// Whether samples of a strip are used at all.
-    func uses(_ strip: Int) -> Bool {
-        let rows = averager.usedRows
-        return (strip + 1) * layout.stripRows >= rows.lowerBound && strip * layout.stripRows <= rows.upperBound
-    }
-
-    /// Takes the rows that are complete with a strip.
-    mutating func finish(_ strip: Int) {
+    /// Takes the next strip, and the rows that are complete with it.
+    mutating func take(_ strip: Int, _ coefficients: JPEGCoefficients, _ factors: [Int16]) {
+        let used = averager.usedRows
+        if (strip + 1) * layout.stripRows >= used.lowerBound, strip * layout.stripRows <= used.upperBound {
+            coefficients.transform(strip, factors, into: &self)
+        }
         let isLast = strip == layout.strips - 1
         let end = isLast ? layout.height : (strip + 1) * layout.stripRows - (layout.needsContext ? 1 : 0)
         let (rows, columns) = (averager.usedRows, averager.usedColumns)

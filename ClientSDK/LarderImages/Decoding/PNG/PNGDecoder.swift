@@ -4,8 +4,8 @@ import LarderCoding
 /// decoding fails with `.unsupportedFormat`.
 ///
 /// Rows are downsampled while they are decompressed: besides the file and the result it uses two rows, two rows of sums and
-/// 40 KiB for zlib (some hundred kilobytes for a 12-megapixel picture). Downsampling an interlaced picture uses 32 more bytes for
-/// each pixel of the result.
+/// 40 KiB for zlib (some hundred kilobytes for a 12-megapixel picture). An interlaced picture needs up to 4 bytes for each of its pixels, at
+/// most `DecodedImage.Limits.workingBytesMaximum`.
 ///
 /// All checksums are verified, also of unused chunks: a picture with a flipped bit is `.damaged` and never shown. Gamma, colour
 /// profiles and physical sizes are ignored on purpose. Sides have at most 65,535 pixels. Of an animated PNG the first picture is
@@ -76,32 +76,20 @@ package struct PNGDecoder: ProgressiveImageDecoder {
         let header = chunks.header
         let plan = ImageTarget.plan(width: header.width, height: header.height, target: target)
         try Self.check(plan, limits)
-        let expander = PNGRowExpander(chunks)
-        var stream = PNGDataStream(bytes, chunks.data, try library())
-        var reader = PNGRowReader(header, width: header.width)
-        let start = PNGUnfilter.padding
-        var expanded: [UInt8] = []
-        if !expander.isIdentity {
-            expanded = [UInt8](repeating: 0, count: header.width * expander.channels + start)
-        }
-        var averager = AreaAverager(plan, channels: expander.channels)
-        let first = start + plan.x * expander.channels
+        var reader = PNGRowReader(chunks, PNGDataStream(bytes, chunks.data, try library()))
+        reader.begin(width: header.width)
+        var averager = AreaAverager(plan, channels: reader.channels)
         for row in 0..<header.height {
             if row & 63 == 0 { try Self.checkCancellation() }
-            try reader.next(&stream)
-            guard row >= plan.y, row < plan.y + plan.sourceHeight else { continue }
-            if expander.isIdentity {
-                averager.add(reader.row, at: first)
-            } else {
-                expander.expand(reader.row, from: start, pixels: header.width, into: &expanded)
-                averager.add(expanded, at: first)
-            }
+            try reader.next()
+            guard averager.usedRows.contains(row) else { continue }
+            averager.add(reader.pixels, at: PNGUnfilter.padding + plan.x * reader.channels)
         }
-        try stream.finish()
-        return Self.image(plan, averager.pixels, header, expander)
+        try reader.finish()
+        return Self.image(plan, averager, header)
     }
 
-    /// Decodes the passes of a picture, or those for every `factor`th pixel.
+    /// Decodes the passes of a picture, or those for every `factor`th pixel, and downsamples what they make up.
     private func interlaced(
         _ bytes: [UInt8],
         _ chunks: PNGChunks,
@@ -110,57 +98,48 @@ package struct PNGDecoder: ProgressiveImageDecoder {
         factor: Int
     ) throws(ImageError) -> DecodedImage {
         let header = chunks.header
-        let passes = Adam7.passes.prefix(Adam7.passCount(factor: factor))
-        let plan = ImageTarget.plan(
-            width: (header.width + factor - 1) / factor,
-            height: (header.height + factor - 1) / factor,
-            target: target
-        )
+        let (width, height) = ((header.width + factor - 1) / factor, (header.height + factor - 1) / factor)
+        let plan = ImageTarget.plan(width: width, height: height, target: target)
         try Self.check(plan, limits)
-        let expander = PNGRowExpander(chunks)
-        var stream = PNGDataStream(bytes, chunks.data, try library())
-        var gatherer = InterlaceGatherer(plan, channels: expander.channels)
-        let start = PNGUnfilter.padding
-        var expanded: [UInt8] = []
-        if !expander.isIdentity {
-            expanded = [UInt8](repeating: 0, count: header.width * expander.channels + start)
+        var reader = PNGRowReader(chunks, PNGDataStream(bytes, chunks.data, try library()))
+        let channels = reader.channels
+        guard width * height * channels <= limits.workingBytesMaximum else {
+            throw ImageError(
+                .tooLarge,
+                "The PNG is interlaced and needs \(width * height * channels) bytes for its pixels, which is beyond the limits. "
+                    + "Ask for a smaller rendition, or raise workingBytesMaximum."
+            )
         }
-        for pass in passes {
-            let width = pass.width(of: header.width)
+        var picture = [UInt8](repeating: 0, count: width * height * channels)
+        for pass in Adam7.passes.prefix(Adam7.passCount(factor: factor)) {
+            let count = pass.width(of: header.width)
             // A pass without columns has no rows either, and no filter bytes.
-            guard width > 0 else { continue }
-            var reader = PNGRowReader(header, width: width)
+            guard count > 0 else { continue }
+            reader.begin(width: count)
             for row in 0..<pass.height(of: header.height) {
                 if row & 63 == 0 { try Self.checkCancellation() }
-                try reader.next(&stream)
-                if !expander.isIdentity {
-                    expander.expand(reader.row, from: start, pixels: width, into: &expanded)
+                try reader.next()
+                var place = ((pass.y + row * pass.stepY) / factor * width + pass.x / factor) * channels
+                for pixel in 0..<count {
+                    for channel in 0..<channels {
+                        picture[place + channel] = reader.pixels[PNGUnfilter.padding + pixel * channels + channel]
+                    }
+                    place += pass.stepX / factor * channels
                 }
-                gatherer.add(
-                    expander.isIdentity ? reader.row : expanded,
-                    from: start,
-                    pixels: width,
-                    y: (pass.y + row * pass.stepY) / factor,
-                    x: pass.x / factor,
-                    step: pass.stepX / factor
-                )
             }
         }
-        if factor == 1 { try stream.finish() }
-        return Self.image(plan, gatherer.finish(), header, expander)
+        if factor == 1 { try reader.finish() }
+        var averager = AreaAverager(plan, channels: channels)
+        for row in averager.usedRows { averager.add(picture, at: (row * width + plan.x) * channels) }
+        return Self.image(plan, averager, header)
     }
 
-    private static func image(
-        _ plan: ImageTarget.Plan,
-        _ pixels: [UInt8],
-        _ header: PNGHeader,
-        _ expander: PNGRowExpander
-    ) -> DecodedImage {
+    private static func image(_ plan: ImageTarget.Plan, _ averager: AreaAverager, _ header: PNGHeader) -> DecodedImage {
         DecodedImage(
             width: plan.width,
             height: plan.height,
-            pixels: pixels,
-            isOpaque: expander.channels != 4,
+            pixels: averager.pixels,
+            isOpaque: !averager.hasAlpha,
             sourceWidth: header.width,
             sourceHeight: header.height
         )
@@ -180,28 +159,48 @@ package struct PNGDecoder: ProgressiveImageDecoder {
     }
 }
 
-/// Reads and unfilters the rows of a picture or of a pass.
+/// Reads, unfilters and expands the rows of a picture or of its passes.
 private struct PNGRowReader {
+    private let header: PNGHeader
+    private let expander: PNGRowExpander
+    private var stream: PNGDataStream
     /// The last row, from `PNGUnfilter.padding` on.
-    private(set) var row: [UInt8]
-    private var previous: [UInt8]
-    private let count: Int
-    private let step: Int
+    private var row: [UInt8] = []
+    private var previous: [UInt8] = []
+    private var expanded: [UInt8] = []
+    private var width = 0
 
-    init(_ header: PNGHeader, width: Int) {
-        count = header.rowBytes(width)
-        step = header.bytesPerPixel
-        row = [UInt8](repeating: 0, count: count + 2 * PNGUnfilter.padding)
-        previous = row
+    init(_ chunks: PNGChunks, _ stream: PNGDataStream) {
+        header = chunks.header
+        expander = PNGRowExpander(chunks)
+        self.stream = stream
     }
 
-    mutating func next(_ stream: inout PNGDataStream) throws(ImageError) {
+    /// 1 for gray, 3 for RGB, 4 for RGBA.
+    var channels: Int { expander.channels }
+
+    /// The pixels of the last row, from `PNGUnfilter.padding` on.
+    var pixels: [UInt8] { expander.isIdentity ? row : expanded }
+
+    /// Begins a picture or a pass with rows of so many pixels.
+    mutating func begin(width: Int) {
+        self.width = width
+        row = [UInt8](repeating: 0, count: header.rowBytes(width) + 2 * PNGUnfilter.padding)
+        previous = row
+        if !expander.isIdentity { expanded = [UInt8](repeating: 0, count: width * channels + PNGUnfilter.padding) }
+    }
+
+    mutating func next() throws(ImageError) {
         swap(&row, &previous)
         // The filter's byte is stored just before the row, where a zero is required.
-        let place = PNGUnfilter.padding - 1
+        let (place, count) = (PNGUnfilter.padding - 1, header.rowBytes(width))
         try stream.read(count + 1, into: &row, at: place)
         let filter = row[place]
         row[place] = 0
-        try PNGUnfilter.apply(filter, &row, previous, count: count, step: step)
+        try PNGUnfilter.apply(filter, &row, previous, count: count, step: header.bytesPerPixel)
+        if !expander.isIdentity { expander.expand(row, from: PNGUnfilter.padding, pixels: width, into: &expanded) }
     }
+
+    /// Reads to the end of the data and compares the checksum.
+    mutating func finish() throws(ImageError) { try stream.finish() }
 }

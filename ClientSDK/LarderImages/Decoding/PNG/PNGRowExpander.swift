@@ -8,7 +8,7 @@ struct PNGRowExpander: Sendable {
     let channels: Int
     /// Whether rows need no expansion.
     let isIdentity: Bool
-    /// Four bytes for each possible index; those beyond the palette are opaque black, as libpng shows them.
+    /// Four bytes for each possible index, also of gray below 8 bits; those beyond the palette are opaque black, as libpng shows them.
     private var palette: [UInt8] = []
     /// The samples that are transparent, at the file's depth.
     private let transparent: [Int]?
@@ -22,20 +22,24 @@ struct PNGRowExpander: Sendable {
         case .grayAlpha, .rgba: channels = 4
         }
         isIdentity = header.depth == 8 && header.colorType != .palette && channels == header.colorType.samples
-        guard header.colorType == .palette else {
-            let mask = (1 << header.depth) - 1
-            transparent = transparency.map { bytes in
+        let header = header
+        let mask = (1 << header.depth) - 1
+        let transparent =
+            header.colorType == .palette
+            ? nil
+            : transparency.map { bytes in
                 stride(from: 0, to: bytes.count - 1, by: 2).map { (Int(bytes[$0]) << 8 | Int(bytes[$0 + 1])) & mask }
             }
-            return
-        }
-        transparent = nil
-        palette = [UInt8](repeating: 0, count: 256 * 4)
-        for index in 0..<256 {
-            palette[index * 4 + 3] = 255
-            guard index * 3 < chunks.palette.count else { continue }
-            for channel in 0..<3 { palette[index * 4 + channel] = chunks.palette[index * 3 + channel] }
-            if let transparency, index < transparency.count { palette[index * 4 + 3] = transparency[index] }
+        self.transparent = transparent
+        guard header.colorType == .palette || (header.colorType == .gray && header.depth < 8) else { return }
+        palette = (0...mask).flatMap { index -> [UInt8] in
+            if header.colorType == .gray {
+                let gray = UInt8(index * 255 / mask)
+                return [gray, gray, gray, index == transparent?[0] ? 0 : 255]
+            }
+            let alpha = transparency.flatMap { index < $0.count ? $0[index] : nil } ?? 255
+            return index * 3 < chunks.palette.count
+                ? chunks.palette[(index * 3)..<(index * 3 + 3)] + [alpha] : [0, 0, 0, 255]
         }
     }
 
@@ -47,8 +51,7 @@ struct PNGRowExpander: Sendable {
     ///   - target: gets `pixels * channels` bytes from `start` on too.
     func expand(_ row: [UInt8], from start: Int, pixels: Int, into target: inout [UInt8]) {
         switch (header.colorType, header.depth) {
-        case (.palette, _): expandPalette(row, start, pixels, &target)
-        case (.gray, 1...4): expandSmallGray(row, start, pixels, &target)
+        case _ where !palette.isEmpty: expandPalette(row, start, pixels, &target)
         case (.gray, 16) where channels == 1, (.rgb, 16) where channels == 3, (.rgba, 16) where channels == 4:
             for index in 0..<(pixels * channels) { target[start + index] = Self.scaled(row, start + index * 2) }
         default: expandPixels(row, start, pixels, &target)
@@ -58,35 +61,11 @@ struct PNGRowExpander: Sendable {
     private func expandPalette(_ row: [UInt8], _ start: Int, _ pixels: Int, _ target: inout [UInt8]) {
         let depth = header.depth
         let mask = (1 << depth) - 1
-        var out = start
         for pixel in 0..<pixels {
-            let index =
-                depth == 8
-                ? Int(row[start + pixel])
-                : Int(row[start + pixel * depth / 8]) >> (8 - depth - (pixel * depth & 7)) & mask
-            target[out] = palette[index * 4]
-            target[out + 1] = palette[index * 4 + 1]
-            target[out + 2] = palette[index * 4 + 2]
-            if channels == 4 { target[out + 3] = palette[index * 4 + 3] }
-            out += channels
-        }
-    }
-
-    private func expandSmallGray(_ row: [UInt8], _ start: Int, _ pixels: Int, _ target: inout [UInt8]) {
-        let depth = header.depth
-        let mask = (1 << depth) - 1
-        let factor = 255 / mask
-        var out = start
-        for pixel in 0..<pixels {
-            let value = Int(row[start + pixel * depth / 8]) >> (8 - depth - (pixel * depth & 7)) & mask
-            let gray = UInt8(value * factor)
-            target[out] = gray
-            if channels == 4 {
-                target[out + 1] = gray
-                target[out + 2] = gray
-                target[out + 3] = value == transparent?[0] ? 0 : 255
+            let index = Int(row[start + pixel * depth / 8]) >> (8 - depth - (pixel * depth & 7)) & mask
+            for channel in 0..<channels {
+                target[start + pixel * channels + channel] = palette[index * 4 + channel]
             }
-            out += channels
         }
     }
 

@@ -1,0 +1,201 @@
+/// Decodes a scan into coefficients, row by row.
+///
+/// If `goesOn`, decoding goes on at the next restart marker after damage (ITU T.81 §B.1.1.3), and the blocks in between are gray.
+@unsafe struct JPEGScanDecoder {
+    /// A block of each unit: its tables, and the places of its coefficients.
+    private struct Block {
+        let component: Int
+        let dc: Int
+        let ac: Int
+        let depth: Int
+        let first: Int
+        let rowStride: Int
+        let columnStride: Int
+    }
+
+    /// The rows and columns of units: of a scan of one component its blocks, without those that only fill the last units of the picture
+    /// (§A.2.2).
+    let rows: Int
+    private let columns: Int
+    private let blocks: [Block]
+    private let isProgressive: Bool
+    private let restartInterval: Int
+    private let goesOn: Bool
+    private let codes: UnsafePointer<UInt32>
+    private let order: UnsafePointer<UInt8>
+    private var bits: JPEGBits
+    private var progressive: JPEGProgressiveReader
+    private var predictors = InlineArray<4, Int>(repeating: 0)
+    /// The units decoded or passed over.
+    private var unit = 0
+    /// The first unit that is not missing.
+    private var resumed = 0
+    /// The unit before which the next restart marker is expected.
+    private var nextRestart: Int
+    private(set) var missingCount = 0
+
+    /// Calls `body` with a decoder, which is valid during the call, and verifies that the data is used up.
+    static func with(
+        _ bytes: [UInt8],
+        _ file: JPEGFile,
+        _ scan: JPEGScan,
+        _ planes: [JPEGCoefficients.Plane],
+        goesOn: Bool,
+        _ body: (inout JPEGScanDecoder) throws(ImageError) -> Void
+    ) throws(ImageError) {
+        let tables = scan.tables
+        try unsafe bytes.withUnsafeBufferPointer { bytes throws(ImageError) in
+            try unsafe tables.withUnsafeBufferPointer { codes throws(ImageError) in
+                try unsafe JPEGZigzag.order.withUnsafeBufferPointer { order throws(ImageError) in
+                    // The data of the scan lies in the bytes, and the tables are as long as their parts say.
+                    var decoder = unsafe JPEGScanDecoder(
+                        file.frame,
+                        scan,
+                        planes,
+                        bytes.baseAddress.unsafelyUnwrapped,
+                        codes.baseAddress.unsafelyUnwrapped,
+                        order.baseAddress.unsafelyUnwrapped,
+                        goesOn: goesOn
+                    )
+                    try unsafe body(&decoder)
+                    try unsafe decoder.finish()
+                }
+            }
+        }
+    }
+
+    private init(
+        _ frame: JPEGFrame,
+        _ scan: JPEGScan,
+        _ planes: [JPEGCoefficients.Plane],
+        _ bytes: UnsafePointer<UInt8>,
+        _ codes: UnsafePointer<UInt32>,
+        _ order: UnsafePointer<UInt8>,
+        goesOn: Bool
+    ) {
+        let only = scan.parts.count == 1 ? frame.components[scan.parts[0].component] : nil
+        unsafe rows = only?.blocksHigh ?? frame.unitsHigh
+        unsafe columns = only?.blocksWide ?? frame.unitsWide
+        unsafe blocks = scan.parts.indices.flatMap { part in
+            let number = scan.parts[part].component
+            let (component, plane) = (frame.components[number], planes[number])
+            let (high, wide) = only == nil ? (component.vertical, component.horizontal) : (1, 1)
+            return (0..<high * wide).map { index in
+                Block(
+                    component: number,
+                    dc: JPEGHuffmanCode.tableLength * 2 * part,
+                    ac: JPEGHuffmanCode.tableLength * (2 * part + 1),
+                    depth: plane.depth,
+                    first: plane.offset + (index / wide * plane.blocksWide + index % wide) * plane.depth,
+                    rowStride: high * plane.blocksWide * plane.depth,
+                    columnStride: wide * plane.depth
+                )
+            }
+        }
+        unsafe isProgressive = frame.isProgressive
+        unsafe restartInterval = scan.restartInterval
+        unsafe self.goesOn = goesOn && scan.restartInterval > 0
+        unsafe self.codes = codes
+        unsafe self.order = order
+        unsafe bits = unsafe JPEGBits(bytes, scan.data)
+        unsafe progressive = unsafe JPEGProgressiveReader(scan, order)
+        unsafe nextRestart = scan.restartInterval > 0 ? scan.restartInterval : .max
+    }
+
+    /// Decodes the next row of units.
+    ///
+    /// - Parameters:
+    ///   - values: the coefficients.
+    ///   - row: the row of the values.
+    mutating func readRow(into values: inout [Int16], at row: Int) throws(ImageError) {
+        try JPEGDecoder.checkCancellation()
+        try unsafe values.withUnsafeMutableBufferPointer { values throws(ImageError) in
+            // The planes have a place for every block of the frame, or of a row of its units.
+            let values = unsafe values.baseAddress.unsafelyUnwrapped
+            for column in unsafe 0..<columns {
+                if unsafe unit == nextRestart { try unsafe restart() }
+                defer { unsafe unit += 1 }
+                if unsafe unit >= resumed {
+                    if unsafe readUnit(row, column, values), unsafe !bits.isExhausted { continue }
+                    guard unsafe goesOn else {
+                        throw unsafe ImageError(.damaged, "The JPEG is damaged at block \(unit) of a scan.")
+                    }
+                    unsafe resumed = unsafe nextRestart
+                }
+                unsafe missingCount += 1
+                for block in unsafe blocks {
+                    let place = block.first + row * block.rowStride + column * block.columnStride
+                    unsafe (values + place).update(repeating: 0, count: block.depth)
+                }
+            }
+        }
+    }
+
+    /// - Returns: whether it could be decoded.
+    @inline(__always)
+    private mutating func readUnit(_ row: Int, _ column: Int, _ values: UnsafeMutablePointer<Int16>) -> Bool {
+        for index in unsafe blocks.indices {
+            let block = unsafe blocks[index]
+            let place = unsafe values + block.first + row * block.rowStride + column * block.columnStride
+            let (dc, ac) = unsafe (codes + block.dc, codes + block.ac)
+            let isRead =
+                if unsafe isProgressive {
+                    unsafe progressive.read(&bits, dc, ac, into: place, predictor: &predictors[block.component])
+                } else if block.depth == 1 {
+                    unsafe JPEGBlockReader.readFirst(
+                        &bits,
+                        dc,
+                        ac,
+                        into: place,
+                        predictor: &predictors[block.component]
+                    )
+                } else {
+                    unsafe JPEGBlockReader.read(
+                        &bits,
+                        dc,
+                        ac,
+                        order,
+                        into: place,
+                        predictor: &predictors[block.component]
+                    )
+                }
+            guard isRead else { return false }
+        }
+        return true
+    }
+
+    /// Goes on behind the next restart marker; those that are missing leave their units missing.
+    private mutating func restart() throws(ImageError) {
+        unsafe predictors = InlineArray(repeating: 0)
+        unsafe progressive.restart()
+        let expected = unsafe unit / restartInterval - 1
+        while let number = unsafe bits.restart() {
+            let lost = (number - expected) & 7
+            if unsafe lost > 0 && !goesOn { break }
+            // A marker of the past is passed over.
+            if lost > 4 { continue }
+            unsafe resumed = unsafe unit + lost * restartInterval
+            unsafe nextRestart = unsafe resumed + restartInterval
+            return
+        }
+        guard unsafe goesOn else {
+            throw unsafe ImageError(.damaged, "The JPEG lacks a restart marker before block \(unit).")
+        }
+        unsafe (resumed, nextRestart) = (.max, .max)
+    }
+
+    private func finish() throws(ImageError) {
+        let count = unsafe rows * columns
+        guard unsafe missingCount == 0 || missingCount * 2 < count else {
+            throw unsafe ImageError(
+                .damaged,
+                "The JPEG is damaged: \(missingCount) of its \(count) blocks cannot be decoded."
+            )
+        }
+        // Some encoders write a few bytes too many, and other decoders ignore them.
+        let unread = unsafe bits.unreadCount
+        guard unread <= 256 else {
+            throw ImageError(.damaged, "The JPEG is damaged: \(unread) bytes are left after its last block.")
+        }
+    }
+}
