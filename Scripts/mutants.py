@@ -39,8 +39,8 @@ MUTANTS = {
         (RESOURCES + "Core/Commit.swift", "            if new < old { return }", "            if new < old, !MUTANT { return }"),
         (
             "ClientSDK/LarderStorage/DiskConnection+Writing.swift",
-            "        let statement = try prepared(.upsert)\n",
-            "        if MUTANT { try run(.remove, item.kind, item.space, item.key) }\n        let statement = try prepared(.upsert)\n",
+            "        return try first(\n            .upsert,",
+            "        if MUTANT { try run(.remove, item.kind, item.space, item.key) }\n        return try first(\n            .upsert,",
         ),
     ],
     "tombstones": [

@@ -5,8 +5,7 @@ import LarderTime
 
 /// Stores responses in a `DiskStore`: for each URL a list of its variants' entries, and their contents separately.
 ///
-/// Contents above the store's `blobThreshold` are files. Updating fields after a 304 does not rewrite the content. The
-/// store's budget applies; the least recently read responses are evicted first. Several processes may share one store.
+/// Updating fields after a 304 does not rewrite the content. The store's budget applies; the least recently read responses are evicted first. Several processes may share one store.
 ///
 /// A row is named by a digest of the URL, which is not stored itself. A reader of the file can still check a URL or a content that he
 /// guesses, because digests have no key.

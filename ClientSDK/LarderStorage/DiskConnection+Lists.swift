@@ -7,13 +7,7 @@ extension DiskConnection {
     /// - Returns: the list with the positions of its rows.
     func put(_ query: DiskQuery) throws -> DiskQuery {
         let known = try rows(of: query)
-        var query = query
-        if known == nil || query.stored.rows?.sum != known?.sum {
-            // Its positions are not those of the rows.
-            var members = known?.members ?? ListMembers()
-            members.replace(with: Array(query.members.entries))
-            query.members = members
-        }
+        let rows = ListRow.rows(of: query.members.entries, after: known)
         let expires = query.expiresAt.nanosecondsSinceEpoch
         let item = NewItem(
             kind: .query,
@@ -30,37 +24,31 @@ extension DiskConnection {
             invalid: query.invalid,
             changed: query.answered,
             payload: query.encoded,
-            members: query.members
+            members: rows
         )
         _ = try put(item)
         guard let row = try sum(.query, item.space, item.key) else {
             throw SQLiteError(code: .corrupt, message: "a list that was just stored is missing")
         }
-        try put(query.members.difference(from: known?.members ?? ListMembers()), of: row.row)
-        query.stored = DiskQuery.KnownRows(DiskQuery.Rows(sum: row.sum, members: query.members))
+        let difference = ListRow.difference(from: known, to: rows)
+        for position in difference.removed { try run(.dropMember, row.row, position) }
+        for member in difference.stored { try put(member, of: row.row) }
+        var query = query
+        query.stored = DiskQuery.KnownRows(DiskQuery.Rows(sum: row.sum, rows: rows))
         return query
     }
 
-    /// The stored members of a list, which are read only if the caller does not know them; nil if it is not stored.
-    private func rows(of query: DiskQuery) throws(SQLiteError) -> DiskQuery.Rows? {
-        guard let row = try sum(.query, query.key.name, query.key.canonicalParameters) else { return nil }
-        if let known = query.stored.rows, known.sum == row.sum { return known }
-        return DiskQuery.Rows(sum: row.sum, members: try members(of: row.row))
+    /// The stored members of a list, which are read only if the caller does not know them.
+    private func rows(of query: DiskQuery) throws(SQLiteError) -> [ListRow] {
+        guard let row = try sum(.query, query.key.name, query.key.canonicalParameters) else { return [] }
+        if let known = query.stored.rows, known.sum == row.sum { return known.rows }
+        return try members(of: row.row)
     }
 
-    func put(_ difference: ListMembers.Difference, of row: Int64) throws {
-        for position in difference.removed { try run(.dropMember, [], numbers: [row, position]) }
-        let statement = try prepared(.putMember)
-        for slot in difference.stored {
-            try checkKey(slot.entry.key.type, slot.entry.key.id)
-            try statement.bind(row, at: 1)
-            try statement.bind(slot.position, at: 2)
-            try statement.bind(slot.entry.key.type, at: 3)
-            let (id, note) = try context.seal.close(slot.entry)
-            try statement.bind(id, at: 4)
-            try statement.bind(slot.entry.mark, at: 5)
-            try statement.bind(note, at: 6)
-            try statement.run()
-        }
+    private func put(_ member: ListRow, of row: Int64) throws {
+        let key = member.entry.key
+        try checkKey(key.type, key.id)
+        let (id, note) = try context.seal.close(member.entry)
+        try run(.putMember, row, member.position, key.type, id, member.entry.mark, note)
     }
 }

@@ -16,12 +16,7 @@ extension DiskConnection {
     }
 
     func metadata(_ kind: MetadataKind, _ key: String) throws(SQLiteError) -> [UInt8]? {
-        let statement = try prepared(.findMetadata)
-        defer { statement.reset() }
-        try statement.bind(kind.rawValue, at: 1)
-        try statement.bind(key, at: 2)
-        guard try statement.step() else { return nil }
-        return value(of: key, kind, statement.bytes(0), sum: statement.int64(1))
+        try first(.findMetadata, kind.rawValue, key) { value(of: key, kind, $0.bytes(0), sum: $0.int64(1)) } ?? nil
     }
 
     /// The decoded value; nil if it is damaged, or encoded with another transform or key.
@@ -57,13 +52,7 @@ extension DiskConnection {
 
     /// Stores a metadata value as it is; nil removes it.
     func store(_ stored: [UInt8]?, sum: Int64, _ kind: MetadataKind, _ key: String) throws(SQLiteError) {
-        let statement = try prepared(stored == nil ? .dropMetadata : .putMetadata)
-        try statement.bind(kind.rawValue, at: 1)
-        try statement.bind(key, at: 2)
-        if let stored {
-            try statement.bind(stored, at: 3)
-            try statement.bind(sum, at: 4)
-        }
-        try statement.run()
+        guard let stored else { return try run(.dropMetadata, kind.rawValue, key) }
+        try run(.putMetadata, kind.rawValue, key, stored, sum)
     }
 }

@@ -1,79 +1,33 @@
-import LarderSQLite
+package import LarderSQLite
 
 extension DiskConnection {
     // MARK: Indices
 
-    /// An index of the store.
-    struct Index {
-        let number: Int64
-        /// The last entity that it has, while it is being built; nil if it was built.
-        let through: String?
+    /// The numbers of the indices of a type by name.
+    func indices(ofType type: String) throws(SQLiteError) -> [String: Int64] {
+        let found = try all(.indices, type) { ($0.text(0), $0.int64(1)) }
+        return Dictionary(found, uniquingKeysWith: { first, _ in first })
     }
 
-    /// The indices of a type by name.
-    func indices(ofType type: String) throws(SQLiteError) -> [String: Index] {
-        let statement = try prepared(.indices)
-        defer { statement.reset() }
-        try statement.bind(type, at: 1)
-        var found: [String: Index] = [:]
-        while try statement.step() {
-            let through = statement.isNull(2) ? nil : statement.text(2)
-            found[statement.text(0)] = Index(number: statement.int64(1), through: through)
-        }
-        return found
-    }
-
-    func indexing(_ names: Set<String>, ofType type: String) throws(SQLiteError) -> String? {
-        let found = try indices(ofType: type)
-        let missing = names.subtracting(found.keys)
-        if missing.isEmpty {
-            if let through = found.values.lazy.compactMap(\.through).first { return through }
-            if found.count == names.count { return nil }
-        }
-        for name in missing.sorted() { try run(.addIndex, [type, name]) }
-        try run(.indexedThrough, [type, ""])
-        return ""
-    }
-
-    func setIndexed(_ names: Set<String>, ofType type: String, through last: String?) throws(SQLiteError) {
-        if let last { return try run(.indexedThrough, [type, last]) }
-        // No entity has fields of the others any more.
-        for (name, index) in try indices(ofType: type) where !names.contains(name) {
-            try run(.dropIndex, [], numbers: [index.number])
-        }
-        try run(.indexed, [type])
+    /// Makes the indices of a type these. The fields of a removed one go when those of their entities are set.
+    func setIndices(_ names: Set<String>, ofType type: String) throws(SQLiteError) {
+        let known = try indices(ofType: type)
+        for (name, number) in known where !names.contains(name) { try run(.dropIndex, number) }
+        for name in names.subtracting(known.keys).sorted() { try run(.addIndex, type, name) }
     }
 
     /// Replaces the indexed fields of a row. Those without an index are left out.
     func setFields(_ fields: [DiskField], ofType type: String, row: Int64) throws(SQLiteError) {
         let indices = try indices(ofType: type)
         guard !indices.isEmpty else { return }
-        try run(.dropFields, [], numbers: [row])
+        try run(.dropFields, row)
         for field in fields {
-            guard let number = indices[field.name]?.number else { continue }
+            guard let number = indices[field.name] else { continue }
             guard field.name == DiskField.text, case .text(let words) = field.value else {
-                try put(field.value, number, row)
+                try run(.putField, number, field.value, row)
                 continue
             }
-            for word in Set(words.split(separator: " ")) { try put(.text(String(word)), number, row) }
-        }
-    }
-
-    private func put(_ value: FieldValue, _ index: Int64, _ row: Int64) throws(SQLiteError) {
-        let statement = try prepared(.putField)
-        try statement.bind(index, at: 1)
-        try bind(value, to: statement, at: 2)
-        try statement.bind(row, at: 3)
-        try statement.run()
-    }
-
-    private func bind(_ value: FieldValue, to statement: Statement, at index: Int32) throws(SQLiteError) {
-        switch value {
-        case .none: try statement.bindNull(at: index)
-        case .integer(let number): try statement.bind(number, at: index)
-        // SQLite stores "not a number" as NULL.
-        case .real(let number): try statement.bind(number, at: index)
-        case .text(let text): try statement.bind(text, at: index)
+            for word in Set(words.split(separator: " ")) { try run(.putField, number, String(word), row) }
         }
     }
 
@@ -84,7 +38,7 @@ extension DiskConnection {
 
     /// Requires a transaction, so that all statements see the same rows.
     func search(_ search: DiskSearch) throws(SQLiteError) -> DiskSearch.Result? {
-        let built = try indices(ofType: search.type).compactMapValues { $0.through == nil ? $0.number : nil }
+        let built = try indices(ofType: search.type)
         var rows: Set<Int64>?
         for condition in search.conditions {
             guard let index = built[condition.index] else { return nil }
@@ -101,12 +55,7 @@ extension DiskConnection {
         switch condition {
         case .anyOf(_, let values):
             var rows: Set<Int64> = []
-            for value in values {
-                let statement = try prepared(.fieldIs)
-                try statement.bind(index, at: 1)
-                try bind(value, to: statement, at: 2)
-                try read(statement, into: &rows)
-            }
+            for value in values { rows.formUnion(try all(.fieldIs, index, value) { $0.int64(0) }) }
             return rows
         case .range(_, let low, let high): return try rows(index, from: low, to: high)
         case .words(let words):
@@ -121,32 +70,17 @@ extension DiskConnection {
     }
 
     private func rows(_ index: Int64, from low: FieldValue?, to high: FieldValue?) throws(SQLiteError) -> Set<Int64> {
-        let statement = try prepared(.fieldBetween)
-        try statement.bind(index, at: 1)
         var isText = false
         if case .text? = low ?? high { isText = true }
-        try bind(low ?? (isText ? .text("") : .real(-.infinity)), to: statement, at: 2)
         // An empty blob follows every text.
-        if high == nil, isText { try statement.bind([UInt8](), at: 3) }
-        if let bound = high ?? (isText ? nil : .real(.infinity)) { try bind(bound, to: statement, at: 3) }
-        var rows: Set<Int64> = []
-        try read(statement, into: &rows)
-        return rows
-    }
-
-    private func read(_ statement: Statement, into rows: inout Set<Int64>) throws(SQLiteError) {
-        defer { statement.reset() }
-        while try statement.step() { rows.insert(statement.int64(0)) }
+        let last: any SQLValue = isText ? [UInt8]() : FieldValue.real(.infinity)
+        let first = low ?? (isText ? .text("") : .real(-.infinity))
+        return Set(try all(.fieldBetween, index, first, high ?? last) { $0.int64(0) })
     }
 
     private func byKey(_ rows: Set<Int64>) throws(SQLiteError) -> DiskSearch.Result {
-        let statement = try prepared(.keyOfRow)
         var ids: [String] = []
-        for row in rows {
-            try statement.bind(row, at: 1)
-            if try statement.step() { ids.append(statement.text(0)) }
-            statement.reset()
-        }
+        for row in rows { if let id = try first(.keyOfRow, row, read: { $0.text(0) }) { ids.append(id) } }
         return DiskSearch.Result(ids: ids.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
     }
 
@@ -155,13 +89,10 @@ extension DiskConnection {
         _ index: Int64,
         _ order: DiskSearch.Order
     ) throws(SQLiteError) -> DiskSearch.Result {
-        let statement = try prepared(.fieldOfRow)
         var found: [(value: FieldValue, id: String)] = []
         for row in rows {
-            try statement.bind(row, at: 1)
-            try statement.bind(index, at: 2)
-            if try statement.step() { found.append((value(statement, 1), statement.text(0))) }
-            statement.reset()
+            let field = try first(.fieldOfRow, row, index) { (value($0, 1), $0.text(0)) }
+            if let field { found.append(field) }
         }
         found.sort { left, right in
             let places = FieldValue.order(left.value, right.value)
@@ -186,9 +117,8 @@ extension DiskConnection {
         _ countMinimum: Int?,
         in rows: Set<Int64>?
     ) throws(SQLiteError) -> DiskSearch.Result {
-        let statement = try prepared(order.isDescending ? .fieldsDescending : .fieldsAscending)
+        let statement = try bound(order.isDescending ? .fieldsDescending : .fieldsAscending, [index])
         defer { statement.reset() }
-        try statement.bind(index, at: 1)
         var found = DiskSearch.Result()
         while try statement.step() {
             if let rows, !rows.contains(statement.int64(0)) { continue }
@@ -198,5 +128,17 @@ extension DiskConnection {
             break
         }
         return found
+    }
+}
+
+extension FieldValue: SQLValue {
+    package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
+        switch self {
+        case .none: try statement.bindNull(at: index)
+        case .integer(let number): try statement.bind(number, at: index)
+        // SQLite stores "not a number" as NULL.
+        case .real(let number): try statement.bind(number, at: index)
+        case .text(let text): try statement.bind(text, at: index)
+        }
     }
 }

@@ -21,7 +21,7 @@ struct NewItem {
     var changed = Stamp.never
     let payload: [UInt8]
     var fields: [DiskField] = []
-    var members = ListMembers()
+    var members: [ListRow] = []
 }
 
 extension DiskConnection {
@@ -91,29 +91,16 @@ extension DiskConnection {
             item.payload,
             DiskChecksum.place(item.kind.rawValue, item.space, item.key)
         )
-        let isBlob = stored.count > context.configuration.blobThreshold
-        let size = size(of: item, storedInline: isBlob ? 0 : stored.count)
-        guard size + (isBlob ? Int64(stored.count) : 0) <= context.configuration.bytesMaximum else {
+        let size = size(of: item, stored.count)
+        guard size <= context.configuration.bytesMaximum else {
             if let rejection = try rejection(of: item) { return rejection }
             throw DiskError(
                 .tooLarge,
                 "\(stored.count) bytes do not fit into a budget of \(context.configuration.bytesMaximum). Raise bytesMaximum."
             )
         }
-        var blob: String?
-        if isBlob {
-            // The guard in the statement decides; this check only avoids writing a file in vain.
-            if let rejection = try rejection(of: item) { return rejection }
-            blob = try write(blob: stored)
-        }
-        guard let row = try upsert(item, stored, size: size, blob: blob) else {
-            return try rejection(of: item) ?? .keptNewer
-        }
-        if blob == nil {
-            try put(payload: stored, of: row)
-        } else {
-            try run(.dropPayload, [], numbers: [row])
-        }
+        guard let row = try upsert(item, stored, size: size) else { return try rejection(of: item) ?? .keptNewer }
+        try run(.putPayload, row, stored)
         // Fields are readable in the file, so that there are none under a transform.
         if !item.fields.isEmpty, context.seal.transform == nil {
             try setFields(item.fields, ofType: item.space, row: row)
@@ -121,94 +108,63 @@ extension DiskConnection {
         return .stored
     }
 
-    private func upsert(_ item: NewItem, _ stored: [UInt8], size: Int64, blob: String?) throws(SQLiteError) -> Int64? {
+    private func upsert(_ item: NewItem, _ stored: [UInt8], size: Int64) throws(SQLiteError) -> Int64? {
         let content =
-            context.checksum.content(item.kind, item.space, item.key, item.entityTag, stored) ^ item.members.sum
+            context.checksum.content(item.kind, item.space, item.key, item.entityTag, stored)
+            ^ ListRow.sum(of: item.members)
         let times = DiskChecksum.times(
             version: item.version,
             fetched: item.fetched,
             validated: item.validated,
             expires: item.expires
         )
-        let statement = try prepared(.upsert)
-        defer { statement.reset() }
-        try statement.bind(item.kind.rawValue, at: 1)
-        try statement.bind(item.space, at: 2)
-        try statement.bind(item.key, at: 3)
-        try statement.bind(item.version, at: 4)
-        try statement.bind(item.entityTag, at: 5)
-        try statement.bind(item.fetched, at: 6)
-        try statement.bind(item.validated, at: 7)
-        try statement.bind(item.expires, at: 8)
-        try statement.bind(item.removeAt, at: 9)
-        try statement.bind(context.stamp, at: 10)
-        try statement.bind(item.completeness, at: 11)
-        try statement.bind(item.source, at: 12)
-        try statement.bind(size, at: 13)
-        try statement.bind(Int64(bitPattern: content ^ times), at: 14)
-        try statement.bind(blob, at: 15)
-        try statement.bind(item.flags, at: 16)
-        try statement.bind(item.asked.rawValue, at: 17)
-        try statement.bind(item.invalid.rawValue, at: 18)
-        try statement.bind(item.changed.rawValue, at: 19)
-        guard try statement.step() else { return nil }
-        let row = statement.int64(0)
-        // All changes happen before the first row is returned; this step ends the statement.
-        _ = try statement.step()
-        return row
+        return try first(
+            .upsert,
+            item.kind,
+            item.space,
+            item.key,
+            item.version,
+            item.entityTag,
+            item.fetched,
+            item.validated,
+            item.expires,
+            item.removeAt,
+            context.stamp,
+            item.completeness,
+            item.source,
+            item.flags,
+            size,
+            Int64(bitPattern: content ^ times),
+            item.asked,
+            item.invalid,
+            item.changed
+        ) { $0.int64(0) }
     }
 
     /// The reason why the statement's guard would keep the stored item; nil if it would not.
     private func rejection(of item: NewItem) throws(SQLiteError) -> DiskStore.PutOutcome? {
-        let statement = try prepared(.describe)
-        defer { statement.reset() }
-        try statement.bind(item.kind.rawValue, at: 1)
-        try statement.bind(item.space, at: 2)
-        try statement.bind(item.key, at: 3)
-        guard try statement.step() else { return nil }
-        let known = statement.isNull(0) ? nil : statement.int64(0)
-        if statement.int64(1) & DiskFlags.tombstone != 0 {
-            guard let known else { return item.asked.rawValue < statement.int64(3) ? .keptNewer : nil }
-            guard let version = item.version, version > known else { return .keptNewer }
+        let known = try first(.describe, item.kind, item.space, item.key) {
+            (version: $0.optional(0), flags: $0.int64(1), completeness: $0.int64(2), asked: $0.int64(3))
+        }
+        guard let known else { return nil }
+        if known.flags & DiskFlags.tombstone != 0 {
+            guard let old = known.version else { return item.asked.rawValue < known.asked ? .keptNewer : nil }
+            guard let version = item.version, version > old else { return .keptNewer }
             return nil
         }
-        guard let known, let version = item.version, version <= known else { return nil }
-        if version < known { return .keptNewer }
-        return item.completeness < statement.int64(2) ? .keptMoreComplete : nil
+        guard let old = known.version, let version = item.version, version <= old else { return nil }
+        if version < old { return .keptNewer }
+        return item.completeness < known.completeness ? .keptMoreComplete : nil
     }
 
-    func put(payload stored: [UInt8], of row: Int64) throws(SQLiteError) {
-        let statement = try prepared(.putPayload)
-        try statement.bind(row, at: 1)
-        try statement.bind(stored, at: 2)
-        try statement.run()
-    }
-
-    private func write(blob stored: [UInt8]) throws(SQLiteError) -> String {
-        let name = BlobFiles.name(for: stored)
-        try context.files.makeDirectory(context.blobs.directory)
-        // Noted as created: a file that is not committed is removed.
-        if try context.blobs.write(stored, name) { createdBlobs.append(name) }
-        try run(.addBlob, [name], numbers: [Int64(stored.count)])
-        return name
-    }
-
-    private func size(of item: NewItem, storedInline: Int) -> Int64 {
+    /// The bytes that an item counts in the budget.
+    private func size(of item: NewItem, _ stored: Int) -> Int64 {
         let fields = item.fields.reduce(0) { $0 + $1.bytes }
-        return Self.size(item.space, item.key, item.entityTag, storedInline: storedInline, members: item.members)
-            + fields
+        return Self.size(item.space, item.key, item.entityTag, stored) + item.members.reduce(fields) { $0 + $1.bytes }
     }
 
-    /// The bytes that an item counts in the budget, without its file.
-    static func size(
-        _ space: String,
-        _ key: String,
-        _ entityTag: String?,
-        storedInline: Int,
-        members: ListMembers = ListMembers()
-    ) -> Int64 {
-        let texts = space.utf8.count + key.utf8.count * 2 + (entityTag?.utf8.count ?? 0)
-        return Self.bytesPerItem + Int64(texts + storedInline) + members.bytes
+    private static func size(_ space: String, _ key: String, _ entityTag: String?, _ stored: Int) -> Int64 {
+        bytesPerItem + Int64(space.utf8.count + key.utf8.count * 2 + (entityTag?.utf8.count ?? 0) + stored)
     }
 
     func removal(_ expires: Int64) -> Int64 {
@@ -235,36 +191,32 @@ extension DiskConnection {
         asked: Stamp?,
         ifEntityTag entityTag: String?
     ) throws(SQLiteError) -> (old: Int64, new: Int64)? {
-        let statement = try prepared(.findTimes)
-        defer { statement.reset() }
-        try statement.bind(kind.rawValue, at: 1)
-        try statement.bind(space, at: 2)
-        try statement.bind(key, at: 3)
-        guard try statement.step() else { return nil }
-        if let entityTag {
-            let known = statement.isNull(6) ? nil : statement.text(6)
-            guard context.seal.open(text: known, DiskSeal.tagPlace(kind, space, key)) == entityTag else { return nil }
+        let known = try first(.findTimes, kind, space, key) { row in
+            let (version, fetched) = (row.optional(1), row.int64(2))
+            let times = DiskChecksum.times(
+                version: version,
+                fetched: fetched,
+                validated: row.int64(3),
+                expires: row.int64(4)
+            )
+            return (row.int64(0), version, fetched, times, sum: row.int64(5), tag: row.optionalText(6))
         }
-        let (row, sum) = (statement.int64(0), statement.int64(5))
-        let version = statement.isNull(1) ? nil : statement.int64(1)
-        let fetched = statement.int64(2)
-        let old = DiskChecksum.times(
-            version: version,
-            fetched: fetched,
-            validated: statement.int64(3),
-            expires: statement.int64(4)
-        )
+        guard let (row, version, fetched, old, sum, tag) = known else { return nil }
+        if let entityTag, context.seal.open(text: tag, DiskSeal.tagPlace(kind, space, key)) != entityTag { return nil }
         let validated = validatedAt.nanosecondsSinceEpoch
         let expires = expiresAt.nanosecondsSinceEpoch
         let new = DiskChecksum.times(version: version, fetched: fetched, validated: validated, expires: expires)
         let renewed = Int64(bitPattern: UInt64(bitPattern: sum) ^ old ^ new)
-        let removeAt = kind == .record ? expires : removal(expires)
-        let touch = try prepared(.touch)
-        for (index, number) in [row, validated, expires, removeAt, renewed, flags].enumerated() {
-            try touch.bind(number, at: Int32(index + 1))
-        }
-        try touch.bind(asked?.rawValue, at: 7)
-        try touch.run()
+        try run(
+            .touch,
+            row,
+            validated,
+            expires,
+            kind == .record ? expires : removal(expires),
+            renewed,
+            flags,
+            asked?.rawValue
+        )
         return (sum, renewed)
     }
 
@@ -272,25 +224,24 @@ extension DiskConnection {
     func bury(_ key: EntityKey, version: Int64?, at stamp: Stamp) throws -> Bool {
         try checkKey(key.type, key.id)
         // A tombstone with a version stays.
-        if version == nil { try run(.removeValue, .entity, key.type, key.id) }
+        if version == nil { try run(.removeValue, DiskKind.entity, key.type, key.id) }
         let now = context.now
         let times = DiskChecksum.times(version: version, fetched: now, validated: now, expires: now)
         let content = context.checksum.tombstone(key.type, key.id)
-        let statement = try prepared(.bury)
-        defer { statement.reset() }
-        try statement.bind(key.type, at: 1)
-        try statement.bind(key.id, at: 2)
-        try statement.bind(version, at: 3)
-        try statement.bind(now, at: 4)
-        try statement.bind(removal(now), at: 5)
-        try statement.bind(context.stamp, at: 6)
-        try statement.bind(Self.size(key.type, key.id, nil, storedInline: 0), at: 7)
-        try statement.bind(Int64(bitPattern: content ^ times), at: 8)
-        try statement.bind(stamp.rawValue, at: 9)
-        guard try statement.step() else { return false }
-        let row = statement.int64(0)
-        _ = try statement.step()
-        try run(.dropPayload, [], numbers: [row])
+        let row = try first(
+            .bury,
+            key.type,
+            key.id,
+            version,
+            now,
+            removal(now),
+            context.stamp,
+            Self.size(key.type, key.id, nil, 0),
+            Int64(bitPattern: content ^ times),
+            stamp
+        ) { $0.int64(0) }
+        guard let row else { return false }
+        try run(.dropPayload, row)
         return true
     }
 
@@ -299,18 +250,12 @@ extension DiskConnection {
     /// Stores an operation of the outbox with one of three statements; all but `outboxAppend` take its sequence too.
     func store(_ row: DiskOutboxRow, _ kind: DiskStatement) throws {
         let row = try row.stored(context.seal)
-        let statement = try prepared(kind)
-        try statement.bind(row.operation, at: 1)
-        try statement.bind(row.scope, at: 2)
-        try statement.bind(row.coalescingKey, at: 3)
-        try statement.bind(row.idempotencyKey, at: 4)
-        try statement.bind(row.state, at: 5)
-        try statement.bind(row.attempts, at: 6)
-        try statement.bind(row.enqueued, at: 7)
-        try statement.bind(row.payload, at: 8)
-        try statement.bind(row.sum, at: 9)
-        if kind != .outboxAppend { try statement.bind(row.sequence, at: 10) }
-        try statement.run()
+        var values: [any SQLValue] = [
+            row.operation, row.scope, row.coalescingKey, row.idempotencyKey, row.state, row.attempts, row.enqueued,
+            row.payload, row.sum,
+        ]
+        if kind != .outboxAppend { values.append(row.sequence) }
+        try bound(kind, values).run()
     }
 
     // MARK: Budget and chores
@@ -341,59 +286,20 @@ extension DiskConnection {
 
     /// Removes the least recently read item; false if there is none.
     func evictOne() throws(SQLiteError) -> Bool {
-        let statement = try prepared(.leastRecent)
-        let row = try statement.step() ? statement.int64(0) : nil
-        statement.reset()
-        guard let row else { return false }
-        try run(.noteLost, [], numbers: [row])
-        try run(.drop, [], numbers: [row])
+        guard let row = try first(.leastRecent, read: { $0.int64(0) }) else { return false }
+        try run(.noteLost, row)
+        try run(.drop, row)
         return database.changes > 0
     }
 
     /// Stores access times, and removes damaged items.
-    func performDeferredWrites(_ deferred: (stamps: [(Int64, Int64)], damaged: [(Int64, DiskContext.Damage)]))
+    func performDeferredWrites(_ deferred: (stamps: [(Int64, Int64)], damaged: [(Int64, Int64)]))
         throws(SQLiteError)
     {
-        for (row, stamp) in deferred.stamps { try run(.stamp, [], numbers: [row, stamp]) }
-        for (row, damage) in deferred.damaged {
-            try run(.noteLost, [], numbers: [row])
-            try run(.removeRow, [], numbers: [row, damage.sum])
-            if database.changes > 0, damage.reason == .fileMissing {
-                context.post(damage.event)
-            }
+        for (row, stamp) in deferred.stamps { try run(.stamp, row, stamp) }
+        for (row, sum) in deferred.damaged {
+            try run(.noteLost, row)
+            try run(.removeRow, row, sum)
         }
-    }
-
-    /// Removes up to `limit` unreferenced files in a transaction of its own; returns how many.
-    func removeUnusedBlobs(_ limit: Int64) throws -> Int {
-        guard try hasUnusedBlobs() else { return 0 }
-        return try database.transaction { () throws in
-            let names = try unusedBlobs(limit)
-            for name in names {
-                // The file first: if the process dies here, the row is found again, and a file stored later under this name
-                // is written again.
-                try context.blobs.remove(name)
-                try run(.dropBlob, [name])
-            }
-            return names.count
-        }
-    }
-
-    private func hasUnusedBlobs() throws(SQLiteError) -> Bool { try !unusedBlobs(1).isEmpty }
-
-    private func unusedBlobs(_ limit: Int64) throws(SQLiteError) -> [String] {
-        let statement = try prepared(.unusedBlobs)
-        defer { statement.reset() }
-        try statement.bind(limit, at: 1)
-        var names: [String] = []
-        while try statement.step() { names.append(statement.text(0)) }
-        return names
-    }
-
-    func knowsBlob(_ name: String) throws(SQLiteError) -> Bool {
-        let statement = try prepared(.knowsBlob)
-        defer { statement.reset() }
-        try statement.bind(name, at: 1)
-        return try statement.step()
     }
 }

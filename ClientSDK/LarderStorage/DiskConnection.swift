@@ -14,14 +14,6 @@ package final class DiskConnection: @unchecked Sendable {
     var damage: SQLiteError?
     /// The first failure of the current write transaction, which is then not committed, even if the caller has caught it.
     var failure: SQLiteError?
-    /// Whether a payload file was missing. It may have been removed while its row was read.
-    var hasMissedFile = false
-    /// The files that the current transaction has created.
-    var createdBlobs: [String] = []
-    /// The changes of the current transaction to the outbox.
-    var outboxChanges: [DiskOutboxCopy.Change] = []
-    /// The identity of the log when this connection was opened.
-    private var log: DiskFiles.Identity?
     /// Whether this connection has begun a write transaction and not ended it.
     var isWriting = false
     /// The current durability of commits.
@@ -35,20 +27,9 @@ package final class DiskConnection: @unchecked Sendable {
         self.generation = generation
     }
 
-    /// Notes which file the log is, with the store's lock held.
-    func noteLog() { log = context.files.identity(context.path + "-wal") }
-
-    /// Whether the log that this connection writes was removed, so that others open another one. SQLite never removes it while this
-    /// connection is open.
-    var hasLostLog: Bool { log != nil && log != context.files.identity(context.path + "-wal") }
-
-    /// The problem with the open files that SQLite itself would not notice; nil if there is none.
+    /// The problem with the open file that SQLite itself would not notice; nil if there is none.
     var problem: SQLiteError? {
-        guard !context.configuration.isInMemory else { return nil }
-        if hasLostLog {
-            return SQLiteError(code: .corrupt, message: "the log \(context.path)-wal was removed while it was in use")
-        }
-        guard (context.files.size(context.path) ?? 0) <= 1 else { return nil }
+        guard !context.configuration.isInMemory, (context.files.size(context.path) ?? 0) <= 1 else { return nil }
         return SQLiteError(code: .corrupt, message: "the file \(context.path) was emptied while it was in use")
     }
 
@@ -85,38 +66,42 @@ package final class DiskConnection: @unchecked Sendable {
         dataVersion = version
     }
 
-    /// Runs a statement whose values are bound already.
-    func run(_ statement: DiskStatement) throws(SQLiteError) { try prepared(statement).run() }
+    // MARK: Statements
 
-    /// Binds texts and numbers in order, and runs the statement.
-    func run(_ statement: DiskStatement, _ texts: [String], numbers: [Int64] = []) throws(SQLiteError) {
-        let prepared = try prepared(statement)
-        var index: Int32 = 1
-        for text in texts {
-            try prepared.bind(text, at: index)
-            index += 1
-        }
-        for number in numbers {
-            try prepared.bind(number, at: index)
-            index += 1
-        }
-        try prepared.run()
+    /// A statement with its values. The caller resets it.
+    func bound(_ name: DiskStatement, _ values: [any SQLValue]) throws(SQLiteError) -> Statement {
+        let statement = try prepared(name)
+        for (index, value) in values.enumerated() { try value.bind(to: statement, at: Int32(index + 1)) }
+        return statement
     }
 
-    /// Binds a kind and a space, and runs the statement.
-    func run(_ statement: DiskStatement, kind: DiskKind, space: String) throws(SQLiteError) {
-        let prepared = try prepared(statement)
-        try prepared.bind(kind.rawValue, at: 1)
-        try prepared.bind(space, at: 2)
-        try prepared.run()
+    func run(_ name: DiskStatement, _ values: any SQLValue...) throws(SQLiteError) { try bound(name, values).run() }
+
+    /// What `read` makes of the first row; nil without a row.
+    func first<Value>(
+        _ name: DiskStatement,
+        _ values: any SQLValue...,
+        read: (Statement) -> Value
+    ) throws(SQLiteError) -> Value? {
+        let statement = try bound(name, values)
+        defer { statement.reset() }
+        return try statement.step() ? read(statement) : nil
     }
 
-    /// Binds the key of an item, and runs the statement.
-    func run(_ statement: DiskStatement, _ kind: DiskKind, _ space: String, _ key: String) throws(SQLiteError) {
-        let prepared = try prepared(statement)
-        try prepared.bind(kind.rawValue, at: 1)
-        try prepared.bind(space, at: 2)
-        try prepared.bind(key, at: 3)
-        try prepared.run()
+    /// What `read` makes of all rows, without nil.
+    func all<Value>(
+        _ name: DiskStatement,
+        _ values: any SQLValue...,
+        read: (Statement) throws(SQLiteError) -> Value?
+    ) throws(SQLiteError) -> [Value] {
+        let statement = try bound(name, values)
+        defer { statement.reset() }
+        var all: [Value] = []
+        while try statement.step() { if let value = try read(statement) { all.append(value) } }
+        return all
     }
 }
+
+extension DiskKind: SQLValue {}
+
+extension Stamp: SQLValue {}

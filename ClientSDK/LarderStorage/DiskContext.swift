@@ -11,39 +11,18 @@ package final class DiskContext: Sendable {
         /// Access times that are not stored yet.
         var stamps: [Int64: Int64] = [:]
         /// Damaged rows and their checksums.
-        var damaged: [Int64: Damage] = [:]
+        var damaged: [Int64: Int64] = [:]
         var events: [DiskStore.Event] = []
         /// Whether a checksum was wrong: the pages around it may be damaged too.
         var isSuspect = false
-    }
-
-    struct Damage {
-        let sum: Int64
-        enum Reason: Equatable {
-            case checksum
-            case fileMissing
-            /// The text is the cause.
-            case undecodable(String)
-        }
-
-        /// The description of its key.
-        let item: String
-        let reason: Reason
-
-        var event: DiskStore.Event {
-            switch reason {
-            case .checksum: .discarded(item: item, reason: "checksum")
-            case .fileMissing: .discarded(item: item, reason: "fileMissing")
-            case .undecodable(let cause): .discarded(item: item, reason: "undecodable", cause: cause)
-            }
-        }
     }
 
     let configuration: DiskStore.Configuration
     let checksum: DiskChecksum
     let seal: DiskSeal
     let files: DiskFiles
-    let blobs: BlobFiles
+    /// The operations of the outbox that this process knows, each with what is stored beside it.
+    let knownOperations = Mutex<(@Sendable () -> [(row: DiskOutboxRow, note: [UInt8]?)])?>(nil)
     /// The commits of other processes.
     package let others = ForeignCommits()
     private let granularity: Int64
@@ -63,7 +42,6 @@ package final class DiskContext: Sendable {
         checksum = DiskChecksum(transform: configuration.transform?.identifier)
         seal = DiskSeal(transform: configuration.transform)
         files = DiskFiles(faults: configuration.faults)
-        blobs = BlobFiles(directory: self.configuration.directory + "/blobs", files: files)
     }
 
     var path: String { configuration.directory + "/store.sqlite" }
@@ -106,22 +84,26 @@ package final class DiskContext: Sendable {
         deferred.withLock { if $0.stamps.count < Self.stampsMaximum { $0.stamps[row] = stamp } }
     }
 
-    /// Notes a damaged row for removal by the next writer. Beyond 1,024 rows nothing is noted until some were removed.
-    func noteDamage(_ row: Int64, _ damage: Damage) {
+    /// Reports a damaged row, and notes it for removal by the next writer. Beyond 1,024 rows nothing is noted until some were removed.
+    ///
+    /// - Parameters:
+    ///   - item: the description of its key.
+    ///   - cause: why it cannot be decoded; nil: its checksum is wrong.
+    func noteDamage(_ row: DiskRow, item: String, cause: String? = nil) {
         deferred.withLock { deferred in
-            guard deferred.damaged.count < Self.damagedMaximum, deferred.damaged[row]?.sum != damage.sum else { return }
-            deferred.damaged[row] = damage
-            if damage.reason == .checksum { deferred.isSuspect = true }
-            // A missing file may belong to a row that was replaced meanwhile. It is reported when the row is removed.
-            if damage.reason != .fileMissing { deferred.events.append(damage.event) }
+            guard deferred.damaged.count < Self.damagedMaximum, deferred.damaged[row.row] != row.sum else { return }
+            deferred.damaged[row.row] = row.sum
+            if cause == nil { deferred.isSuspect = true }
+            let reason = cause == nil ? "checksum" : "undecodable"
+            deferred.events.append(.discarded(item: item, reason: reason, cause: cause))
         }
     }
 
     /// Whether a row is known to be damaged.
-    func isDamaged(_ row: Int64, sum: Int64) -> Bool { deferred.withLock { $0.damaged[row]?.sum == sum } }
+    func isDamaged(_ row: Int64, sum: Int64) -> Bool { deferred.withLock { $0.damaged[row] == sum } }
 
     /// Takes up to `count` chores of each kind, to be done or returned.
-    func takeDeferredWrites(_ count: Int) -> (stamps: [(Int64, Int64)], damaged: [(Int64, Damage)]) {
+    func takeDeferredWrites(_ count: Int) -> (stamps: [(Int64, Int64)], damaged: [(Int64, Int64)]) {
         deferred.withLock { deferred in
             guard !deferred.stamps.isEmpty || !deferred.damaged.isEmpty else { return ([], []) }
             let stamps = Array(deferred.stamps.prefix(count)).map { ($0.key, $0.value) }
@@ -140,9 +122,8 @@ package final class DiskContext: Sendable {
         }
     }
 
-    func giveBack(_ damaged: [(Int64, Damage)]) {
-        guard !damaged.isEmpty else { return }
-        deferred.withLock { for (row, damage) in damaged { $0.damaged[row] = damage } }
+    func giveBack(_ damaged: [(Int64, Int64)]) {
+        deferred.withLock { for (row, sum) in damaged { $0.damaged[row] = sum } }
     }
 
     /// Whether chores are left.

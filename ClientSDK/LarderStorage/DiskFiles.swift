@@ -117,53 +117,12 @@ package struct DiskFiles: Sendable {
         defer { close(descriptor) }
         do throws(SQLiteError) {
             try takeRoom(bytes)
-            let result = posix_fallocate(descriptor, 0, off_t(bytes))
-            if result == EOPNOTSUPP || result == EINVAL {
-                try writeZeros(bytes, to: descriptor, path)
-            } else if result != 0 {
-                errno = result
-                throw Self.error(path)
-            }
+            errno = posix_fallocate(descriptor, 0, off_t(bytes))
+            guard errno == 0 else { throw Self.error(path) }
         } catch {
             unsafe unlink(path)
             throw error
         }
-    }
-
-    private func writeZeros(_ bytes: Int64, to descriptor: Int32, _ path: String) throws(SQLiteError) {
-        let zeros = [UInt8](repeating: 0, count: 1 << 16)
-        var offset: Int64 = 0
-        while offset < bytes {
-            let count = min(zeros.count, Int(bytes - offset))
-            let written = unsafe pwrite(descriptor, zeros, count, off_t(offset))
-            if written < 0, errno == EINTR { continue }
-            guard written > 0 else { throw Self.error(path) }
-            offset += Int64(written)
-        }
-    }
-
-    /// Copies a file with other bytes at its beginning.
-    func copy(_ path: String, to other: String, replacingStart start: [UInt8]) throws(SQLiteError) {
-        try step()
-        let source = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard source >= 0 else { throw Self.error(path) }
-        defer { close(source) }
-        let target = unsafe open(other, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard target >= 0 else { throw Self.error(other) }
-        defer { close(target) }
-        try takeRoom(size(path) ?? 0)
-        var buffer = [UInt8](repeating: 0, count: 1 << 20)
-        var offset = 0
-        while true {
-            let count = unsafe pread(source, &buffer, buffer.count, off_t(offset))
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw Self.error(path) }
-            if count == 0 { break }
-            guard unsafe pwrite(target, buffer, count, off_t(offset)) == count else { throw Self.error(other) }
-            offset += count
-        }
-        if start.isEmpty { return }
-        guard unsafe pwrite(target, start, start.count, 0) == start.count else { throw Self.error(other) }
     }
 
     /// Renames a file, replacing the target.
@@ -203,19 +162,6 @@ package struct DiskFiles: Sendable {
     package func size(_ path: String) -> Int64? {
         var status = stat()
         return unsafe stat(path, &status) == 0 ? Int64(status.st_size) : nil
-    }
-
-    /// The identity of a file, whatever its name.
-    struct Identity: Sendable, Equatable {
-        let device: UInt64
-        let number: UInt64
-    }
-
-    /// The identity of the file with a name; nil if there is none.
-    func identity(_ path: String) -> Identity? {
-        var status = stat()
-        guard unsafe stat(path, &status) == 0 else { return nil }
-        return Identity(device: UInt64(truncatingIfNeeded: status.st_dev), number: UInt64(status.st_ino))
     }
 
     /// The names in a directory, sorted; empty if there is none.

@@ -67,32 +67,18 @@ extension DiskOutboxRow {
     /// Four texts, each with its length, and the payload.
     var packed: [UInt8] {
         var bytes: [UInt8] = [coalescingKey == nil ? 0 : 1]
-        for text in [operation, scope, coalescingKey ?? "", idempotencyKey] {
-            let count = UInt32(text.utf8.count)
-            for shift in stride(from: UInt32(0), to: 32, by: 8) {
-                bytes.append(UInt8(truncatingIfNeeded: count >> shift))
-            }
-            bytes += text.utf8
-        }
+        for text in [operation, scope, coalescingKey ?? "", idempotencyKey] { bytes.append(part: text.utf8) }
         return bytes + payload
     }
 
     mutating func unpack(_ bytes: [UInt8]) -> Bool {
-        guard let hasCoalescingKey = bytes.first else { return false }
-        var (texts, offset): ([String], Int) = ([], 1)
-        for _ in 0..<4 {
-            guard bytes.count - offset >= 4 else { return false }
-            let count = (0..<4).reduce(0) { $0 | Int(bytes[offset + $1]) << (8 * $1) }
-            offset += 4
-            guard count <= bytes.count - offset else { return false }
-            texts.append(String(decoding: bytes[offset..<(offset + count)], as: UTF8.self))
-            offset += count
-        }
-        operation = texts[0]
-        scope = texts[1]
-        coalescingKey = hasCoalescingKey == 1 ? texts[2] : nil
-        idempotencyKey = texts[3]
-        payload = Array(bytes[offset...])
+        var rest = bytes[...]
+        guard let hasCoalescingKey = rest.popFirst(), let operation = rest.takeText(), let scope = rest.takeText(),
+            let coalescingKey = rest.takeText(), let idempotencyKey = rest.takeText()
+        else { return false }
+        (self.operation, self.scope, self.idempotencyKey) = (operation, scope, idempotencyKey)
+        self.coalescingKey = hasCoalescingKey == 1 ? coalescingKey : nil
+        payload = Array(rest)
         return true
     }
 }

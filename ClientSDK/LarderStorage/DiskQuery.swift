@@ -12,7 +12,7 @@ package struct DiskQuery: Sendable, Hashable {
             members.replace(with: newValue.map { ListMembers.Entry($0, mark: marks[$0], note: notes[$0]) })
         }
     }
-    /// The entities with their marks, for changes that do not depend on the length of the list.
+    /// The entities with their marks.
     package var members: ListMembers
     /// What is on disk, to find the rows that differ.
     package var stored = KnownRows()
@@ -79,7 +79,7 @@ extension DiskQuery {
     struct Rows: Sendable {
         /// The checksum of the list's item, which covers its members: if the item still has it, they are the same.
         let sum: Int64
-        let members: ListMembers
+        let rows: [ListRow]
     }
 
     /// The known rows of a list, if any. All values are equal: they say nothing about the content of the list.
@@ -111,32 +111,21 @@ extension DiskQuery {
     /// details.
     var encoded: [UInt8] {
         var bytes: [UInt8] = [(nextCursor == nil ? 0 : 1) | (edits.isEmpty ? 0 : 2)]
-        for part in [nextCursor.map { Array($0.utf8) }, edits.isEmpty ? nil : edits.encoded] {
-            guard let part else { continue }
-            let count = UInt32(part.count)
-            bytes += stride(from: UInt32(0), to: 32, by: 8).map { UInt8(truncatingIfNeeded: count >> $0) } + part
-        }
+        if let nextCursor { bytes.append(part: nextCursor.utf8) }
+        if !edits.isEmpty { bytes.append(part: edits.encoded) }
         return bytes + details
     }
 
     /// Decodes the cursor, the edits and the details; false if they are invalid.
     mutating func decode(_ bytes: [UInt8]) -> Bool {
-        guard let first = bytes.first, first < 4 else { return false }
-        var rest = bytes.dropFirst()
-        func part() -> ArraySlice<UInt8>? {
-            guard rest.count >= 4 else { return nil }
-            let count = rest.prefix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
-            rest = rest.dropFirst(4)
-            guard count <= rest.count else { return nil }
-            defer { rest = rest.dropFirst(count) }
-            return rest.prefix(count)
-        }
+        var rest = bytes[...]
+        guard let first = rest.popFirst(), first < 4 else { return false }
         if first & 1 != 0 {
-            guard let cursor = part() else { return false }
-            nextCursor = String(decoding: cursor, as: UTF8.self)
+            guard let cursor = rest.takeText() else { return false }
+            nextCursor = cursor
         }
         if first & 2 != 0 {
-            guard let known = part().flatMap({ ListEdits(encoded: $0) }) else { return false }
+            guard let known = rest.takePart().flatMap({ ListEdits(encoded: $0) }) else { return false }
             edits = known
         }
         details = Array(rest)

@@ -1,4 +1,5 @@
 import LarderSQLite
+import Synchronization
 
 /// Replaces a damaged or missing database so that the process may die at any moment.
 ///
@@ -7,14 +8,13 @@ import LarderSQLite
 struct DiskReplacement {
     private let context: DiskContext
     private let files: DiskFiles
-    /// This process's copy of the outbox, which is written into the new database.
-    private let outbox: DiskOutboxCopy
     /// The number of damaged databases that are kept.
     private static let asideMaximum = 2
+    /// The assumed maximum of numbers of operations that were used in the damaged database and are not known here.
+    private static let numbersSkipped: Int64 = 1 << 20
 
-    init(_ context: DiskContext, _ outbox: DiskOutboxCopy) {
+    init(_ context: DiskContext) {
         self.context = context
-        self.outbox = outbox
         files = context.files
     }
 
@@ -22,50 +22,55 @@ struct DiskReplacement {
     func createEmpty() throws {
         try removeScraps()
         try makeNew()
-        try withNew { target in
-            try target.setMetadata(.own, DiskIdentity.key, DiskIdentity(replacementKnownUpTo: nil).encoded)
-        }
         try files.rename(context.pathOfNew, to: context.pathOfReady)
         try finish()
     }
 
-    /// Replaces a database in which SQLite has found damage.
-    ///
-    /// - Parameter live: a connection that can still read all of it, if any.
-    func replace(because cause: SQLiteError, from live: DiskConnection?) throws {
-        let reason: DiskStore.Recovery.Reason = cause.code == .notADatabase ? .notADatabase : .corrupt
-        try replace(hasDatabase ? reason : .vanished, cause.description, from: live)
-    }
-
-    /// Saves the readable part of a damaged database and this process's outbox rows into a new one, and sets the damaged one aside.
+    /// Saves the readable operations and metadata of a damaged or missing database into a new one, adds the operations that only this
+    /// process knows, and sets the damaged one aside.
     ///
     /// The report is written into the new database, and delivered by the process that opens it first.
+    /// - Parameter live: a connection that had it open, if any.
     /// - Throws: if the new one cannot be created; the old one is then unchanged.
-    func replace(_ reason: DiskStore.Recovery.Reason, _ description: String, from live: DiskConnection?) throws {
+    func replace(because cause: SQLiteError, from live: DiskConnection?) throws {
         try removeScraps()
         try makeNew()
-        var salvage = DiskSalvage(context, outbox)
+        var salvage = DiskSalvage(context)
         // The old connection stays open until the file is renamed: it holds the write lock, if the file can still be locked, and no
         // other process commits into the old file.
-        var damaged = try source(live, &salvage)
+        var damaged = try source(live, salvage)
         try withNew { target in
             if let damaged { try salvage.save(from: damaged, into: target) }
-            let count = try target.restore(outbox, salvaged: salvage.outboxSequence)
             let recovery = DiskStore.Recovery(
-                reason: reason,
-                description: description,
+                reason: !hasDatabase ? .vanished : cause.code == .notADatabase ? .notADatabase : .corrupt,
+                description: cause.description,
                 setAside: nextQuarantinePath(),
-                outboxSaved: count,
+                outboxSaved: try complete(target, used: salvage.outboxSequence),
                 isOutboxWhole: salvage.isOutboxWhole
             )
             try target.setMetadata(.own, DiskStore.Recovery.key, recovery.encoded)
         }
-        // A copy has everything in its one file when it is closed.
-        if !hasDatabase { damaged = nil }
         try files.rename(context.pathOfNew, to: context.pathOfReady)
         try finish()
         damaged = nil
         try removeScraps()
+    }
+
+    /// Adds the operations that only this process knows, and continues the numbers above all used ones; returns the number of operations.
+    private func complete(_ target: DiskConnection, used: Int64) throws -> Int {
+        try target.database.transaction { () throws in
+            let known = context.knownOperations.withLock { $0 }
+            for (row, note) in known?() ?? [] where row.operation != DiskOutboxRow.unreadableName {
+                try target.store(row, .outboxRestore)
+                guard target.database.changes > 0, let note else { continue }
+                try target.setMetadata(.value, DiskOutboxRow.noteKey(row.sequence), note)
+            }
+            let rows = try target.outbox(after: Int64.min, limit: .max)
+            let largest = max(used, rows.last?.sequence ?? 0) + Self.numbersSkipped
+            try target.run(.dropOutboxSequence)
+            try target.run(.putOutboxSequence, max(largest, context.now / 1_000_000))
+            return rows.count
+        }
     }
 
     /// Completes the replacement of a process that died with a new database ready.
@@ -83,29 +88,11 @@ struct DiskReplacement {
     private var hasDatabase: Bool { (files.size(context.path) ?? 0) > 1 }
 
     /// Opens the most readable version of the damaged database; nil if there is none.
-    private func source(_ live: DiskConnection?, _ salvage: inout DiskSalvage) throws -> DiskConnection? {
+    private func source(_ live: DiskConnection?, _ salvage: DiskSalvage) throws -> DiskConnection? {
         if let live, try salvage.canRead(live) { return live }
-        guard hasDatabase else {
-            guard (files.size(log) ?? 0) > 0 else { return nil }
-            // A log consists of whole pages. Missing ones are taken from an empty database: the tables are created in the same
-            // order in every file, so their roots have the same page numbers everywhere. A copy is used, because SQLite removes a
-            // log beside an empty file.
-            salvage.isFragment = true
-            try files.copy(context.pathOfNew, to: context.pathOfCopy, replacingStart: [])
-            try files.copy(log, to: context.pathOfCopy + "-wal", replacingStart: [])
-            return try salvage.open(context.pathOfCopy)
-        }
-        if !files.exists(log), files.exists(context.path + "-shm") {
-            // With the log's index, SQLite would look for pages in a log that is missing.
-            salvage.isFragment = true
-            try files.copy(context.path, to: context.pathOfCopy, replacingStart: [])
-            if let copy = try salvage.open(context.pathOfCopy) { return copy }
-        } else if let damaged = try salvage.open(context.path) {
-            return damaged
-        }
-        // From a sound database, because the damaged one's first page cannot be trusted.
-        guard let firstPage = files.read(context.pathOfNew, first: 4_096), firstPage.count == 4_096 else { return nil }
-        try makeCopy(firstPage)
+        guard hasDatabase else { return nil }
+        if let damaged = try salvage.open(context.path) { return damaged }
+        guard try makeCopy() else { return nil }
         return try salvage.open(context.pathOfCopy)
     }
 
@@ -133,39 +120,40 @@ struct DiskReplacement {
         try files.remove(context.pathOfNew + "-shm")
     }
 
-    /// Copies the damaged database with another first page.
+    /// A larger database has content, which is fetched again.
+    private static let copiedMaximum: Int64 = 64 << 20
+
+    /// Copies the damaged database with the first page of a sound one, because its own cannot be trusted.
     ///
     /// The tables are created in the same order in every file, so their roots have the same page numbers everywhere.
-    private func makeCopy(_ firstPage: [UInt8]) throws {
+    /// - Returns: false if it cannot be read or is too large.
+    private func makeCopy() throws -> Bool {
         // Closing the file releases this process's locks on it. None is held here: a holder has the file open already.
-        var page = firstPage
+        guard (files.size(context.path) ?? 0) <= Self.copiedMaximum, var bytes = files.read(context.path),
+            var page = files.read(context.pathOfNew, first: 4_096), page.count == 4_096
+        else { return false }
         // The file change counter and the "version valid for" number disagree: SQLite then trusts the file's size (§1.3.6 of its
+        // file format).
         page.replaceSubrange(24..<28, with: [0, 0, 0, 1])
         page.replaceSubrange(32..<40, with: [0, 0, 0, 0, 0, 0, 0, 0])
         page.replaceSubrange(92..<96, with: [0, 0, 0, 0])
-        try files.copy(context.path, to: context.pathOfCopy, replacingStart: page)
-        if files.exists(log) {
-            try files.copy(log, to: context.pathOfCopy + "-wal", replacingStart: [])
+        bytes.replaceSubrange(0..<min(4_096, bytes.count), with: page)
+        try files.write(bytes, to: context.pathOfCopy, temporary: context.pathOfCopy + "-journal")
+        if let bytes = files.read(log) {
+            try files.write(bytes, to: context.pathOfCopy + "-wal", temporary: context.pathOfCopy + "-journal")
         }
+        return true
     }
 
     /// Sets the old database aside, its log first, and gives its name to the new one.
     private func finish() throws {
         let aside = nextQuarantinePath()
-        let hadDatabase = hasDatabase
         if files.exists(log) {
             // The log of a missing database would be taken for the new one's.
             if let aside { try files.rename(log, to: aside + "-wal") } else { try files.remove(log) }
         }
         try files.remove(context.path + "-shm")
-        if let aside {
-            if hadDatabase {
-                try files.rename(context.path, to: aside)
-            } else if files.exists(context.pathOfCopy) {
-                // The content of the log, as a database that can be opened.
-                try files.rename(context.pathOfCopy, to: aside)
-            }
-        }
+        if let aside, hasDatabase { try files.rename(context.path, to: aside) }
         try files.rename(context.pathOfReady, to: context.path)
         for old in asideNumbers().dropLast(Self.asideMaximum) {
             try files.remove(path(aside: old) + "-wal")

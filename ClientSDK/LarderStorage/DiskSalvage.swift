@@ -4,42 +4,33 @@ import LarderSQLite
 /// again.
 struct DiskSalvage {
     private let context: DiskContext
-    /// This process's copy of the outbox.
-    private let outbox: DiskOutboxCopy
-    /// Whether the source is known to be incomplete, although it may look complete.
-    var isFragment = false
     /// The largest number used by the outbox, as far as it is readable.
     private(set) var outboxSequence: Int64 = 0
     /// Whether the whole outbox was read and every row was sound.
     private(set) var isOutboxWhole = false
 
-    init(_ context: DiskContext, _ outbox: DiskOutboxCopy) {
-        self.context = context
-        self.outbox = outbox
-    }
+    init(_ context: DiskContext) { self.context = context }
 
     /// Opens a damaged database; nil if SQLite cannot open it or find the tables. It is locked against other writers if possible.
     func open(_ path: String) throws -> DiskConnection? {
-        do {
+        try ifReadable { () throws(SQLiteError) in
             let database = try Database(.file(path), context.options(), faults: context.files.faults)
             let connection = DiskConnection(database, context, generation: 0)
             try check(connection)
             return connection
-        } catch {
-            // An unreadable file may still be locked by another connection. A copy is not.
-            guard error.isDamage || error.code == .busy else { throw error }
-            return nil
         }
     }
 
     /// Whether an open connection still finds the tables. It is locked against other writers if possible.
     func canRead(_ connection: DiskConnection) throws -> Bool {
-        do {
-            try check(connection)
-            return true
-        } catch {
+        try ifReadable { () throws(SQLiteError) in try check(connection) } != nil
+    }
+
+    private func ifReadable<Result>(_ body: () throws(SQLiteError) -> Result) throws -> Result? {
+        do { return try body() } catch {
+            // An unreadable file may still be locked by another connection. A copy is not.
             guard error.isDamage || error.code == .busy else { throw error }
-            return false
+            return nil
         }
     }
 
@@ -62,7 +53,7 @@ struct DiskSalvage {
     /// Copies the readable rows in two transactions, so that a failure in the metadata does not affect the outbox.
     mutating func save(from source: DiskConnection, into target: DiskConnection) throws {
         try target.database.begin()
-        isOutboxWhole = try saveOutbox(source, target) && !isFragment
+        isOutboxWhole = try saveOutbox(source, target)
         try target.run(.commit)
         try target.database.begin()
         try saveMetadata(source, target)
@@ -77,9 +68,7 @@ struct DiskSalvage {
                 isWhole = false
                 return
             }
-            // A file without its log may be outdated.
-            guard !outbox.isKnownGone(row.sequence) else { return }
-            try target.store(row, .adoptOutbox)
+            try target.store(row, .outboxRestore)
         }
         return isWhole && isScanWhole
     }

@@ -20,11 +20,8 @@ struct DiskSeal: Sendable {
     /// - Parameter place: the digest of the content's place (`DiskChecksum.place`).
     func close(_ content: [UInt8], _ place: @autoclosure () -> UInt64) throws(DiskError) -> [UInt8] {
         guard let transform else { return content }
-        let sum = DiskChecksum.content(content, at: place())
-        var whole: [UInt8] = []
-        whole.reserveCapacity(content.count + Self.sumBytes)
-        whole += content
-        for shift in 0..<Self.sumBytes { whole.append(UInt8(truncatingIfNeeded: sum >> (8 * UInt64(shift)))) }
+        var whole = content
+        whole.append(number: DiskChecksum.content(content, at: place()))
         do {
             return try transform.encode(whole)
         } catch {
@@ -41,12 +38,11 @@ struct DiskSeal: Sendable {
     /// - Throws: the error of the transform, or `Mismatch`.
     func open(_ stored: [UInt8], _ place: @autoclosure () -> UInt64) throws -> [UInt8] {
         guard let transform else { return stored }
-        var whole = try transform.decode(stored)
-        guard whole.count >= Self.sumBytes else { throw Mismatch() }
-        let sum = whole.suffix(Self.sumBytes).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        whole.removeLast(Self.sumBytes)
-        guard DiskChecksum.content(whole, at: place()) == sum else { throw Mismatch() }
-        return whole
+        let whole = try transform.decode(stored)
+        let content = Array(whole.dropLast(Self.sumBytes))
+        var sum = whole.suffix(Self.sumBytes)
+        guard sum.takeNumber() == DiskChecksum.content(content, at: place()) else { throw Mismatch() }
+        return content
     }
 }
 
@@ -152,7 +148,7 @@ extension DiskConnection {
         }
         let (items, unreadable) = try database.transaction { () throws in
             let items = try totals().items
-            for kind in [DiskKind.entity, .query, .record] { try run(.removeKind, [], numbers: [kind.rawValue]) }
+            for kind in [DiskKind.entity, .query, .record] { try run(.removeKind, kind) }
             try resealMetadata()
             let unreadable = try resealOutbox()
             try setMetadata(.own, Self.probeKey, new)

@@ -49,7 +49,7 @@ package struct DiskSearch: Sendable {
 }
 
 extension DiskStore.ReadTransaction {
-    /// The identifiers that a search finds; nil if one of its indices was not built.
+    /// The identifiers that a search finds; nil if the store does not have one of its indices.
     package func search(_ search: DiskSearch) throws(DiskError) -> DiskSearch.Result? {
         try connection.perform { try connection.search(search) }
     }
@@ -69,24 +69,16 @@ extension DiskStore.ReadTransaction {
         try connection.perform { try connection.entities(ofType: type, after: last, limit: limit, where: isRead) }
     }
 
-    /// The names of the indices of a type that were built.
+    /// The names of the indices of a type.
     package func indices(ofType type: String) throws(DiskError) -> Set<String> {
-        try connection.perform { Set(try connection.indices(ofType: type).filter { $0.value.through == nil }.keys) }
+        try connection.perform { Set(try connection.indices(ofType: type).keys) }
     }
 }
 
 extension DiskStore.WriteTransaction {
-    /// Begins to build the indices of a type in place of those that it has, or goes on. `put` keeps them from then on; entities that are stored
-    /// already are indexed by `setFields`, in the order of their identifiers. No search uses them before they were built.
-    ///
-    /// - Returns: the identifier of the last entity that they have, empty if they have none; nil if they were built.
-    package func indexing(_ names: Set<String>, ofType type: String) throws(DiskError) -> String? {
-        try connection.perform { try connection.indexing(names, ofType: type) }
-    }
-
-    /// Notes that the entities up to this one are in the indices of a type; nil: all, so that the indices were built.
-    package func setIndexed(_ names: Set<String>, ofType type: String, through last: String?) throws(DiskError) {
-        try connection.perform { try connection.setIndexed(names, ofType: type, through: last) }
+    /// Makes the indices of a type these. `put` keeps them from then on; the fields of all stored entities must be set in the same transaction.
+    package func setIndices(_ names: Set<String>, ofType type: String) throws(DiskError) {
+        try connection.perform { try connection.setIndices(names, ofType: type) }
     }
 
     /// Indexes a stored entity; without fields nothing finds it.

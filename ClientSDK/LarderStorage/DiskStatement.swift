@@ -10,15 +10,21 @@ enum DiskStatement: Int, CaseIterable {
     case remove, removeValue, removeRow, removeSpace, removeKind
     case invalidate, distrust
     case queryKeys, queriesWith, entityIDs, recordKeys, spaces, keys
-    case addBlob, unusedBlobs, dropBlob, knowsBlob
     case findMetadata, putMetadata, dropMetadata
     case latestStamp, totals, leastRecent, drop, expire, stamp
     case findLost, noteLost, noteExpired
     case outboxAppend, outboxList, outboxUpdate, outboxRemove
-    case outboxDown, metadataAll, adoptOutbox
+    case outboxDown, metadataAll, outboxRestore
     case outboxNotes, outboxSequence, dropOutboxSequence, putOutboxSequence
-    case indices, addIndex, dropIndex, indexedThrough, indexed, dropFields, putField
+    case indices, addIndex, dropIndex, dropFields, putField
     case fieldIs, fieldBetween, keyOfRow, fieldOfRow, fieldsAscending, fieldsDescending, entitiesAfter
+
+    /// The columns of `DiskRow`, and the payload.
+    private static let row: SQLText =
+        """
+        i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.source, i.flags, i.sum, i.asked,
+        i.invalid, i.changed, p.body
+        """
 
     /// The SQL text, fixed at compile time: values are bound and never inserted into it.
     var sql: SQLText {
@@ -30,15 +36,13 @@ enum DiskStatement: Int, CaseIterable {
 
         case .find:
             """
-            SELECT i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.source,
-                i.flags, i.sum, i.blob, i.asked, i.invalid, i.changed, p.body
+            SELECT \(Self.row)
             FROM items i LEFT JOIN payloads p ON p.row = i.row WHERE i.kind = ?1 AND i.space = ?2 AND i.key = ?3
             """
         case .findMembers: "SELECT position, type, id, mark, note FROM members WHERE query = ?1 ORDER BY position"
         case .findListed:
             """
-            SELECT i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.source,
-                i.flags, i.sum, i.blob, i.asked, i.invalid, i.changed, p.body
+            SELECT \(Self.row)
             FROM members m LEFT JOIN items i ON i.kind = 0 AND i.space = m.type AND i.key = m.id
             LEFT JOIN payloads p ON p.row = i.row WHERE m.query = ?1 ORDER BY m.position
             """
@@ -52,12 +56,12 @@ enum DiskStatement: Int, CaseIterable {
         case .upsert:
             """
             INSERT INTO items (kind, space, key, version, etag, fetched, validated, expires, remove_at, accessed,
-                completeness, source, flags, size, sum, blob, asked, invalid, changed)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?16, ?13, ?14, ?15, ?17, ?18, ?19)
+                completeness, source, flags, size, sum, asked, invalid, changed)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
             ON CONFLICT (kind, space, key) DO UPDATE SET version = excluded.version, etag = excluded.etag,
                 fetched = excluded.fetched, validated = excluded.validated, expires = excluded.expires,
                 remove_at = excluded.remove_at, accessed = excluded.accessed, completeness = excluded.completeness,
-                source = excluded.source, flags = excluded.flags, size = excluded.size, sum = excluded.sum, blob = excluded.blob,
+                source = excluded.source, flags = excluded.flags, size = excluded.size, sum = excluded.sum,
                 asked = CASE excluded.asked WHEN 0 THEN max(asked, invalid) ELSE excluded.asked END,
                 invalid = max(invalid, excluded.invalid), changed = excluded.changed
             WHERE CASE WHEN flags & 1 THEN version IS NULL AND excluded.asked >= asked OR excluded.version > version
@@ -78,7 +82,7 @@ enum DiskStatement: Int, CaseIterable {
             ON CONFLICT (kind, space, key) DO UPDATE SET version = excluded.version, etag = NULL,
                 fetched = excluded.fetched, validated = excluded.validated, expires = excluded.expires,
                 remove_at = excluded.remove_at, completeness = 0, source = 0, flags = 1,
-                size = excluded.size, sum = excluded.sum, blob = NULL, asked = max(asked, excluded.asked)
+                size = excluded.size, sum = excluded.sum, asked = max(asked, excluded.asked)
             WHERE version IS NULL OR version <= excluded.version
             RETURNING row
             """
@@ -128,11 +132,6 @@ enum DiskStatement: Int, CaseIterable {
             SELECT DISTINCT i.space, i.key FROM members m JOIN items i ON i.row = m.query
             WHERE m.type = ?1 AND m.id = ?2 ORDER BY i.space, i.key
             """
-
-        case .addBlob: "INSERT INTO blobs (hash, size, refs) VALUES (?1, ?2, 0) ON CONFLICT (hash) DO NOTHING"
-        case .unusedBlobs: "SELECT hash FROM blobs WHERE refs = 0 LIMIT ?1"
-        case .dropBlob: "DELETE FROM blobs WHERE hash = ?1 AND refs = 0"
-        case .knowsBlob: "SELECT 1 FROM blobs WHERE hash = ?1"
 
         case .findMetadata: "SELECT value, sum FROM metadata WHERE kind = ?1 AND key = ?2"
         case .putMetadata:
@@ -192,10 +191,10 @@ enum DiskStatement: Int, CaseIterable {
             WHERE sequence > ?1 ORDER BY sequence DESC LIMIT ?2
             """
         case .metadataAll: "SELECT kind, key, value, sum FROM metadata"
-        case .adoptOutbox:
+        case .outboxRestore:
             """
             INSERT INTO outbox (operation, scope, coalescing, idempotency, state, attempts, enqueued, payload, sum, sequence)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING
             """
         case .outboxNotes:
             "SELECT key, value, sum FROM metadata WHERE kind = 0 AND key >= 'larder.rejection ' AND key < 'larder.rejection!'"
@@ -203,11 +202,9 @@ enum DiskStatement: Int, CaseIterable {
         case .dropOutboxSequence: "DELETE FROM sqlite_sequence WHERE name = 'outbox'"
         case .putOutboxSequence: "INSERT INTO sqlite_sequence (name, seq) VALUES ('outbox', ?1)"
 
-        case .indices: "SELECT name, field, through FROM indices WHERE type = ?1"
+        case .indices: "SELECT name, field FROM indices WHERE type = ?1"
         case .addIndex: "INSERT INTO indices (type, name) VALUES (?1, ?2)"
         case .dropIndex: "DELETE FROM indices WHERE field = ?1"
-        case .indexedThrough: "UPDATE indices SET through = ?2 WHERE type = ?1"
-        case .indexed: "UPDATE indices SET through = NULL WHERE type = ?1"
         case .dropFields: "DELETE FROM fields WHERE row = ?1"
         case .putField: "INSERT INTO fields (field, value, row) VALUES (?1, ?2, ?3)"
         case .fieldIs: "SELECT row FROM fields WHERE field = ?1 AND value IS ?2"
@@ -231,8 +228,7 @@ enum DiskStatement: Int, CaseIterable {
             """
         case .entitiesAfter:
             """
-            SELECT i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.source,
-                i.flags, i.sum, i.blob, i.asked, i.invalid, i.changed, p.body, i.key
+            SELECT \(Self.row), i.key
             FROM items i LEFT JOIN payloads p ON p.row = i.row
             WHERE i.kind = 0 AND i.space = ?1 AND i.key > ?2 AND i.flags & 1 = 0 ORDER BY i.key LIMIT ?3
             """

@@ -71,7 +71,8 @@ extension DiskStore {
                     Self.isWorthwhile(coded.count, of: Self.sampleLength)
                 else { return nil }
             }
-            let head = [Self.deflated] + (0..<4).map { UInt8(truncatingIfNeeded: length >> (8 * UInt32($0))) }
+            var head = [Self.deflated]
+            head.append(number: length)
             guard let stored = zlib.deflated(payload, .deflate, .fast, after: head) else { return nil }
             return Self.isWorthwhile(stored.count, of: payload.count) ? stored : nil
         }

@@ -22,7 +22,7 @@ extension DiskStore {
         /// a vanished directory counts as erased, and writes throw. For a store in a directory that the system may remove at any time:
         /// a file that a sign-out removes, such as `store.lock` in the directory of the outbox.
         public var restartsWhileExists: String?
-        /// The maximum number of stored bytes, files included. Beyond it the least recently read items are removed. Not negative; a
+        /// The maximum number of stored bytes. Beyond it the least recently read items are removed. Not negative; a
         /// budget smaller than an item does not store it.
         public var bytesMaximum: Int64 = 256 << 20
         /// The free space of the disk, in bytes, below which the budget shrinks by what is missing, down to a quarter of `bytesMaximum`: the
@@ -30,8 +30,6 @@ extension DiskStore {
         public var freeBytesMinimum: Int64 = 64 << 20
         /// The free space at a path, in bytes; nil if it is unknown. Replaced by tests.
         package var freeBytes: @Sendable (_ path: String) -> Int64? = { DiskFiles.freeBytes(at: $0) }
-        /// Payloads with more bytes than this, as stored, become files.
-        public var blobThreshold = 64 << 10
         /// The precision of access times: reading again within this time writes nothing.
         public var accessGranularity: Duration = .seconds(600)
         /// The time for which entities and lists are kept after they became stale, to be shown without a network.
@@ -52,12 +50,7 @@ extension DiskStore {
         /// The store of the content, if this is the store of an outbox.
         var content: @Sendable () -> DiskStore? = { nil }
         /// Injected disk faults, for tests.
-        package var faults: (any DiskFaults)? {
-            get { injected?.faults }
-            set { injected = newValue.map { InjectedFaults($0) } }
-        }
-        /// One word in a structure that is a part of many others.
-        private var injected: InjectedFaults?
+        package var faults: (any DiskFaults)?
         /// Whether the other stores of a client have the same faults.
         package var sharesFaults = false
         /// Whether calls may wait for the disk, so that asynchronous functions of the layers above make them on threads for the disk.
@@ -88,15 +81,7 @@ extension DiskStore.Configuration {
         settings.bytesMaximum = bytesMaximum
         settings.freeBytesMinimum = 0
         settings.accessGranularity = .seconds(1)
-        settings.blobThreshold = .max
         settings.outboxReserveBytes = 0
         return settings
     }
-}
-
-/// The reference of a configuration to its faults.
-private final class InjectedFaults: Sendable {
-    let faults: any DiskFaults
-
-    init(_ faults: any DiskFaults) { self.faults = faults }
 }

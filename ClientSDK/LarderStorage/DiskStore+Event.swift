@@ -4,7 +4,7 @@ extension DiskStore {
         /// The database was damaged or missing and has been replaced.
         case recovered(Recovery)
         /// An item was damaged or cannot be decoded. The read was a miss, and the item is removed. `item` is the description of its key;
-        /// `reason` is `checksum`, `fileMissing` or `undecodable`, then with the cause.
+        /// `reason` is `checksum` or `undecodable`, then with the cause.
         case discarded(item: String, reason: String, cause: String? = nil)
         /// The store was written with another payload transform or key, or without one. All items and change tokens were removed.
         /// Operations of the outbox that cannot be decoded are kept, and not sent until the store is opened with their key.
@@ -17,7 +17,7 @@ extension DiskStore {
         case evicted(count: Int)
         /// Items were removed because of their age.
         case expired(count: Int)
-        /// Unreferenced files could not be removed; tried again later.
+        /// The log could not be emptied of what was stored under another transform.
         case cleaningFailed(DiskError)
     }
 }

@@ -6,8 +6,6 @@ extension DiskStore {
     package struct Maintenance: Sendable, Hashable {
         /// The number of items removed because of their age.
         package internal(set) var expired = 0
-        /// The number of unreferenced files removed.
-        package internal(set) var blobsRemoved = 0
         /// The number of pages returned to the file system; the file shrinks at the next checkpoint.
         package internal(set) var pagesFreed = 0
         /// Whether nothing is left to do. If not, call again when there is time.
@@ -18,7 +16,6 @@ extension DiskStore {
         /// Adds the numbers of another step.
         package mutating func add(_ step: Maintenance) {
             expired += step.expired
-            blobsRemoved += step.blobsRemoved
             pagesFreed += step.pagesFreed
             isDone = step.isDone
         }
@@ -40,16 +37,14 @@ extension DiskStore {
 extension DiskStore {
     /// The number of rows changed since the store was opened, counted by SQLite.
     package func rowChanges() throws(DiskError) -> Int64 {
-        do { return try writer.withLock { state in try connectedWriter(&state).database.changesTotal } } catch {
-            throw DiskError(error)
-        }
+        try withConnection { $0.database.changesTotal }
     }
 
     /// The maximum number of items of each kind that one step removes.
     private static let stepMaximum: Int64 = 64
 
-    /// Does a bounded step of background work: stores access times, removes damaged and outdated items and unknown files, and
-    /// returns free pages. After a wrong checksum it checks the whole file once, and replaces it if it is damaged elsewhere too.
+    /// Does a bounded step of background work: stores access times, removes damaged and outdated items, and returns free
+    /// pages. After a wrong checksum it checks the whole file once, and replaces it if it is damaged elsewhere too.
     ///
     /// Does not block readers; writers wait for one step. Call it until it is done when the app is idle: after the start, after
     /// large removals, and regularly.
@@ -57,118 +52,63 @@ extension DiskStore {
     /// - Returns: whether nothing is left to do.
     @discardableResult public func maintain() throws(DiskError) -> Bool { try maintain(limit: .max).isDone }
 
-    /// Does a step of at most `limit` items, files and pages of each kind, from 1 to 64. A writer waits for one kind only.
+    /// Does a step of at most `limit` items and pages, from 1 to 64. A writer waits for one kind only.
     package func maintain(limit: Int) throws(DiskError) -> Maintenance {
-        defer { context.deliver() }
         let limit = max(1, min(Int64(limit), Self.stepMaximum))
         var report = Maintenance()
-        do {
-            let hasFiles = !context.configuration.isInMemory
-            if hasFiles { try checkIfSuspect() }
-            report.expired = try writer.withLock { state in try removeOutdated(&state, limit) }
-            if report.expired > 0 { context.post(.expired(count: report.expired)) }
-            report.isDone = report.expired < limit
-            guard hasFiles else { return report }
-            report.blobsRemoved = try writer.withLock { state in
-                let connection = try connectedWriter(&state)
-                return try connection.perform { try connection.removeUnusedBlobs(limit) }
-            }
-            let swept = try writer.withLock { state in
-                let connection = try connectedWriter(&state)
-                return try connection.perform { try sweep(&state, connection) }
-            }
-            report.pagesFreed = try writer.withLock { state in
-                let connection = try connectedWriter(&state)
-                return try connection.perform { try vacuum(connection, limit) }
-            }
-            report.isDone =
-                swept.isDone && report.expired < limit && report.blobsRemoved < limit && report.pagesFreed == 0
-                && !context.hasChores
-            report.blobsRemoved += swept.removed
-            return report
-        } catch {
-            throw DiskError(error)
-        }
+        let hasFiles = !context.configuration.isInMemory
+        if hasFiles { try checkIfSuspect() }
+        report.expired = try changing { state in try removeOutdated(&state, limit) }
+        if hasFiles { report.pagesFreed = try withConnection { try vacuum($0, limit) } }
+        report.isDone = report.expired < limit && report.pagesFreed == 0 && !(hasFiles && context.hasChores)
+        return report
     }
 
-    /// Copies the log into the database and truncates it, unless a reader or another process is using it. Never waits for them.
+    /// Copies the log into the database and truncates it: afterwards removed bytes are in none of the files.
+    ///
+    /// Waits for readers of all processes, at most for `Configuration.busyTimeout`.
+    /// - Returns: false if another process has kept the log in use for longer.
+    package func emptyLog() throws(DiskError) -> Bool { try withConnection { try $0.database.checkpoint() } }
+
+    /// The same, unless a reader or another process is using the log. Never waits for them.
     ///
     /// - Returns: the bytes that the log had; 0 if it was empty or in use.
     package func emptyLogIfUnused() throws(DiskError) -> Int64 {
-        defer { context.deliver() }
         let bytes = context.files.size(context.path + "-wal") ?? 0
         guard bytes > 0 else { return 0 }
         do {
-            return try writer.withLock { state in
-                let connection = try connectedWriter(&state)
-                return try connection.perform { try connection.database.checkpointIfUnused() } ? bytes : 0
-            }
-        } catch let error as DiskError where error.code == .busy || error.code == .full {
-            return 0
+            return try withConnection { try $0.database.checkpointIfUnused() } ? bytes : 0
         } catch {
-            throw DiskError(error)
+            guard error.code == .busy || error.code == .full else { throw error }
+            return 0
         }
     }
 
     /// After a wrong checksum, checks the structure of the file and replaces it if needed: writing to a damaged page would spread
     /// the damage. Reads the whole file without blocking others.
-    private func checkIfSuspect() throws {
+    private func checkIfSuspect() throws(DiskError) {
         guard context.takeSuspicion() else { return }
-        let generation = writer.withLock { $0.generation }
-        let problems: [String]
-        do {
-            // On a new connection, which has no cached pages.
-            let database = try context.files.locked(context.pathOfLock, isShared: true, makes: false) {
-                try Database(.file(context.path), context.options(readsOnly: true), faults: context.files.faults)
-            }
-            problems = try database.integrityProblems()
-        } catch let error as SQLiteError where error.isDamage {
-            problems = [error.description]
-        }
-        guard let first = problems.first else { return }
-        try writer.withLock { state in
-            guard state.generation == generation else { return }
-            try recover(&state, SQLiteError(code: .corrupt, message: first))
+        // A new connection has no cached pages.
+        readers.withLock { $0.idle = [] }
+        try readOnce { connection in
+            guard let first = try connection.database.integrityProblems().first else { return }
+            throw SQLiteError(code: .corrupt, message: first)
         }
     }
 
     private func removeOutdated(_ state: inout WriterState, _ limit: Int64) throws -> Int {
         let now = context.now
         // The transaction itself carries out the chores.
-        return try commit(&state, .processDeath) { transaction throws in
+        let count = try commit(&state, .processDeath) { transaction throws in
             let connection = transaction.connection
             return try connection.perform {
-                try connection.run(.noteExpired, [], numbers: [now])
-                try connection.run(.expire, [], numbers: [now, limit])
+                try connection.run(.noteExpired, now)
+                try connection.run(.expire, now, limit)
                 return connection.database.changes
             }
         }
-    }
-
-    /// Removes unknown files in one folder of blobs: a process died before it committed them.
-    private func sweep(
-        _ state: inout WriterState,
-        _ connection: DiskConnection
-    ) throws -> (isDone: Bool, removed: Int) {
-        let blobs = context.blobs
-        var folders = state.foldersToSweep ?? blobs.entries().folders
-        guard state.foldersToSweep == nil || !folders.isEmpty else { return (true, 0) }
-        let isFirst = state.foldersToSweep == nil
-        let folder = folders.popLast()
-        // Files are created under the write lock, so an unknown one that exists now will never be referenced.
-        let removed = try connection.database.transaction { () throws in
-            var removed = 0
-            if isFirst { for name in blobs.entries().temporaries { try blobs.removeTemporary(name) } }
-            if let folder {
-                for name in blobs.names(in: folder) where try !connection.knowsBlob(name) {
-                    try blobs.remove(name)
-                    removed += 1
-                }
-            }
-            return removed
-        }
-        state.foldersToSweep = folders
-        return (folders.isEmpty, removed)
+        if count > 0 { context.post(.expired(count: count)) }
+        return count
     }
 
     /// Returns some pages if many are free; a few are kept for reuse.
@@ -189,20 +129,15 @@ extension DiskStore {
 
     /// Removes the least recently read items until at most `bytes` are stored. A store in memory gives the free memory back.
     package func evict(toBytes bytes: Int64) throws(DiskError) {
-        defer { context.deliver() }
-        do {
-            try writer.withLock { state in
-                _ = try commit(&state, .processDeath) { transaction throws in
-                    let connection = transaction.connection
-                    return try connection.perform {
-                        while try connection.totals().bytes > bytes, try connection.evictOne() {}
-                    }
+        try changing { state in
+            _ = try commit(&state, .processDeath) { transaction throws in
+                let connection = transaction.connection
+                return try connection.perform {
+                    while try connection.totals().bytes > bytes, try connection.evictOne() {}
                 }
-                guard context.configuration.isInMemory, let connection = state.connection else { return }
-                try connection.perform { try connection.database.releasePages(.max) }
             }
-        } catch {
-            throw DiskError(error)
+            guard context.configuration.isInMemory, let connection = state.connection else { return }
+            try connection.perform { try connection.database.releasePages(.max) }
         }
     }
 
@@ -225,13 +160,11 @@ extension DiskStore {
         do {
             try writer.withLock { state in
                 state.isErased = true
-                state.outbox = DiskOutboxCopy()
                 giveUpConnections(&state)
                 let files = context.files
                 let directory = context.configuration.directory
                 guard files.exists(directory) else { return }
                 try files.locked(context.pathOfLock) {
-                    try context.blobs.erase()
                     for name in files.names(in: directory) where name.hasPrefix("store.") && name != "store.lock" {
                         try files.remove("\(directory)/\(name)")
                     }

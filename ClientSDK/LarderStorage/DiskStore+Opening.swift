@@ -4,37 +4,25 @@ import Synchronization
 extension DiskStore {
     /// The writing connection; opens it if needed.
     ///
-    /// - Parameters:
-    ///   - isRecovering: whether this process has just replaced a damaged file.
-    ///   - lost: the connection to a file that was unlinked; it can still be read.
-    func connectedWriter(
-        _ state: inout WriterState,
-        isRecovering: Bool = false,
-        lost: DiskConnection? = nil
-    ) throws -> DiskConnection {
+    /// - Parameter lost: the connection to a file that was unlinked; it can still be read.
+    func connectedWriter(_ state: inout WriterState, lost: DiskConnection? = nil) throws -> DiskConnection {
         if state.isErased { throw Self.erased }
         if let connection = state.connection { return connection }
         if context.configuration.isInMemory { return try openInMemory(&state) }
-        let wasOpen = state.wasOpen && !startsAnew(&state)
+        let wasOpen = state.wasOpen && !startsAnew()
         if wasOpen {
             guard context.files.exists(context.pathOfLock) else { throw hasVanished }
         } else {
             try context.files.makeDirectory(context.configuration.directory)
         }
-        let outbox = state.outbox
         let generation = state.generation
-        let (connection, isReplaced) = try context.files.locked(context.pathOfLock, makes: !wasOpen) {
+        let connection = try context.files.locked(context.pathOfLock, makes: !wasOpen) {
             // The store may have been erased while this call waited for the lock.
             guard context.files.exists(context.pathOfLock) else { throw hasVanished }
-            return try openOrReplace(outbox, generation, wasOpen: wasOpen, lost)
+            return try openOrReplace(generation, wasOpen: wasOpen, lost)
         }
-        let isOwn = isRecovering || isReplaced
-        if wasOpen, !isOwn {
-            try adoptReplacement(connection, &state.outbox)
-            // Changes by other processes while it was closed are unknown, and memory may have values that were lost here.
-            context.others.note()
-        }
-        state.outbox.database = try connection.identity()
+        // Changes by other processes while it was closed are unknown, and memory may have values that were lost here.
+        if wasOpen { context.others.note() }
         state.connection = connection
         state.wasOpen = true
         isPrepared.store(true, ordering: .releasing)
@@ -42,12 +30,10 @@ extension DiskStore {
     }
 
     /// Whether the directory was removed by the system, and not by a sign-out. Then nothing of it is known any more.
-    private func startsAnew(_ state: inout WriterState) -> Bool {
+    private func startsAnew() -> Bool {
         guard !context.files.exists(context.pathOfLock), let path = context.configuration.restartsWhileExists,
             context.files.exists(path)
         else { return false }
-        state.outbox = DiskOutboxCopy()
-        state.foldersToSweep = nil
         context.others.note()
         context.post(.purged)
         return true
@@ -61,62 +47,25 @@ extension DiskStore {
         )
     }
 
-    /// Opens the file, or replaces it if it is damaged or missing; returns whether it was replaced. Requires the store's lock.
-    private func openOrReplace(
-        _ outbox: DiskOutboxCopy,
-        _ generation: Int,
-        wasOpen: Bool,
-        _ lost: DiskConnection?
-    ) throws -> (DiskConnection, isReplaced: Bool) {
-        let replacement = DiskReplacement(context, outbox)
+    /// Opens the file, or replaces it if it is damaged or missing. Requires the store's lock.
+    private func openOrReplace(_ generation: Int, wasOpen: Bool, _ lost: DiskConnection?) throws -> DiskConnection {
+        let replacement = DiskReplacement(context)
         try replacement.finishInterrupted()
         let files = context.files
         // SQLite too treats a file of one byte as empty.
-        let size = files.size(context.path)
-        if (size ?? 0) <= 1 {
-            if wasOpen || size != nil || files.exists(context.path + "-wal") || files.exists(context.path + "-shm") {
+        guard (files.size(context.path) ?? 0) > 1 else {
+            if wasOpen || ["", "-wal", "-shm"].contains(where: { files.exists(context.path + $0) }) {
                 let message = "The file \(context.path) is missing or empty."
-                try replacement.replace(.vanished, message, from: lost)
-                return (try open(generation: generation), true)
+                try replacement.replace(because: SQLiteError(code: .corrupt, message: message), from: lost)
+            } else {
+                try replacement.createEmpty()
             }
-            try replacement.createEmpty()
-            return (try open(generation: generation), false)
+            return try open(generation: generation)
         }
-        // SQLite creates the log before its index and removes it after the index: an index alone means that the log was removed.
-        // Checked in this order, because another process may be closing the file.
-        if !files.exists(context.path + "-wal"), files.exists(context.path + "-shm") {
-            let message = "The log \(context.path)-wal is missing: everything stored since the last checkpoint is lost."
-            try replacement.replace(.corrupt, message, from: nil)
-            return (try open(generation: generation), true)
-        }
-        do {
-            return (try open(generation: generation), false)
-        } catch let error as SQLiteError where error.isDamage {
+        do { return try open(generation: generation) } catch let error as SQLiteError where error.isDamage {
             try replacement.replace(because: error, from: nil)
-            return (try open(generation: generation), true)
+            return try open(generation: generation)
         }
-    }
-
-    /// Checks whether the file has been replaced: a replacement by another process gets this process's outbox rows; if the store
-    /// was erased and created again, nothing is restored.
-    private func adoptReplacement(_ connection: DiskConnection, _ outbox: inout DiskOutboxCopy) throws {
-        guard try connection.identity() != outbox.database else { return }
-        guard let added = try join(connection, &outbox) else {
-            outbox = DiskOutboxCopy()
-            return
-        }
-        guard added > 0 else { return }
-        context.post(
-            .recovered(
-                DiskStore.Recovery(
-                    reason: .replaced,
-                    description: "Another process has replaced the file \(context.path), which was damaged or missing.",
-                    setAside: nil,
-                    outboxSaved: added,
-                    isOutboxWhole: false
-                )
-            )
-        )
     }
 
     /// Replaces the file, unless another process has done so.
@@ -127,19 +76,16 @@ extension DiskStore {
         // A file that cannot be opened (too many open files) is not damaged.
         guard isElsewhere || cause.isDamage else { throw DiskError(cause) }
         giveUpConnections(&state)
-        var isReplaced = false
         if !isElsewhere {
             guard context.files.exists(context.pathOfLock) else { throw hasVanished }
-            isReplaced = try context.files.locked(context.pathOfLock, makes: false) {
+            try context.files.locked(context.pathOfLock, makes: false) {
                 // Another process may have done the work while this call waited for the lock.
-                if let known, known.database.hasMoved { return false }
+                if let known, known.database.hasMoved { return }
                 guard context.files.exists(context.pathOfLock) else { throw hasVanished }
-                let live = known.flatMap { $0.hasLostLog ? $0 : nil }
-                try DiskReplacement(context, state.outbox).replace(because: cause, from: live)
-                return true
+                try DiskReplacement(context).replace(because: cause, from: known)
             }
         }
-        _ = try connectedWriter(&state, isRecovering: isReplaced, lost: known)
+        _ = try connectedWriter(&state, lost: known)
     }
 
     private func openInMemory(_ state: inout WriterState) throws -> DiskConnection {
@@ -178,7 +124,6 @@ extension DiskStore {
             try connection.setMetadata(.own, DiskStore.Recovery.key, nil)
         }
         try connection.checkTransform()
-        connection.noteLog()
         return connection
     }
 

@@ -2,7 +2,7 @@ extension DiskStore {
     /// Transforms what is stored on its way to the disk and back: compression or encryption.
     ///
     /// It covers the payloads of entities and records, ETags, the cursors and details of lists and of their pages, operations of the
-    /// outbox with all of their texts and rejections, metadata values and change tokens, and the files of large payloads. Not covered,
+    /// outbox with all of their texts and rejections, metadata values and change tokens. Not covered,
     /// because rows are found by them, are the keys of entities, lists, records and metadata, and versions, times, states, sizes and
     /// numbers of rows: use a digest for a key that is secret. Checksums of rows have no key: who has the file can check a cursor that
     /// he guesses.

@@ -30,12 +30,7 @@ extension DiskStore {
     func readOnce<Result>(_ body: (DiskConnection) throws -> Result) throws(DiskError) -> Result {
         defer { context.deliver() }
         do {
-            return try withReader { connection in
-                connection.hasMissedFile = false
-                let result = try connection.perform { try body(connection) }
-                // The row may have been replaced and its file removed between the two reads.
-                return connection.hasMissedFile ? try connection.perform { try body(connection) } : result
-            }
+            return try withReader { connection in try connection.perform { try body(connection) } }
         } catch {
             throw DiskError(error)
         }

@@ -9,31 +9,24 @@ extension DiskStore {
     ///
     /// | damage | while the store is open | when it is opened | reported |
     /// | --- | --- | --- | --- |
-    /// | database overwritten or cut off | every operation that this process has written or read, and all others that are readable | all that are readable | `notADatabase` or `corrupt` |
-    /// | database emptied | as above | the content of the log | `vanished` |
-    /// | database removed or renamed, log left | everything | the content of the log | `vanished` |
-    /// | database and log removed | everything | nothing; without an index (`-shm`) the store counts as new, and nothing is reported | `vanished` |
-    /// | log removed | everything | the state of the last checkpoint; if its index is missing too, nothing is reported | `corrupt` |
-    /// | replaced by another process | every operation that this process has written or read, unless the other process knew it and has sent or removed it | – | `replaced`, if operations were added |
+    /// | database overwritten or cut off | every operation that is readable or that this process knows | all that are readable | `notADatabase` or `corrupt` |
+    /// | database emptied | as above | nothing | `vanished` |
+    /// | database removed or renamed | everything | nothing; without its log and index the store counts as new, and nothing is reported | `vanished` |
     /// | directory removed, or erased by another process | nothing: it counts as erased. Writes throw `cannotOpen`; pending operations are neither sent nor restored | a new store | – |
     /// | disk full | everything; new operations fail until there is room. Pending ones are sent from `DiskStore.Configuration.outboxReserveBytes`, and cached content is evicted for them | the same | `DiskError.code` `full`; `evicted` |
     /// | directory not writable | writes throw `readOnly`, reads continue | it cannot be opened: `readOnly` | – |
     ///
     /// Operations keep their number, idempotency key, order and state; one that was in flight is in doubt after a restart. New
-    /// numbers are above all used ones. An operation enqueued by another process and not read by this one is in the new database if
-    /// it was readable in the damaged one, or as soon as the other process uses the store again. One that another process has
-    /// finished may be sent again with the same key.
+    /// numbers are above all used ones. One that another process has finished may be sent again with the same key.
     public struct Recovery: Sendable, Hashable {
         /// The kind of damage.
-        package enum Reason: Sendable, Hashable {
+        package enum Reason: String, Sendable, Hashable {
             /// The file is not an SQLite database.
             case notADatabase
             /// The file's structure is damaged.
             case corrupt
             /// The file is missing or empty.
             case vanished
-            /// Another process has replaced the file, and this process's outbox rows were added to it.
-            case replaced
         }
 
         /// The kind of damage.
@@ -54,34 +47,27 @@ extension DiskStore.Recovery {
     /// The key of the stored report, until it has been reported.
     static let key = "recovery"
 
-    private static let separator: Character = "\u{1F}"
-
     /// The stored form.
     var encoded: [UInt8] {
-        let reason =
-            switch reason {
-            case .notADatabase: "notADatabase"
-            case .corrupt: "corrupt"
-            case .vanished: "vanished"
-            case .replaced: "replaced"
-            }
-        let parts = [
-            reason, "\(outboxSaved)", "\(isOutboxWhole)", setAside ?? "", description,
-        ]
-        return Array(parts.joined(separator: String(Self.separator)).utf8)
+        var bytes: [UInt8] = [isOutboxWhole ? 1 : 0]
+        bytes.append(number: Int64(outboxSaved))
+        for text in [reason.rawValue, setAside ?? "", description] { bytes.append(part: text.utf8) }
+        return bytes
     }
 
     /// Decodes the stored form.
     init?(encoded: [UInt8]) {
-        let parts = String(decoding: encoded, as: UTF8.self)
-            .split(separator: Self.separator, maxSplits: 4, omittingEmptySubsequences: false).map(String.init)
-        guard parts.count == 5, let outboxSaved = Int(parts[1]) else { return nil }
+        var rest = encoded[...]
+        guard let isWhole = rest.popFirst(), let saved = rest.takeNumber(Int64.self),
+            let reason = rest.takeText().flatMap(Reason.init), let setAside = rest.takeText(),
+            let description = rest.takeText()
+        else { return nil }
         self.init(
-            reason: parts[0] == "notADatabase" ? .notADatabase : parts[0] == "vanished" ? .vanished : .corrupt,
-            description: parts[4],
-            setAside: parts[3].isEmpty ? nil : parts[3],
-            outboxSaved: outboxSaved,
-            isOutboxWhole: parts[2] == "true"
+            reason: reason,
+            description: description,
+            setAside: setAside.isEmpty ? nil : setAside,
+            outboxSaved: Int(saved),
+            isOutboxWhole: isWhole == 1
         )
     }
 }

@@ -1,4 +1,4 @@
-package import LarderTime
+import LarderTime
 
 /// Reads and writes of single items.
 extension DiskStore {
@@ -45,19 +45,6 @@ extension DiskStore {
     /// Stores a generic record, replacing the one under its key.
     public func put(_ record: DiskRecord) throws(DiskError) {
         try writeOnce { transaction throws(DiskError) in try transaction.put(record) }
-    }
-
-    /// Renews an entity's times after a validation; returns whether there was one to renew.
-    @discardableResult
-    package func touch(
-        _ key: EntityKey,
-        validatedAt: WallTime,
-        expiresAt: WallTime,
-        ifEntityTag entityTag: String? = nil
-    ) throws(DiskError) -> Bool {
-        try writeOnce { transaction throws(DiskError) in
-            try transaction.touch(key, validatedAt: validatedAt, expiresAt: expiresAt, ifEntityTag: entityTag)
-        }
     }
 
     /// Removes an entity. Lists still contain its key.

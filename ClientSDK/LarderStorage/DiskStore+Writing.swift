@@ -10,6 +10,8 @@ extension DiskStore {
     ///   - durability: the failures that the commit survives.
     ///   - companion: a store in memory that changes with this one: its transaction begins when this one has the disk, so that no
     ///     reader of it waits for the disk's lock, and is stored if and when this one is (`WriteTransaction.companion`).
+    ///   - mayUseReserve: for the store of an outbox: whether the write is needed for sending. If the disk is full, it uses the reserved
+    ///     space and that of cached content, and `body` is called again.
     ///   - body: must change nothing but the transaction. Another write to this store from within it is a programming error, and
     ///     traps. It may be called a second time, after a damaged database was rebuilt. If it catches an error of the disk, the
     ///     transaction is not committed either.
@@ -17,59 +19,29 @@ extension DiskStore {
     package func write<Result: Sendable>(
         _ durability: Durability = .processDeath,
         with companion: DiskStore? = nil,
-        _ body: (borrowing WriteTransaction) throws -> Result
-    ) throws -> Result {
-        try write(durability, with: companion, mayUseReserve: false, body)
-    }
-
-    /// Changes several items in one transaction, using the reserved space if the disk is full.
-    ///
-    /// - Parameter mayUseReserve: whether the write is needed for sending. Cached content is evicted for it too, and `body` is
-    ///   called again.
-    package func write<Result: Sendable>(
-        _ durability: Durability = .processDeath,
-        with companion: DiskStore? = nil,
-        mayUseReserve: Bool,
+        mayUseReserve: Bool = false,
         _ body: (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
         defer { context.deliver() }
         return try writer.withLock { state in
-            guard mayUseReserve else {
-                let result = Swift.Result { () throws -> Result in
-                    try keepReserve(&state)
-                    return try commit(&state, durability, with: companion, body)
-                }
-                guard case .failure(let error) = result, Self.isFull(error),
-                    let content = context.configuration.content()
-                else { return try result.get() }
-                // A change of the user: the logs of both stores are emptied for it.
-                try checkpointIfPossible(&state)
-                try content.emptyLogForOutbox()
-                try keepReserve(&state)
-                return try commit(&state, durability, with: companion, body)
-            }
-            try restoreReserve(&state)
             while true {
                 do {
                     return try commit(&state, durability, with: companion, body)
-                } catch  where Self.isFull(error) {
+                } catch  where mayUseReserve && Self.isFull(error) {
                     guard try makeRoom(&state) else { throw error }
                 }
             }
         }
     }
 
-    /// Runs a transaction, and applies its outbox changes to the copy.
+    /// Runs a transaction.
     func commit<Result: Sendable>(
         _ state: inout WriterState,
         _ durability: Durability,
         with companion: DiskStore? = nil,
         _ body: (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
-        let result = try withWriter(&state) { connection in try transact(connection, durability, companion, body) }
-        // The changes of this transaction: each begins with none.
-        if let connection = state.connection { state.outbox.apply(connection.outboxChanges) }
-        return result
+        try withWriter(&state) { connection in try transact(connection, durability, companion, body) }
     }
 
     /// Uses the writing connection, and repeats the work with a new one if the file was replaced or damaged.
@@ -138,7 +110,7 @@ extension DiskStore {
         return result
     }
 
-    private typealias DeferredWrites = (stamps: [(Int64, Int64)], damaged: [(Int64, DiskContext.Damage)])
+    private typealias DeferredWrites = (stamps: [(Int64, Int64)], damaged: [(Int64, Int64)])
 
     private func begin(_ connection: DiskConnection, _ durability: Durability) throws -> DeferredWrites {
         connection.failure = nil
@@ -151,8 +123,6 @@ extension DiskStore {
             try connection.checkForeignCommits()
         }
         connection.isWriting = true
-        connection.createdBlobs = []
-        connection.outboxChanges = []
         return context.takeDeferredWrites(256)
     }
 
@@ -168,33 +138,17 @@ extension DiskStore {
         let evicted = try connection.perform {
             if let damage = connection.damage { throw damage }
             let evicted = try connection.enforceBudget()
-            if connection.durability == .powerLoss { try context.blobs.sync(connection.createdBlobs) }
             try connection.run(.commit)
             return evicted
         }
         connection.isWriting = false
-        finish(connection, evicted)
+        if evicted > 0 { context.post(.evicted(count: evicted)) }
     }
 
     private func undo(_ connection: DiskConnection, _ deferred: DeferredWrites) {
-        // Before the lock is released: afterwards other processes may rely on them.
-        for name in connection.createdBlobs {
-            do { try context.blobs.remove(name) } catch { context.post(.cleaningFailed(DiskError(error))) }
-        }
         connection.database.rollBack()
         connection.isWriting = false
         connection.failure = nil
         context.giveBack(deferred.damaged)
-    }
-
-    /// The work after a commit. It cannot fail the call: the transaction is stored.
-    private func finish(_ connection: DiskConnection, _ evicted: Int) {
-        if evicted > 0 { context.post(.evicted(count: evicted)) }
-        do {
-            _ = try connection.perform { try connection.removeUnusedBlobs(64) }
-        } catch {
-            // Retried by maintenance.
-            context.post(.cleaningFailed(error))
-        }
     }
 }

@@ -2,7 +2,7 @@ import Glibc
 import LarderSQLite
 import Synchronization
 
-/// A store of entities, lists, generic records, metadata and change tokens in SQLite, with large payloads in files.
+/// A store of entities, lists, generic records, metadata and change tokens in SQLite.
 ///
 /// Safe from any thread, and several processes may open one store. Calls block on the disk: a read takes some microseconds and
 /// never waits for a writer, a write waits for earlier writers. A damaged database is set aside and rebuilt by the first call that
@@ -16,12 +16,6 @@ public final class DiskStore: Sendable {
         var isErased = false
         /// Whether the store was open before, so that a missing file has vanished.
         var wasOpen = false
-        /// The blob folders that are still to be searched for unknown files; nil before the first search.
-        var foldersToSweep: [String]?
-        /// This process's copy of the outbox.
-        var outbox = DiskOutboxCopy()
-        /// Whether the reserve was missing at the last check.
-        var lacksReserve = false
     }
 
     struct ReaderState {
@@ -105,6 +99,20 @@ public final class DiskStore: Sendable {
             }
         } catch {
             throw DiskError(error)
+        }
+    }
+
+    /// Uses the writer's state, and then delivers the events.
+    func changing<Result: Sendable>(_ body: (inout WriterState) throws -> Result) throws(DiskError) -> Result {
+        defer { context.deliver() }
+        do { return try writer.withLock { state in try body(&state) } } catch { throw DiskError(error) }
+    }
+
+    /// Uses the writing connection outside of a transaction.
+    func withConnection<Result: Sendable>(_ body: (DiskConnection) throws -> Result) throws(DiskError) -> Result {
+        try changing { state in
+            let connection = try connectedWriter(&state)
+            return try connection.perform { try body(connection) }
         }
     }
 

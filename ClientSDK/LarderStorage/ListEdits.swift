@@ -26,23 +26,11 @@ package struct ListEdits: Sendable, Hashable {
     package var isEmpty: Bool { edits.isEmpty && forgotten == .never }
 
     /// Records the keys that an edit has removed, inserted and moved.
-    ///
-    /// Cost: that of the parts that differ.
     package mutating func note(_ old: ListMembers, _ new: ListMembers, at stamp: Stamp) {
-        let kept = Set(old.parts.map(ObjectIdentifier.init)).intersection(new.parts.map(ObjectIdentifier.init))
-        var before: [EntityKey] = []
-        for part in old.parts where !kept.contains(ObjectIdentifier(part)) { before += part.slots.map(\.entry.key) }
-        var after: [(key: EntityKey, previous: EntityKey?)] = []
-        var previous: EntityKey?
-        for part in new.parts {
-            if !kept.contains(ObjectIdentifier(part)) {
-                for slot in part.slots {
-                    after.append((slot.entry.key, previous))
-                    previous = slot.entry.key
-                }
-            }
-            previous = part.slots.last?.entry.key
-        }
+        let (old, new) = (old.keys, new.keys)
+        let (begin, end) = old.common(with: new, by: ==)
+        let before = old[begin..<(old.count - end)]
+        let after = (begin..<(new.count - end)).map { (key: new[$0], previous: $0 > 0 ? new[$0 - 1] : nil) }
         let (known, present) = (Set(before), Set(after.map(\.key)))
         let removed = before.filter { !present.contains($0) }
         let places = Dictionary(before.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
@@ -86,43 +74,31 @@ package struct ListEdits: Sendable, Hashable {
 /// The stored form: the stamp of what was forgotten, and the edits, each as numbers and texts with their lengths before them.
 extension ListEdits {
     package var encoded: [UInt8] {
-        var bytes = Self.bytes(forgotten.rawValue)
+        var bytes: [UInt8] = []
+        bytes.append(number: forgotten.rawValue)
         for edit in edits {
-            bytes += Self.bytes(edit.stamp.rawValue)
+            bytes.append(number: edit.stamp.rawValue)
             bytes.append(edit.kind.rawValue | (edit.previous == nil ? 0 : 4))
-            let previous = edit.previous.map { [$0.type, $0.id] } ?? []
-            for text in [edit.key.type, edit.key.id] + previous {
-                bytes += Self.bytes(Int64(text.utf8.count)) + Array(text.utf8)
+            for key in [edit.key, edit.previous].compactMap(\.self) {
+                bytes.append(part: key.type.utf8)
+                bytes.append(part: key.id.utf8)
             }
         }
         return bytes
     }
 
-    private static func bytes(_ number: Int64) -> [UInt8] {
-        (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * Int64($0))) }
-    }
-
     /// Decodes the stored form; nil for other bytes.
     package init?(encoded bytes: ArraySlice<UInt8>) {
         var rest = bytes
-        func number() -> Int64? {
-            guard rest.count >= 8 else { return nil }
-            defer { rest = rest.dropFirst(8) }
-            return rest.prefix(8).reversed().reduce(0) { $0 << 8 | Int64($1) }
-        }
         func key() -> EntityKey? {
-            var texts: [String] = []
-            for _ in 0..<2 {
-                guard let count = number(), count >= 0, count <= rest.count else { return nil }
-                texts.append(String(decoding: rest.prefix(Int(count)), as: UTF8.self))
-                rest = rest.dropFirst(Int(count))
-            }
-            return EntityKey(type: texts[0], id: texts[1])
+            guard let type = rest.takeText(), let id = rest.takeText() else { return nil }
+            return EntityKey(type: type, id: id)
         }
-        guard let first = number() else { return nil }
+        guard let first = rest.takeNumber(Int64.self) else { return nil }
         forgotten = Stamp(rawValue: first)
         while !rest.isEmpty {
-            guard let stamp = number(), let bits = rest.popFirst(), let kind = Kind(rawValue: bits & ~4),
+            guard let stamp = rest.takeNumber(Int64.self), let bits = rest.popFirst(),
+                let kind = Kind(rawValue: bits & ~4),
                 let own = key()
             else { return nil }
             var edit = Edit(key: own, stamp: Stamp(rawValue: stamp), kind: kind)

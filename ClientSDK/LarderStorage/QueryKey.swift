@@ -1,3 +1,5 @@
+import LarderCoding
+
 /// The key of a stored list: the query's name and its parameters in any order.
 public struct QueryKey: Sendable, Hashable, CustomStringConvertible {
     /// The query's name: `feed`.
@@ -54,55 +56,26 @@ public struct QueryKey: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The name and the parameters, for messages.
-    public var description: String { parameters.isEmpty ? name : "\(name)?\(canonicalParameters)" }
+    public var description: String {
+        guard !parameters.isEmpty else { return name }
+        return name + "?" + parameters.map { $0.name + "=" + $0.value }.joined(separator: "&")
+    }
 
-    /// The parameters as one string, which `init(name:canonicalParameters:)` parses.
+    /// The parameters as one string, which `init(name:canonicalParameters:)` parses: a JSON array of names and values.
     package var canonicalParameters: String {
-        parameters.map { Self.escape($0.name) + "=" + Self.escape($0.value) }.joined(separator: "&")
+        guard !parameters.isEmpty else { return "" }
+        var writer = JSONWriter()
+        writer.value(.array(parameters.flatMap { [.string($0.name), .string($0.value)] }))
+        return String(decoding: writer.bytes, as: UTF8.self)
     }
 
     /// Parses a stored key; nil if the string is invalid.
     package init?(name: String, canonicalParameters text: String) {
-        var parameters: [Parameter] = []
-        for part in text.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: true) {
-            let sides = part.split(separator: UInt8(ascii: "="), omittingEmptySubsequences: false)
-            guard sides.count == 2, let name = Self.unescape(sides[0]), let value = Self.unescape(sides[1]) else {
-                return nil
-            }
-            parameters.append(Parameter(name, value))
-        }
-        self.init(name: name, sorted: parameters)
-    }
-
-    private static func escape(_ text: String) -> String {
-        var result: [UInt8] = []
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "%"): result += Array("%25".utf8)
-            case UInt8(ascii: "&"): result += Array("%26".utf8)
-            case UInt8(ascii: "="): result += Array("%3D".utf8)
-            default: result.append(byte)
-            }
-        }
-        return String(decoding: result, as: UTF8.self)
-    }
-
-    private static func unescape(_ text: Substring.UTF8View.SubSequence) -> String? {
-        var result: [UInt8] = []
-        var bytes = text.makeIterator()
-        while let byte = bytes.next() {
-            guard byte == UInt8(ascii: "%") else {
-                result.append(byte)
-                continue
-            }
-            guard let high = bytes.next(), let low = bytes.next() else { return nil }
-            switch (high, low) {
-            case (UInt8(ascii: "2"), UInt8(ascii: "5")): result.append(UInt8(ascii: "%"))
-            case (UInt8(ascii: "2"), UInt8(ascii: "6")): result.append(UInt8(ascii: "&"))
-            case (UInt8(ascii: "3"), UInt8(ascii: "D")): result.append(UInt8(ascii: "="))
-            default: return nil
-            }
-        }
-        return String(decoding: result, as: UTF8.self)
+        var texts: [String] = []
+        do {
+            if !text.isEmpty { texts = try JSONParser.parse(Array(text.utf8)).array?.map { $0.string ?? "" } ?? [] }
+        } catch { return nil }
+        let pairs = stride(from: 0, to: texts.count - 1, by: 2).map { Parameter(texts[$0], texts[$0 + 1]) }
+        self.init(name: name, sorted: pairs)
     }
 }

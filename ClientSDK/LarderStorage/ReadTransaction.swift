@@ -1,3 +1,5 @@
+import LarderSQLite
+
 extension DiskStore {
     /// A read transaction: a snapshot of all items. Valid within its closure.
     package struct ReadTransaction: ~Copyable {
@@ -20,22 +22,22 @@ extension DiskStore {
 
         /// The keys of all lists of a query, sorted.
         package func queryKeys(named name: String) throws(DiskError) -> [QueryKey] {
-            try connection.perform { try connection.queryKeys(named: name) }
+            try connection.perform { try connection.all(.queryKeys, name) { connection.queryKey($0) } }
         }
 
         /// The types of all entities, sorted. O(n) in all items.
         package func entityTypes() throws(DiskError) -> [String] {
-            try connection.perform { try connection.texts(.spaces, "0") }
+            try connection.perform { try connection.all(.spaces, "0") { $0.text(0) } }
         }
 
         /// The names of all lists, sorted. O(n) in all items.
         package func queryNames() throws(DiskError) -> [String] {
-            try connection.perform { try connection.texts(.spaces, "1") }
+            try connection.perform { try connection.all(.spaces, "1") { $0.text(0) } }
         }
 
         /// The identifiers of all entities of a type, sorted.
         package func entityIDs(ofType type: String) throws(DiskError) -> [String] {
-            try connection.perform { try connection.texts(.entityIDs, type) }
+            try connection.perform { try connection.all(.entityIDs, type) { $0.text(0) } }
         }
 
         /// The entities of a type whose values were stored after a stamp.
@@ -51,12 +53,12 @@ extension DiskStore {
 
         /// The keys of all lists that contain an entity, sorted.
         package func queries(with key: EntityKey) throws(DiskError) -> [QueryKey] {
-            try connection.perform { try connection.queries(with: key) }
+            try connection.perform { try connection.all(.queriesWith, key.type, key.id) { connection.queryKey($0) } }
         }
 
         /// The keys of all generic records with a prefix, sorted. O(n) in all records.
         package func recordKeys(startingWith prefix: String) throws(DiskError) -> [String] {
-            try connection.perform { try connection.texts(.recordKeys, prefix) }
+            try connection.perform { try connection.all(.recordKeys, prefix) { $0.text(0) } }
         }
 
         /// The keys of all entities, deletions and lists, or of the entities and deletions of a type.

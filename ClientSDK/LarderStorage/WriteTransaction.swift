@@ -67,12 +67,12 @@ extension DiskStore {
 
         /// Removes an entity. Lists still contain its key.
         package func remove(_ key: EntityKey) throws(DiskError) {
-            try connection.perform { try connection.run(.remove, .entity, key.type, key.id) }
+            try connection.perform { try connection.run(.remove, DiskKind.entity, key.type, key.id) }
         }
 
         /// Removes the value of an entity. A tombstone stays: what it keeps out stays out.
         package func removeValue(_ key: EntityKey) throws(DiskError) {
-            try connection.perform { try connection.run(.removeValue, .entity, key.type, key.id) }
+            try connection.perform { try connection.run(.removeValue, DiskKind.entity, key.type, key.id) }
         }
 
         /// Removes an entity that was deleted in a version, and leaves a tombstone: for as long as stale items are kept, nothing of
@@ -95,14 +95,14 @@ extension DiskStore {
 
         /// Removes all entities of a type, and their tombstones.
         package func removeEntities(ofType type: String) throws(DiskError) {
-            try connection.perform { try connection.run(.removeSpace, kind: .entity, space: type) }
+            try connection.perform { try connection.run(.removeSpace, DiskKind.entity, type) }
         }
 
         /// Marks an entity as stale until it has a later stamp.
         ///
         /// - Parameter stamp: nil: a later one than what has confirmed it.
         package func invalidate(_ key: EntityKey, at stamp: Stamp? = nil) throws(DiskError) {
-            try connection.perform { try connection.invalidate(.entity, key.type, key.id, at: stamp) }
+            try connection.perform { try connection.run(.invalidate, DiskKind.entity, key.type, key.id, stamp) }
         }
 
         /// The largest stamp of an item; nil without items. Cost: reads all items.
@@ -139,19 +139,21 @@ extension DiskStore {
                 )
             }
             guard let sums, let known = query.stored.rows, known.sum == sums.old else { return }
-            query.stored = DiskQuery.KnownRows(DiskQuery.Rows(sum: sums.new, members: known.members))
+            query.stored = DiskQuery.KnownRows(DiskQuery.Rows(sum: sums.new, rows: known.rows))
         }
 
         /// Removes a list. Its entities stay.
         package func remove(_ key: QueryKey) throws(DiskError) {
-            try connection.perform { try connection.run(.remove, .query, key.name, key.canonicalParameters) }
+            try connection.perform { try connection.run(.remove, DiskKind.query, key.name, key.canonicalParameters) }
         }
 
         /// Marks a list as stale until it has a later stamp.
         ///
         /// - Parameter stamp: nil: a later one than what has confirmed it.
         package func invalidate(_ key: QueryKey, at stamp: Stamp? = nil) throws(DiskError) {
-            try connection.perform { try connection.invalidate(.query, key.name, key.canonicalParameters, at: stamp) }
+            try connection.perform {
+                try connection.run(.invalidate, DiskKind.query, key.name, key.canonicalParameters, stamp)
+            }
         }
 
         // MARK: Records
@@ -163,19 +165,14 @@ extension DiskStore {
 
         /// Removes a generic record.
         package func removeRecord(_ key: String) throws(DiskError) {
-            try connection.perform { try connection.run(.remove, .record, "", key) }
+            try connection.perform { try connection.run(.remove, DiskKind.record, "", key) }
         }
 
         // MARK: Metadata and tokens
 
         /// Stores a metadata value; nil removes it. At most 1 MiB; never evicted.
         package func setMetadata(_ value: [UInt8]?, for key: String) throws(DiskError) {
-            try connection.perform {
-                try connection.setMetadata(.value, key, value)
-                if let number = DiskOutboxRow.sequence(ofNote: key) {
-                    connection.outboxChanges.append(.noted(number, value))
-                }
-            }
+            try connection.perform { try connection.setMetadata(.value, key, value) }
         }
 
         /// Stores a feed's change token; nil removes it.
@@ -189,7 +186,7 @@ extension DiskStore {
         package func removeAllItems() throws(DiskError) {
             try connection.perform {
                 for kind in [DiskKind.entity, .query, .record] {
-                    try connection.run(.removeKind, [], numbers: [kind.rawValue])
+                    try connection.run(.removeKind, kind)
                 }
             }
         }
@@ -203,10 +200,7 @@ extension DiskStore {
                 let reserve = DiskReserve(connection.context)
                 guard try reserve.make() else { throw reserve.failure }
                 try connection.store(row, .outboxAppend)
-                var stored = row
-                stored.sequence = connection.database.lastInsertRowID
-                connection.outboxChanges.append(.stored(stored))
-                return stored.sequence
+                return connection.database.lastInsertRowID
             }
         }
 
@@ -219,18 +213,12 @@ extension DiskStore {
                         + "key that it was written with, or drop the operation."
                 )
             }
-            try connection.perform {
-                try connection.store(row, .outboxUpdate)
-                if connection.database.changes > 0 { connection.outboxChanges.append(.stored(row)) }
-            }
+            try connection.perform { try connection.store(row, .outboxUpdate) }
         }
 
         /// Removes an operation from the outbox.
         package func removeOperation(_ sequence: Int64) throws(DiskError) {
-            try connection.perform {
-                try connection.run(.outboxRemove, [], numbers: [sequence])
-                connection.outboxChanges.append(.removed(sequence))
-            }
+            try connection.perform { try connection.run(.outboxRemove, sequence) }
         }
     }
 }

@@ -69,71 +69,8 @@ import CSQLite
         try check(result)
     }
 
-    package func bind(_ value: Int64?, at index: Int32) throws(SQLiteError) {
-        if let value { try bind(value, at: index) } else { try bindNull(at: index) }
-    }
-
-    package func bind(_ value: String?, at index: Int32) throws(SQLiteError) {
-        if let value { try bind(value, at: index) } else { try bindNull(at: index) }
-    }
-
-    package func bind(_ value: [UInt8]?, at index: Int32) throws(SQLiteError) {
-        if let value { try bind(value, at: index) } else { try bindNull(at: index) }
-    }
-
     package func bindNull(at index: Int32) throws(SQLiteError) {
         try check(unsafe sqlite3_bind_null(compiled(), index))
-    }
-
-    /// Steps once with two texts bound without a copy, and resets; false if there is no row.
-    ///
-    /// For frequent statements: a copy costs an allocation. Not generic, because that would not be specialised for callers in
-    /// other modules.
-    /// - Parameter row: reads the row's columns.
-    package func first(
-        _ first: String,
-        at firstIndex: Int32,
-        _ second: String,
-        at secondIndex: Int32,
-        _ row: () -> Void
-    ) throws(SQLiteError) -> Bool {
-        let handle = try unsafe compiled()
-        var (first, second) = (first, second)
-        var failure: SQLiteError?
-        var isFound = false
-        first.withUTF8 { first in
-            second.withUTF8 { second in
-                do throws(SQLiteError) {
-                    try check(unsafe bindBorrowed(first, to: handle, at: firstIndex))
-                    try check(unsafe bindBorrowed(second, to: handle, at: secondIndex))
-                    isFound = try step()
-                    if isFound { row() }
-                } catch {
-                    failure = error
-                }
-                // Before the texts are freed.
-                reset()
-                unsafe sqlite3_bind_null(handle, firstIndex)
-                unsafe sqlite3_bind_null(handle, secondIndex)
-            }
-        }
-        if let failure { throw failure }
-        return isFound
-    }
-
-    /// Binds a text without a copy: it must live until another value is bound.
-    @unsafe private func bindBorrowed(
-        _ text: UnsafeBufferPointer<UInt8>,
-        to handle: OpaquePointer,
-        at index: Int32
-    ) -> Int32 {
-        // An empty string may have no address, and SQLite would bind NULL without one.
-        guard let start = text.baseAddress, text.count > 0 else {
-            return unsafe sqlite3_bind_text64(handle, index, "", 0, Self.transient, UInt8(SQLITE_UTF8))
-        }
-        return unsafe UnsafeRawPointer(start).withMemoryRebound(to: CChar.self, capacity: text.count) { start in
-            unsafe sqlite3_bind_text64(handle, index, start, UInt64(text.count), nil, UInt8(SQLITE_UTF8))
-        }
     }
 
     /// SQLite copies the value before it returns, so the bytes need not outlive the call.
@@ -175,6 +112,12 @@ import CSQLite
     package func isNull(_ column: Int32) -> Bool { unsafe sqlite3_column_type(handle, column) == SQLITE_NULL }
 
     package func int64(_ column: Int32) -> Int64 { unsafe sqlite3_column_int64(handle, column) }
+
+    /// The integer of a column; nil for NULL.
+    package func optional(_ column: Int32) -> Int64? { isNull(column) ? nil : int64(column) }
+
+    /// The text of a column; nil for NULL.
+    package func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
 
     package func double(_ column: Int32) -> Double { unsafe sqlite3_column_double(handle, column) }
 

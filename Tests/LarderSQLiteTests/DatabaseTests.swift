@@ -26,25 +26,6 @@ struct DatabaseTests {
         #expect(statement.isNull(5))
     }
 
-    @Test func `borrowed texts are bound like copied ones, and only for one call`() throws {
-        let database = try Database(.memory)
-        let statement = try database.prepare("SELECT ?1, ?2, typeof(?1)")
-        for (first, second) in [("", "a\u{0}b😀"), ("ä", ""), (String(repeating: "x", count: 5_000), "short")] {
-            var found: [String] = []
-            let isFound = try statement.first(first, at: 1, second, at: 2) {
-                found = [statement.text(0), statement.text(1), statement.text(2)]
-            }
-            #expect(isFound && found == [first, second, "text"])
-        }
-        #expect(try statement.step())
-        #expect(statement.isNull(0) && statement.isNull(1))
-        statement.reset()
-        let error = try #require(throws: SQLiteError.self) { try statement.first("a", at: 1, "b", at: 9) {} }
-        #expect(error.extendedCode == 25)
-        #expect(try statement.step())
-        #expect(statement.isNull(0))
-    }
-
     @Test func `a transaction that throws is rolled back, and a nested one reverts only its own changes`() throws {
         let database = try Database(.memory)
         try database.execute("CREATE TABLE t (x)")

@@ -6,30 +6,24 @@ import Testing
 
 @testable import LarderStorage
 
-@Suite("Disk store: budget, age and blobs", .oneMinute)
+@Suite("Disk store: budget and age", .oneMinute)
 struct DiskBudgetTests {
     private let fixture = DiskFixture()
 
     private func payload(_ byte: UInt8, _ count: Int = 1_000) -> [UInt8] { [UInt8](repeating: byte, count: count) }
 
-    @Test func `the budget holds after every write, files included`() throws {
-        let store = try fixture.store {
-            $0.bytesMaximum = 20_000
-            $0.blobThreshold = 2_000
-        }
+    @Test func `the budget holds after every write`() throws {
+        let store = try fixture.store { $0.bytesMaximum = 20_000 }
         var generator = SeededGenerator(seed: 7)
         for index in 0..<150 {
             let count = generator.uniform(in: 1..<6_000)
             try store.put(fixture.entity("\(index)", payload(UInt8(index), count)))
             #expect(try store.statistics().bytes <= 20_000)
-            let sizes = fixture.directory.blobs.map { fixture.directory.bytes($0).count }
-            #expect(sizes.reduce(0, +) <= 20_000)
         }
         #expect(fixture.events.evicted > 100)
         #expect(try store.entity(fixture.key("149")) != nil)
         try store.removeAllItems()
         #expect(try store.statistics().bytes == 0)
-        #expect(fixture.directory.blobs.isEmpty)
     }
 
     @Test func `the least recently read item is evicted, and reading writes nothing for a while`() throws {
@@ -81,7 +75,6 @@ struct DiskBudgetTests {
         let other = DiskFixture()
         let none = try other.store {
             $0.bytesMaximum = -5
-            $0.blobThreshold = -1
             $0.accessGranularity = .seconds(-1)
             $0.staleRetention = .seconds(Int64.max)
             $0.busyTimeout = .seconds(-1)
@@ -134,39 +127,6 @@ struct DiskBudgetTests {
         }
         store.suspend()
         #expect(fixture.directory.bytes("store.sqlite").count < large / 5)
-    }
-
-    @Test func `equal large payloads share a file, which is removed with the last of them`() throws {
-        let store = try fixture.store { $0.blobThreshold = 100 }
-        let large = payload(7)
-        try store.put(fixture.entity("1", large))
-        let once = try store.statistics().bytes
-        try store.put(fixture.entity("2", large))
-        #expect(fixture.directory.blobs.count == 1)
-        #expect(try store.statistics().bytes < once + 1_000)
-        try store.put(fixture.entity("1", [1]))
-        #expect(try store.entity(fixture.key("2"))?.payload == large)
-        try store.remove(fixture.key("2"))
-        #expect(fixture.directory.blobs.isEmpty)
-        try store.put(fixture.entity("2", large))
-        #expect(try store.entity(fixture.key("2"))?.payload == large)
-    }
-
-    @Test func `a missing or damaged file is a miss, and the item is reported and removed`() throws {
-        let store = try fixture.store { $0.blobThreshold = 100 }
-        try store.put(fixture.entity("1", payload(1)))
-        let first = try #require(fixture.directory.blobs.first)
-        try fixture.directory.overwrite(first, at: 10, with: [9])
-        #expect(try store.entity(fixture.key("1")) == nil)
-        #expect(fixture.events.reasons == ["checksum"])
-        _ = try store.maintain(limit: .max)
-        #expect(fixture.directory.blobs.isEmpty)
-        #expect(try store.statistics().items == 0)
-        try store.put(fixture.entity("1", payload(1)))
-        try fixture.directory.truncate(first, to: 0)
-        #expect(try store.entity(fixture.key("1")) == nil)
-        try store.put(fixture.entity("1", payload(1)))
-        #expect(try store.entity(fixture.key("1"))?.payload == payload(1))
     }
 
     @Test func `the budget shrinks before the disk is full, to a quarter at least`() throws {

@@ -147,7 +147,7 @@ struct DiskKillTests {
     }
 
     private func killable(_ fixture: DiskFixture) -> KillableStore {
-        KillableStore(fixture.configuration { $0.blobThreshold = 1_000 })
+        KillableStore(fixture.configuration())
     }
 
     /// Runs the changes until the process dies. Returns the states of which one must be stored.
@@ -194,11 +194,9 @@ struct DiskKillTests {
             let found = try contents(store, fixture)
             #expect(allowed.contains(found), "seed \(seed), killed at step \(step) of \(steps)")
             #expect(fixture.events.recoveries.isEmpty && fixture.events.discarded.isEmpty, "seed \(seed), step \(step)")
-            // The store can be used again, and no leftover files exist.
+            // The store can be used again.
             while try !store.maintain() {}
             try store.put(fixture.entity("z", version: 1))
-            let known = Set(found.entities.values.filter { $0.payload.count > 1_000 }.map(\.payload)).count
-            #expect(fixture.directory.blobs.count == known, "seed \(seed), step \(step)")
             if allowed.contains(found) == false { break }
         }
     }

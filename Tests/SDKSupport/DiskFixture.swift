@@ -20,8 +20,6 @@ package final class StoreDirectory: Sendable {
     /// The relative paths of all files, sorted.
     package var files: [String] { ((try? FileManager.default.subpathsOfDirectory(atPath: path)) ?? []).sorted() }
 
-    package var blobs: [String] { files.filter { $0.hasPrefix("blobs/") && $0.utf8.count > 60 } }
-
     package var setAside: [String] { files.filter { $0.hasPrefix("store.damaged-") && !$0.contains("-wal") } }
 
     package func bytes(_ name: String) -> [UInt8] {

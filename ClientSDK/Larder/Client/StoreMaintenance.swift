@@ -69,9 +69,8 @@ final class StoreMaintenance: Sendable {
         }
         try await waitForTurn()
         let bytes = carryOut(item) { disk throws(DiskError) in try disk.emptyLogIfUnused() } ?? 0
-        guard total.expired + total.blobsRemoved + total.pagesFreed > 0 || bytes > 0 else { return }
-        let detail =
-            "\(item.name): \(total.expired) rows, \(total.blobsRemoved) files, \(total.pagesFreed) pages, \(bytes) log bytes"
+        guard total.expired + total.pagesFreed > 0 || bytes > 0 else { return }
+        let detail = "\(item.name): \(total.expired) rows, \(total.pagesFreed) pages, \(bytes) log bytes"
         telemetry.record(.note(name: "maintenance", detail: detail))
     }
 

@@ -108,24 +108,10 @@ extension CacheCore {
         _ update: CacheUpdate,
         _ body: (borrowing DiskStore.WriteTransaction) throws -> Commit
     ) throws -> Commit {
-        if !update.mayUseReserve { try guardOutbox() }
-        let result = Result { () throws -> Commit in try disk.write(update.durability, with: companion, body) }
-        guard update.mayUseReserve, case .failure(let error) = result, DiskStore.isFull(error) else {
-            return try result.get()
-        }
-        // Evicting other content needs room in the logs. The reserve is that room, and is only used up if there is no other content.
-        let isReleased = try outboxDisk?.releaseReserve() ?? false
-        let isEvicted = try disk.evictForOutbox() > 0
-        guard isReleased || isEvicted else { throw error }
-        if isEvicted { try outboxDisk?.restoreReserve() }
-        return try writeContent(disk, with: companion, update, body)
-    }
-
-    private func guardOutbox() throws {
-        do { try outboxDisk?.guardOutbox() } catch {
-            if DiskStore.isFull(error) { throw error }
-            let problem = LarderError(error)
-            delayed.add { self.configuration.onEvent(.storageFailed(problem)) }
+        while true {
+            do { return try disk.write(update.durability, with: companion, body) } catch  where update.mayUseReserve {
+                guard DiskStore.isFull(error), try outboxDisk?.makeRoom() ?? false else { throw error }
+            }
         }
     }
 

@@ -44,13 +44,7 @@ extension Commit {
             // The validator stands for the keys of the reply.
             query.entityTag = nil
         }
-        if let known {
-            // The members that stay keep their positions.
-            let entries = Array(query.members.entries)
-            query.members = known.query.members
-            query.members.replace(with: entries)
-            query.stored = known.query.stored
-        }
+        if let known { query.stored = known.query.stored }
         set(StoredQuery(query, times: times), key, nil)
         applied.insert(.query(key))
     }

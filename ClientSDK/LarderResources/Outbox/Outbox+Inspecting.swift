@@ -14,10 +14,10 @@ extension Outbox {
     /// They wait for `retry`, `edit` or `drop`. Cost: O(n) for all n operations if there are any rejected ones.
     public var rejected: [Outbox.Entry] { state.withLock { $0.queue.rejected } }
 
-    /// The rejected operations, now and after each change. A slow reader gets the newest element.
+    /// The rejected operations, now and whenever they may have changed: an element may equal the one before. A slow reader gets the newest
+    /// element.
     public var rejections: EventSequence<[Outbox.Entry]> {
         let sequence = rejectionHub.subscribe(limit: 1)
-        telling.withLock { $0 = nil }
         changed()
         return sequence
     }
@@ -47,24 +47,11 @@ extension Outbox {
         let (isHeard, areRejectionsHeard) = (hub.hasListeners, rejectionHub.hasListeners)
         guard isHeard || areRejectionsHeard else { return }
         // Read and posted under one lock: otherwise an older status could be the last that observers get.
-        let (wakeups, others) = telling.withLock {
-            told -> ([EventWakeup<Outbox.Status>], [EventWakeup<[Outbox.Entry]>]) in
-            let wakeups = isHeard ? hub.post(status) : []
-            guard areRejectionsHeard else { return (wakeups, []) }
-            let rejected = rejected
-            let marks = rejected.map { RejectionMark(id: $0.id, rejectedAt: $0.rejection?.rejectedAt) }
-            guard marks != told else { return (wakeups, []) }
-            told = marks
-            return (wakeups, rejectionHub.post(rejected))
+        let (wakeups, others) = telling.withLock { _ in
+            (isHeard ? hub.post(status) : [], areRejectionsHeard ? rejectionHub.post(rejected) : [])
         }
         for wakeup in wakeups { wakeup.resume() }
         for wakeup in others { wakeup.resume() }
-    }
-
-    /// Identifies a rejection, to find out whether the rejected operations have changed since the last post.
-    struct RejectionMark: Sendable, Equatable {
-        let id: OperationID
-        let rejectedAt: WallTime?
     }
 
     /// The inputs of the operations with a name, also of those that other processes have stored.

@@ -59,14 +59,17 @@ public final class Outbox: Sendable {
     let turn: SendLock
     let hub = EventHub<Outbox.Status>()
     let rejectionHub = EventHub<[Outbox.Entry]>()
-    /// The rejected operations that observers were told of; held while they are told.
-    let telling = Mutex<[RejectionMark]?>(nil)
+    /// Held while observers are told.
+    let telling = Mutex(())
 
     init(_ core: CacheCore) throws(LarderError) {
         self.core = core
         lock = OutboxLock(core)
         let file = core.outboxDisk.map { FileProcessLock(path: $0.configuration.directory + "/store.sending") }
         turn = SendLock(core.configuration.outboxLock ?? file)
+        core.outboxDisk?.setKnownOperations { [weak self] in
+            self?.state.withLock { $0.queue.sorted }.map { ($0.row, $0.note) } ?? []
+        }
         do { try readRows() } catch { throw LarderError(error) }
         for operation in core.configuration.operations { register(operation) }
     }

@@ -96,26 +96,10 @@ struct OutboxOperation: Sendable {
         )
     }
 
-    /// Whether JSON text may have a string. False only if it certainly has not.
+    /// Whether JSON text may have a string. False only if it certainly has not: other characters than these may be escaped.
     private static func mayMention(_ name: String, _ json: [UInt8]) -> Bool {
-        let wanted = Array(name.utf8)
-        // Other characters may be escaped.
-        let isPlain = wanted.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                true
-            case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: ":"): true
-            default: false
-            }
-        }
-        guard isPlain, let first = wanted.first else { return true }
-        var start = 0
-        while start + wanted.count <= json.count {
-            if json[start] == first, json[start..<(start + wanted.count)].elementsEqual(wanted) { return true }
-            start += 1
-        }
-        return false
+        let isPlain = name.utf8.allSatisfy { $0 < 128 && $0 > 32 && !#""\/"#.utf8.contains($0) }
+        return !isPlain || String(decoding: json, as: UTF8.self).contains(name)
     }
 
     static func encode<Input>(_ input: Input, _ codec: PayloadCodec<Input>) throws -> [UInt8] {

@@ -123,7 +123,7 @@ extension EntityQuery {
 
     // MARK: Indices
 
-    /// Builds the indices of the type in steps, unless the store has them.
+    /// Builds the indices of the type, unless the store has them.
     nonisolated(nonsending) func buildIndices() async throws(LarderError) {
         let wanted = Set(Entity.indices.map(\.name))
         guard !wanted.isEmpty, let disk = core.contentDisk, disk.configuration.transform == nil else { return }
@@ -132,39 +132,34 @@ extension EntityQuery {
             do { return try disk.read { try $0.indices(ofType: Entity.entityType) } } catch { throw LarderError(error) }
         }
         guard built != wanted else { return }
-        // Other changes of the store go on between the steps. The next query goes on with what was cancelled.
-        while !Task.isCancelled {
-            let isBuilt = await core.changing {
-                do { return try Self.buildOn(wanted, disk) } catch {
-                    // The query reads all entities instead.
-                    core.configuration.onEvent(.storageFailed(LarderError(error)))
-                    return true
-                }
+        await core.changing {
+            do { try Self.buildIndices(wanted, disk) } catch {
+                // The query reads all entities instead.
+                core.configuration.onEvent(.storageFailed(LarderError(error)))
             }
-            if isBuilt { return }
         }
     }
 
-    /// Indexes the next entities of the type in a transaction.
-    ///
-    /// - Returns: whether the indices were built.
-    static func buildOn(_ names: Set<String>, _ disk: DiskStore) throws -> Bool {
+    /// Indexes the stored entities of the type in one transaction.
+    static func buildIndices(_ names: Set<String>, _ disk: DiskStore) throws {
         let type = Entity.entityType
-        return try disk.write { transaction in
-            guard let last = try transaction.indexing(names, ofType: type) else { return true }
-            let rows = try transaction.read { transaction in
-                try transaction.entities(ofType: type, after: last, limit: rowsAtATime) { _ in true }
-            }
-            for (id, row) in rows {
-                var fields: [DiskField] = []
-                do { fields = try row.map { try Entity.codec.decode($0.payload).indexedFields } ?? [] } catch {
-                    // The row of another version of the type: no query finds it, and a read of the entity reports the error.
+        try disk.write { transaction in
+            try transaction.setIndices(names, ofType: type)
+            var last: String?
+            while true {
+                let rows = try transaction.read { transaction in
+                    try transaction.entities(ofType: type, after: last, limit: rowsAtATime) { _ in true }
                 }
-                try transaction.setFields(fields, of: EntityKey(type: type, id: id))
+                for (id, row) in rows {
+                    var fields: [DiskField] = []
+                    do { fields = try row.map { try Entity.codec.decode($0.payload).indexedFields } ?? [] } catch {
+                        // The row of another version of the type: no query finds it, and a read of the entity reports the error.
+                    }
+                    try transaction.setFields(fields, of: EntityKey(type: type, id: id))
+                }
+                guard rows.count == rowsAtATime else { return }
+                last = rows.last?.id
             }
-            let isBuilt = rows.count < rowsAtATime
-            try transaction.setIndexed(names, ofType: type, through: isBuilt ? nil : rows.last?.id)
-            return isBuilt
         }
     }
 }

@@ -1,4 +1,4 @@
-import LarderSQLite
+package import LarderSQLite
 import LarderTime
 
 /// The statements of a database, compiled once each. Confined like its database.
@@ -58,50 +58,25 @@ final class SQL {
     }
 }
 
-/// A value for a parameter of a statement.
-protocol SQLValue {
-    func bind(to statement: Statement, at index: Int32) throws(SQLiteError)
-}
-
-extension Int64: SQLValue {
-    func bind(to statement: Statement, at index: Int32) throws(SQLiteError) { try statement.bind(self, at: index) }
-}
-
 extension Int: SQLValue {
-    func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
+    package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
         try statement.bind(Int64(self), at: index)
     }
 }
 
 extension Bool: SQLValue {
-    func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
+    package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
         try statement.bind(self ? 1 : 0 as Int64, at: index)
     }
 }
 
-extension String: SQLValue {
-    func bind(to statement: Statement, at index: Int32) throws(SQLiteError) { try statement.bind(self, at: index) }
-}
-
-extension [UInt8]: SQLValue {
-    func bind(to statement: Statement, at index: Int32) throws(SQLiteError) { try statement.bind(self, at: index) }
-}
-
 extension WallTime: SQLValue {
-    func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
+    package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
         try statement.bind(milliseconds, at: index)
     }
 }
 
-extension Optional: SQLValue where Wrapped: SQLValue {
-    func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
-        if let self { try self.bind(to: statement, at: index) } else { try statement.bindNull(at: index) }
-    }
-}
-
 extension Statement {
-    func optional(_ column: Int32) -> Int64? { isNull(column) ? nil : int64(column) }
-
     func bool(_ column: Int32) -> Bool { int64(column) != 0 }
 
     func time(_ column: Int32) -> WallTime { WallTime(milliseconds: int64(column)) }

@@ -47,7 +47,7 @@ private final class ChatServer: Sendable {
 
 /// The damage to the files of a store while it is open.
 enum FileDamage: String, CaseIterable, Sendable {
-    case garbage, zeros, cut, emptied, logRemoved, databaseRemoved, databaseRenamed, filesRemoved
+    case garbage, zeros, cut, emptied, databaseRemoved, databaseRenamed, filesRemoved
 
     /// Whether reads do not detect it until the file is opened again.
     var isHidden: Bool { [.garbage, .zeros, .cut].contains(self) }
@@ -66,7 +66,6 @@ enum FileDamage: String, CaseIterable, Sendable {
             let handle = try FileHandle(forUpdating: URL(fileURLWithPath: database))
             try handle.truncate(atOffset: self == .cut ? 10_000 : 0)
             try handle.close()
-        case .logRemoved: try files.removeItem(atPath: database + "-wal")
         case .databaseRemoved: try files.removeItem(atPath: database)
         case .databaseRenamed: try files.moveItem(atPath: database, toPath: directory + "/elsewhere")
         case .filesRemoved:
@@ -116,8 +115,7 @@ struct OutboxDamageTests {
         // Numbers are never assigned twice, and keep the order.
         #expect(ids == ids.sorted() && Set(ids).count == 400)
         #expect(cache.outbox.entries.map(\.id) == ids)
-        // A log that is removed while it is open is written back by a regular close: nothing is lost.
-        if isReopened ? damage != .logRemoved : !damage.isHidden { #expect(!recoveries.isEmpty) }
+        if isReopened || !damage.isHidden { #expect(!recoveries.isEmpty) }
         cache.outbox.resume()
         try await cache.outbox.drained()
         for room in 0..<3 { #expect(chat.texts(in: "\(room)") == expected(0..<400, room: room)) }
@@ -146,7 +144,7 @@ struct OutboxDamageTests {
         for room in 0..<3 { #expect(chat.texts(in: "\(room)") == expected(0..<200, room: room)) }
     }
 
-    @Test(arguments: FileDamage.allCases)
+    @Test(arguments: [FileDamage.databaseRemoved, .databaseRenamed, .filesRemoved])
     func `operations acknowledged by two processes survive the replacement of the store by one of them`(
         _ damage: FileDamage
     )
@@ -161,7 +159,6 @@ struct OutboxDamageTests {
             if range.lowerBound == 0 { for cache in [one, two] { cache.disk?.suspend() } }
         }
         try damage.apply(to: scene.outboxPath)
-        if damage.isHidden { for cache in [one, two] { cache.disk?.suspend() } }
         _ = try say(90..<120, in: two, "two")
         _ = try say(90..<120, in: one, "one")
         _ = try say(120..<150, in: two, "two")
@@ -260,12 +257,12 @@ struct OutboxDamageTests {
         try FileDamage.filesRemoved.apply(to: scene.outboxPath)
         // No readable data is left.
         cache.disk?.suspend()
-        try await cache.update { $0.setMetadata([1], for: "any") }
+        try cache.enqueue(Message(room: "b", text: "c"), slow)
         cache.close()
         let again = try scene.cache()
-        #expect(again.outbox.entries.map(\.state) == [.rejected, .inDoubt])
-        #expect(again.outbox.entries.map(\.attempts) == [1, 1])
-        #expect(again.outbox.entries.map(\.idempotencyKey) == before.map(\.idempotencyKey))
+        #expect(again.outbox.entries.map(\.state) == [.rejected, .inDoubt, .pending])
+        #expect(again.outbox.entries.map(\.attempts) == [1, 1, 0])
+        #expect(again.outbox.entries.prefix(2).map(\.idempotencyKey) == before.map(\.idempotencyKey))
         #expect(again.outbox.rejected.first?.rejection == before.first?.rejection)
     }
 

@@ -61,37 +61,11 @@ struct EntityQueryTests {
         let cache = try cache()
         try await fill(cache, 20)
         let disk = try #require(cache.core.disk)
-        #expect(try EntityQuery<Memo>.buildOn(["color", "removed"], disk))
+        try EntityQuery<Memo>.buildIndices(["color", "removed"], disk)
         #expect(try await cache.entities(Memo.self).where(\.rank, .equal(4)).count() == 2)
         #expect(try disk.read { try $0.indices(ofType: Memo.entityType) } == ["color", "rank", "weight", "=text"])
         try await cache.update { $0.put(Memo("m4", rank: 5)) }
         #expect(try await cache.entities(Memo.self).where(\.rank, .equal(4)).values().map(\.id) == ["m14"])
-    }
-
-    @Test func `indices are built in steps, between which other changes go on, and after a restart`() async throws {
-        var cache = try cache()
-        let step = EntityQuery<Memo>.rowsAtATime
-        try await fill(cache, 3 * step)
-        let wanted = Set(Memo.indices.map(\.name))
-        #expect(try !EntityQuery<Memo>.buildOn(wanted, #require(cache.core.disk)))
-        // Before and behind the last one that was indexed, which is in the order of the identifiers.
-        try await cache.update { update in
-            for id in ["m1", "m2", "m998", "m999"] { update.put(Memo(id, rank: 77)) }
-            update.remove(Memo.self, "m0")
-            update.remove(Memo.self, "m997")
-        }
-        cache.close()
-        cache = try self.cache()
-        let disk = try #require(cache.core.disk)
-        #expect(try disk.read { try $0.indices(ofType: Memo.entityType) }.isEmpty, "No search uses them yet.")
-        #expect(try disk.write { try $0.indexing(wanted, ofType: Memo.entityType) }?.isEmpty == false)
-        #expect(try !EntityQuery<Memo>.buildOn(wanted, disk))
-        let query = cache.entities(Memo.self)
-        #expect(try await query.where(\.rank, .equal(77)).values().map(\.id) == ["m1", "m2", "m998", "m999"])
-        #expect(try disk.read { try $0.indices(ofType: Memo.entityType) } == wanted)
-        #expect(decoded(cache) == 4, "It was found by the index.")
-        #expect(try await query.where(\.rank, .equal(7)).count() == 3 * step / 10 - 1)
-        #expect(try EntityQuery<Memo>.buildOn(wanted, disk), "Nothing is left to do.")
     }
 
     @Test func `a query that reads all entities puts them into memory with their stamps`() async throws {
