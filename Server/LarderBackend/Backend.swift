@@ -89,7 +89,7 @@ package struct Backend: Sendable {
                 )
             }
             let tus = describesDemo ? UploadEndpoints.tusFields(request.pathText) : [:]
-            return try CrossOrigin.options(methods, tus, request)
+            return try CrossOrigin.options(methods, request, adding: tus)
         }
         if let reason { throw ProblemType.notFound(reason) }
         let document = try DocumentationEndpoints.answer(

@@ -46,7 +46,7 @@ package enum CrossOrigin {
     ///
     /// - Parameter others: further fields of the resource.
     /// - Throws: `method-not-allowed` for other methods.
-    static func options(_ methods: [Method], _ others: Fields = [:], _ request: Request) throws(Problem) -> Reply {
+    static func options(_ methods: [Method], _ request: Request, adding others: Fields = [:]) throws(Problem) -> Reply {
         let allowed = allowed(methods)
         guard request.method == .options else {
             throw ProblemType.methodNotAllowed("\(request.method) is not allowed.", fields: [.allow: allowed])
