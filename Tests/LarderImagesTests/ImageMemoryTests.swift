@@ -120,5 +120,6 @@ struct ImageMemoryTests {
         for task in others { await #expect(throws: ImageError.self) { try await task.image } }
         gate.open()
         #expect(try await looked.image.width > 0)
+        _ = registration
     }
 }
