@@ -50,7 +50,7 @@ extension CacheCore {
     /// Removes the bytes of what has left the disk from its log too, unless another connection is reading: then the next commit tries again.
     func removeBytes(after commit: Commit) {
         if commit.hasLeftDisk { hasRemovedBytes.store(true, ordering: .relaxed) }
-        guard hasRemovedBytes.load(ordering: .relaxed), let disk else { return }
+        guard hasRemovedBytes.load(ordering: .relaxed), takesChanges, let disk else { return }
         do {
             if try disk.emptyLog() { hasRemovedBytes.store(false, ordering: .relaxed) }
         } catch {
