@@ -151,7 +151,9 @@ public final class MockBackend: Sendable {
             origin: try configuration.origin.make(configuration.proxy, announce: configuration.announce),
             readsWorldPaths: configuration.proxy.readsWorldPaths,
             certificates: certificates
-        )
+        ) {
+            ControlEndpoints.answer($0, $1, $2, worldID: $3)
+        }
         var serverConfiguration = configuration.server
         if let certificates {
             serverConfiguration.tls = { peer throws(TLSError) in try plane.beginTLS(certificates, with: peer) }

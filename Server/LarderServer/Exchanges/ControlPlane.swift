@@ -26,11 +26,17 @@ final class ControlPlane: ExchangeHandler {
     private let main: World
     private let log: AccessLog?
     private let server = Mutex<HTTPServer?>(nil)
+    private let endpoints: ControlAnswer
     private let certificates: CertificateSource?
+
+    /// Answers a request to the control plane, or returns nil and completes the exchange later. Its last argument is the
+    /// identifier of the world in the request.
+    typealias ControlAnswer = @Sendable (Request, Exchange, ControlPlane, String) -> Reply?
 
     /// - Parameters:
     ///   - origin: what answers the other requests.
     ///   - certificates: those of https; nil if only http is served.
+    ///   - answerControl: answers the requests to the control plane itself.
     init(
         backend: Backend,
         files: SourceFiles,
@@ -40,8 +46,10 @@ final class ControlPlane: ExchangeHandler {
         log: AccessLog?,
         origin: RequestOrigin,
         readsWorldPaths: Bool,
-        certificates: CertificateSource?
+        certificates: CertificateSource?,
+        answerControl: @escaping ControlAnswer
     ) {
+        endpoints = answerControl
         self.certificates = certificates
         self.backend = backend
         self.files = files
@@ -131,7 +139,7 @@ final class ControlPlane: ExchangeHandler {
     /// Answers a request to the control plane, with CORS fields if the page's origin may read the reply.
     private func answerControl(_ request: Request, _ exchange: Exchange, worldID: String) -> Reply? {
         guard let origin = controlGuard.readingOrigin(request) else {
-            return ControlEndpoints.answer(request, exchange, self, worldID: worldID)
+            return endpoints(request, exchange, self, worldID)
         }
         let lines = CrossOrigin.lines(forOrigin: origin)
         if request.isPreflight {
@@ -141,7 +149,7 @@ final class ControlPlane: ExchangeHandler {
         }
         var inner = exchange
         inner.interceptor = { exchange.complete($0.adding(lines)) }
-        return ControlEndpoints.answer(request, inner, self, worldID: worldID)?.adding(lines)
+        return endpoints(request, inner, self, worldID)?.adding(lines)
     }
 
     /// The reply to a preflight for a path that only a fault serves, so that pages can use stubs.
