@@ -26,7 +26,7 @@ extension EventLoop {
             }
             return (mailbox.endings, mailbox.jobs)
         }
-        for case .run(_, let otherwise?) in jobs.reversed() + dropped { otherwise() }
+        for job in jobs.reversed() + dropped { job.otherwise?() }
         jobs = []
         for ending in endings { ending() }
     }

@@ -10,13 +10,8 @@ import Synchronization
 /// `@unchecked Sendable`: the stored properties below the line "Confined" are used on the loop's thread only. Other threads
 /// reach it only through the mailbox, which is a `Mutex`, and `connection(_:)` traps on another thread.
 package final class EventLoop: @unchecked Sendable {
-    /// What the loop does in one of its next turns.
-    enum Job {
-        /// `otherwise` is called if the loop ends first.
-        case run(@Sendable () -> Void, otherwise: (@Sendable () -> Void)?)
-        /// Answers an exchange of a connection. A case of its own, so that no closure is allocated for each reply.
-        case reply(Reply, Connection, index: Int)
-    }
+    /// What the loop does in one of its next turns; `otherwise` is called if the loop ends first.
+    typealias Job = (run: @Sendable () -> Void, otherwise: (@Sendable () -> Void)?)
 
     struct Mailbox {
         var jobs: [Job] = []
@@ -93,18 +88,13 @@ package final class EventLoop: @unchecked Sendable {
     /// As `execute`; if the loop has ended, `otherwise` runs immediately. A job that was accepted and not run when the loop
     /// ends is discarded, and its `otherwise` runs.
     package func executeOrElse(_ job: @escaping @Sendable () -> Void, _ otherwise: (@Sendable () -> Void)?) {
-        if !enqueue(.run(job, otherwise: otherwise)) { otherwise?() }
-    }
-
-    /// Adds a job; false if the loop has ended.
-    @discardableResult func enqueue(_ job: Job) -> Bool {
         let (mustWake, hasEnded) = mailbox.withLock { mailbox in
             guard !mailbox.hasEnded else { return (false, true) }
-            mailbox.jobs.append(job)
+            mailbox.jobs.append((job, otherwise))
             return (mailbox.jobs.count == 1, false)
         }
         if mustWake, !isCurrent { wakeUp.signal() }
-        return !hasEnded
+        if hasEnded { otherwise?() }
     }
 
     /// Runs a job on the loop after a delay on the server's monotonic clock.
@@ -232,10 +222,7 @@ package final class EventLoop: @unchecked Sendable {
         var left = Self.jobsMaximum
         while left > 0, let job = jobs.popLast() {
             left -= 1
-            switch job {
-            case .run(let body, _): body()
-            case .reply(let reply, let connection, let index): connection.complete(index, reply)
-            }
+            job.run()
         }
     }
 

@@ -98,7 +98,7 @@ package struct Exchange: Sendable {
     /// Answers the exchange, from any thread. Has no effect if the peer has gone.
     package func complete(_ reply: Reply) {
         if let interceptor { return interceptor(reply) }
-        if let connection { loop.enqueue(.reply(reply, connection, index: index)) }
+        if let connection { loop.execute { [index] in connection.complete(index, reply) } }
     }
 
     /// Calls a function if the peer goes away before the exchange is answered, at once if it has gone. Replaces an earlier one.
