@@ -45,7 +45,7 @@ package struct ResponseReader: Sendable {
         case usual
         /// `HEAD`: the response has no content whatever its fields say.
         case head
-        /// `CONNECT`: a 2xx is followed by the tunnel, whatever its fields say (RFC 9110 §9.3.6).
+        /// `CONNECT`: a 2xx is followed by the tunnel, whatever its fields say (RFC 9110 §9.3.6). The content of a rejection is not read.
         case connect
         /// An upgrade: a 101 is final, and the other protocol follows.
         case upgrade
@@ -193,7 +193,7 @@ package struct ResponseReader: Sendable {
 
     private mutating func begin(_ head: ResponseHead, _ events: inout [Event]) throws(HTTPWireError) {
         if head.status == .switchingProtocols && request == .upgrade
-            || (200..<300).contains(head.status.code) && request == .connect
+            || head.status.code >= 200 && request == .connect
         {
             state = .complete
             events += [.head(head), .end]

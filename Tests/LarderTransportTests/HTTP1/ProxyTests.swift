@@ -87,7 +87,6 @@ struct ProxySettingsTests {
     }
 }
 
-/// The proxy and the server are one peer: after `CONNECT` it answers as the server.
 @Suite("Proxy tunnel")
 struct ProxyTunnelTests {
     @Test(arguments: [
@@ -100,8 +99,18 @@ struct ProxyTunnelTests {
         var tunnel = ProxyTunnel(Proxy(url), to: Endpoint(host: "server.test", port: 443))
         #expect(try tunnel.receive(Array(reply.utf8).span))
     }
+
+    @Test(arguments: ["Content-Length: x", "Transfer-Encoding: chunked"])
+    func `a rejection is one, whatever its content`(_ field: String) throws {
+        let url = try #require(HTTPURL("http://proxy.test:1/"))
+        var tunnel = ProxyTunnel(Proxy(url), to: Endpoint(host: "server.test", port: 443))
+        let reply = Array("HTTP/1.1 407 No\r\n\(field)\r\n\r\nno chunk".utf8)
+        let error = #expect(throws: TransportError.self) { try tunnel.receive(reply.span) }
+        #expect(error?.code == .proxyRejected)
+    }
 }
 
+/// The proxy and the server are one peer: after `CONNECT` it answers as the server.
 @Suite("Socket transport: proxies", .oneMinute)
 struct ProxyTests {
     private let server: SecureServer
