@@ -581,7 +581,9 @@ THEMES = {
 # Why a mutant is not noticed: what else does its work, or the unit test that holds it.
 UNNOTICED = {
     "a new key after a decision": "nobody: the backend of the simulation keeps no rejection under a key; "
-    "unit test: rejected operations have their reason and time, also after a restart, until a decision",
+    "unit test: an operation that another process has edited is sent under its new key",
+    "server IDs in writes as data": "nobody: a person gives up the rejected change, which excuses it; "
+    "unit test: a created entity is shown after a restart, and later writes get the ID of the server",
     "send lock": "unit test: one process sends and the other waits: no operation is doubled or lost",
     "number of the boot": "unit test: a store counts the boots in which it is used, and writes once for each",
     "clock guard": "nobody: the age by the monotonic clock, and times in the future count as unknown",

@@ -75,6 +75,7 @@ extension Simulation {
     private func checkAlways() {
         for line in (try? world.ledgerFaults()) ?? [] { find(.money, line) }
         for device in devices {
+            // A killed process that is not buried yet can read nothing from its disk.
             guard let client = device.client, !device.hasDied else { continue }
             let status = client.cache.outbox.status
             expect(status.inFlight <= 256, .bounds, "\(device.name) has \(status.inFlight) operations in flight")
