@@ -49,7 +49,7 @@ struct DiskReserve {
 
 extension DiskStore {
     /// The number of items that are evicted at a time to free disk space.
-    private static let givenUpMaximum = 32
+    private static let givenUpMaximum = 8
 
     /// For the store of an outbox: frees space on a full disk for what sending must store: removes the reserve, then evicts cached
     /// content.
@@ -58,11 +58,23 @@ extension DiskStore {
     package func makeRoom() throws(DiskError) -> Bool { try changing { state in try makeRoom(&state) } }
 
     func makeRoom(_ state: inout WriterState) throws -> Bool {
-        guard try DiskReserve(context).release() else {
-            return try context.configuration.content()?.giveUpContent() ?? false
+        let isReleased = try DiskReserve(context).release()
+        try checkpointIfPossible(&state)
+        return try isReleased || context.configuration.content()?.giveUpContent() ?? false
+    }
+
+    /// For the store of an outbox: empties the logs of both stores, and returns the free pages of this one.
+    func shrink(_ state: inout WriterState) throws {
+        try checkpointIfPossible(&state)
+        if let content = context.configuration.content() {
+            try content.changing { state in try content.checkpointIfPossible(&state) }
+        }
+        do {
+            try connectedWriter(&state).database.releasePages(.max)
+        } catch let error as SQLiteError where [.full, .busy, .locked].contains(error.code) {
+            return
         }
         try checkpointIfPossible(&state)
-        return true
     }
 
     private func giveUpContent() throws(DiskError) -> Bool { try changing { state in try giveUpContent(&state) } }

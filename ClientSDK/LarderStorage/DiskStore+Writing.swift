@@ -24,11 +24,15 @@ extension DiskStore {
     ) throws -> Result {
         defer { context.deliver() }
         return try writer.withLock { state in
+            var hasShrunk = context.configuration.content() == nil
             while true {
                 do {
                     return try commit(&state, durability, with: companion, body)
-                } catch  where mayUseReserve && Self.isFull(error) {
-                    guard try makeRoom(&state) else { throw error }
+                } catch  where Self.isFull(error) {
+                    guard try mayUseReserve ? makeRoom(&state) : !hasShrunk else { throw error }
+                    // A change of the user: the room of operations that were sent is used for it.
+                    if !mayUseReserve { try shrink(&state) }
+                    hasShrunk = true
                 }
             }
         }

@@ -35,7 +35,7 @@ struct ChangesTests {
 
     @Test func `a conversation without messages is in the feed`() async throws {
         var size = WorldSize()
-        (size.people, size.conversations, size.messages) = (3, 2, 0)
+        (size.people, size.posts, size.transfers, size.conversations, size.messages) = (3, 1, 1, 2, 0)
         let backend = try MockBackend.start(.generated(size, picturesFrom: nil))
         let feed = try backend.main.world.read { store in
             let reader = backend.main.world.changeReader(store)

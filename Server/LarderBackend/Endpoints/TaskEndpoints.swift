@@ -93,7 +93,7 @@ enum TaskEndpoints {
     private static func create(_ call: Call) throws(Problem) -> Reply? {
         let body = try call.jsonObject()
         var reader = BodyReader(body)
-        reader.require("title")
+        if body["title"] == nil { reader.require("title") }
         let changes = TaskChanges(body, &reader)
         let clientID = reader.string("clientId", length: 1...64)
         try reader.check()

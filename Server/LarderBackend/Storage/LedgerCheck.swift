@@ -34,7 +34,10 @@ enum LedgerCheck {
         """,
         """
         SELECT printf('Transfer xfer_%d in %s involves an account in %s.', t.id, t.currency, a.currency)
-        FROM transfers t JOIN \(WorldSchema.accounts) a ON a.id IN (t.source, t.target) WHERE a.currency <> t.currency
+        FROM (
+            SELECT min(id) AS id, source AS account, currency FROM transfers GROUP BY source, currency
+            UNION ALL SELECT min(id), target, currency FROM transfers GROUP BY target, currency
+        ) t JOIN \(WorldSchema.accounts) a ON a.id = t.account WHERE a.currency <> t.currency
         """,
         """
         SELECT printf('Account acct_%d of a person is overdrawn: %d.', id, balance)
