@@ -164,7 +164,7 @@ struct CommandStoreTests {
         #expect(feed["bytesReceived"]?.integer ?? 0 > 1_000)
         #expect(try run.json["runs"]?["recorded"]?.integer == 2 && run.json["runs"]?["interrupted"]?.integer == 0)
         let text = try await scene.run("doctor", on: backend.url)
-        #expect(text.output.contains("1 of 2 first contents (50 %)") && text.output.contains("p50 "), "\(text)")
+        #expect(text.output.contains("2 of 4 first contents (50 %)") && text.output.contains("p50 "), "\(text)")
         #expect(text.output.contains("completed after"), "\(text)")
         // Reading records adds none.
         let again = try await scene.run("doctor", "--json", on: backend.url)

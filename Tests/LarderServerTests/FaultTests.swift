@@ -2,6 +2,7 @@ import LarderCoding
 import LarderHTTP
 import LarderServer
 import LarderTime
+import Synchronization
 import TestSupport
 import Testing
 
@@ -82,6 +83,26 @@ struct FaultTests {
         let whole = try stage.send("GET", "/v1/profiles/user_1")
         #expect(try await whole.reply().status == 200)
         #expect(await whole.readToEnd().ending == wanted)
+        await stage.backend.stop()
+    }
+
+    @Test(arguments: ["HTTP/1.1\r\nConnection: close", "HTTP/1.1\r\nConnection: keep-alive", "HTTP/1.0"])
+    func `a reply is cut at the given byte whatever the client says about the connection`(_ rest: String) async throws {
+        let stage = try Stage()
+        let profile = FaultMatch("GET", "/v1/profiles/user_1")
+        for (fault, count) in [
+            (Fault(id: "cut", .truncate(.byte(20)), when: profile), 20),
+            (Fault(id: "cut", .reset, when: profile, stage: .body, at: 30), 30),
+            (Fault(id: "cut", .reset, when: profile, stage: .end), nil),
+        ] {
+            try stage.world.set(fault)
+            let client = try RawClient(port: stage.backend.port)
+            try client.send("GET /v1/profiles/user_1 \(rest)\r\nHost: test\r\n\r\n")
+            let head = String(decoding: try await client.read(until: "\r\n\r\n"), as: UTF8.self)
+            let length = RawReply(status: 200, head: head, body: []).field("Content-Length").flatMap { Int($0) }
+            let body = await client.readToEnd().bytes
+            #expect(body.count == count ?? length, "\(fault)")
+        }
         await stage.backend.stop()
     }
 
@@ -227,37 +248,44 @@ struct FaultTests {
     @Test func `bandwidth is shared by all connections of a device`() async throws {
         let stage = try Stage()
         try stage.world.set(Fault(.bandwidth(down: 10_000, up: nil), when: FaultMatch("GET", "/v1/**")))
-        let alone = try stage.send("GET", "/v1/feed?limit=20", fields: ["Larder-Device": "phone"])
-        let start = stage.world.clock.now
-        /// Moves the clock while replies wait for it, once all of them do.
-        func paced(_ count: Int) async -> Task<Void, Never> {
-            await reached { stage.world.clock.waitCount >= count }
-            return Task { [stage] in
+        let (world, port) = (stage.world, stage.backend.port)
+        /// Reads as many replies at once, and moves the clock whenever all that are left wait for it. Returns the time.
+        func read(_ count: Int) async throws -> (RawReply?, Duration) {
+            let start = world.clock.now
+            let left = Left(count)
+            let mover = Task {
                 while !Task.isCancelled {
-                    if stage.world.clock.advanceToNextTimer() == nil { await Task.yield() }
+                    let count = left.count.withLock { $0 }
+                    if count == 0 || world.clock.waitCount < count
+                        || world.clock.advanceToNextTimer() == nil
+                    {
+                        await Task.yield()
+                    }
                 }
             }
+            let reply = try await withThrowingTaskGroup(of: RawReply.self) { group in
+                for _ in 0..<count {
+                    group.addTask {
+                        defer { left.count.withLock { $0 -= 1 } }
+                        let client = try RawClient(port: port)
+                        try client.send(
+                            "GET /v1/feed?limit=20 HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer dev-ana\r\nLarder-Device: phone\r\n\r\n"
+                        )
+                        return try await client.reply()
+                    }
+                }
+                return try await group.reduce(nil) { $1 }
+            }
+            mover.cancel()
+            await mover.value
+            return (reply, world.clock.now - start)
         }
-        var reader = await paced(1)
-        defer { reader.cancel() }
-        let reply = try await alone.reply()
-        reader.cancel()
-        await reader.value
+        let (alone, took) = try await read(1)
+        let reply = try #require(alone)
         let size = reply.head.utf8.count + reply.body.count
-        let took = stage.world.clock.now - start
         let expected = Duration.seconds(Double(size) / 10_000)
         #expect(took > expected * 0.95 && took < expected * 1.1)
-
-        let middle = stage.world.clock.now
-        let two = [
-            try stage.send("GET", "/v1/feed?limit=20", fields: ["Larder-Device": "phone"]),
-            try stage.send("GET", "/v1/feed?limit=20", fields: ["Larder-Device": "phone"]),
-        ]
-        reader = await paced(2)
-        for client in two { _ = try await client.reply() }
-        let both = stage.world.clock.now - middle
-        reader.cancel()
-        await reader.value
+        let (_, both) = try await read(2)
         #expect(both > expected * 1.9 && both < expected * 2.2)
         await stage.backend.stop()
     }
@@ -628,4 +656,11 @@ struct FaultTests {
         #expect(reply.text == body && reply.field("Content-Type") == wanted)
         await stage.backend.stop()
     }
+}
+
+/// How many replies are not read yet.
+private final class Left: Sendable {
+    let count: Mutex<Int>
+
+    init(_ count: Int) { self.count = Mutex(count) }
 }

@@ -71,10 +71,20 @@ struct StoredWrite: Codable, Sendable {
 
     // MARK: Identifiers
 
-    /// The write with server IDs in place of local ones: as a segment of the path or a value of the query, and as a string of the body.
+    /// The tag of `If-Match`, if there is one alone.
+    var condition: EntityTag? {
+        fields.first { $0.count == 2 && FieldName($0[0]) == .ifMatch }.flatMap { EntityTag(parsing: $0[1]) }
+    }
+
+    /// What says that the entity at the path has a new tag.
+    func successor(_ tag: EntityTag) -> String { "If-Match \(path) \(tag)" }
+
+    /// The write with server IDs in place of local ones: as a segment of the path or a value of the query, and as a string of the body; and
+    /// with the tag of the latest edit of this client in `If-Match`.
     func replacingIDs(_ ids: [String: String]) -> StoredWrite {
         var write = self
-        for (local, server) in ids {
+        let mark = "If-Match "
+        for (local, server) in ids where !server.hasPrefix(mark) {
             write.path = Self.replacing(local, server, inPath: write.path)
             write.body = write.body.map { Self.replacing(local, server, inJSON: $0) }
             write.changes = write.changes.map { change in
@@ -85,6 +95,14 @@ struct StoredWrite: Codable, Sendable {
                 return change
             }
             for index in write.edits.indices where write.edits[index].id == local { write.edits[index].id = server }
+        }
+        // Each edit has a tag of its own; a server that repeats them ends the search too.
+        for _ in ids {
+            guard let old = write.condition, let new = ids[old.opaque], new.hasPrefix("\(mark)\(write.path) ") else {
+                break
+            }
+            let tag = String(new.dropFirst("\(mark)\(write.path) ".count))
+            write.fields = write.fields.map { FieldName($0.first ?? "") == .ifMatch ? [$0[0], tag] : $0 }
         }
         return write
     }

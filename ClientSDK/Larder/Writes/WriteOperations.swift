@@ -122,12 +122,22 @@ private struct WriteReply {
         (self.write, self.response, self.source) = (write, response, source)
     }
 
-    /// The server's ID of the created entity by its local one.
+    /// The server's ID of the created entity by its local one, or what became of the validator of an edit.
     var serverIDs: [String: String] {
+        if let successor { return successor }
         guard let first = write.changes.first, first.kind == .create, let id = createdID, id != first.id else {
             return [:]
         }
         return [first.id: id]
+    }
+
+    /// After an edit under `If-Match`, the new validator by the old one: the edits that wait behind it were made of what it shows, and are
+    /// conditional on what the server has made of it (RFC 9110 §13.1.1).
+    private var successor: [String: String]? {
+        guard ["PATCH", "PUT"].contains(write.method), let old = write.condition,
+            let new = response.fields[.etag].flatMap({ EntityTag(parsing: $0) })
+        else { return nil }
+        return [old.opaque: write.successor(new)]
     }
 
     /// The ID in the reply to a creation: that of the returned entity, its `id` member, or the end of `Location` (RFC 9110 §10.2.2).

@@ -104,16 +104,43 @@ extension CacheUpdate {
         insertNewest(NewestItem(key: key, isOwn: isOwn), in: timeline)
     }
 
+    /// Adjacent insertions become one step: what the server states of one of them counts for all.
     private mutating func insertNewest(_ item: NewestItem, in timeline: QueryKey) {
-        let merge = QueryMerge(confirms: false, keys: [item.key]) { query, context in
-            // An item that is known to be deleted is not inserted.
-            guard context.stored.contains(item.key), !item.isBehind(query),
-                item.isOwn || !query.members.contains(item.key) || item.isWaiting(in: query.members)
-            else { return }
-            let isFull = !item.isOwn && !query.members.hasRoomForUnconfirmed
-            let isBehindOwn = !item.isOwn && item.isNewer == nil && !item.isWaiting(in: query.members)
+        var items: [NewestItem] = []
+        search: for index in steps.indices.reversed() {
+            switch steps[index] {
+            case .insertNewest(timeline, let earlier):
+                items = earlier
+                steps.remove(at: index)
+                break search
+            // The order relative to these steps makes no difference.
+            case .put, .insertNewest: continue
+            case .editQuery(let key, _) where key != timeline: continue
+            default: break search
+            }
+        }
+        steps.append(.insertNewest(timeline, items + [item]))
+    }
+}
+
+extension QueryMerge {
+    /// Inserts items into a timeline, oldest first.
+    init(inserting newest: [NewestItem]) {
+        self.init(confirms: false, keys: newest.map(\.key)) { query, context in
+            // Items that are known to be deleted are not inserted.
+            let items = newest.filter { item in
+                context.stored.contains(item.key) && !item.isBehind(query)
+                    && (item.isOwn || !query.members.contains(item.key) || item.isWaiting(in: query.members))
+            }
+            guard !items.isEmpty else { return }
+            var (isFull, isBehindOwn) = (false, false)
             let details = query.details
-            if !isFull {
+            for item in items {
+                guard item.isOwn || query.members.hasRoomForUnconfirmed else {
+                    isFull = true
+                    continue
+                }
+                if !item.isOwn, item.isNewer == nil, !item.isWaiting(in: query.members) { isBehindOwn = true }
                 try item.insert(into: &query.members, at: context.startedAt) {
                     try RunList.Details(details).tail == .end
                 }
@@ -123,6 +150,5 @@ extension CacheUpdate {
             let newest = query.members.entries.lazy.prefix { RunList.Start($0.key) == nil }
             if isFull || newest.contains(where: { $0.mark != nil }) { query.entityTag = nil }
         }
-        steps.append(.mergeQuery(timeline, merge))
     }
 }

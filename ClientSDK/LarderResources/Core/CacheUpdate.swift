@@ -16,6 +16,7 @@ public struct CacheUpdate: Sendable {
         case putQuery(DiskQuery, stated: StatedFreshness?)
         case editQuery(QueryKey, @Sendable (inout DiskQuery) -> Void)
         case mergeQuery(QueryKey, QueryMerge)
+        case insertNewest(QueryKey, [NewestItem])
         case removeQuery(QueryKey)
         case invalidateTag(InvalidationTable.Name)
         case token(String?, feed: String)

@@ -83,6 +83,7 @@ struct Commit {
         case .putQuery(let query, let stated): try put(query, stated, rows)
         case .editQuery(let key, let change): try edit(key, change, rows)
         case .mergeQuery(let key, let merge): try self.merge(key, merge, rows)
+        case .insertNewest(let key, let items): try self.merge(key, QueryMerge(inserting: items), rows)
         case .removeQuery(let key):
             if isOvertaken(.query(key), try rows.place(of: .query(key))?.place) { return }
             applied.insert(.query(key))

@@ -109,6 +109,7 @@ extension Node {
     private func request(_ flight: Flight, _ context: FetchContext, _ reason: RequestReason) async {
         let resource = state.withLock { $0.resource }
         var context = context
+        var begun = (stamp: flight.stamp, moment: flight.moment)
         func ask() async throws -> Fetched<Value> {
             try await send(reason, since: flight.moment.uptime, within: flight.info.timeout) { [context] in
                 try await resource.fetch(context)
@@ -119,14 +120,17 @@ extension Node {
             if case .notModified = fetched.content, let validator = context.validator,
                 await !core.reading({ self.isThere(validator, flight) })
             {
-                // The confirmed value was evicted meanwhile: it is fetched completely.
+                // The confirmed value was evicted meanwhile: it is fetched completely, by a request that begins after what has changed since.
                 context = FetchContext(mustRevalidate: context.mustRevalidate)
+                begun = (core.stamps.next(), core.now())
                 fetched = try await ask()
             }
-            await core.changing { [fetched, context] in self.finish(flight, resource, .success((fetched, context))) }
+            await core.changing { [fetched, context, begun] in
+                self.finish(flight, resource, .success((fetched, context)), begun)
+            }
         } catch {
             let error = LarderError(error)
-            await core.changing { self.finish(flight, resource, .failure(error)) }
+            await core.changing { [begun] in self.finish(flight, resource, .failure(error), begun) }
         }
     }
 
@@ -141,19 +145,23 @@ extension Node {
         within timeout: Duration?,
         _ body: @escaping @Sendable () async throws -> Reply
     ) async throws -> Reply {
-        guard core.configuration.mayUseNetwork() else {
-            throw LarderError(
-                .offline,
-                "The network may not be used at present: \"\(key)\" was not requested.",
-                retryAfter: nil,
-                isUnsent: true
-            )
-        }
         let clock = core.configuration.monotonicClock
         let elapsed = clock.uptime - start
         do {
             return try await within(timeout.map { max($0 - elapsed, .zero) }, clock: clock, sleeper: clock) {
-                try await reason.around(body)
+                [core, key] in
+                try await reason.around {
+                    // It depends on who asks.
+                    guard core.configuration.mayUseNetwork() else {
+                        throw LarderError(
+                            .offline,
+                            "The network may not be used at present: \"\(key)\" was not requested.",
+                            retryAfter: nil,
+                            isUnsent: true
+                        )
+                    }
+                    return try await body()
+                }
             }
         } catch let error as TimeLimitExceeded {
             throw LarderError(
@@ -176,19 +184,20 @@ extension Node {
     private func finish(
         _ flight: Flight,
         _ resource: Resource<Value>,
-        _ result: Result<(Fetched<Value>, FetchContext), LarderError>
+        _ result: Result<(Fetched<Value>, FetchContext), LarderError>,
+        _ begun: (stamp: Stamp, moment: Moment)
     ) {
         guard flight.claim() else { return }
         let took = core.configuration.monotonicClock.uptime - flight.moment.uptime
         do {
             let (fetched, context) = try result.get()
             let update = try update(for: fetched, resource, context)
-            let moment = flight.moment.before(fetched.age)
+            let moment = begun.moment.before(fetched.age)
             do {
                 // The changes of the commit are shown once, together with the end of the request. Later changes show themselves.
                 state.withLock { $0.answers += 1 }
                 defer { state.withLock { $0.answers -= 1 } }
-                try core.commit(update, askedAt: flight.stamp, moment: moment, isTolerant: true)
+                try core.commit(update, askedAt: begun.stamp, moment: moment, isTolerant: true)
             }
             switch fetched.content {
             case .value: core.configuration.onEvent(.fetched(resource: key.name, took))

@@ -1,11 +1,13 @@
 extension Outbox {
     /// Why an operation is still in the outbox. Reasons may be added.
-    public struct Reason: RawRepresentable, Sendable, Hashable {
+    public struct Reason: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
         /// The reason's name.
         public let rawValue: String
 
         /// A reason by its name.
         public init(rawValue: String) { self.rawValue = rawValue }
+
+        public var description: String { rawValue }
 
         /// The time was over before it could be sent.
         public static let waiting = Reason(rawValue: "waiting")

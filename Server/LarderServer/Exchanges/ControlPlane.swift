@@ -28,11 +28,6 @@ final class ControlPlane: ExchangeHandler {
     private let server = Mutex<HTTPServer?>(nil)
     private let endpoints: ControlAnswer
     private let certificates: CertificateSource?
-    private let endpoints: ControlAnswer
-
-    /// Answers a request to the control plane, or returns nil and completes the exchange later. Its last argument is the
-    /// identifier of the world in the request.
-    typealias ControlAnswer = @Sendable (Request, Exchange, ControlPlane, String) -> Reply?
 
     /// Answers a request to the control plane, or returns nil and completes the exchange later. Its last argument is the
     /// identifier of the world in the request.

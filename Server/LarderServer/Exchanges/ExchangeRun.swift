@@ -264,8 +264,9 @@ final class ExchangeRun: @unchecked Sendable {
         var mutator = ReplyMutator(whole)
         if hasOwnLinks { localize(&mutator) }
         if let drift = world.control.current.drift, request.path.starts(with: "/v1/".utf8) { apply(drift, &mutator) }
-        for decision in decisions { decision.fault.action.effect.change(&mutator, decision, request) }
+        // Before the faults, which count the bytes of the head.
         mutator.head.append { $0.append(request.connectionLine(persists: request.persists)) }
+        for decision in decisions { decision.fault.action.effect.change(&mutator, decision, request) }
         let bytes = mutator.cut.map { Array(mutator.bytes.prefix($0.at)) } ?? mutator.bytes
         if arrival != nil { self.sent = bytes }
         pacer(mutator, headCount: min(bytes.count, mutator.headCount), limit: bytes.count).send(bytes)

@@ -152,8 +152,9 @@ struct OutboxCoalescingTests {
 
     @Test func `a function that decides about two operations and enqueues another stops with a message`() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let server = LikeServer(posts: 1)
             try await OutboxCoalescingTests.coalesce { cache in
-                _ = try cache.enqueue(Tap(post: "2", isLike: true), LikeServer(posts: 1).operation)
+                _ = try cache.enqueue(Tap(post: "2", isLike: true), server.operation)
             }
         }
         let text = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""

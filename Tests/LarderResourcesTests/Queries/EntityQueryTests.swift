@@ -1,4 +1,5 @@
 import Foundation
+import LarderEvents
 import LarderStorage
 import LarderTesting
 import SDKTestSupport

@@ -126,6 +126,35 @@ struct ConflictTests {
         #expect(client.cache.stored(article(client))?.value == Article(id: "7", title: "Two", isStarred: true))
     }
 
+    @Test(arguments: [false, true])
+    func `two edits of one validator that wait for the network are sent, and only somebody else's edit is a conflict`(
+        _ hasOther: Bool
+    ) async throws {
+        let backend = Backend(.status412)
+        do {
+            let client = try await fixture.client(backend.transport)
+            _ = try await client.cache.value(article(client))
+            client.close()
+        }
+        fixture.scene.isOnline.withLock { $0 = false }
+        let offline = try await fixture.client(backend.transport)
+        for title in ["Mine", "Mine again", "Mine at last"] {
+            var write = APIClient.Write(.patch, "/articles/7", Body(isStarred: true, title: title))
+            let validator = try #require(offline.cache.stored(article(offline))?.validator)
+            write.fields.set(.ifMatch, validator)
+            write.modify(Article.self, "7") { $0.title = title }
+            try offline.write(write)
+        }
+        offline.close()
+        if hasOther { backend.state.withLock { ($0.title, $0.version) = ("Theirs", 2) } }
+        fixture.scene.isOnline.withLock { $0 = true }
+        let client = try await fixture.client(backend.transport)
+        _ = try await client.cache.outbox.drain(within: .seconds(60))
+        let state = backend.state.withLock { $0 }
+        #expect(state.title == (hasOther ? "Theirs" : "Mine at last") && state.version == (hasOther ? 2 : 4))
+        #expect(client.cache.outbox.rejected.isEmpty != hasOther)
+    }
+
     @Test func `edits of one field are not merged, and mine is kept if the user decides so`() async throws {
         let backend = Backend(.status412)
         let (client, id) = try await rejected(backend, title: "Mine")
