@@ -41,8 +41,8 @@ extension Device {
             simulation.judges(.freshness, unless: client.network != nil)
         else { return }
         let cache = client.cache
-        // The reply to an edit confirms a profile too.
-        if simulation.coverage.counts[Act.editProfile.rawValue] == nil {
+        // The reply to an edit confirms a profile too, and the change feed tells the others of it.
+        if simulation.coverage.counts[Act.editProfile.rawValue] == nil, simulation.places == 0 {
             judge(cache.stored(client.profiles.resource("user_2"))?.freshness, "/v1/profiles/user_2")
         }
         judge(cache.stored(client.feed.newest)?.freshness, "/v1/feed?")
