@@ -150,7 +150,9 @@ extension Node {
         do {
             return try await within(timeout.map { max($0 - elapsed, .zero) }, clock: clock, sleeper: clock) {
                 [core, key] in
-                try await reason.around {
+                // Nobody waits for it any more.
+                try Task.checkCancellation()
+                return try await reason.around {
                     // It depends on who asks.
                     guard core.configuration.mayUseNetwork() else {
                         throw LarderError(
