@@ -36,7 +36,7 @@ func fuzzURL(_ bytes: [UInt8]) {
     for link in WebLink.parse(lines) { _ = link.relates(as: "next") }
     if let pattern = PathPattern(lines[0]) {
         _ = pattern.matches(Array((lines.count > 1 ? lines[1] : "/v1/feed").utf8)[...])
-        if pattern.isLiteral {
+        if !lines[0].contains("*") {
             require(pattern.matches(Array(lines[0].utf8)[...]), "'\(lines[0])' does not match itself.")
         }
     }
