@@ -2,7 +2,7 @@ import LarderCoding
 import LarderHTTP
 
 /// Decodes the content of a response piece by piece.
-struct ContentDecoder: Sendable {
+struct ContentDecoder: ~Copyable, Sendable {
     private static let pieceBytesMaximum = 65_536
 
     private let coding: ContentCoding
@@ -39,37 +39,36 @@ struct ContentDecoder: Sendable {
 
     /// Returns the next decoded bytes, at most 64 KiB; nil if more must be received.
     mutating func next() throws(TransportError) -> [UInt8]? {
-        guard var inflater = inflater ?? begin() else { return nil }
+        begin()
         let input = input
-        var consumed = consumed
-        defer { (self.inflater, self.consumed) = (inflater, consumed) }
         var piece = [UInt8](repeating: 0, count: min(Self.pieceBytesMaximum, max(1_024, input.count * 4)))
         do throws(InflateError) {
-            let count = try inflater.read(piece.count, into: &piece, from: input.span, consumed: &consumed)
+            let count = try inflater?.read(piece.count, into: &piece, from: input.span, consumed: &consumed)
+            guard let count else { return nil }
             piece.removeLast(piece.count - count)
         } catch {
             throw self.error(error)
         }
         let excess = input.count - consumed
-        guard !inflater.hasEnded || excess == 0 else { throw self.error(.damaged("\(excess) bytes follow its end.")) }
+        guard inflater?.hasEnded == false || excess == 0 else {
+            throw self.error(.damaged("\(excess) bytes follow its end."))
+        }
         return piece.isEmpty ? nil : piece
     }
 
     /// Checks that the content is complete. Empty content is, in any coding.
-    func end() throws(TransportError) {
-        if let inflater {
-            if !inflater.hasEnded { throw error(.truncated) }
-        } else if !input.isEmpty {
-            throw error(.truncated)
-        }
+    mutating func end() throws(TransportError) {
+        if inflater?.hasEnded == false || inflater == nil && !input.isEmpty { throw error(.truncated) }
     }
 
     /// Decides about the framing of `deflate` by its first two bytes: many servers leave out zlib's.
-    private mutating func begin() -> Inflater? {
-        guard coding == .deflate else { return input.isEmpty ? nil : Inflater(.gzip, limits: limits, zlib: zlib) }
-        guard input.count >= 2 else { return nil }
-        let isZlib = input[0] & 15 == 8 && (Int(input[0]) << 8 | Int(input[1])) % 31 == 0
-        return Inflater(isZlib ? .zlib : .deflate, limits: limits, zlib: zlib)
+    private mutating func begin() {
+        guard inflater == nil, input.count >= (coding == .deflate ? 2 : 1) else { return }
+        var format = CompressionFormat.gzip
+        if coding == .deflate {
+            format = input[0] & 15 == 8 && (Int(input[0]) << 8 | Int(input[1])) % 31 == 0 ? .zlib : .deflate
+        }
+        inflater = Inflater(format, limits: limits, zlib: zlib)
     }
 
     private func error(_ error: InflateError) -> TransportError {

@@ -7,9 +7,9 @@ final class DecodedContent: Sendable {
     private let decoder: Mutex<ContentDecoder>
     private let received: CodedByteCount
 
-    private init(_ source: TransportStream.Body, _ decoder: ContentDecoder, _ received: CodedByteCount) {
+    private init(_ source: TransportStream.Body, _ decoder: consuming ContentDecoder, _ received: CodedByteCount) {
         self.source = source
-        self.decoder = Mutex(decoder)
+        self.decoder = Mutex(consume decoder)
         self.received = received
     }
 
@@ -40,7 +40,7 @@ final class DecodedContent: Sendable {
         }
         let received = CodedByteCount()
         let decoder = ContentDecoder(coding, bytesMaximum: request.bodyLimit, ratioMaximum: ratioMaximum)
-        let content = DecodedContent(stream.body, decoder, received)
+        let content = DecodedContent(stream.body, consume decoder, received)
         var fields = stream.fields
         fields.remove(.contentEncoding)
         fields.remove(.contentLength)

@@ -1,8 +1,8 @@
 /// Decompresses DEFLATE (RFC 1951), plain or framed as zlib (RFC 1950) or gzip (RFC 1952), in steps of any size.
 ///
 /// Output is produced when it is read: a reader that stops after a number of bytes is safe from endless streams. Memory: some 40 KiB,
-/// whatever the size of the stream. Copies share the stream: only one of them may be read.
-package struct Inflater: Sendable {
+/// whatever the size of the stream.
+package struct Inflater: ~Copyable, Sendable {
     /// Bounds of the output, for streams of unknown origin.
     package struct Limits: Sendable, Hashable {
         /// The most bytes that may be read.

@@ -146,7 +146,8 @@ extension CompressionFormat {
 
 /// A stream that is decompressed.
 ///
-/// `@unchecked Sendable`: one `Inflater` reads it, on one thread at a time.
+/// `@unchecked Sendable`: a data race cannot happen, because only an `Inflater` refers to a stream. It cannot be copied, and its `read` is
+/// mutating, so that no two threads use the stream at once.
 @safe final class InflateStream: @unchecked Sendable {
     private let zlib: Zlib
     private let handle: UnsafeMutablePointer<Zlib.Stream>

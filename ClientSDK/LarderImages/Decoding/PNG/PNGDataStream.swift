@@ -1,7 +1,7 @@
 import LarderCoding
 
 /// Reads the decompressed pixels of a PNG, whose zlib stream lies in pieces in the file (PNG §10.2).
-struct PNGDataStream {
+struct PNGDataStream: ~Copyable {
     private let bytes: [UInt8]
     private let pieces: [Range<Int>]
     private var piece = 0

@@ -76,7 +76,7 @@ package struct PNGDecoder: ProgressiveImageDecoder {
         let header = chunks.header
         let plan = ImageTarget.plan(width: header.width, height: header.height, target: target)
         try Self.check(plan, limits)
-        var reader = PNGRowReader(chunks, PNGDataStream(bytes, chunks.data, try library()))
+        var reader = PNGRowReader(bytes, chunks, try library())
         reader.begin(width: header.width)
         var averager = AreaAverager(plan, channels: reader.channels)
         for row in 0..<header.height {
@@ -101,7 +101,7 @@ package struct PNGDecoder: ProgressiveImageDecoder {
         let (width, height) = ((header.width + factor - 1) / factor, (header.height + factor - 1) / factor)
         let plan = ImageTarget.plan(width: width, height: height, target: target)
         try Self.check(plan, limits)
-        var reader = PNGRowReader(chunks, PNGDataStream(bytes, chunks.data, try library()))
+        var reader = PNGRowReader(bytes, chunks, try library())
         let channels = reader.channels
         guard width * height * channels <= limits.workingBytesMaximum else {
             throw ImageError(
@@ -160,7 +160,7 @@ package struct PNGDecoder: ProgressiveImageDecoder {
 }
 
 /// Reads, unfilters and expands the rows of a picture or of its passes.
-private struct PNGRowReader {
+private struct PNGRowReader: ~Copyable {
     private let header: PNGHeader
     private let expander: PNGRowExpander
     private var stream: PNGDataStream
@@ -170,10 +170,10 @@ private struct PNGRowReader {
     private var expanded: [UInt8] = []
     private var width = 0
 
-    init(_ chunks: PNGChunks, _ stream: PNGDataStream) {
+    init(_ bytes: [UInt8], _ chunks: PNGChunks, _ zlib: Zlib) {
         header = chunks.header
         expander = PNGRowExpander(chunks)
-        self.stream = stream
+        stream = PNGDataStream(bytes, chunks.data, zlib)
     }
 
     /// 1 for gray, 3 for RGB, 4 for RGBA.
