@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderHTTP
 import TestSupport
 import Testing
 
@@ -30,9 +31,14 @@ struct OpenAPITests {
         }
     }
 
-    @Test func `every problem type is listed`() {
+    @Test func `every problem type is explained, and those of the API are listed`() {
+        for type in ProblemType.allCases {
+            #expect(!type.title.isEmpty && !type.explanation.isEmpty && type.status.code >= 400, "\(type)")
+        }
         let text = String(decoding: OpenAPI.document, as: UTF8.self)
-        for type in ProblemType.api { #expect(text.contains("\"/problems/\(type.name)\""), "\(type.name)") }
+        for type in ProblemType.allCases.prefix(while: { $0 != .limitReached }) {
+            #expect(text.contains("\"/problems/\(type.name)\""), "\(type.name)")
+        }
     }
 
     private func operations() throws -> [(name: String, value: JSONValue)] {

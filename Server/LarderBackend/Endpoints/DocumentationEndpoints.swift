@@ -37,7 +37,7 @@ enum DocumentationEndpoints {
         case "/": representation = document(frontPage(), html)
         default:
             guard path.hasPrefix("/problems/"),
-                let type = ProblemType.all.first(where: { $0.name == path.dropFirst("/problems/".count) })
+                let type = ProblemType.allCases.first(where: { $0.name == path.dropFirst("/problems/".count) })
             else { return nil }
             representation = wantsPage(request) ? document(page(type), html) : document(json(type).encoded)
         }
@@ -70,7 +70,7 @@ enum DocumentationEndpoints {
     }
 
     private static func problemList() -> [UInt8] {
-        JSONValue.members(["items": .array(ProblemType.all.map { json($0) })]).encoded
+        JSONValue.members(["items": .array(ProblemType.allCases.map { json($0) })]).encoded
     }
 
     private static let style = """

@@ -1,31 +1,107 @@
 import LarderCoding
 package import LarderHTTP
 
-/// A type of problem that the backend answers with: the end of its `type` URI and its explanation.
+/// A type of problem that the backend answers with: the end of its `type` URI. `problems.json` in the folder of the endpoints, which is
+/// embedded in the binary, says the rest.
 ///
-/// `/problems/{name}` explains each type; every error reply has one of them.
-package struct ProblemType: Sendable, Hashable {
+/// The order is that of the documentation. `/problems/{name}` explains each type; every error reply has one of them.
+package enum ProblemType: String, Sendable, CaseIterable {
+    // The API.
+
+    case malformedRequest = "malformed-request"
+    case requestTimeout = "request-timeout"
+    case lengthRequired = "length-required"
+    case contentTooLarge = "content-too-large"
+    case uriTooLong = "uri-too-long"
+    case fieldsTooLarge = "header-fields-too-large"
+    case expectationFailed = "expectation-failed"
+    case notImplemented = "not-implemented"
+    case versionNotSupported = "http-version-not-supported"
+    case unavailable = "service-unavailable"
+    case internalError = "internal-error"
+    case storageUnavailable = "storage-unavailable"
+    case notFound = "not-found"
+    case methodNotAllowed = "method-not-allowed"
+    case notAcceptable = "not-acceptable"
+    case unsupportedMediaType = "unsupported-media-type"
+    case upgradeRequired = "upgrade-required"
+    case malformedJSON = "malformed-json"
+    case validationFailed = "validation-failed"
+    case invalidParameter = "invalid-parameter"
+    case invalidCursor = "invalid-cursor"
+    case unauthenticated
+    case invalidToken = "invalid-token"
+    case tokenExpired = "token-expired"
+    case invalidCredentials = "invalid-credentials"
+    case invalidRefreshToken = "invalid-refresh-token"
+    case forbidden
+    case preconditionFailed = "precondition-failed"
+    case preconditionRequired = "precondition-required"
+    case rangeNotSatisfiable = "range-not-satisfiable"
+    case resyncRequired = "resync-required"
+    case filterMismatch = "filter-mismatch"
+    case idempotencyKeyMissing = "idempotency-key-missing"
+    case idempotencyKeyReused = "idempotency-key-reused"
+    case idempotencyInProgress = "idempotency-in-progress"
+    case rateLimited = "rate-limited"
+    case uploadOffset = "upload-offset"
+    case insufficientFunds = "insufficient-funds"
+    case accountClosed = "account-closed"
+    case currencyMismatch = "currency-mismatch"
+
+    // The control plane and the proxy.
+
+    case limitReached = "limit-reached"
+    case nameTaken = "name-taken"
+    case unknownWorld = "unknown-world"
+    case controlRejected = "control-rejected"
+    case controlTokenRequired = "control-token-required"
+    case verificationFailed = "verification-failed"
+    case waitEnded = "wait-ended"
+    case clientFailed = "client-failed"
+    case badGateway = "bad-gateway"
+    case gatewayTimeout = "gateway-timeout"
+    case loopDetected = "loop-detected"
+    case hostRejected = "host-rejected"
+    case documentExists = "document-exists"
+
+    // MARK: What the type says
+
     /// The last segment of the type's URI.
-    package let name: String
-    package let title: String
-    package let status: Status
+    package var name: String { rawValue }
+    package var title: String { definition.title }
+    package var status: Status { definition.status }
     /// The meaning and the remedy, for the page at the type's URI.
-    package let explanation: String
+    package var explanation: String { definition.explanation }
 
-    /// The type with that name, which `problems.json` has.
-    private init(_ name: String) {
-        guard let type = Self.all.first(where: { $0.name == name }) else {
-            preconditionFailure("problems.json has no type '\(name)'.")
+    private struct Definition: Sendable {
+        let title: String
+        let status: Status
+        let explanation: String
+    }
+
+    private var definition: Definition {
+        // It cannot be missing: the document is a part of the binary, and a test reads the definition of every case.
+        guard let definition = Self.definitions[self] else { preconditionFailure("problems.json lacks '\(name)'.") }
+        return definition
+    }
+
+    private static let definitions: [ProblemType: Definition] = {
+        let parts: [JSONObject.Member]
+        do { parts = try JSONParser.parse(PackageResources.problems_json).object?.members ?? [] } catch {
+            // It cannot happen, for the same reason.
+            preconditionFailure("problems.json is no JSON: \(error)")
         }
-        self = type
-    }
+        return parts.flatMap { $0.value.array ?? [] }.reduce(into: [:]) { definitions, json in
+            guard let type = json["name"]?.string.flatMap({ ProblemType(rawValue: $0) }),
+                let title = json["title"]?.string, let code = json["status"]?.integer,
+                let explanation = json["explanation"]?.string
+            else { return }
+            definitions[type] = Definition(title: title, status: Status(code: Int(code)), explanation: explanation)
+        }
+    }()
 
-    private init(_ json: JSONValue) {
-        name = json["name"]?.string ?? ""
-        title = json["title"]?.string ?? ""
-        status = Status(code: Int(json["status"]?.integer ?? 500))
-        explanation = json["explanation"]?.string ?? ""
-    }
+    // MARK: Problems
 
     /// Makes a problem of this type.
     ///
@@ -52,99 +128,6 @@ package struct ProblemType: Sendable, Hashable {
     func callAsFunction(_ detail: String, at pointer: String, _ error: String) -> Problem {
         self(detail, errors: [Problem.FieldError(pointer: pointer, detail: error)])
     }
-}
-
-/// All types: `problems.json` in the folder of the endpoints, embedded in the binary.
-extension ProblemType {
-    package static let all = api + control
-    /// The types of the API, in the order of the documentation.
-    static let api = types(of: "api")
-    /// The types of the control plane and the proxy.
-    package static let control = types(of: "control")
-
-    private static func types(of part: String) -> [ProblemType] {
-        guard let types = (try? JSONParser.parse(PackageResources.problems_json))?[part]?.array else {
-            preconditionFailure("problems.json has no '\(part)'.")
-        }
-        return types.map { ProblemType($0) }
-    }
-
-    // MARK: The request as HTTP
-
-    static let malformedRequest = ProblemType("malformed-request")
-    static let requestTimeout = ProblemType("request-timeout")
-    static let contentTooLarge = ProblemType("content-too-large")
-    static let lengthRequired = ProblemType("length-required")
-    static let uriTooLong = ProblemType("uri-too-long")
-    static let fieldsTooLarge = ProblemType("header-fields-too-large")
-    static let expectationFailed = ProblemType("expectation-failed")
-    static let notImplemented = ProblemType("not-implemented")
-    static let versionNotSupported = ProblemType("http-version-not-supported")
-    package static let unavailable = ProblemType("service-unavailable")
-    package static let badGateway = ProblemType("bad-gateway")
-    package static let gatewayTimeout = ProblemType("gateway-timeout")
-    package static let loopDetected = ProblemType("loop-detected")
-    package static let hostRejected = ProblemType("host-rejected")
-    package static let internalError = ProblemType("internal-error")
-    package static let storageUnavailable = ProblemType("storage-unavailable")
-
-    // MARK: Routing and negotiation
-
-    package static let notFound = ProblemType("not-found")
-    package static let methodNotAllowed = ProblemType("method-not-allowed")
-    static let notAcceptable = ProblemType("not-acceptable")
-    static let unsupportedMediaType = ProblemType("unsupported-media-type")
-    static let upgradeRequired = ProblemType("upgrade-required")
-
-    // MARK: Bodies and parameters
-
-    package static let malformedJSON = ProblemType("malformed-json")
-    package static let validationFailed = ProblemType("validation-failed")
-    package static let invalidParameter = ProblemType("invalid-parameter")
-    static let invalidCursor = ProblemType("invalid-cursor")
-
-    // MARK: Identity
-
-    package static let unauthenticated = ProblemType("unauthenticated")
-    static let invalidToken = ProblemType("invalid-token")
-    package static let tokenExpired = ProblemType("token-expired")
-    static let invalidCredentials = ProblemType("invalid-credentials")
-    static let invalidRefreshToken = ProblemType("invalid-refresh-token")
-    static let forbidden = ProblemType("forbidden")
-
-    // MARK: State
-
-    static let preconditionFailed = ProblemType("precondition-failed")
-    static let preconditionRequired = ProblemType("precondition-required")
-    static let rangeNotSatisfiable = ProblemType("range-not-satisfiable")
-    static let resyncRequired = ProblemType("resync-required")
-    static let filterMismatch = ProblemType("filter-mismatch")
-
-    // MARK: Idempotency and limits
-
-    static let idempotencyKeyMissing = ProblemType("idempotency-key-missing")
-    static let idempotencyKeyReused = ProblemType("idempotency-key-reused")
-    static let idempotencyInProgress = ProblemType("idempotency-in-progress")
-    static let documentExists = ProblemType("document-exists")
-    static let uploadOffset = ProblemType("upload-offset")
-    static let rateLimited = ProblemType("rate-limited")
-
-    // MARK: Bank
-
-    static let insufficientFunds = ProblemType("insufficient-funds")
-    static let accountClosed = ProblemType("account-closed")
-    static let currencyMismatch = ProblemType("currency-mismatch")
-
-    // MARK: Control plane
-
-    package static let limitReached = ProblemType("limit-reached")
-    package static let nameTaken = ProblemType("name-taken")
-    package static let unknownWorld = ProblemType("unknown-world")
-    package static let controlRejected = ProblemType("control-rejected")
-    package static let controlTokenRequired = ProblemType("control-token-required")
-    package static let verificationFailed = ProblemType("verification-failed")
-    package static let waitEnded = ProblemType("wait-ended")
-    package static let clientFailed = ProblemType("client-failed")
 
     package static func limitReached(_ detail: String, limit: Int) -> Problem {
         var problem = limitReached(detail)

@@ -228,8 +228,8 @@ final class ControlPlane: ExchangeHandler {
             fields.set(.contentType, canned.contentType ?? (isJSON ? "application/json" : "text/plain; charset=utf-8"))
         } else if canned.status >= 400 {
             let type =
-                canned.problem.flatMap { name in ProblemType.all.first { $0.name == name } }
-                ?? ProblemType.all.first { $0.status.code == canned.status }
+                canned.problem.flatMap { name in ProblemType.allCases.first { $0.name == name } }
+                ?? ProblemType.allCases.first { $0.status.code == canned.status }
             var problem =
                 type.map { $0(canned.detail ?? "This reply was injected by a fault.") }
                 ?? Problem(type: "about:blank", title: status.reasonPhrase, status: status, detail: canned.detail)
