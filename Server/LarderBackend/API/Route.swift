@@ -11,7 +11,7 @@ enum Authentication: Sendable {
 }
 
 /// One operation of an API: a method, a path template and its handler. Immutable.
-package struct Route: Sendable {
+package final class Route: Sendable {
     /// Nil for every method.
     package let method: Method?
     /// As in OpenAPI: `/v1/posts/{id}`.

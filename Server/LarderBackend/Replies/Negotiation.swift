@@ -14,6 +14,8 @@ enum Negotiation {
 
     static func acceptsJSON(_ request: Request) -> Bool {
         guard let accept = request.fields.combined(.accept) else { return true }
+        // What nearly every client sends needs no parsing.
+        if accept == "*/*" || accept == "application/json" { return true }
         return Accept(parsing: accept).accepts("application/json")
     }
 
