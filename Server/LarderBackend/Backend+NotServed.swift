@@ -19,9 +19,13 @@ extension Backend {
         if let route = matches.accepting(method ?? .get).first?.route {
             // The same path is that of a list or of one document.
             guard route.template == "/{collection}", let method, method == .put || method == .patch else { return nil }
-            // Of a world that cannot be read, every request is answered with that.
-            let found = try? world.read { try $0.collections.find(String(path.dropFirst()))?.isSingular }
-            return found ?? nil == false ? "\(path) takes GET, POST, not \(method.rawValue)." : nil
+            do {
+                let found = try world.read { try $0.collections.find(String(path.dropFirst()))?.isSingular }
+                return found == false ? "\(path) takes GET, POST, not \(method.rawValue)." : nil
+            } catch {
+                // Each request of a world that cannot be read is answered with this error: that is no reason of the route.
+                return nil
+            }
         }
         guard matches.isEmpty else {
             guard let method, method != .head, method != .options else { return nil }

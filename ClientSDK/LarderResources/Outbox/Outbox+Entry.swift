@@ -106,8 +106,10 @@ extension Outbox {
                 + (coalescingKey?.utf8.count ?? 0)
         }
 
-        /// What is stored beside the row; nil also if it cannot be encoded, and then only that is lost.
-        var note: [UInt8]? { try? state == .rejected ? rejection?.encoded(for: idempotencyKey) : hold?.encoded() }
+        /// What is stored beside the row.
+        func note() throws -> [UInt8]? {
+            try state == .rejected ? rejection?.encoded(for: idempotencyKey) : hold?.encoded()
+        }
 
         /// The operation as a row of the store.
         var row: DiskOutboxRow {

@@ -68,7 +68,7 @@ public final class Outbox: Sendable {
         let file = core.outboxDisk.map { FileProcessLock(path: $0.configuration.directory + "/store.sending") }
         turn = SendLock(core.configuration.outboxLock ?? file)
         core.outboxDisk?.setKnownOperations { [weak self] in
-            self?.state.withLock { $0.queue.sorted }.map { ($0.row, $0.note) } ?? []
+            try self?.state.withLock { $0.queue.sorted }.map { ($0.row, try $0.note()) } ?? []
         }
         do { try readRows() } catch { throw LarderError(error) }
         for operation in core.configuration.operations { register(operation) }

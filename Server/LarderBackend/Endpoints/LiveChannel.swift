@@ -98,7 +98,9 @@ final class LiveChannel: ChannelHandler, LiveOutput {
 
     func received(text: [UInt8]) {
         filter?.received(text.count)
-        if let message = try? JSONParser.parse(text), message["type"] == .string("ping") {
+        let isPing: Bool
+        do { isPing = try JSONParser.parse(text)["type"] == .string("ping") } catch { isPing = false }
+        if isPing {
             handle?.send(text: Array("{\"type\":\"pong\"}".utf8))
         } else {
             close(WebSocketCloseCode.policyViolation.rawValue, "only {\"type\":\"ping\"} may be sent")

@@ -119,7 +119,11 @@ struct EntityTable {
     }
 
     private static func members(_ head: [UInt8]) throws(SQLiteError) -> JSONObject {
-        guard let object = try? JSONParser.parse(head + [UInt8(ascii: "}")]).object else {
+        let value: JSONValue
+        do { value = try JSONParser.parse(head + [UInt8(ascii: "}")]) } catch {
+            throw SQLiteError(code: .corrupt, message: "The database has an entity that is no JSON: \(error)")
+        }
+        guard let object = value.object else {
             throw SQLiteError(code: .corrupt, message: "The database has an entity that is not a JSON object.")
         }
         return object

@@ -49,9 +49,10 @@ package enum Authenticator {
     /// A person's handle; nil for an anonymous caller. The store must not be locked.
     package static func handle(of user: Int64, in world: World) -> String? {
         guard user > 0 else { return nil }
-        // If it cannot be read now, nil is returned and the next call reads it again.
-        let found = try? world.read { try $0.entities.find(EntityID(.profile, user))?.name }
-        return found ?? nil
+        do { return try world.read { try $0.entities.find(EntityID(.profile, user))?.name } } catch {
+            // Each request of a world that cannot be read is answered with this error, and the next call reads again.
+            return nil
+        }
     }
 
     package static func challenge(_ error: String?) -> Fields {
