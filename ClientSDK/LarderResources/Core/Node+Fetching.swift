@@ -150,9 +150,7 @@ extension Node {
         do {
             return try await within(timeout.map { max($0 - elapsed, .zero) }, clock: clock, sleeper: clock) {
                 [core, key] in
-                // Nobody waits for it any more.
-                try Task.checkCancellation()
-                return try await reason.around {
+                try await reason.around {
                     // It depends on who asks.
                     guard core.configuration.mayUseNetwork() else {
                         throw LarderError(

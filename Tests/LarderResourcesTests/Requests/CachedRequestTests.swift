@@ -162,6 +162,7 @@ struct CachedRequestTests {
         let others = (0..<50).map { _ in Task { try await cache.request("r", policy: policy, load: load).text } }
         let different = Task { try await cache.request("other", policy: policy, load: load).text }
         await source.waitForRequests(2)
+        await scene.joined(others.count)
         source.answer(1, .value(Answer(text: "other")))
         #expect(try await different.value == "other")
         source.answer(0, .value(Answer(text: "shared")))
