@@ -56,18 +56,6 @@ extension DiskConnection {
         return entity(key, row, body)
     }
 
-    func entities(
-        ofType type: String,
-        after last: String?,
-        limit: Int,
-        where isRead: (EntityKey) -> Bool
-    ) throws(SQLiteError) -> [(id: String, entity: DiskEntity?)] {
-        try all(.entitiesAfter, type, last ?? "", Int64(limit)) { statement in
-            let key = EntityKey(type: type, id: statement.text(15))
-            return (key.id, isRead(key) ? entity(key, DiskRow(statement), statement.bytes(14)) : nil)
-        }
-    }
-
     func record(_ key: String) throws(SQLiteError) -> DiskRecord? {
         guard let (row, body) = try find(.record, "", key),
             let payload = payload(row, body, .record, "", key, item: key)

@@ -54,21 +54,6 @@ extension DiskStore.ReadTransaction {
         try connection.perform { try connection.search(search) }
     }
 
-    /// Entities of a type in the order of their identifiers. A damaged one is left out, reported and removed.
-    ///
-    /// - Parameters:
-    ///   - last: the identifier that precedes them; nil: from the first.
-    ///   - isRead: whether the payload of an entity is read; the others have the result nil.
-    /// - Returns: at most `limit` identifiers; fewer only at the end.
-    package func entities(
-        ofType type: String,
-        after last: String?,
-        limit: Int,
-        where isRead: (EntityKey) -> Bool
-    ) throws(DiskError) -> [(id: String, entity: DiskEntity?)] {
-        try connection.perform { try connection.entities(ofType: type, after: last, limit: limit, where: isRead) }
-    }
-
     /// The names of the indices of a type.
     package func indices(ofType type: String) throws(DiskError) -> Set<String> {
         try connection.perform { Set(try connection.indices(ofType: type).keys) }

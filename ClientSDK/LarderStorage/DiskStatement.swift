@@ -17,7 +17,7 @@ enum DiskStatement: Int, CaseIterable {
     case outboxDown, metadataAll, outboxRestore
     case outboxNotes, outboxSequence, dropOutboxSequence, putOutboxSequence
     case indices, addIndex, dropIndex, dropFields, putField
-    case fieldIs, fieldBetween, keyOfRow, fieldOfRow, fieldsAscending, fieldsDescending, entitiesAfter
+    case fieldIs, fieldBetween, keyOfRow, fieldOfRow, fieldsAscending, fieldsDescending
 
     /// The columns of `DiskRow`, and the payload.
     private static let row: SQLText =
@@ -225,12 +225,6 @@ enum DiskStatement: Int, CaseIterable {
             """
             SELECT f.row, i.key FROM fields f CROSS JOIN items i ON i.row = f.row WHERE f.field = ?1
             ORDER BY f.value DESC, i.key
-            """
-        case .entitiesAfter:
-            """
-            SELECT \(Self.row), i.key
-            FROM items i LEFT JOIN payloads p ON p.row = i.row
-            WHERE i.kind = 0 AND i.space = ?1 AND i.key > ?2 AND i.flags & 1 = 0 ORDER BY i.key LIMIT ?3
             """
         }
     }

@@ -33,13 +33,11 @@ enum FieldTest: Sendable {
         switch self {
         case .anyOf(let values): return values.contains { FieldValue.order($0, value) == 0 }
         case .range(let low, let high):
-            // A bound without a value compares with nothing, as NULL in SQL.
-            let bounds = [low, high].compactMap(\.self)
-            guard FieldValue.order(value, .none) != 0, bounds.allSatisfy({ FieldValue.order($0, .none) != 0 }) else {
-                return false
-            }
-            return (low.map { FieldValue.order($0, value) <= 0 } ?? true)
-                && (high.map { FieldValue.order(value, $0) <= 0 } ?? true)
+            // What has no value compares with nothing, as NULL in SQL.
+            guard FieldValue.order(value, .none) != 0 else { return false }
+            if let low, FieldValue.order(low, .none) == 0 || FieldValue.order(low, value) > 0 { return false }
+            if let high, FieldValue.order(high, .none) == 0 || FieldValue.order(value, high) > 0 { return false }
+            return true
         }
     }
 

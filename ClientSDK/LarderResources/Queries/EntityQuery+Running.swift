@@ -89,36 +89,11 @@ extension EntityQuery {
         Entity.indices.first { $0.field == field }?.name
     }
 
-    /// So many rows are read at a time.
-    static var rowsAtATime: Int { 512 }
-
     private func readAll(_ disk: DiskStore, _ selection: inout Selection, _ special: Set<EntityKey>) throws {
-        var last: String?
-        while true {
-            let (seen, count, after) = (core.seenCommits, core.commitCount, last)
-            let rows = try disk.read { transaction in
-                try transaction.entities(ofType: Entity.entityType, after: after, limit: Self.rowsAtATime) { key in
-                    !special.contains(key) && core.entities[key] == nil && !core.hidden.contains(.entity(key))
-                }
-            }
-            for (id, row) in rows {
-                let key = EntityKey(type: Entity.entityType, id: id)
-                guard !special.contains(key) else { continue }
-                guard let row else {
-                    selection.take(core.entity(key, Self.decode)?.stored.value as? Entity)
-                    continue
-                }
-                do throws(LarderError) {
-                    let stored = try core.adopt(row, Self.decode, seenCommits: seen, ifNothingSince: count)
-                    selection.take(stored.value as? Entity)
-                } catch {
-                    core.configuration.onEvent(.storageFailed(error))
-                }
-            }
-            guard rows.count == Self.rowsAtATime else { break }
-            last = rows.last?.id
+        for id in try disk.read({ try $0.entityIDs(ofType: Entity.entityType) }) {
+            let key = EntityKey(type: Entity.entityType, id: id)
+            if !special.contains(key) { selection.take(core.entity(key, Self.decode)?.stored.value as? Entity) }
         }
-        core.reportEvictions()
     }
 
     // MARK: Indices
@@ -145,20 +120,14 @@ extension EntityQuery {
         let type = Entity.entityType
         try disk.write { transaction in
             try transaction.setIndices(names, ofType: type)
-            var last: String?
-            while true {
-                let rows = try transaction.read { transaction in
-                    try transaction.entities(ofType: type, after: last, limit: rowsAtATime) { _ in true }
+            for id in try transaction.read({ try $0.entityIDs(ofType: type) }) {
+                let key = EntityKey(type: type, id: id)
+                guard let row = try transaction.read({ try $0.entity(key) }) else { continue }
+                var fields: [DiskField] = []
+                do { fields = try Entity.codec.decode(row.payload).indexedFields } catch {
+                    // The row of another version of the type: no query finds it, and a read of the entity reports the error.
                 }
-                for (id, row) in rows {
-                    var fields: [DiskField] = []
-                    do { fields = try row.map { try Entity.codec.decode($0.payload).indexedFields } ?? [] } catch {
-                        // The row of another version of the type: no query finds it, and a read of the entity reports the error.
-                    }
-                    try transaction.setFields(fields, of: EntityKey(type: type, id: id))
-                }
-                guard rows.count == rowsAtATime else { return }
-                last = rows.last?.id
+                try transaction.setFields(fields, of: key)
             }
         }
     }
