@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every test and lists the failed and the unfinished tests at the end.
 #
-#     Scripts/run-tests.sh              every test, in two processes at a time
+#     Scripts/run-tests.sh              every test, in three processes at a time
 #     Scripts/run-tests.sh FIRST LAST   the tests of the SDK once for each seed, with as many processes at a time as there are processors
 #
 # The jobs of a test process run one at a time, in an order that LARDER_ORDER_SEED decides (Tests/OrderedJobs), and so do its tests.
@@ -56,9 +56,12 @@ if [ $# = 2 ]; then
   done
 else
   seed=${LARDER_ORDER_SEED:-1}
-  half='^(EndToEnd|LarderServer|LarderEngine|LarderCommand|LarderCoding)Tests\.'
-  part first "$seed" --filter "$half" &
-  part second "$seed" --skip "$half" &
+  # The first of these wait for other processes most of the time.
+  waiting='EndToEnd|LarderCommand'
+  computing='LarderServer|LarderEngine|LarderCoding|LarderStorage|LarderImages'
+  part first "$seed" --filter "^($waiting)Tests\." &
+  part second "$seed" --filter "^($computing)Tests\." &
+  part third "$seed" --skip "^($waiting|$computing)Tests\." &
 fi
 wait
 [ ! -e "$logs/failed" ]
