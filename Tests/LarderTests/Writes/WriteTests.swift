@@ -17,6 +17,29 @@ struct Article: CacheEntity {
     var tags: [String: String]?
 }
 
+/// An ID that is a number at the server, and a text before.
+private struct NumberOrText: Codable, Hashable, Sendable, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+
+    init(from decoder: any Decoder) throws {
+        let value = try decoder.singleValueContainer()
+        description = try (try? value.decode(Int64.self)).map(String.init) ?? value.decode(String.self)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var value = encoder.singleValueContainer()
+        if let number = Int64(description) { try value.encode(number) } else { try value.encode(description) }
+    }
+}
+
+private struct Parcel: CacheEntity {
+    static let entityType = "parcel"
+    var id: NumberOrText
+    var isSent: Bool?
+}
+
 @Suite("Client: writes as data", .oneMinute)
 struct WriteTests {
     private let fixture = ClientFixture()
@@ -180,6 +203,27 @@ struct WriteTests {
         #expect(client.cache.stored(article(client, "42"))?.value?.isStarred == true)
         try await sent(client)
         #expect(backend.writes.last?.url == "http://server/articles/42/star")
+    }
+
+    @Test func `an entity whose ID is a number at the server is created offline`() async throws {
+        let backend = Backend { request, _ in
+            request.method == .post
+                ? ClientFixture.json(#"{"id":42}"#, status: .created)
+                : ClientFixture.json(#"{"id":42,"isSent":true}"#)
+        }
+        let local = APIClient.localID()
+        fixture.scene.isOnline.withLock { $0 = false }
+        let client = try await fixture.client(backend.transport)
+        try client.write(.post, "/parcels", creating: Parcel(id: NumberOrText(local)))
+        try client.write(.patch, "/parcels/\(local)", ["isSent": true], changing: Parcel.self, NumberOrText(local)) {
+            $0.isSent = true
+        }
+        fixture.scene.isOnline.withLock { $0 = true }
+        client.cache.networkReturned()
+        try await sent(client)
+        #expect(backend.writes.map(\.url) == ["http://server/parcels", "http://server/parcels/42"])
+        let parcel = Resource<Parcel>.entity(NumberOrText("42")) { _ in .gone }
+        #expect(client.cache.stored(parcel)?.value == Parcel(id: NumberOrText("42"), isSent: true))
     }
 
     @Test func `a write behind a rejected creation is not sent with the local ID`() async throws {
