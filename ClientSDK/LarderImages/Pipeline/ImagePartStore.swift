@@ -51,12 +51,11 @@ final class ImagePartStore: Sendable {
         return nil
     }
 
-    /// Writes a part; false if it is not kept. Parts that cannot be resumed are not written.
+    /// Writes a part. Parts that cannot be resumed are not written.
     ///
     /// - Parameter isWanted: asked within the transaction; false: nothing is written.
-    func write(_ part: inout PartialImage, for key: ImageSourceKey, if isWanted: () -> Bool) -> Bool {
-        guard part.isResumable, part.bytes.count <= bytesMaximum else { return false }
-        guard part.bytes.count > part.keptCount else { return true }
+    func write(_ part: inout PartialImage, for key: ImageSourceKey, if isWanted: () -> Bool) {
+        guard part.isResumable, part.bytes.count <= bytesMaximum, part.bytes.count > part.keptCount else { return }
         let (now, count) = (clock.now, part.bytes.count)
         let head = HTTPCacheEntry(
             bodyID: "part",
@@ -81,10 +80,8 @@ final class ImagePartStore: Sendable {
                 return true
             }
             if isWritten { part.keptCount = count }
-            return isWritten
         } catch {
             report(DiskError(error))
-            return false
         }
     }
 

@@ -87,9 +87,9 @@ final class ImageStore: Sendable {
 
     func part(_ key: ImageSourceKey) -> PartialImage? { parts?.read(key) }
 
-    /// Writes the bytes that arrived; returns whether they are on disk.
-    func keep(_ part: inout PartialImage, for key: ImageSourceKey, epoch begun: Int) -> Bool {
-        parts?.write(&part, for: key) { isCurrent(begun) } ?? false
+    /// Writes the bytes that arrived.
+    func keep(_ part: inout PartialImage, for key: ImageSourceKey, epoch begun: Int) {
+        parts?.write(&part, for: key) { isCurrent(begun) }
     }
 
     func removePart(_ key: ImageSourceKey) { parts?.remove(key) }
