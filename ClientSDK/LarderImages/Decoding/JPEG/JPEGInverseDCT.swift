@@ -2,57 +2,37 @@
 /// method: after Loeffler, Ligtenberg and Moschytz, "Practical fast 1-D DCT algorithms with 11 multiplications" (ICASSP 1989), with
 /// constants of 13 bits.
 ///
-/// All functions read 64 coefficients and 64 factors in natural order, and write `side` rows of `side` samples. Sums wrap around
-/// where no encoder's coefficients lead.
+/// All functions read 64 coefficients and 64 factors in natural order, and write 8 rows of 8 samples. Sums wrap around where no encoder's
+/// coefficients lead.
 enum JPEGInverseDCT {
-    typealias Row = JPEGLanes.Row
-    typealias Wide = JPEGLanes.Wide
+    private typealias Row = JPEGLanes.Row
+    private typealias Wide = JPEGLanes.Wide
 
     /// - Parameters:
-    ///   - side: the samples of a row of the result: 8, or 4, 2, 1 for means of squares of the 8 × 8 samples.
     ///   - isFlat: whether all coefficients but the first are zero.
     @inline(__always)
     static func transform(
         _ block: UnsafePointer<Int16>,
         _ factors: UnsafePointer<Int16>,
-        side: Int,
         isFlat: Bool,
         into target: UnsafeMutablePointer<UInt8>,
         stride: Int
     ) {
-        if isFlat || side == 1 {
-            let mean = unsafe mean(block[0], factors[0])
-            if side == 8 {
-                let row = SIMD8<UInt8>(repeating: mean)
-                for index in 0..<8 {
-                    unsafe UnsafeMutableRawPointer(target).storeBytes(
-                        of: row,
-                        toByteOffset: index &* stride,
-                        as: SIMD8<UInt8>.self
-                    )
-                }
-            } else {
-                for y in 0..<side { for x in 0..<side { unsafe target[y &* stride &+ x] = mean } }
-            }
-            return
-        }
-        switch side {
-        case 8: unsafe transform8(block, factors, target, stride)
-        case 4: unsafe JPEGReducedDCT.transform4(block, factors, target, stride)
-        default: unsafe JPEGReducedDCT.transform2(block, factors, target, stride)
+        guard isFlat else { return unsafe transform(block, factors, target, stride) }
+        // The distance of all samples to the middle.
+        let distance = unsafe (Int(block[0] &* factors[0]) &+ 4) &>> 3
+        let row = SIMD8<UInt8>(repeating: UInt8(truncatingIfNeeded: max(0, min(255, distance &+ 128))))
+        for index in 0..<8 {
+            unsafe UnsafeMutableRawPointer(target).storeBytes(
+                of: row,
+                toByteOffset: index &* stride,
+                as: SIMD8<UInt8>.self
+            )
         }
     }
 
-    /// A sample from its distance to the middle.
     @inline(__always)
-    static func sample(_ value: Int) -> UInt8 { UInt8(truncatingIfNeeded: max(0, min(255, value &+ 128))) }
-
-    /// The mean of a block's samples.
-    @inline(__always)
-    static func mean(_ first: Int16, _ factor: Int16) -> UInt8 { sample((Int(first &* factor) &+ 4) &>> 3) }
-
-    @inline(__always)
-    static func row(
+    private static func row(
         _ block: UnsafePointer<Int16>,
         _ factors: UnsafePointer<Int16>,
         _ index: Int
@@ -62,7 +42,7 @@ enum JPEGInverseDCT {
     }
 
     @inline(never)
-    private static func transform8(
+    private static func transform(
         _ block: UnsafePointer<Int16>,
         _ factors: UnsafePointer<Int16>,
         _ target: UnsafeMutablePointer<UInt8>,
@@ -97,7 +77,7 @@ enum JPEGInverseDCT {
     private typealias Rows = (Row, Row, Row, Row, Row, Row, Row, Row)
 
     @inline(__always)
-    static func descale(_ value: Wide, _ shift: Int32) -> Row {
+    private static func descale(_ value: Wide, _ shift: Int32) -> Row {
         JPEGLanes.narrow((value &+ Wide(repeating: 1 &<< (shift &- 1))) &>> Wide(repeating: shift))
     }
 

@@ -20,13 +20,6 @@ enum JPEGLanes {
         Row(truncatingIfNeeded: wide)
     }
 
-    /// Eight bytes as lanes.
-    @inline(__always)
-    static func load(_ source: UnsafePointer<UInt8>, _ index: Int) -> Row {
-        let bytes = unsafe UnsafeRawPointer(source).loadUnaligned(fromByteOffset: index, as: SIMD8<UInt8>.self)
-        return Row(truncatingIfNeeded: bytes)
-    }
-
     /// Each lane within 0 to 255.
     @inline(__always)
     static func clamped(_ row: Row) -> Row {
