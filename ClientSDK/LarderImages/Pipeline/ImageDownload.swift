@@ -166,7 +166,7 @@ struct ImageDownload {
                 }
                 partial.bytes += piece
                 // Written early, because the process may die at any time.
-                if partial.bytes.count >= max(ImagePartStore.pieceLength, 2 * partial.keptCount) { keepPart() }
+                if partial.bytes.count >= max(ImageStore.pieceLength, 2 * partial.keptCount) { keepPart() }
                 progress(partial.bytes, partial.length)
             }
         } catch let error as ImageError {
