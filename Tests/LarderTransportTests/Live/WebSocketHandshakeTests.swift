@@ -142,6 +142,22 @@ struct WebSocketHandshakeTests {
         #expect(await second.isEnded())
     }
 
+    @Test func `a handshake does not wait for the requests of its host`() async throws {
+        var settings = SocketTransport.Configuration()
+        settings.connectionsPerHost = 1
+        let transport = SocketTransport(settings, clock: ManualClock())
+        let server = try WireServer()
+        let pending = Task { try await transport.send(TransportRequest(url: "http://127.0.0.1:\(server.port)/")) }
+        let busy = try await server.accept()
+        _ = try await busy.readHead()
+        async let connecting = transport.webSockets().connect("ws://127.0.0.1:\(server.port)/")
+        let peer = try await server.accept()
+        try await peer.acceptWebSocket()
+        _ = try await connecting
+        pending.cancel()
+        await #expect(throws: TransportError.self) { try await pending.value }
+    }
+
     /// The error of a connection whose handshake is answered so.
     private func rejection(_ reply: String, ends: Bool = false, clock: ManualClock = ManualClock()) async throws
         -> WebSocketError?
