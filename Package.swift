@@ -148,10 +148,7 @@ let package = Package(
         ),
         sdk(
             "LarderHTTPCache",
-            [
-                "LarderTransport", "LarderEvents", "LarderMemory", "LarderStorage", "LarderHTTP", "LarderTime",
-                "LarderCoding",
-            ]
+            ["LarderTransport", "LarderEvents", "LarderStorage", "LarderHTTP", "LarderTime", "LarderCoding"]
         ),
         sdk("LarderResources", ["LarderMemory", "LarderStorage", "LarderEvents", "LarderTime", "LarderCoding"]),
         sdk(
@@ -247,8 +244,8 @@ let package = Package(
         tests(
             "LarderTransportTests",
             [
-                "LarderTime", "LarderCoding", "LarderHTTP", "LarderTLS", "LarderEvents", "LarderTransport",
-                "LarderTesting", "TestSupport", "SDKTestSupport",
+                "LarderTime", "LarderCoding", "LarderHTTP", "LarderHTTPWire", "LarderTLS", "LarderEvents",
+                "LarderTransport", "LarderTesting", "TestSupport", "SDKTestSupport",
             ]
         ),
         tests(

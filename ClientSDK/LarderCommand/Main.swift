@@ -106,7 +106,7 @@ enum Main {
             try await OutboxCommand(context).run(verb, number)
         case "cache": try CacheCommand(context).clear()
         case "images":
-            try await ImagesCommand(context).run(draw: arguments.draw)
+            try await ImagesCommand(context).run()
             await context.finish()
         case "doctor": try await DoctorCommand(context).run()
         case "login":

@@ -1,7 +1,7 @@
 import LarderCoding
 import LarderHTTP
 package import LarderStorage
-import LarderTime
+package import LarderTime
 
 /// Stores responses in a `DiskStore`: for each URL a list of its variants' entries, and their contents separately.
 ///
@@ -26,6 +26,17 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
         self.policy = policy
         query = name
         type = "\(name).body"
+    }
+
+    /// Stores responses in memory.
+    ///
+    /// - Parameter bytesMaximum: the budget; 0 or less stores nothing.
+    package convenience init(inMemory bytesMaximum: Int, clock: any WallClock = SystemWallClock()) {
+        var settings = DiskStore.Configuration.inMemory(bytesMaximum: Int64(max(0, bytesMaximum)), clock: clock)
+        settings.mayBlock = false
+        do throws(DiskError) { self.init(try DiskStore(settings)) } catch {
+            preconditionFailure("A store in memory is opened by its first use: \(error)")
+        }
     }
 
     /// Returns the entries of a key.

@@ -28,7 +28,8 @@ extension HTTPCache {
         ///   - clock: the source of the current time.
         public init(store: DiskStore? = nil, clock: any WallClock = SystemWallClock()) {
             self.init(
-                storage: store.map { DiskHTTPCacheStorage($0) as any HTTPCacheStorage } ?? MemoryHTTPCacheStorage(),
+                storage: store.map { DiskHTTPCacheStorage($0) }
+                    ?? DiskHTTPCacheStorage(inMemory: 16 << 20, clock: clock),
                 clock: clock
             )
         }

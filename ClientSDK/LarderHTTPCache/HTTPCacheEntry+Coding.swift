@@ -8,47 +8,20 @@ extension HTTPCacheEntry {
 
     /// Encodes the entries of one URL.
     package static func encode(_ entries: [HTTPCacheEntry]) -> [UInt8] {
-        var writer = JSONWriter(capacity: 512 * entries.count)
-        writer.beginObject()
-        writer.key("version")
-        writer.integer(version)
-        writer.key("entries")
-        writer.beginArray()
-        for entry in entries { entry.write(to: &writer) }
-        writer.endArray()
-        writer.endObject()
-        return writer.bytes
+        JSONValue.members(["version": .integer(version), "entries": .array(entries.map(\.json))]).encoded
     }
 
-    private func write(to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.key("body")
-        writer.string(bodyID)
-        writer.key("count")
-        writer.integer(Int64(bodyCount))
-        writer.key("status")
-        writer.integer(Int64(status.code))
-        writer.key("fields")
-        writer.beginArray()
-        for field in fields {
-            writer.string(field.name.description)
-            writer.string(field.value)
-        }
-        writer.endArray()
-        writer.key("selectors")
-        writer.beginArray()
-        for selector in selectors {
-            writer.string(selector.name.description)
-            if let value = selector.value { writer.string(value) } else { writer.null() }
-        }
-        writer.endArray()
-        writer.key("times")
-        writer.beginArray()
-        for time in [requestedAt, receivedAt, fetchedAt] { writer.integer(time.nanosecondsSinceEpoch) }
-        writer.endArray()
-        writer.key("invalidated")
-        writer.bool(isInvalidated)
-        writer.endObject()
+    private var json: JSONValue {
+        .members([
+            "body": .string(bodyID), "count": .integer(Int64(bodyCount)), "status": .integer(Int64(status.code)),
+            "fields": .array(fields.flatMap { [.string($0.name.description), .string($0.value)] }),
+            "selectors": .array(
+                selectors.flatMap { [.string($0.name.description), $0.value.map { .string($0) } ?? .null] }
+            ),
+            "times": .array(
+                [requestedAt, receivedAt, fetchedAt].map { .integer($0.nanosecondsSinceEpoch) }
+            ), "invalidated": .bool(isInvalidated),
+        ])
     }
 
     /// Decodes entries; nil for invalid data and for another version.

@@ -45,18 +45,10 @@ struct CommandStoreTests {
         let count = try #require(try first.json["images"]?.integer, "\(first)")
         #expect(try count > 0 && first.json["fromNetwork"]?.integer == count, "\(first)")
         #expect(try first.json["shown"] == first.json["shownFromMemory"] && first.json["failed"]?.integer == 0)
-        let feed = try await scene.run("feed", "--limit", "50", "--json", on: backend.url)
-        let post = try #require(try feed.json["items"]?.array?.first { $0["image"] != nil && $0["image"] != .null })
         #expect(await backend.activity() == [])
         await backend.stop()
         let again = try await scene.run(words + ["--offline", "--json"], on: backend.url)
         #expect(try again.json["fromDisk"]?.integer == count && again.json["fromNetwork"]?.integer == 0, "\(again)")
-        let id = try #require(post["id"]?.string)
-        let drawn = try await scene.run(
-            ["images", "--draw", id, "--width", "64", "--colour", "always", "--offline"],
-            on: backend.url
-        )
-        #expect(drawn.code == 0 && drawn.output.contains("▀") && drawn.output.contains("from disk"), "\(drawn.errors)")
     }
 
     @Test func `login is remembered, and logout erases everything`() async throws {

@@ -17,20 +17,17 @@ struct CommandTourTests {
         let chapters = try #require(try run.json["chapters"]?.array)
         #expect(chapters.map { $0["name"]?.string } == ["death", "reads", "paging", "policies", "tiers"])
 
-        let death = try #require(chapters[0]["exhibits"]?[0]?["steps"]?[1]?["boxes"]?.array)
-        #expect(death.map { $0["text"]?.string } == ["an article, read …", "gone", "1 like to send"])
-
-        let reads = try #require(chapters[1]["exhibits"]?[1]?["rows"]?.array)
+        let reads = try #require(chapters[1]["tables"]?[0]?["rows"]?.array)
         #expect(reads.map { $0[1]?.string } == ["network", "memory", "disk", "network", "network", "memory"])
         #expect(reads.map { $0[3]?.string?.prefix(3) } == ["200", "no ", "no ", "304", "200", "no "])
         #expect(reads.last?[2]?.string == "stale (expired)")
 
-        let paging = try #require(chapters[2]["exhibits"]?[0]?["rows"]?.array)
+        let paging = try #require(chapters[2]["tables"]?[0]?["rows"]?.array)
         let (position, cursor) = (try #require(paging.first), try #require(paging.last))
         #expect((position[1]?.integer ?? 0) > 0 && (position[2]?.integer ?? 0) > 0, "\(position)")
         #expect(cursor[1]?.integer == 0 && cursor[2]?.integer == 0, "\(cursor)")
 
-        let policies = try #require(chapters[3]["exhibits"]?[0]?["rows"]?.array)
+        let policies = try #require(chapters[3]["tables"]?[0]?["rows"]?.array)
         let lines = policies.map { row in (row.array ?? []).compactMap(\.string).joined(separator: " | ") }
         #expect(
             lines == [
@@ -44,7 +41,7 @@ struct CommandTourTests {
                 "cacheOnly | no | old | old* | nothing", "networkOnly | no | nothing! | nothing! | nothing!",
             ]
         )
-        let tiers = try #require(chapters[4]["exhibits"]?[0]?["rows"]?.array)
+        let tiers = try #require(chapters[4]["tables"]?[0]?["rows"]?.array)
         #expect(tiers.map { $0[0]?.string } == ["memory", "disk", "server on this machine", "server over 3g"])
         // Measured with a child process that was killed.
         #expect(tiers.map { $0[4]?.string } == ["no", "yes", "–", "–"], "\(tiers)")

@@ -46,7 +46,7 @@ struct CompressionTests {
         backend.main.clock.freeze(at: clock.now)
         let cache = HTTPCache(
             SocketTransport(clock: ManualClock()),
-            HTTPCache.Configuration(storage: MemoryHTTPCacheStorage(), clock: clock)
+            HTTPCache.Configuration(storage: DiskHTTPCacheStorage(inMemory: 16 << 20), clock: clock)
         )
         let first = try await cache.send(request(backend))
         #expect(try await cache.send(request(backend)).body == first.body)

@@ -36,23 +36,26 @@ func fuzzWebSocket(_ bytes: [UInt8]) {
 }
 
 private func upgrade(_ pieces: [ArraySlice<UInt8>]) -> String {
-    var upgrade = WebSocketUpgrade(key: [UInt8](repeating: 7, count: 16), subprotocols: ["a", "b"])
+    let upgrade = WebSocketUpgrade(key: [UInt8](repeating: 7, count: 16), subprotocols: ["a", "b"])
+    var reader = ResponseReader(.upgrade)
+    var events: [ResponseReader.Event] = []
     var rest: [UInt8] = []
-    var isAccepted: String?
     for piece in pieces {
-        if isAccepted != nil {
+        if reader.isComplete {
             rest += piece
             continue
         }
-        switch upgrade.receive(Array(piece).span) {
-        case .pending: continue
-        case .failed: return "failed"
-        case .accepted(let subprotocol, let fields, let more):
-            isAccepted = "\(subprotocol ?? "-") \(fields.map { "\($0.name): \($0.value)" })"
-            rest = more
-        }
+        do {
+            let count = try reader.receive(Array(piece).span, &events)
+            rest += piece.dropFirst(count)
+        } catch { return "failed" }
     }
-    return "\(isAccepted ?? "pending") \(rest)"
+    guard case .head(let head)? = events.first else { return "pending" }
+    guard head.status == .switchingProtocols else { return "failed" }
+    do {
+        let chosen = try upgrade.agreed(head)
+        return "\(chosen ?? "-") \(head.fields.map { "\($0.name): \($0.value)" }) \(rest)"
+    } catch { return "failed" }
 }
 
 /// The handshake of a WebSocket: a server's response, and the fields of a client's request.

@@ -118,20 +118,4 @@ struct TextTests {
         #expect(TextWidth.fit("short", 10) == "short" && TextWidth.fit("日本語です", 7) == "日本語…")
         #expect(TextWidth.pad("日", 4) == "日  ")
     }
-
-    // MARK: Pictures
-
-    @Test func `two rows of pixels are one row of half blocks`() {
-        let red: [UInt8] = [255, 0, 0, 255]
-        let clear: [UInt8] = [255, 255, 255, 0]
-        let image = DecodedImage(width: 2, height: 3, pixels: red + red + clear + clear + red + clear)
-        #expect(
-            HalfBlocks.lines(image) == [
-                "\u{1b}[38;2;255;0;0;48;2;0;0;0m▀▀\u{1b}[0m",
-                "\u{1b}[38;2;255;0;0;49m▀\u{1b}[38;2;0;0;0;49m▀\u{1b}[0m",
-            ]
-        )
-        #expect(HalfBlocks.shades(DecodedImage(width: 1, height: 2, pixels: [255, 255, 255, 255] + clear)) == ["▒"])
-        #expect(HalfBlocks.lines(DecodedImage(width: 0, height: 0, pixels: [])).isEmpty)
-    }
 }

@@ -258,7 +258,7 @@ struct HTTPCacheChangeTests {
         _ = try await stage.get()
         #expect(try await stage.get().source == .network)
         for limit in [Int.min, -1, 0] {
-            let none = CacheStage(Origin(reply(fresh)), storage: MemoryHTTPCacheStorage(bytesMaximum: limit)) {
+            let none = CacheStage(Origin(reply(fresh)), storage: DiskHTTPCacheStorage(inMemory: limit)) {
                 $0.policy.variantsMaximum = limit
                 $0.policy.heuristicFraction = .nan
                 $0.policy.heuristicMaximum = .seconds(-1)

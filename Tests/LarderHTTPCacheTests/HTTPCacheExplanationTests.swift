@@ -49,7 +49,7 @@ struct HTTPCacheExplanationTests {
         let stage = CacheStage(Origin(reply([.cacheControl: "max-age=60"])))
         let outer = HTTPCache(
             stage.cache,
-            HTTPCache.Configuration(storage: MemoryHTTPCacheStorage(), clock: stage.clock)
+            HTTPCache.Configuration(storage: DiskHTTPCacheStorage(inMemory: 16 << 20), clock: stage.clock)
         )
         let transport: any Transport = outer
         stage.clock.advance(by: .seconds(1))

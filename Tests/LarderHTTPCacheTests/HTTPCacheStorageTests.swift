@@ -18,7 +18,7 @@ struct HTTPCacheStorageTests {
 
     private func storage(_ kind: Kind, _ disk: DiskFixture) throws -> any HTTPCacheStorage {
         switch kind {
-        case .memory: return MemoryHTTPCacheStorage()
+        case .memory: return DiskHTTPCacheStorage(inMemory: 16 << 20)
         case .disk: return DiskHTTPCacheStorage(try disk.store())
         }
     }
@@ -57,21 +57,21 @@ struct HTTPCacheStorageTests {
 
     /// Fails to read contents while it is told to.
     private final class UnreadableStorage: HTTPCacheStorage {
-        private let storage = MemoryHTTPCacheStorage()
+        private let storage = DiskHTTPCacheStorage(inMemory: 16 << 20)
         let fails = Flag()
 
-        func entries(for key: String) throws -> [HTTPCacheEntry] { storage.entries(for: key) }
+        func entries(for key: String) throws -> [HTTPCacheEntry] { try storage.entries(for: key) }
 
         func body(of entry: HTTPCacheEntry, for key: String) throws -> [UInt8]? {
             if fails.value { throw TransportError(.interrupted, "No descriptor is left.") }
-            return storage.body(of: entry, for: key)
+            return try storage.body(of: entry, for: key)
         }
 
         func update(_ key: String, body: [UInt8]?, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) throws {
-            storage.update(key, body: body, change)
+            try storage.update(key, body: body, change)
         }
 
-        func removeAll() throws { storage.removeAll() }
+        func removeAll() throws { try storage.removeAll() }
     }
 
     @Test func `a response whose content cannot be read for a moment stays`() async throws {
@@ -185,15 +185,15 @@ struct HTTPCacheStorageTests {
     }
 
     @Test func `memory is bounded by bytes`() async throws {
-        let memory = MemoryHTTPCacheStorage(bytesMaximum: 100_000)
+        let memory = DiskHTTPCacheStorage(inMemory: 100_000)
         let stage = CacheStage(Origin(reply(fresh, String(repeating: "x", count: 10_000))), storage: memory)
         for number in 0..<50 { _ = try await stage.get(url: "http://origin.test/\(number)") }
-        #expect(memory.byteCount <= 100_000 && memory.byteCount > 50_000)
-        memory.trim(toBytes: 0)
-        #expect(memory.byteCount == 0)
+        let bytes = try memory.store.statistics().bytes
+        #expect(bytes <= 100_000 && bytes > 50_000)
         stage.origin.answer { [fresh] _, _ in reply(fresh, String(repeating: "x", count: 200_000)) }
         _ = try await stage.get()
-        #expect(memory.byteCount == 0)
+        #expect(try await stage.get().source == .network)
+        #expect(try memory.store.statistics().bytes <= 100_000)
     }
 
     @Test func `many writers of one URL lose nothing of each other`() async throws {

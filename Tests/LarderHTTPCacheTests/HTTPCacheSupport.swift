@@ -146,7 +146,7 @@ struct CacheStage {
 
     init(
         _ origin: Origin,
-        storage: any HTTPCacheStorage = MemoryHTTPCacheStorage(),
+        storage: any HTTPCacheStorage = DiskHTTPCacheStorage(inMemory: 16 << 20),
         _ change: (inout HTTPCache.Configuration) -> Void = { _ in }
     ) {
         self.origin = origin

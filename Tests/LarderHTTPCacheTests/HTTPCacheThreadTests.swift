@@ -40,7 +40,7 @@ struct HTTPCacheThreadTests {
 
 /// Records the calls that come on other threads than those for the disk.
 private final class ThreadStorage: HTTPCacheStorage {
-    private let storage = MemoryHTTPCacheStorage()
+    private let storage = DiskHTTPCacheStorage(inMemory: 16 << 20)
     let calls = Mutex(0)
     let strays = Mutex<[String]>([])
 
@@ -51,21 +51,21 @@ private final class ThreadStorage: HTTPCacheStorage {
 
     func entries(for key: String) throws -> [HTTPCacheEntry] {
         note("entries")
-        return storage.entries(for: key)
+        return try storage.entries(for: key)
     }
 
     func body(of entry: HTTPCacheEntry, for key: String) throws -> [UInt8]? {
         note("body")
-        return storage.body(of: entry, for: key)
+        return try storage.body(of: entry, for: key)
     }
 
     func update(_ key: String, body: [UInt8]?, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) throws {
         note("update")
-        storage.update(key, body: body, change)
+        try storage.update(key, body: body, change)
     }
 
     func removeAll() throws {
         note("removeAll")
-        storage.removeAll()
+        try storage.removeAll()
     }
 }

@@ -1,4 +1,5 @@
 import LarderHTTP
+import LarderHTTPCache
 import LarderTime
 import TestSupport
 import Testing
@@ -61,7 +62,7 @@ struct ImagePartTests {
         let resumed = try #require(setting.server.requests.last?.fields[.range])
         let start = try #require(Int(resumed.dropFirst(6).dropLast()))
         // A part is written when it has doubled: less than half of it is lost, or one piece.
-        #expect(start > 300_000 - ImagePartStore.pieceLength - 10_000 && start <= 300_000, "\(resumed)")
+        #expect(start > 300_000 - ImageStore.pieceLength - 10_000 && start <= 300_000, "\(resumed)")
         task.cancel()
     }
 
@@ -128,28 +129,16 @@ struct ImagePartTests {
         #expect(ranges == [nil, nil, "bytes=700-", "bytes=700-"])
     }
 
-    @Test func `without a disk parts are kept in memory`() async throws {
-        let setting = try ImageSetting {
-            $0.retry = .never
-            $0.disk = nil
-        }
-        defer { setting.remove() }
-        setting.server[url] = .init(bytes: picture, breaks: [700])
-        await fail(setting, setting.pipeline, ImageRequest(url: url))
-        setting.pipeline.forgetFailures()
-        #expect(try await setting.pipeline.image(for: ImageRequest(url: url)) == whole())
-        #expect(setting.server.requests.last?.fields[.range] == "bytes=700-")
-    }
-
     @Test func `parts of another process count towards the limit`() throws {
         let setting = try ImageSetting()
         defer { setting.remove() }
-        func process() -> ImagePartStore {
-            ImagePartStore(
+        func process() -> ImageStore {
+            ImageStore(
                 setting.disk,
                 setting.clock,
-                bytesMaximum: 1_000,
-                lifetime: .seconds(100),
+                HTTPCache.Policy(),
+                partBytesMaximum: 1_000,
+                partLifetime: .seconds(100),
                 report: { _ in }
             )
         }
@@ -164,15 +153,17 @@ struct ImagePartTests {
         }
         func key(_ name: String) -> ImageSourceKey { ImageSourceKey(url: "http://pictures/\(name)", fields: Fields()) }
         let (one, other) = (process(), process())
-        #expect(one.read(key("a")) == nil && other.read(key("a")) == nil)
+        #expect(one.part(key("a")) == nil && other.part(key("a")) == nil)
         var first = part()
-        #expect(one.write(&first, for: key("a"), if: { true }))
+        one.keep(&first, for: key("a"), epoch: 0)
+        #expect(first.keptCount == 600)
         setting.clock.advance(by: .seconds(1))
         var second = part()
-        #expect(!other.write(&second, for: key("b"), if: { false }))
-        #expect(other.write(&second, for: key("b"), if: { true }))
-        #expect(one.read(key("a")) == nil && one.read(key("b"))?.bytes.count == 600)
-        one.remove(key("b"))
+        other.keep(&second, for: key("b"), epoch: 1)
+        #expect(second.keptCount == 0 && one.part(key("b")) == nil)
+        other.keep(&second, for: key("b"), epoch: 0)
+        #expect(one.part(key("a")) == nil && one.part(key("b"))?.bytes.count == 600)
+        one.removePart(key("b"))
         #expect(try setting.parts().isEmpty)
     }
 }

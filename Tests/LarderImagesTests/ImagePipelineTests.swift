@@ -252,7 +252,7 @@ struct ImagePipelineTests {
         for task in tasks + [raised, soon, rest] { _ = try await task.image }
         #expect(await prefetch.finish() == 1)
         let order = setting.server.requests.map { $0.url.dropFirst("http://pictures/".count) }
-        #expect(order == ["busy", "raised", "normal", "low", "left", "lowered", "prefetch"])
+        #expect(order == ["busy", "raised", "normal", "low", "lowered", "left", "prefetch"])
     }
 
     @Test func `prefetching can be paused, and a request joins it`() async throws {

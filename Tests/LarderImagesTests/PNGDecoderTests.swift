@@ -204,47 +204,6 @@ struct PNGDecoderTests {
         #expect(failure(file)?.code == .damaged)
     }
 
-    @Test func `an interlaced picture gives previews of whole chunks only, coarse ones first`() throws {
-        let side = 64
-        let row: [UInt8] = (0..<side).map { UInt8($0 * 4) }
-        var raw: [UInt8] = []
-        for pass in Adam7.passes {
-            for _ in 0..<pass.height(of: side) {
-                raw.append(0)
-                raw += stride(from: pass.x, to: side, by: pass.stepX).map { row[$0] }
-            }
-        }
-        let stream = PNGBuilder.stored(raw)
-        let chunks =
-            [PNGBuilder.header(width: side, height: side, depth: 8, color: 0, interlaced: true)]
-            + stride(from: 0, to: stream.count, by: 100).map {
-                PNGBuilder.Chunk(type: "IDAT", content: Array(stream[$0..<min($0 + 100, stream.count)]))
-            } + [PNGBuilder.Chunk(type: "IEND", content: [])]
-        let file = PNGBuilder.file(chunks)
-        var first: [Int: Int] = [:]
-        for count in stride(from: 0, to: file.count, by: 20) {
-            var detail = 0
-            while let preview = preview(Array(file[..<count]), beyond: detail) {
-                // The finest one comes at once; a reader of the whole file sees each as it becomes possible.
-                detail = preview.detail
-                first[detail] = first[detail] ?? count
-                let (factor, image) = (16 >> detail, preview.image)
-                #expect(image.width == side / factor && image.sourceWidth == side)
-                let expected = (0..<(side / factor)).flatMap { column -> [UInt8] in
-                    [row[column * factor], row[column * factor], row[column * factor], 255]
-                }
-                #expect(Array(image.pixels[..<(image.width * 4)]) == expected)
-            }
-            #expect(preview(Array(file[..<count]), beyond: 3) == nil)
-        }
-        let counts = try (1...3).map { try #require(first[$0]) }
-        #expect(counts == counts.sorted() && counts[2] < file.count / 2)
-    }
-
-    private func preview(_ start: [UInt8], beyond detail: Int) -> DecodedImage.Preview? {
-        PNGDecoder().preview(start, beyond: detail, into: nil, limits: DecodedImage.Limits())
-    }
-
     @Test func `the error names an unknown format`() {
         func message(_ bytes: [UInt8]) -> String {
             do {

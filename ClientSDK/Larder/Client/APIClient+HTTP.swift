@@ -177,11 +177,11 @@ extension APIClient {
             return HTTPCache(account, caching)
         }
         let bytes = configuration.httpCacheBytesMaximum
-        let memory = MemoryHTTPCacheStorage(bytesMaximum: min(bytes, 16 << 20))
+        let memory = { (bytes: Int) in DiskHTTPCacheStorage(inMemory: bytes, clock: settings.wallClock) }
         return HTTPClient(
-            cache: bytes > 0 ? cache(store.map { DiskHTTPCacheStorage($0) } ?? memory) : nil,
+            cache: bytes > 0 ? cache(store.map { DiskHTTPCacheStorage($0) } ?? memory(min(bytes, 16 << 20))) : nil,
             account: account,
-            bypass: cache(MemoryHTTPCacheStorage(bytesMaximum: 0)),
+            bypass: cache(memory(0)),
             isCacheOn: isCacheOn
         )
     }

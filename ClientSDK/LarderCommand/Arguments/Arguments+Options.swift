@@ -71,7 +71,6 @@ extension Arguments {
                     .init("--assignee", "WHO", "tasks: a handle, me or nobody", \.tasks.assignee),
                     .init("--due", "DATE", "tasks: YYYY-MM-DD, or none", \.tasks.due),
                     .init("--sort", "ORDER", "tasks: due or newest", \.tasks.sort),
-                    .init("--draw", "POST|IMAGE", "images: draw one image in the terminal", \.draw),
                     .init("--width", "N", 2...4_096, "images: the width in pixels") { $0.width = $1 },
                     .init("--recorder", "FILE", "doctor: the flight recorder of an app", \.recorder),
                     .init("--force", "logout: also with unsent changes") { $0.isForced = true },
@@ -114,9 +113,9 @@ extension Arguments {
                             options: reading.union(["--limit"])
                         ),
                         CommandEntry(
-                            "images [--limit N] [--width N] [--draw POST|IMAGE]",
-                            "fetch the images of the feed and show which tier served them, or draw one",
-                            options: ["--limit", "--draw", "--width"]
+                            "images [--limit N] [--width N]",
+                            "fetch the images of the feed and show which tier served them",
+                            options: ["--limit", "--width"]
                         ),
                     ]
                 ),

@@ -81,7 +81,6 @@ struct Arguments {
     var send: String?
     var photo: String?
     var tasks = TaskOptions()
-    var draw: String?
     var width: Int?
     /// The file of an app's flight recorder, for `doctor`.
     var recorder: String?

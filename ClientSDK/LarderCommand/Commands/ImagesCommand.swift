@@ -4,17 +4,13 @@ import LarderCoding
 import LarderDemo
 import LarderModels
 
-/// `larder images`: fetches the images of the feed and shows which tier served them, or draws one.
+/// `larder images`: fetches the images of the feed and shows which tier served them.
 struct ImagesCommand {
     let context: CommandContext
     private let counts = ImageCounts()
     private var terminal: Terminal { context.terminal }
 
     init(_ context: CommandContext) { self.context = context }
-
-    func run(draw: String?) async throws {
-        if let draw { try await self.draw(draw) } else { try await prefetch() }
-    }
 
     private func pipeline() throws -> ImagePipeline {
         let disk = try DiskStore(DiskStore.Configuration(directory: context.imagesDirectory))
@@ -42,9 +38,7 @@ struct ImagesCommand {
         return Base64.decode(String(text[text.index(after: comma)...])) ?? []
     }
 
-    // MARK: Prefetching
-
-    private func prefetch() async throws {
+    func run() async throws {
         let feed = try await context.read(context.client.feed.newest, called: "the feed")
         let postsWithImage = (feed.snapshot.value?.items ?? []).filter { $0.image != nil }
         let posts = postsWithImage.prefix(context.arguments.limit ?? 50)
@@ -109,64 +103,5 @@ struct ImagesCommand {
             let server = context.arguments.server
             throw Failure("No image could be loaded. Check that \(server) answers (larder doctor).")
         }
-    }
-
-    // MARK: Drawing
-
-    /// The size in pixels at which an image is drawn: the width of the terminal, or `--width` columns.
-    private var target: ImageTarget {
-        let (columns, rows) = terminal.isTerminal ? terminal.size : (64, 32)
-        let width = context.arguments.width ?? columns
-        // A cell is about twice as high as it is wide.
-        let height = context.arguments.width == nil ? max(1, rows - 3) : width
-        return ImageTarget(width: width, height: height * 2)
-    }
-
-    private func draw(_ name: String) async throws {
-        var path = "/v1/images/\(HTTPSource.escape(name))"
-        var title = name
-        if name.hasPrefix("post_") {
-            let post = try await context.read(context.client.feed.post(name), called: name).snapshot.value
-            guard let image = post?.image else {
-                throw Failure("\(name) has no image. 'larder feed' marks posts with an image by ▣.")
-            }
-            path = image.url
-            title = image.alt
-        }
-        let target = target
-        var wanted = request(path, side: target.width)
-        wanted.target = target
-        wanted.priority = .highest
-        let start = context.uptime.uptime
-        let image: DecodedImage
-        do { image = try await pipeline().image(for: wanted) } catch let error as ImageError {
-            throw Failure(
-                error.code == .notCached
-                    ? "The image is not stored. Run once without --offline to ask \(context.arguments.server)."
-                    : error.description
-            )
-        }
-        let time = context.uptime.uptime - start
-        let totals = counts.totals
-        let origin = totals.network > 0 ? "network" : totals.disk > 0 ? "disk" : "memory"
-        if terminal.isJSON {
-            return terminal.json(
-                .members([
-                    ("width", .integer(Int64(image.width))), ("height", .integer(Int64(image.height))),
-                    ("sourceWidth", .integer(Int64(image.sourceWidth))),
-                    ("sourceHeight", .integer(Int64(image.sourceHeight))), ("source", .string(origin)),
-                    ("rgba", .string(Base64.encode(image.pixels))),
-                ])
-            )
-        }
-        for line in terminal.hasColor ? HalfBlocks.lines(image) : HalfBlocks.shades(image) { terminal.line(line) }
-        terminal.line(
-            TextWidth.clean(title)
-                + terminal.paint(
-                    "  \(image.sourceWidth)×\(image.sourceHeight) shown at \(image.width)×\(image.height), "
-                        + "from \(origin) in \(TimeText.text(time))",
-                    .dim
-                )
-        )
     }
 }

@@ -12,11 +12,12 @@ struct TourChapter: Sendable {
     /// What was seen, made from the measured values.
     var answer = ""
 
-    /// A chapter as JSON, for programs.
+    /// A chapter as JSON, for programs: what was measured, without the figures.
     var json: JSONValue {
-        .members([
+        let tables = exhibits.compactMap { if case .table(let table) = $0 { table.json } else { nil } }
+        return .members([
             ("name", .string(name)), ("title", .string(title)), ("question", .string(question)),
-            ("answer", .string(answer)), ("exhibits", .array(exhibits.map(\.json))),
+            ("answer", .string(answer)), ("tables", .array(tables)),
         ])
     }
 }
@@ -29,17 +30,6 @@ enum TourExhibit: Sendable {
     case steps(TourSteps)
     case flow(TourFlow)
     case tryout(TourTryout)
-
-    var json: JSONValue {
-        switch self {
-        case .table(let table): table.json
-        case .bars(let bars): bars.json
-        case .curves(let curves): curves.json
-        case .steps(let steps): steps.json
-        case .flow(let flow): flow.json
-        case .tryout(let tryout): tryout.json
-        }
-    }
 }
 
 /// A measured value.
@@ -82,7 +72,7 @@ struct TourTable: Sendable {
 
     var json: JSONValue {
         .members([
-            ("kind", .string("table")), ("title", .string(title)), ("columns", .array(columns.map { .string($0) })),
+            ("title", .string(title)), ("columns", .array(columns.map { .string($0) })),
             ("rows", .array(rows.map { .array($0.map(\.json)) })),
         ])
     }
@@ -106,11 +96,6 @@ struct TourBars: Sendable {
         }
         return values.map { $0 > 0 ? 0.1 + 0.9 * log($0 / least) / log(longest / least) : 0 }
     }
-
-    var json: JSONValue {
-        let values = bars.map { JSONValue.members([("label", .string($0.label)), ("value", $0.value.json)]) }
-        return .members([("kind", .string("bars")), ("title", .string(title)), ("bars", .array(values))])
-    }
 }
 
 /// Values over time, as steps: a value holds until the next point.
@@ -124,19 +109,6 @@ struct TourCurves: Sendable {
     let x: String
     let y: String
     var curves: [Curve]
-
-    var json: JSONValue {
-        let values = curves.map { curve in
-            JSONValue.members([
-                ("label", .string(curve.label)),
-                ("points", .array(curve.points.map { .array([.number($0.x), .number($0.y)]) })),
-            ])
-        }
-        return .members([
-            ("kind", .string("curves")), ("title", .string(title)), ("x", .string(x)), ("y", .string(y)),
-            ("curves", .array(values)),
-        ])
-    }
 }
 
 /// States that follow each other, to be shown one by one.
@@ -161,17 +133,4 @@ struct TourSteps: Sendable {
 
     let title: String
     var steps: [Step]
-
-    var json: JSONValue {
-        let values = steps.map { step in
-            let boxes = step.boxes.map { box in
-                JSONValue.members([
-                    ("label", .string(box.label)), ("text", .string(box.text)), ("tone", .string(box.tone.rawValue)),
-                    ("share", box.share.map { .number($0) } ?? .null),
-                ])
-            }
-            return JSONValue.members([("caption", .string(step.caption)), ("boxes", .array(boxes))])
-        }
-        return .members([("kind", .string("steps")), ("title", .string(title)), ("steps", .array(values))])
-    }
 }

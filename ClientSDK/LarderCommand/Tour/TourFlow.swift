@@ -1,5 +1,3 @@
-import LarderCoding
-
 /// A path with questions: a step leads to the next one, and a question with the answer "yes" to what is beside it.
 struct TourFlow: Sendable {
     struct Step: Sendable {
@@ -10,13 +8,6 @@ struct TourFlow: Sendable {
 
     let title: String
     let steps: [Step]
-
-    var json: JSONValue {
-        let values = steps.map { step in
-            JSONValue.members([("text", .string(step.text)), ("yes", step.yes.map { .string($0) } ?? .null)])
-        }
-        return .members([("kind", .string("flow")), ("title", .string(title)), ("steps", .array(values))])
-    }
 
     /// The drawing: steps as boxes below each other, what follows "yes" to their right, or below where there is no room.
     var html: String {
@@ -37,13 +28,6 @@ struct TourTryout: Sendable {
     /// The reads that the page begins with.
     let reads: [String]
     let room: Int
-
-    var json: JSONValue {
-        .members([
-            ("kind", .string("tryout")), ("title", .string(title)),
-            ("reads", .array(reads.map { .string($0) })), ("room", .integer(Int64(room))),
-        ])
-    }
 
     /// The field, the choice of the policy, and the place for the steps, which the script of the page fills.
     var html: String {

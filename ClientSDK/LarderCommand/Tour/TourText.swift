@@ -12,11 +12,11 @@ struct TourText {
             terminal.line()
             switch exhibit {
             case .table(let table): show(table)
-            case .bars(let bars): show(bars)
-            case .curves(let curves): show(curves)
             case .steps(let steps): show(steps)
             case .flow(let flow): show(flow)
-            case .tryout(let tryout): terminal.line(terminal.paint("\(tryout.title): in the page (--html FILE)", .dim))
+            case .bars(let bars): inPage(bars.title)
+            case .curves(let curves): inPage(curves.title)
+            case .tryout(let tryout): inPage(tryout.title)
             }
         }
         terminal.line()
@@ -58,31 +58,9 @@ struct TourText {
         for (row, cells) in zip(table.rows, rows) { terminal.line(line(cells, row)) }
     }
 
-    private func show(_ bars: TourBars) {
-        terminal.line(terminal.paint(bars.caption, .dim))
-        let labels = bars.bars.map { TextWidth.columns($0.label) }.max() ?? 0
-        let room = max(10, width - labels - 16)
-        for (bar, length) in zip(bars.bars, bars.lengths) {
-            let drawn = String(repeating: "█", count: Int((Double(room) * length).rounded()))
-            terminal.line("  \(TextWidth.pad(bar.label, labels))  \(terminal.paint(drawn, .cyan)) \(bar.value.text)")
-        }
-    }
-
-    private func show(_ curves: TourCurves) {
-        let all = curves.curves.flatMap(\.points)
-        guard let right = all.map(\.x).max(), let top = all.map(\.y).max(), right > 0, top > 0 else { return }
-        terminal.line(terminal.paint("\(curves.title): \(curves.y) over \(curves.x)", .dim))
-        let labels = curves.curves.map { TextWidth.columns($0.label) }.max() ?? 0
-        let room = max(20, width - labels - 4)
-        let marks = Array(" ▁▂▃▄▅▆▇█")
-        for curve in curves.curves {
-            let line = (0..<room).map { column -> Character in
-                let x = right * Double(column) / Double(room - 1)
-                let y = curve.points.last { $0.x <= x }?.y ?? 0
-                return marks[min(8, max(0, Int((8 * y / top).rounded(.up))))]
-            }
-            terminal.line("  \(TextWidth.pad(curve.label, labels))  \(terminal.paint(String(line), .cyan))")
-        }
+    /// A figure that only the page has.
+    private func inPage(_ title: String) {
+        terminal.line(terminal.paint("\(title): in the page (--html FILE)", .dim))
     }
 
     private func show(_ flow: TourFlow) {

@@ -44,16 +44,9 @@ struct ImageDownload {
         reloads = order.options.contains(.mustReload)
     }
 
-    /// - Parameters:
-    ///   - earlier: the part in memory.
-    ///   - keep: receives the part that is left when it fails and the disk does not keep it.
-    mutating func run(
-        _ earlier: PartialImage?,
-        _ keep: (PartialImage) -> Void,
-        _ progress: ([UInt8], Int?) -> Void
-    ) async throws(ImageError) -> ImageReply {
-        let onDisk = order.options.contains(.skipDiskRead) ? nil : loader.store.part(order.key)
-        partial = [earlier, onDisk].compactMap { $0 }.max { $0.bytes.count < $1.bytes.count } ?? PartialImage()
+    /// Resumes an earlier download whose part is on disk. What is left when it fails is kept there.
+    mutating func run(_ progress: ([UInt8], Int?) -> Void) async throws(ImageError) -> ImageReply {
+        if !order.options.contains(.skipDiskRead) { partial = loader.store.part(order.key) ?? PartialImage() }
         mayKeep = partial.isResumable && mayStore(partial.fields)
         let retry = loader.retry
         var (tries, idle) = (0, 0)
@@ -101,7 +94,7 @@ struct ImageDownload {
             guard !Task.isCancelled, failure.isTransient,
                 let wait = retry.wait(idle: idle, tries: tries, asked: asked, elapsed: elapsed)
             else {
-                leave(keep)
+                keepPart()
                 throw Task.isCancelled ? .cancelled : failure
             }
             let attempt = tries + 1
@@ -109,7 +102,7 @@ struct ImageDownload {
             do {
                 if idle > 0 { try await loader.uptime.sleep(until: now + wait) }
             } catch {
-                leave(keep)
+                keepPart()
                 throw .cancelled
             }
         }
@@ -173,7 +166,7 @@ struct ImageDownload {
                 }
                 partial.bytes += piece
                 // Written early, because the process may die at any time.
-                if mayKeep, partial.bytes.count >= max(ImagePartStore.pieceLength, 2 * partial.keptCount) { keepPart() }
+                if partial.bytes.count >= max(ImageStore.pieceLength, 2 * partial.keptCount) { keepPart() }
                 progress(partial.bytes, partial.length)
             }
         } catch let error as ImageError {
@@ -195,9 +188,9 @@ struct ImageDownload {
         !order.options.contains(.skipDiskWrite) && loader.terms.mayStore(order.request, fields)
     }
 
-    @discardableResult private mutating func keepPart() -> Bool {
-        guard partial.length.map({ partial.bytes.count < $0 }) ?? true else { return false }
-        return loader.store.keep(&partial, for: order.key, epoch: order.epoch)
+    private mutating func keepPart() {
+        guard mayKeep, partial.length.map({ partial.bytes.count < $0 }) ?? true else { return }
+        loader.store.keep(&partial, for: order.key, epoch: order.epoch)
     }
 
     /// Discards the part, also on disk.
@@ -206,22 +199,12 @@ struct ImageDownload {
         partial = PartialImage()
     }
 
-    private mutating func leave(_ keep: (PartialImage) -> Void) {
-        // A `no-store` response is not kept, not even in part.
-        guard partial.isResumable, loader.terms.mayStore(order.request, partial.fields) else { return }
-        if mayKeep, keepPart() { return }
-        keep(partial)
-    }
-
     // MARK: Checking and keeping
 
-    /// Verifies the complete file: its length, its digest if the server sent one (RFC 9530), and the checks of its format.
+    /// Verifies the complete file: its length, and the checks of its format.
     private func verify(_ whole: PartialImage) throws(ImageError) {
         if let length = whole.length, whole.bytes.count != length {
             throw ImageError(.damaged, "\(url) has \(whole.bytes.count) bytes, but the server announced \(length).")
-        }
-        if ImageDigest.contradicts(whole.fields, whole.bytes) {
-            throw ImageError(.damaged, "The bytes of \(url) do not match the digest of the response.")
         }
         do {
             try loader.decoders.decoder(for: whole.bytes).verify(whole.bytes)
@@ -238,10 +221,11 @@ struct ImageDownload {
         _ requestedAt: WallTime,
         _ receivedAt: WallTime
     ) -> ImageRedirect {
-        let entry = loader.terms.redirect(
+        var fields = fields
+        fields.removeAll { $0 == .contentLength || $0 == .contentEncoding }
+        let entry = loader.terms.entry(
             order.request,
-            status,
-            fields,
+            TransportResponse(status: status, fields: fields),
             requestedAt: requestedAt,
             receivedAt: receivedAt
         )
@@ -294,7 +278,12 @@ struct ImageDownload {
         loader.report { [url, order] in
             .downloadFinished(url: url, byteCount: count, duration: duration, isPrefetch: order.isPrefetch())
         }
-        let entry = loader.terms.entry(order.request, partial)
+        let entry = loader.terms.entry(
+            order.request,
+            TransportResponse(status: .ok, fields: partial.fields, body: partial.bytes),
+            requestedAt: partial.requestedAt,
+            receivedAt: partial.receivedAt
+        )
         if partial.keptCount > 0 { loader.store.removePart(order.key) }
         let writes = !order.options.contains(.skipDiskWrite)
         if writes, entry != nil || stored != nil { put(entry, inPlaceOf: stored?.entry, partial.bytes) }

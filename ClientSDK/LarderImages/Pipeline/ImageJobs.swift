@@ -58,8 +58,6 @@ struct RememberedFailure {
 struct ImagePipelineState {
     var loads: [ImageLoadKey: ImageLoadJob] = [:]
     var jobs: [ImageJobKey: ImageJob] = [:]
-    var waitingLoads = ImageQueue<ImageLoadKey>()
-    var waitingJobs = ImageQueue<ImageJobKey>()
     /// The number of running downloads, including cancelled ones that have not ended yet.
     var runningLoads = 0
     var runningDecodes = 0
@@ -71,8 +69,6 @@ struct ImagePipelineState {
     var quality = 1.0
     var epoch = 0
     var failures: [ImageSourceKey: RememberedFailure] = [:]
-    /// Parts of files in memory, oldest first.
-    var partials: [(key: ImageSourceKey, partial: PartialImage)] = []
     private var lastSerial = 0
 
     init(loadsMaximum: Int, decodesMaximum: Int) {
@@ -85,17 +81,32 @@ struct ImagePipelineState {
         return lastSerial
     }
 
-    mutating func takePartial(_ key: ImageSourceKey) -> PartialImage? {
-        guard let index = partials.firstIndex(where: { $0.key == key }) else { return nil }
-        return partials.remove(at: index).partial
+    /// The next waiting download, by priority and then by arrival.
+    func nextLoad(downTo lowest: ImageRequest.Priority) -> ImageLoadKey? {
+        Self.next(loads, downTo: lowest) { load in
+            if case .queued = load.phase { (load.priority, load.serial) } else { nil }
+        }
     }
 
-    mutating func keep(_ partial: PartialImage, for key: ImageSourceKey, bytesMaximum: Int) {
-        _ = takePartial(key)
-        guard partial.bytes.count <= bytesMaximum else { return }
-        partials.append((key, partial))
-        var sum = partials.reduce(0) { $0 + $1.partial.bytes.count }
-        while sum > bytesMaximum { sum -= partials.removeFirst().partial.bytes.count }
+    /// The next waiting decode, by priority and then by arrival.
+    func nextJob(downTo lowest: ImageRequest.Priority) -> ImageJobKey? {
+        Self.next(jobs, downTo: lowest) { job in
+            if case .queued = job.phase { (job.priority, job.serial) } else { nil }
+        }
+    }
+
+    private static func next<Key, Work>(
+        _ all: [Key: Work],
+        downTo lowest: ImageRequest.Priority,
+        _ place: (Work) -> (priority: ImageRequest.Priority, serial: Int)?
+    ) -> Key? {
+        var first: (key: Key, priority: ImageRequest.Priority, serial: Int)?
+        for (key, work) in all {
+            guard let (priority, serial) = place(work), priority >= lowest else { continue }
+            if let first, (first.priority, -first.serial) > (priority, -serial) { continue }
+            first = (key, priority, serial)
+        }
+        return first?.key
     }
 
     /// The failure with which a request ends at once; nil if it is not remembered any more.

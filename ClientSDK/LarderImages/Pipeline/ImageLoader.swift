@@ -69,16 +69,12 @@ struct ImageLoader: Sendable {
 
     /// - Parameters:
     ///   - isPrefetch: whether only prefetching waits for the picture now.
-    ///   - partial: the part that an earlier download left in memory.
-    ///   - keep: receives the part that this one leaves when it fails and the disk does not keep it.
     ///   - progress: called with the bytes so far whenever more arrive.
     func load(
         _ key: ImageSourceKey,
         _ options: ImageRequest.CacheOptions,
         epoch: Int,
-        partial: PartialImage?,
         isPrefetch: @escaping @Sendable () -> Bool,
-        keep: (PartialImage) -> Void,
         progress: ([UInt8], Int?) -> Void
     ) async throws(ImageError) -> ImageReply {
         var fields = key.fields
@@ -128,7 +124,7 @@ struct ImageLoader: Sendable {
             }
             do {
                 var download = ImageDownload(self, order, stored, entries, conditions)
-                return try await download.run(partial, keep, progress)
+                return try await download.run(progress)
             } catch {
                 // 404 and 410 remove the stored file; after other failures it may be used.
                 if let stored, terms.mayServeStale(stored.entry, for: error, fields, now: clock.now) {

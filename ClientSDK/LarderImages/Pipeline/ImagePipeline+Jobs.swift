@@ -141,9 +141,7 @@ extension ImagePipeline {
             return true
         }
         let priority = state.jobs[key]?.priority ?? .normal
-        let job = ImageLoadJob(serial: state.serial(), priority: priority, dependents: [key])
-        state.loads[load] = job
-        state.waitingLoads.add(load, serial: job.serial, priority)
+        state.loads[load] = ImageLoadJob(serial: state.serial(), priority: priority, dependents: [key])
         return false
     }
 
@@ -197,19 +195,15 @@ extension ImagePipeline {
         guard priority != job.priority else { return }
         state.jobs[key]?.priority = priority
         switch job.phase {
-        case .queued: state.waitingJobs.add(key, serial: job.serial, priority)
         case .waitingForIdle(let loaded): enqueue(key, loaded, &state, &effects)
         case .loading(let load): updateLoadPriority(load, &state)
-        case .running: break
+        case .queued, .running: break
         }
     }
 
     private func updateLoadPriority(_ key: ImageLoadKey, _ state: inout ImagePipelineState) {
         guard let load = state.loads[key] else { return }
-        let priority = load.dependents.compactMap { state.jobs[$0]?.priority }.max() ?? .prefetch
-        guard priority != load.priority else { return }
-        state.loads[key]?.priority = priority
-        if case .queued = load.phase { state.waitingLoads.add(key, serial: load.serial, priority) }
+        state.loads[key]?.priority = load.dependents.compactMap { state.jobs[$0]?.priority }.max() ?? .prefetch
     }
 
     func giveUp(below priority: ImageRequest.Priority) {
@@ -236,9 +230,7 @@ extension ImagePipeline {
     package func close() {
         change { state, effects in
             state.isClosed = true
-            // What still runs keeps nothing in memory.
             state.epoch += 1
-            state.partials = []
             giveUp(&state, &effects) { _ in true }
         }
     }

@@ -12,28 +12,17 @@ extension ImagePipeline {
 
     func schedule(_ state: inout ImagePipelineState, _ effects: inout [Effect]) {
         let lowest: ImageRequest.Priority = state.isPrefetchPaused ? .low : .prefetch
-        while state.runningLoads < state.loadsMaximum {
-            let next = state.waitingLoads.next(downTo: lowest) { key, serial, priority in
-                guard let load = state.loads[key], load.serial == serial, load.priority == priority else {
-                    return false
-                }
-                if case .queued = load.phase { return true }
-                return false
-            }
-            guard let key = next, let load = state.loads[key] else { break }
+        while state.runningLoads < state.loadsMaximum, let key = state.nextLoad(downTo: lowest),
+            let load = state.loads[key]
+        {
             state.runningLoads += 1
-            let partial = state.takePartial(key.source)
             // The store waits for the disk, and a file is verified: neither belongs on a thread of the concurrency runtime.
-            let task = Task.detached(executorPreference: diskWork) { [self] in await run(key, load.serial, partial) }
+            let task = Task.detached(executorPreference: diskWork) { [self] in await run(key, load.serial) }
             state.loads[key]?.phase = .running(task)
         }
-        while state.runningDecodes < state.decodesMaximum {
-            let next = state.waitingJobs.next(downTo: lowest) { key, serial, priority in
-                guard let job = state.jobs[key], job.serial == serial, job.priority == priority else { return false }
-                if case .queued = job.phase { return true }
-                return false
-            }
-            guard let key = next, let job = state.jobs[key], case .queued(let loaded) = job.phase else { break }
+        while state.runningDecodes < state.decodesMaximum, let key = state.nextJob(downTo: lowest),
+            let job = state.jobs[key], case .queued(let loaded) = job.phase
+        {
             state.runningDecodes += 1
             // Detached with a priority of its own: a decode never suspends, and two of them would occupy both threads of the
             // cooperative pool of a machine with two processors.
@@ -46,16 +35,14 @@ extension ImagePipeline {
         }
     }
 
-    private func run(_ key: ImageLoadKey, _ serial: Int, _ partial: PartialImage?) async {
+    private func run(_ key: ImageLoadKey, _ serial: Int) async {
         let result: Result<ImageReply, ImageError>
         do {
             let reply = try await loader.load(
                 key.source,
                 key.options,
                 epoch: key.epoch,
-                partial: partial,
                 isPrefetch: { self.isPrefetch(key) },
-                keep: { partial in keep(partial, key) },
                 progress: { bytes, length in preview(key, serial, bytes, length) }
             )
             result = .success(reply)
@@ -105,16 +92,7 @@ extension ImagePipeline {
         let options = key.options.union(.mustValidate)
         let asking = ImageLoadKey(source: key.source, options: options, epoch: key.epoch)
         guard state.loads[asking] == nil else { return }
-        let job = ImageLoadJob(serial: state.serial(), priority: .prefetch, dependents: [])
-        state.loads[asking] = job
-        state.waitingLoads.add(asking, serial: job.serial, .prefetch)
-    }
-
-    private func keep(_ partial: PartialImage, _ key: ImageLoadKey) {
-        change { state in
-            guard key.epoch == state.epoch else { return }
-            state.keep(partial, for: key.source, bytesMaximum: configuration.partialBytesMaximum)
-        }
+        state.loads[asking] = ImageLoadJob(serial: state.serial(), priority: .prefetch, dependents: [])
     }
 
     func enqueue(
@@ -137,7 +115,6 @@ extension ImagePipeline {
             effects.append(.waitForIdle(key, serial: job.serial))
         } else {
             state.jobs[key]?.phase = .queued(loaded)
-            state.waitingJobs.add(key, serial: job.serial, job.priority)
         }
     }
 
@@ -156,7 +133,6 @@ extension ImagePipeline {
                 return
             }
             state.jobs[key]?.phase = .queued(loaded)
-            state.waitingJobs.add(key, serial: serial, job.priority)
         }
     }
 

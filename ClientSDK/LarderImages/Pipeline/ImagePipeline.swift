@@ -44,10 +44,9 @@ public final class ImagePipeline: Sendable {
         public var decodesMaximum = 2
         /// The maximum size of a file, in bytes.
         public var bytesMaximum = 32 << 20
-        /// The maximum number of bytes of interrupted downloads that are kept for resuming: on disk if the response may be stored, where they survive
-        /// the process; otherwise in memory.
+        /// The maximum number of bytes of interrupted downloads that are kept for resuming, on disk, if the response may be stored.
         public var partialBytesMaximum = 8 << 20
-        /// The time for which interrupted downloads are kept on disk.
+        /// The time for which they are kept.
         public var partialLifetime: Duration = .seconds(86_400)
         /// The options that RFC 9111 leaves open. By default a stored picture may be used for 30 days when the server fails, unless
         /// the response forbids it.
@@ -243,7 +242,6 @@ public final class ImagePipeline: Sendable {
         // Trimmed first, so that the departures have the reason `pressure`.
         memory.trim(cost: budgets.total)
         memory.setBudgets(budgets)
-        if share == 0 { change { state in state.partials = [] } }
         tellDepartures()
     }
 
@@ -289,7 +287,6 @@ public final class ImagePipeline: Sendable {
         let epoch = state.withLock { state in
             state.epoch += 1
             state.failures = [:]
-            state.partials = []
             memory.removeAll()
             // With the epoch: later ones may be written.
             spill?.discard()

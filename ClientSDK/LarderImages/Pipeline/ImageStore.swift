@@ -9,10 +9,12 @@ import Synchronization
 ///
 /// Work that began before `removeAll` writes nothing after it.
 final class ImageStore: Sendable {
-    private let disk: DiskStore?
+    let disk: DiskStore?
+    let clock: any WallClock
+    let partBytesMaximum: Int
+    let partLifetime: Duration
+    let report: @Sendable (any Error) -> Void
     private let responses: DiskHTTPCacheStorage?
-    private let parts: ImagePartStore?
-    private let report: @Sendable (any Error) -> Void
     /// The number of times that everything was erased.
     private let epoch = Mutex(0)
 
@@ -26,9 +28,7 @@ final class ImageStore: Sendable {
     ) {
         self.disk = disk
         responses = disk.map { DiskHTTPCacheStorage($0, name: "image", policy: policy) }
-        parts = disk.map {
-            ImagePartStore($0, clock, bytesMaximum: partBytesMaximum, lifetime: partLifetime, report: report)
-        }
+        (self.clock, self.partBytesMaximum, self.partLifetime) = (clock, partBytesMaximum, partLifetime)
         self.report = { report(DiskError($0)) }
     }
 
@@ -82,19 +82,6 @@ final class ImageStore: Sendable {
     func remove(_ contentID: String, _ key: ImageSourceKey, epoch: Int) {
         change(key, epoch: epoch) { entries in entries.removeAll { $0.bodyID == contentID } }
     }
-
-    // MARK: Parts
-
-    func part(_ key: ImageSourceKey) -> PartialImage? { parts?.read(key) }
-
-    /// Writes the bytes that arrived; returns whether they are on disk.
-    func keep(_ part: inout PartialImage, for key: ImageSourceKey, epoch begun: Int) -> Bool {
-        parts?.write(&part, for: key) { isCurrent(begun) } ?? false
-    }
-
-    func removePart(_ key: ImageSourceKey) { parts?.remove(key) }
-
-    // MARK: Everything
 
     func removeAll(epoch next: Int) {
         // Two concurrent calls may arrive here in either order.

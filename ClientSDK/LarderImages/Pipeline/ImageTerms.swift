@@ -38,31 +38,20 @@ struct ImageTerms: Sendable {
         return supplemented
     }
 
-    /// The response as it is stored; nil if it must not be stored.
-    func entry(_ request: TransportRequest, _ whole: PartialImage) -> HTTPCacheEntry? {
-        let fields = supplemented(whole.fields, receivedAt: whole.receivedAt)
-        return HTTPCacheStorageDecision.decide(
-            request: request,
-            response: TransportResponse(status: .ok, fields: fields, body: whole.bytes),
-            requestedAt: whole.requestedAt,
-            receivedAt: whole.receivedAt,
-            policy: policy
-        ).entry
-    }
-
-    /// A redirect as it is stored, without content; nil if it must not be stored.
-    func redirect(
+    /// A response as it is stored; nil if it must not be stored.
+    func entry(
         _ request: TransportRequest,
-        _ status: Status,
-        _ fields: Fields,
+        _ response: TransportResponse,
         requestedAt: WallTime,
         receivedAt: WallTime
     ) -> HTTPCacheEntry? {
-        var fields = status.isHeuristicallyCacheable ? supplemented(fields, receivedAt: receivedAt) : fields
-        fields.removeAll { $0 == .contentLength || $0 == .contentEncoding }
+        var response = response
+        if response.status.isHeuristicallyCacheable {
+            response.fields = supplemented(response.fields, receivedAt: receivedAt)
+        }
         return HTTPCacheStorageDecision.decide(
             request: request,
-            response: TransportResponse(status: status, fields: fields),
+            response: response,
             requestedAt: requestedAt,
             receivedAt: receivedAt,
             policy: policy

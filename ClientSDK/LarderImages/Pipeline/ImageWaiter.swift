@@ -1,4 +1,5 @@
 import LarderEvents
+import LarderTime
 import Synchronization
 
 /// The stages of one request's picture, and the tasks that wait for the next stage. Safe from any thread.
@@ -11,8 +12,7 @@ final class ImageWaiter: Sendable {
         var number = 0
         var error: ImageError?
         var isEnded = false
-        var sleepers: [UInt64: CheckedContinuation<Void, Never>] = [:]
-        var lastSleeper: UInt64 = 0
+        var sleepers: [Pending<Void>] = []
     }
 
     private let state = Mutex(State())
@@ -41,23 +41,26 @@ final class ImageWaiter: Sendable {
     private func wake(_ change: (inout State) -> Void) {
         let sleepers = state.withLock { state in
             change(&state)
-            defer { state.sleepers = [:] }
-            return state.sleepers.values.map { $0 }
+            defer { state.sleepers = [] }
+            return state.sleepers
         }
-        for sleeper in sleepers { sleeper.resume() }
+        for sleeper in sleepers { sleeper.finish(()) }
     }
 
     /// The next stage; nil after the last one; a failure with the error that ended the request.
     func stage(after seen: Int) async -> Result<(Int, ImageTask.Stage)?, ImageError> {
         while true {
+            let sleeper = Pending<Void>()
             let known = state.withLock { state -> Result<(Int, ImageTask.Stage)?, ImageError>? in
                 if let error = state.error { return .failure(error) }
                 if state.number > seen, let stage = state.stage { return .success((state.number, stage)) }
-                return state.isEnded ? .success(nil) : nil
+                if state.isEnded { return .success(nil) }
+                state.sleepers.append(sleeper)
+                return nil
             }
             if let known { return known }
             if Task.isCancelled { return .failure(.cancelled) }
-            await change(after: seen)
+            await sleeper.value(ifCancelled: ())
         }
     }
 
@@ -83,27 +86,6 @@ final class ImageWaiter: Sendable {
                 seen = number
             case .success(nil): return .failure(.cancelled)
             }
-        }
-    }
-
-    /// Suspends until something changes or the calling task is cancelled.
-    private func change(after seen: Int) async {
-        let id = state.withLock { state in
-            state.lastSleeper += 1
-            return state.lastSleeper
-        }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isAwake = state.withLock { state in
-                    // The task may have been cancelled before the continuation was stored.
-                    if state.isEnded || state.number > seen || Task.isCancelled { return true }
-                    state.sleepers[id] = continuation
-                    return false
-                }
-                if isAwake { continuation.resume() }
-            }
-        } onCancel: {
-            state.withLock { $0.sleepers.removeValue(forKey: id) }?.resume()
         }
     }
 }

@@ -5,80 +5,66 @@ import LarderTime
 
 /// Reading from the server.
 extension SocketConnection {
-    private static var readBytes: Int { 32 << 10 }
-
-    /// Reads available bytes, at most 16 buffers, so that other connections are served too.
+    /// Reads available bytes, at most 16 times, so that other connections are served too.
     func read(_ state: inout State) -> DeferredEffect {
-        // Moved out of the state: a second reference would copy the whole buffer at the first append.
-        var buffer: [UInt8] = []
-        swap(&buffer, &state.buffer)
-        if buffer.isEmpty { buffer = [UInt8](repeating: 0, count: Self.readBytes) }
-        defer { if state.phase != .over { swap(&buffer, &state.buffer) } }
         for _ in 0..<16 {
-            guard state.phase != .over, !state.isPaused, let descriptor = state.descriptor else { return .nothing }
-            switch SocketCall.receive(descriptor, into: &buffer) {
-            case .wouldBlock: return .nothing
-            case .count(0): return ended(&state)
-            case .failed(let reason):
-                let place = state.tls != nil && state.phase == .securing ? " in the TLS handshake" : ""
-                return broke(&state, TransportError(.interrupted, "The connection broke\(place): \(reason)."))
-            case .count(let count):
-                let received = buffer.span.extracting(0..<count)
-                let deferredEffect =
-                    if state.tunnel != nil {
-                        openTunnel(&state, received)
-                    } else if state.tls != nil {
-                        decrypt(&state, received)
-                    } else {
-                        take(&state, received)
-                    }
-                guard case .nothing = deferredEffect else { return deferredEffect }
-                // A short read means that the socket is empty.
-                if count < buffer.count { return .nothing }
-            }
+            guard !state.isPaused, let received = state.link?.receive() else { return .nothing }
+            let deferredEffect = take(&state, received)
+            guard case .nothing = deferredEffect, !received.isDrained else { return deferredEffect }
         }
         return .nothing
     }
 
+    private func take(_ state: inout State, _ received: SocketLink.Received) -> DeferredEffect {
+        if state.tunnel != nil, received.end == nil { return openTunnel(&state, received.bytes) }
+        let isSecuring = state.phase == .securing
+        if isSecuring, case .broken(let error)? = received.end { return broke(&state, TransportError(unsent: error)) }
+        // The request is sent once the handshake is complete.
+        if isSecuring, state.link?.tls?.isEstablished == true {
+            let deferredEffect = serve(&state)
+            guard case .nothing = deferredEffect else { return deferredEffect }
+        }
+        if !received.bytes.isEmpty {
+            let deferredEffect = take(&state, received.bytes)
+            guard case .nothing = deferredEffect else { return deferredEffect }
+        }
+        switch received.end {
+        case nil: return .nothing
+        case .closed: return ended(&state)
+        case .failed(let reason):
+            let place = isSecuring && state.link?.tls != nil ? " in the TLS handshake" : ""
+            return broke(&state, TransportError(.interrupted, "The connection broke\(place): \(reason)."))
+        case .broken(let error): return broke(&state, TransportError(.interrupted, error.description, cause: error))
+        }
+    }
+
     /// Takes the answer of a proxy. The TLS handshake begins once the tunnel is open.
-    private func openTunnel(_ state: inout State, _ bytes: Span<UInt8>) -> DeferredEffect {
+    private func openTunnel(_ state: inout State, _ bytes: [UInt8]) -> DeferredEffect {
         do throws(TransportError) {
-            guard try state.tunnel?.receive(bytes) == true else { return .nothing }
+            guard try state.tunnel?.receive(bytes.span) == true else { return .nothing }
         } catch { return fail(&state, error) }
         state.tunnel = nil
         return begin(&state)
     }
 
-    /// Takes encrypted bytes. The request is sent once they complete the handshake.
-    private func decrypt(_ state: inout State, _ bytes: Span<UInt8>) -> DeferredEffect {
-        var plain: [UInt8] = []
-        var failure: TLSError?
-        do throws(TLSError) { try state.tls?.receive(bytes, into: &plain) } catch { failure = error }
-        if state.phase == .securing {
-            flush(&state)
-            if let failure { return broke(&state, TransportError(unsent: failure)) }
-            guard state.tls?.isEstablished == true else { return .nothing }
-            let deferredEffect = serve(&state)
-            guard case .nothing = deferredEffect else { return deferredEffect }
-        } else {
-            flush(&state)
-        }
-        if !plain.isEmpty {
-            let deferredEffect = take(&state, plain.span)
-            guard case .nothing = deferredEffect else { return deferredEffect }
-        }
-        if let failure { return broke(&state, TransportError(.interrupted, failure.description, cause: failure)) }
-        return state.tls?.isEndedByPeer == true ? ended(&state) : .nothing
-    }
-
-    private func take(_ state: inout State, _ bytes: Span<UInt8>) -> DeferredEffect {
+    private func take(_ state: inout State, _ bytes: [UInt8]) -> DeferredEffect {
         // Bytes without a request: a later response could not be recognised.
         guard let exchange = state.exchange else { return close(&state) }
         var events: [ResponseReader.Event] = []
         var failure: ResponseReader.Failure?
+        var count = 0
         do throws(ResponseReader.Failure) {
-            try state.reader.receive(bytes, &events)
+            count = try state.reader.receive(bytes.span, &events)
         } catch { failure = error }
+        if endpoint.isUpgrade, case .head(let head)? = events.first, head.status == .switchingProtocols,
+            let link = state.link.take()
+        {
+            // The socket goes on as a WebSocket, whose first bytes may have come with the head.
+            exchange.upgraded((head, link, Array(bytes[count...])))
+            state.exchange = nil
+            _ = close(&state)
+            return .served(state.pool, isFree: false, exchange, events)
+        }
         if let deferredEffect = tell(exchange, events, &state) { return deferredEffect }
         return failure.map { fail(&state, TransportError(.interrupted, $0.description)) } ?? .nothing
     }
@@ -87,7 +73,7 @@ extension SocketConnection {
     private func ended(_ state: inout State) -> DeferredEffect {
         guard let exchange = state.exchange else { return close(&state) }
         if let tunnel = state.tunnel { return fail(&state, tunnel.failure("it closed the connection.")) }
-        let cut = state.tls?.errorAtEnd
+        let cut = state.link?.tls?.errorAtEnd
         if state.phase == .securing, let cut { return fail(&state, TransportError(unsent: cut)) }
         if let again = again(exchange, &state) { return again }
         var events: [ResponseReader.Event] = []
@@ -151,8 +137,9 @@ extension SocketConnection {
         _ rest: [ResponseReader.Event],
         _ state: inout State
     ) -> DeferredEffect {
-        let isSent = state.upload == .none && !state.hasOutput && state.outputFailure == nil
-        let isFree = state.reader.keepsAlive && isSent && state.tls?.isEndedByPeer != true
+        let isSent = state.upload == .none && state.link.map { !$0.hasOutput && $0.failure == nil } ?? false
+        let isFree =
+            state.reader.keepsAlive && isSent && !endpoint.isUpgrade && state.link?.tls?.isEndedByPeer != true
         let pool = state.pool
         state.exchange = nil
         state.isPaused = false

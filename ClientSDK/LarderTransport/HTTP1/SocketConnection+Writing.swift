@@ -1,4 +1,3 @@
-import LarderTLS
 import LarderTime
 import Synchronization
 
@@ -10,22 +9,16 @@ extension SocketConnection {
     func write(_ bytes: [UInt8], of exchange: SocketExchange, isLast: Bool) async -> Bool {
         let drained = Pending<Bool>()
         let isWritten: Bool? = state.withLock { state in
-            guard state.exchange === exchange, state.upload == .running, state.outputFailure == nil else {
-                return false
-            }
+            guard state.exchange === exchange, state.upload == .running, let link = state.link, link.failure == nil
+            else { return false }
             if isLast { state.upload = .none }
             // The head may not have been written yet.
-            if state.pendingOutput == 0 {
-                state.output = bytes
-                state.outputStart = 0
-            } else {
-                state.output += bytes
-            }
+            link.append(bytes)
             flush(&state)
-            guard state.pendingOutput > 0 else {
+            guard link.pendingCount > 0 else {
                 // Encrypted bytes may still wait for the socket, and the loop may wait for the server alone.
-                if state.hasOutput { loop.wake() }
-                return state.outputFailure == nil
+                if link.hasOutput { loop.wake() }
+                return link.failure == nil
             }
             state.drained = drained
             return nil
@@ -49,35 +42,14 @@ extension SocketConnection {
     func stopUpload(_ state: inout State) {
         guard state.upload == .running else { return }
         state.upload = .stopped
-        state.output = []
-        state.outputStart = 0
+        state.link?.discardOutput()
         state.drained.take()?.finish(false)
     }
 
     /// Writes what the socket accepts; the loop writes the rest.
     func flush(_ state: inout State) {
-        guard let descriptor = state.descriptor else { return }
-        if case .failed(let reason)? = state.tls?.flush({ SocketCall.send(descriptor, $0, from: $1) }) {
-            // The connection ends when reading ends: the peer may have sent its reason.
-            state.outputFailure = reason
-            state.outputStart = state.output.count
-        }
-        guard state.phase == .busy || state.tunnel != nil else { return }
-        while state.pendingOutput > 0 {
-            let sent =
-                state.tls?.send(state.output, from: state.outputStart) { SocketCall.send(descriptor, $0, from: $1) }
-                ?? SocketCall.send(descriptor, state.output, from: state.outputStart)
-            switch sent {
-            case .count(let count): state.outputStart += count
-            case .wouldBlock: return
-            case .failed(let reason):
-                // The connection ends when reading ends: the peer may have sent its reason.
-                state.outputFailure = reason
-                state.outputStart = state.output.count
-            }
-        }
-        state.output = []
-        state.outputStart = 0
-        state.drained.take()?.finish(state.outputFailure == nil)
+        guard let link = state.link else { return }
+        link.flush()
+        if link.pendingCount == 0 { state.drained.take()?.finish(link.failure == nil) }
     }
 }

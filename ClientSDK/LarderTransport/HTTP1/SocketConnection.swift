@@ -21,7 +21,7 @@ final class SocketConnection: SocketHandler {
 
     /// A body that is read while it is sent.
     enum Upload {
-        /// There is none, or all of it was written or is in `output`.
+        /// There is none, or all of it was written or is in the output.
         case none
         case running
         /// The rest is not sent, so the connection cannot be reused.
@@ -30,38 +30,23 @@ final class SocketConnection: SocketHandler {
 
     struct State {
         var phase = Phase.connecting
-        var descriptor: Int32?
+        /// Set while it is connected.
+        var link: SocketLink?
         /// Set while it is connecting.
         var connector: SocketConnector?
-        /// Set while a proxy opens a tunnel, whose request is in `output`.
+        /// Set while a proxy opens a tunnel.
         var tunnel: ProxyTunnel?
-        /// Set for https, once there is a connection to the server.
-        var tls: TLSFilter?
         /// The deadline of the tunnel, of the TLS handshake or of an idle connection.
         var deadline: MonotonicTime?
         var exchange: SocketExchange?
         var reader = ResponseReader()
-        var output: [UInt8] = []
-        var outputStart = 0
-        /// Why sending failed. Received bytes may still be unread.
-        var outputFailure: String?
         var upload = Upload.none
-        /// Set when `output` is empty, or with false when nothing more can be written.
+        /// Set when all output was written, or with false when nothing more can be written.
         var drained: Pending<Bool>?
         var isPaused = false
         /// Whether it served an exchange before, so that the server may have closed it since.
         var isKept = false
-        var buffer: [UInt8] = []
         weak var pool: SocketPool?
-
-        var pendingOutput: Int { output.count - outputStart }
-
-        /// Whether something can be written once the socket is writable.
-        var hasOutput: Bool {
-            guard outputFailure == nil else { return false }
-            guard let tls else { return pendingOutput > 0 }
-            return tls.hasOutput || (tls.isEstablished && pendingOutput > 0)
-        }
     }
 
     /// What must be done after the lock is released.
@@ -147,15 +132,7 @@ final class SocketConnection: SocketHandler {
 
     var interest: SocketInterest? {
         state.withLock { state in
-            var interest = SocketInterest()
-            switch state.phase {
-            case .over, .connecting: return nil
-            case .securing, .busy, .idle:
-                interest.reads = !state.isPaused
-                interest.writes = state.hasOutput
-                // poll(2) reports a closed socket repeatedly even without an interest.
-                interest.descriptor = interest.reads || interest.writes ? state.descriptor : nil
-            }
+            guard var interest = state.link?.interest(reads: !state.isPaused) else { return nil }
             if let deadline = state.deadline { interest.timeLeft = deadline - clock.uptime }
             return interest
         }
@@ -164,7 +141,6 @@ final class SocketConnection: SocketHandler {
     func ready() {
         perform(
             state.withLock { state in
-                guard state.descriptor != nil else { return .nothing }
                 flush(&state)
                 return read(&state)
             }
@@ -220,11 +196,11 @@ final class SocketConnection: SocketHandler {
                 case .failure(let failure):
                     return fail(&state, TransportError(.unreachable, endpoint.explained(failure)))
                 case .success(let descriptor):
-                    state.descriptor = descriptor
-                    if exchange.tls != nil, let proxy = endpoint.proxy {
+                    state.link = SocketLink(descriptor)
+                    if exchange.tls != nil || endpoint.isUpgrade, let proxy = endpoint.proxy {
                         let tunnel = ProxyTunnel(proxy, to: endpoint)
                         state.tunnel = tunnel
-                        state.output = tunnel.request
+                        state.link?.append(tunnel.request)
                         state.phase = .securing
                         state.deadline = connectDeadline
                         flush(&state)
@@ -245,7 +221,7 @@ final class SocketConnection: SocketHandler {
         guard let client = state.exchange?.tls else { return serve(&state) }
         let now = wallClock.now
         do throws(TLSError) {
-            state.tls = try TLSFilter(client.session(host: endpoint.host, port: endpoint.port, now: now))
+            state.link?.tls = try TLSFilter(client.session(host: endpoint.host, port: endpoint.port, now: now))
         } catch { return fail(&state, TransportError(unsent: error)) }
         state.phase = .securing
         state.deadline = connectDeadline
@@ -265,12 +241,12 @@ final class SocketConnection: SocketHandler {
     /// Sends the request of an exchange if the connection is idle.
     func begin(_ exchange: SocketExchange) -> Begin {
         let (begin, isLeft): (Begin, Bool) = state.withLock { state in
-            guard state.phase == .idle, state.descriptor != nil else { return (.gone, false) }
+            guard state.phase == .idle, let link = state.link else { return (.gone, false) }
             guard exchange.board(self), serve(exchange, &state) else { return (.notWanted, false) }
             state.isKept = true
             state.exchange = exchange
             flush(&state)
-            return (.begun, state.hasOutput)
+            return (.begun, link.hasOutput)
         }
         // An idle connection is already watched for reading.
         if isLeft { loop.wake() }
@@ -282,9 +258,8 @@ final class SocketConnection: SocketHandler {
         guard exchange.beginSending() else { return false }
         state.phase = .busy
         state.deadline = nil
-        state.reader = ResponseReader(isHead: exchange.isHead)
-        state.output = exchange.bytes
-        state.outputStart = 0
+        state.reader = ResponseReader(endpoint.isUpgrade ? .upgrade : exchange.isHead ? .head : .usual)
+        state.link?.append(exchange.bytes)
         state.isPaused = false
         if exchange.upload != nil {
             state.upload = .running
@@ -338,17 +313,9 @@ final class SocketConnection: SocketHandler {
         guard state.phase != .over else { return .nothing }
         state.phase = .over
         state.deadline = nil
-        if let descriptor = state.descriptor {
-            state.tls?.end { SocketCall.send(descriptor, $0, from: $1) }
-            SocketCall.shut(descriptor)
-        }
-        state.descriptor = nil
-        state.tls = nil
+        state.link.take()?.close()
         state.tunnel = nil
         state.connector.take()?.cancel()
-        state.output = []
-        state.outputStart = 0
-        state.buffer = []
         state.drained.take()?.finish(false)
         return .over(state.pool, again: nil)
     }

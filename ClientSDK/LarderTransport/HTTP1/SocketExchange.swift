@@ -9,7 +9,6 @@ import Synchronization
 final class SocketExchange: Sendable {
     private struct State {
         var connection: SocketConnection?
-        var ticket: UInt64?
         /// Whether it requires a new connection.
         var needsFresh: Bool
         /// Whether a connection has begun to send it: the server may have received it.
@@ -23,7 +22,11 @@ final class SocketExchange: Sendable {
         var upload: Task<Void, Never>?
         /// Called when a piece of the body was sent.
         var onUploadProgress: (@Sendable () -> Void)?
+        var upgraded: Upgraded?
     }
+
+    /// A socket that goes on with another protocol: the response's head, and the bytes behind it.
+    typealias Upgraded = (head: ResponseHead, link: SocketLink, rest: [UInt8])
 
     let endpoint: Endpoint
     /// Makes the TLS session of a new connection; nil for http.
@@ -35,6 +38,8 @@ final class SocketExchange: Sendable {
     /// Its length; nil: it is sent in chunks.
     let uploadLength: Int?
     let isHead: Bool
+    /// The timeout for connecting; nil: that of the pool.
+    let connectTimeout: Duration?
     /// Whether it may be sent again if a reused connection is dead: it is idempotent (RFC 9110 §9.2.2), or has an idempotency key.
     let isRepeatable: Bool
     let inbox: ReplyInbox
@@ -48,6 +53,7 @@ final class SocketExchange: Sendable {
         _ bytes: [UInt8],
         uploadLength: Int? = nil,
         tls: TLSClient? = nil,
+        connectTimeout: Duration? = nil,
         bufferMaximum: Int,
         pool: SocketPool
     ) {
@@ -57,6 +63,7 @@ final class SocketExchange: Sendable {
         upload = request.upload
         self.uploadLength = uploadLength
         isHead = request.method == .head
+        self.connectTimeout = connectTimeout
         isRepeatable = RetryPolicy.isRepeatable(request) && request.upload?.isReplayable ?? true
         inbox = ReplyInbox(bodyLimit: request.bodyLimit, bufferMaximum: bufferMaximum)
         self.pool = pool
@@ -64,16 +71,12 @@ final class SocketExchange: Sendable {
         state = Mutex(State(needsFresh: !isRepeatable))
     }
 
+    deinit { takeUpgraded()?.link.close() }
+
     var needsFresh: Bool { state.withLock { $0.needsFresh } }
 
     /// Whether it is complete, failed or cancelled.
     var isOver: Bool { state.withLock { $0.isOver } }
-
-    /// Its position in the pool's queue; nil if it is not queued.
-    var ticket: UInt64? {
-        get { state.withLock { $0.ticket } }
-        set { state.withLock { $0.ticket = newValue } }
-    }
 
     /// Assigns a connection; false if the exchange is over.
     func board(_ connection: SocketConnection) -> Bool {
@@ -177,6 +180,12 @@ final class SocketExchange: Sendable {
         }
         inbox.completed(head, pieces)
     }
+
+    /// Called before the end of an exchange whose socket goes on with another protocol.
+    func upgraded(_ upgraded: Upgraded) { state.withLock { $0.upgraded = upgraded } }
+
+    /// The socket, which the caller must close.
+    func takeUpgraded() -> Upgraded? { state.withLock { $0.upgraded.take() } }
 
     /// Ends the exchange. Called by the connection when it releases the exchange.
     func end(_ end: Result<Void, TransportError>) {

@@ -11,16 +11,14 @@ final class SocketPool: Sendable {
         var idle: [(connection: SocketConnection, since: MonotonicTime)] = []
         /// The number of connections, including those that are connecting.
         var open = 0
-        /// Waiting exchanges by ticket.
-        var waiting: [UInt64: SocketExchange] = [:]
-        var firstTicket: UInt64 = 0
-        var nextTicket: UInt64 = 0
+        /// Waiting exchanges, the first one first.
+        var waiting: [SocketExchange] = []
 
         /// Removes the first waiting exchange that is not over.
         mutating func next() -> SocketExchange? {
-            while firstTicket < nextTicket {
-                defer { firstTicket += 1 }
-                if let exchange = waiting.removeValue(forKey: firstTicket), !exchange.isOver { return exchange }
+            while !waiting.isEmpty {
+                let exchange = waiting.removeFirst()
+                if !exchange.isOver { return exchange }
             }
             return nil
         }
@@ -121,9 +119,7 @@ final class SocketPool: Sendable {
             lane.open += 1
             return .make(instead: lane.idle.removeFirst().connection)
         }
-        exchange.ticket = lane.nextTicket
-        lane.waiting[lane.nextTicket] = exchange
-        lane.nextTicket += 1
+        lane.waiting.append(exchange)
         return .wait
     }
 
@@ -143,7 +139,7 @@ final class SocketPool: Sendable {
                 let connection = SocketConnection(
                     addresses,
                     exchange,
-                    connectDeadline: clock.uptime + connectTimeout,
+                    connectDeadline: clock.uptime + (exchange.connectTimeout ?? connectTimeout),
                     pool: self,
                     loop: loop
                 )
@@ -224,9 +220,8 @@ final class SocketPool: Sendable {
 
     /// Removes a waiting exchange.
     func forget(_ exchange: SocketExchange) {
-        guard let ticket = exchange.ticket else { return }
-        let forgotten = state.withLock { $0.lanes[exchange.endpoint]?.waiting.removeValue(forKey: ticket) }
-        _ = forgotten
+        // The caller has it, so that it is not released under the lock.
+        state.withLock { $0.lanes[exchange.endpoint]?.waiting.removeAll { $0 === exchange } }
     }
 
     /// Closes idle connections and keeps none from now on.

@@ -115,28 +115,15 @@ public final class SocketTransport: Transport {
 
     /// Sends a request and returns the complete response.
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        // `bodyLimit` bounds a complete response, so no smaller buffer is needed.
-        try await open(request, bufferMaximum: .max).whole()
+        try await open(request).whole()
     }
 
     /// Sends a request and returns when the response's head has arrived.
     public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        try await open(request, bufferMaximum: configuration.bufferMaximum)
+        try await Redirection.follow(request) { (hop) async throws(TransportError) in try await self.exchange(hop) }
     }
 
-    private func open(
-        _ request: TransportRequest,
-        bufferMaximum: Int
-    ) async throws(TransportError) -> TransportStream {
-        try await Redirection.follow(request) { (hop) async throws(TransportError) in
-            try await self.exchange(hop, bufferMaximum)
-        }
-    }
-
-    private func exchange(
-        _ request: TransportRequest,
-        _ bufferMaximum: Int
-    ) async throws(TransportError) -> TransportStream {
+    private func exchange(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         let url = try HTTPURL(requested: request.url)
         let offers = configuration.acceptsCompression && Zlib.isAvailable && SocketRequest.offersCodings(request)
         let uploadLength = try await request.upload?.length()
@@ -155,7 +142,7 @@ public final class SocketTransport: Transport {
             bytes,
             uploadLength: uploadLength,
             tls: try await secureClient(for: url),
-            bufferMaximum: bufferMaximum,
+            bufferMaximum: configuration.bufferMaximum,
             pool: pool
         )
         if Task.isCancelled { throw TransportError(.cancelled, "The request was cancelled before it was sent.") }
@@ -194,7 +181,7 @@ public final class SocketTransport: Transport {
         return try DecodedContent.decoding(stream, of: request, ratioMaximum: configuration.expansionMaximum)
     }
 
-    private func secureClient(for url: HTTPURL) async throws(TransportError) -> TLSClient? {
+    func secureClient(for url: HTTPURL) async throws(TransportError) -> TLSClient? {
         guard url.scheme.isSecure else { return nil }
         let client: TLSClient?
         do throws(TLSError) { client = try await tls.get() } catch { throw TransportError(unsent: error) }

@@ -9,16 +9,25 @@ struct Endpoint: Sendable, Hashable {
     let port: Int
     let isSecure: Bool
     let proxy: Proxy?
+    /// Whether the connections become WebSockets: they have a lane of their own.
+    let isUpgrade: Bool
 
-    init(host: String, port: Int, isSecure: Bool = false, proxy: Proxy? = nil) {
+    init(host: String, port: Int, isSecure: Bool = false, proxy: Proxy? = nil, isUpgrade: Bool = false) {
         self.host = host
         self.port = port
         self.isSecure = isSecure
         self.proxy = proxy
+        self.isUpgrade = isUpgrade
     }
 
     init(_ url: HTTPURL, proxy: Proxy? = nil) {
-        self.init(host: url.host, port: url.port, isSecure: url.scheme.isSecure, proxy: proxy)
+        self.init(
+            host: url.host,
+            port: url.port,
+            isSecure: url.scheme.isSecure,
+            proxy: proxy,
+            isUpgrade: [.ws, .wss].contains(url.scheme)
+        )
     }
 
     /// Why it was not found or not connected to.
@@ -27,7 +36,7 @@ struct Endpoint: Sendable, Hashable {
     }
 
     /// What the socket connects to.
-    var peer: Endpoint { proxy.map { Endpoint(host: $0.host, port: $0.port) } ?? self }
+    var peer: Endpoint { Endpoint(host: proxy?.host ?? host, port: proxy?.port ?? port) }
 }
 
 /// Looks up hosts on its own threads, because the system's resolver blocks and cannot be interrupted.

@@ -98,14 +98,24 @@ enum SocketCall {
 
     // MARK: Reading and writing
 
-    static func receive(_ descriptor: Int32, into buffer: inout [UInt8]) -> Outcome {
-        while true {
-            let count = unsafe buffer.withUnsafeMutableBytes { unsafe recv(descriptor, $0.baseAddress, $0.count, 0) }
-            if count >= 0 { return .count(count) }
-            let code = errno
-            if code == EINTR { continue }
-            return code == EAGAIN || code == EWOULDBLOCK ? .wouldBlock : .failed(describe(code))
+    /// The received bytes, at most `maximum`.
+    static func receive(_ descriptor: Int32, maximum: Int) -> (bytes: [UInt8], outcome: Outcome) {
+        var outcome = Outcome.wouldBlock
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: maximum) { buffer, count in
+            while true {
+                let result = unsafe recv(descriptor, buffer.baseAddress, maximum, 0)
+                let code = errno
+                if result < 0, code == EINTR { continue }
+                count = max(0, result)
+                if result >= 0 {
+                    outcome = .count(result)
+                } else if code != EAGAIN, code != EWOULDBLOCK {
+                    outcome = .failed(describe(code))
+                }
+                return
+            }
         }
+        return (bytes, outcome)
     }
 
     static func send(_ descriptor: Int32, _ bytes: [UInt8], from offset: Int, isPipe: Bool = false) -> Outcome {

@@ -1,3 +1,5 @@
+import LarderTime
+
 extension SocketTransport {
     /// A WebSocket client with the TLS settings, the proxies and the clocks of this transport.
     ///
@@ -5,15 +7,7 @@ extension SocketTransport {
     public func webSockets(
         _ configuration: WebSocketClient.Configuration = WebSocketClient.Configuration()
     ) -> WebSocketClient {
-        let connector = SocketWebSocketConnector(
-            clock: clock,
-            random: SystemRandomNumberGenerator(),
-            tls: tls,
-            proxies: self.configuration.proxies,
-            wallClock: pool.wallClock,
-            resolver: pool.resolver,
-            loop: pool.loop
-        )
-        return WebSocketClient(configuration, connector: connector)
+        let random = SharedRandom(SystemRandomNumberGenerator())
+        return WebSocketClient(configuration, connector: SocketWebSocketConnector(transport: self, random: random))
     }
 }

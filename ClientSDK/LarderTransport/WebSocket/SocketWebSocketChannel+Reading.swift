@@ -4,88 +4,26 @@ import LarderTime
 
 /// Reading and the end of the connection.
 extension SocketWebSocketChannel {
-    /// Reads available bytes, at most 16 buffers, so that other connections are served too.
+    /// Reads available bytes, at most 16 times, so that other connections are served too.
     func read(_ state: inout State) {
-        var buffer = [UInt8](repeating: 0, count: 16 << 10)
         for _ in 0..<16 {
-            guard state.phase != .over, !state.isReadingPaused, let descriptor = state.descriptor else { return }
-            switch SocketCall.receive(descriptor, into: &buffer) {
-            case .wouldBlock: return
-            case .count(0): return ended(&state, "The peer closed the connection.")
+            guard !state.isReadingPaused, let received = state.link?.receive() else { return }
+            if !received.bytes.isEmpty { take(&state, received.bytes) }
+            switch received.end {
+            case nil: if received.isDrained { return }
+            case .closed: return ended(&state, "The peer closed the connection.")
             case .failed(let reason): return ended(&state, "The connection broke: \(reason).")
-            case .count(let count):
-                let received = buffer.span.extracting(0..<count)
-                if state.tunnel != nil {
-                    openTunnel(&state, received)
-                } else if state.tls != nil {
-                    decrypt(&state, received)
-                } else {
-                    take(&state, received)
-                }
-                // A short read means that the socket is empty.
-                if count < buffer.count { return }
+            case .broken(let error): return end(&state, WebSocketError(.interrupted, error.description))
             }
         }
     }
 
-    /// Takes the answer of a proxy.
-    private func openTunnel(_ state: inout State, _ bytes: Span<UInt8>) {
-        do throws(TransportError) {
-            guard try state.tunnel?.receive(bytes) == true else { return }
-        } catch { return end(&state, WebSocketError(unopened: error)) }
-        state.tunnel = nil
-        state.output = state.request
-        state.outputStart = 0
-        state.request = []
-        beginHandshake(&state)
-    }
-
-    private func decrypt(_ state: inout State, _ bytes: Span<UInt8>) {
-        var plain: [UInt8] = []
-        var failure: TLSError?
-        do throws(TLSError) { try state.tls?.receive(bytes, into: &plain) } catch { failure = error }
-        let wasEstablished = state.tls?.isEstablished == true
-        flush(&state)
-        if !plain.isEmpty { take(&state, plain.span) }
-        if let failure {
-            let isOpen = state.phase != .opening || wasEstablished
-            return end(
-                &state,
-                isOpen ? WebSocketError(.interrupted, failure.description) : WebSocketError(unopened: failure)
-            )
-        }
-        if state.tls?.isEndedByPeer == true { ended(&state, "The peer ended the TLS session.") }
-    }
-
-    private func take(_ state: inout State, _ bytes: Span<UInt8>) {
+    func take(_ state: inout State, _ bytes: [UInt8]) {
         switch state.phase {
-        case .opening:
-            switch state.upgrade.receive(bytes) {
-            case .pending: return
-            case .failed(let error): return end(&state, error)
-            case .accepted(let subprotocol, let fields, let rest):
-                state.phase = .open
-                state.deadline = nil
-                state.subprotocol = subprotocol
-                state.fields = fields
-                state.heartbeat = Heartbeat(
-                    interval: configuration.pingInterval,
-                    timeout: configuration.pongTimeout,
-                    now: clock.uptime
-                )
-                let isAwaited = state.opening?.finish(.success(())) ?? false
-                state.opening = nil
-                // The opening task was cancelled.
-                guard isAwaited else {
-                    return end(&state, WebSocketError(.cancelled, "The task that connects was cancelled."))
-                }
-                // Bytes after the handshake belong to the WebSocket.
-                if !rest.isEmpty { take(&state, rest.span) }
-            }
         case .open:
             state.heartbeat.heard(at: clock.uptime)
             var events: [WebSocketEvent] = []
-            state.parser.receive(bytes, &events)
+            state.parser.receive(bytes.span, &events)
             for event in events where state.phase == .open && state.failure == nil { handle(&state, event) }
             if state.failure == nil, state.inbox.byteCount > configuration.inboxBytesMaximum, !state.hasSentClose,
                 state.phase == .open
@@ -103,7 +41,7 @@ extension SocketWebSocketChannel {
         case .binary(let bytes): put(&state, .binary(bytes))
         case .ping(let payload):
             // Pongs for a peer that does not read are dropped beyond the limit (RFC 6455 §5.5.3 allows this).
-            if !state.hasSentClose, state.pendingOutput <= configuration.outputBytesMaximum {
+            if !state.hasSentClose, state.link?.pendingCount ?? 0 <= configuration.outputBytesMaximum {
                 append(&state, .pong, payload)
             }
         case .pong(let payload): answered(&state, payload)
@@ -150,16 +88,8 @@ extension SocketWebSocketChannel {
 
     /// Handles the end of the connection by the peer.
     private func ended(_ state: inout State, _ reason: String) {
-        switch state.phase {
-        case .opening:
-            if let tunnel = state.tunnel { return end(&state, WebSocketError(unopened: tunnel.failure(reason))) }
-            if let tls = state.tls, !tls.isEstablished, let cut = tls.errorAtEnd {
-                return end(&state, WebSocketError(unopened: cut))
-            }
-            end(&state, state.upgrade.end() ?? WebSocketError(.interrupted, reason))
-        case .open where state.hasSentClose: endClosed(&state)
-        default: end(&state, WebSocketError(.interrupted, reason))
-        }
+        if state.phase == .open, state.hasSentClose { return endClosed(&state) }
+        end(&state, WebSocketError(.interrupted, reason))
     }
 
     private func beginDraining(_ state: inout State, _ end: WebSocketInbox.Received) {
@@ -180,19 +110,8 @@ extension SocketWebSocketChannel {
     private func finish(_ state: inout State, _ end: WebSocketInbox.Received) {
         guard state.phase != .over else { return }
         state.phase = .over
-        if let descriptor = state.descriptor {
-            state.tls?.end { SocketCall.send(descriptor, $0, from: $1) }
-            SocketCall.shut(descriptor)
-        }
-        state.descriptor = nil
-        state.tls = nil
-        state.output = []
-        state.outputStart = 0
-        if case .failure(let error) = end {
-            if error.code == .cancelled { state.inbox.dropMessages() }
-            state.opening?.finish(.failure(error))
-        }
-        state.opening = nil
+        state.link.take()?.close()
+        if case .failure(let error) = end, error.code == .cancelled { state.inbox.dropMessages() }
         tellEveryone(&state, end)
         wakeLoop()
     }
@@ -203,10 +122,9 @@ extension SocketWebSocketChannel {
             if case .failure(let error) = end { error } else {
                 WebSocketError(.closed, "The WebSocket is closed.")
             }
-        for sender in state.senders { sender.pending.finish(.failure(error)) }
+        rejectSenders(&state, error)
         for ping in state.pings { ping.pending.finish(.failure(error)) }
         for closer in state.closers { closer.pending.finish(state.closing) }
-        state.senders = []
         state.pings = []
         state.closers = []
     }

@@ -1,10 +1,8 @@
-import LarderHTTP
 import LarderHTTPWire
-import LarderTLS
 import LarderTime
 import Synchronization
 
-/// One WebSocket over a connected socket, from the handshake to its end.
+/// One open WebSocket over a socket.
 ///
 /// One lock guards all state. The loop's thread reads and checks deadlines; a sender writes as much as the socket
 /// accepts. Waiters are resumed while the lock is held, which only enqueues them, so that messages stay in order. No
@@ -13,8 +11,6 @@ final class SocketWebSocketChannel: SocketHandler {
     typealias Sent = Result<Void, WebSocketError>
 
     enum Phase {
-        /// The handshake is under way.
-        case opening
         /// Messages are exchanged, or a close frame was sent and the peer's is awaited.
         case open
         /// Both close frames were exchanged: output is flushed and the peer closes the connection.
@@ -23,30 +19,17 @@ final class SocketWebSocketChannel: SocketHandler {
     }
 
     struct State {
-        var phase = Phase.opening
-        var descriptor: Int32?
-        /// Set while a proxy opens a tunnel, which is a part of opening.
-        var tunnel: ProxyTunnel?
-        /// Set for `wss`, once there is a connection to the server. Its handshake is a part of opening.
-        var tls: TLSFilter?
-        /// Makes the TLS session; nil for `ws`.
-        var makeSession: (@Sendable () throws(TLSError) -> TLSSession)?
-        /// The opening request while the tunnel is not open.
-        var request: [UInt8] = []
-        var output: [UInt8] = []
-        var outputStart = 0
-        var upgrade: WebSocketUpgrade
+        var phase = Phase.open
+        /// nil after the end.
+        var link: SocketLink?
         var parser: WebSocketParser
         var inbox = WebSocketInbox()
         var isReadingPaused = false
-        var opening: Pending<Sent>?
         var senders: [(id: UInt64, frame: [UInt8], pending: Pending<Sent>)] = []
         var pings: [(id: UInt64, pending: Pending<Sent>)] = []
         var closers: [(id: UInt64, pending: Pending<WebSocketClient.Close?>)] = []
-        var subprotocol: String?
-        var fields = Fields()
         var heartbeat: Heartbeat
-        /// The deadline for opening, or for the peer's close frame.
+        /// The deadline for the peer's close frame.
         var deadline: MonotonicTime?
         var closing: WebSocketClient.Close?
         var hasSentClose = false
@@ -54,17 +37,11 @@ final class SocketWebSocketChannel: SocketHandler {
         var isReaderBusy = false
         /// The peer's protocol error, while the reader handles earlier messages.
         var failure: (code: WebSocketCloseCode, reason: String)?
-        /// Why sending failed. Received bytes may still be unread.
-        var outputFailure: WebSocketError?
         var lastID: UInt64 = 0
 
-        var pendingOutput: Int { output.count - outputStart }
-
-        /// Whether something can be written once the socket is writable.
-        var hasOutput: Bool {
-            guard outputFailure == nil else { return false }
-            guard let tls else { return pendingOutput > 0 }
-            return tls.hasOutput || (tls.isEstablished && pendingOutput > 0)
+        /// Why sending failed. Received bytes may still be unread.
+        var outputFailure: WebSocketError? {
+            link?.failure.map { WebSocketError(.interrupted, "The connection broke: \($0).") }
         }
     }
 
@@ -75,41 +52,45 @@ final class SocketWebSocketChannel: SocketHandler {
     private let loop: SocketLoop
     private let jumps: EventRegistration?
 
-    /// - Parameter deadline: the deadline for the handshake.
+    /// - Parameter link: the socket after the handshake, which is closed at the end.
     init(
         _ configuration: WebSocketClient.Configuration,
-        _ upgrade: WebSocketUpgrade,
-        request: [UInt8],
-        deadline: MonotonicTime,
+        _ link: SocketLink,
         clock: any MonotonicClock,
         random: SharedRandom,
-        loop: SocketLoop = .shared
+        loop: SocketLoop
     ) {
         self.configuration = configuration
         self.clock = clock
         self.random = random
         self.loop = loop
         jumps = (clock as? any JumpingClock)?.onJump { loop.wake() }
-        var first = State(
-            upgrade: upgrade,
-            parser: WebSocketParser(role: .client, messageBytesMaximum: max(0, configuration.messageBytesMaximum)),
-            heartbeat: Heartbeat(interval: nil, timeout: .zero, now: clock.uptime)
+        state = Mutex(
+            State(
+                link: link,
+                parser: WebSocketParser(role: .client, messageBytesMaximum: max(0, configuration.messageBytesMaximum)),
+                heartbeat: Heartbeat(
+                    interval: configuration.pingInterval,
+                    timeout: configuration.pongTimeout,
+                    now: clock.uptime
+                )
+            )
         )
-        first.output = request
-        first.deadline = deadline
-        state = Mutex(first)
+    }
+
+    /// Begins to read.
+    ///
+    /// - Parameter received: bytes that came with the handshake.
+    func start(_ received: [UInt8]) {
+        state.withLock { if !received.isEmpty { take(&$0, received) } }
+        if !loop.add(self) { cut(WebSocketError(.unreachable, "No file descriptor is left.")) }
     }
 
     // MARK: For the loop
 
     var interest: SocketInterest? {
         state.withLock { state in
-            guard state.phase != .over else { return nil }
-            var interest = SocketInterest()
-            interest.writes = state.hasOutput
-            interest.reads = !state.isReadingPaused
-            // poll(2) reports a closed socket repeatedly even without an interest.
-            interest.descriptor = interest.reads || interest.writes ? state.descriptor : nil
+            guard var interest = state.link?.interest(reads: !state.isReadingPaused) else { return nil }
             let deadlines = [state.deadline, state.phase == .open ? state.heartbeat.deadline : nil]
             if let next = deadlines.compactMap({ $0 }).min() { interest.timeLeft = next - clock.uptime }
             return interest
@@ -128,12 +109,6 @@ final class SocketWebSocketChannel: SocketHandler {
             let now = clock.uptime
             if let deadline = state.deadline, now >= deadline {
                 switch state.phase {
-                case .opening:
-                    let late = WebSocketError(
-                        .timedOut,
-                        "The WebSocket was not open within \(configuration.openTimeout)."
-                    )
-                    return end(&state, state.upgrade.end() ?? late)
                 case .open where state.failure != nil: return failNow(&state)
                 case .open, .draining: return endClosed(&state)
                 case .over: return
@@ -150,42 +125,6 @@ final class SocketWebSocketChannel: SocketHandler {
                 )
             }
         }
-    }
-
-    // MARK: Opening
-
-    /// Performs the handshakes over a connected socket, which is closed at the end.
-    ///
-    /// - Parameters:
-    ///   - tunnel: what a proxy must open before; nil: the descriptor is connected to the server.
-    ///   - session: makes the TLS session; nil for `ws`.
-    func open(
-        _ descriptor: Int32,
-        _ tunnel: ProxyTunnel?,
-        _ session: (@Sendable () throws(TLSError) -> TLSSession)?
-    ) async throws(WebSocketError) {
-        let opening = Pending<Sent>()
-        state.withLock { state in
-            state.descriptor = descriptor
-            state.opening = opening
-            state.makeSession = session
-            guard let tunnel else { return beginHandshake(&state) }
-            state.tunnel = tunnel
-            state.request = state.output
-            state.output = tunnel.request
-            flush(&state)
-        }
-        if !loop.add(self) { cut(WebSocketError(.unreachable, "No file descriptor is left.")) }
-        let cancelled = WebSocketError(.cancelled, "The task that connects was cancelled.")
-        try await opening.value(ifCancelled: .failure(cancelled)) { self.cut(cancelled) }.get()
-    }
-
-    /// Begins the TLS handshake; without TLS, sends the opening request.
-    func beginHandshake(_ state: inout State) {
-        do throws(TLSError) {
-            if let session = state.makeSession.take() { state.tls = try TLSFilter(session()) }
-        } catch { return end(&state, WebSocketError(unopened: error)) }
-        flush(&state)
     }
 
     // MARK: Using
@@ -225,7 +164,6 @@ final class SocketWebSocketChannel: SocketHandler {
             var frame: [UInt8] = []
             WebSocketEncoder.append(opcode, payload, mask: random.next(), to: &frame)
             state.senders.append((state.lastID, frame, pending))
-            admitSenders(&state)
             flush(&state)
             return state.lastID
         }
@@ -295,79 +233,54 @@ final class SocketWebSocketChannel: SocketHandler {
 
     /// Appends a control frame and flushes.
     func append(_ state: inout State, _ opcode: WebSocketEncoder.Opcode, _ payload: [UInt8]) {
-        WebSocketEncoder.append(opcode, payload, mask: random.next(), to: &state.output)
+        appendFrame(&state, opcode, payload)
         flush(&state)
+    }
+
+    private func appendFrame(_ state: inout State, _ opcode: WebSocketEncoder.Opcode, _ payload: [UInt8]) {
+        var frame: [UInt8] = []
+        WebSocketEncoder.append(opcode, payload, mask: random.next(), to: &frame)
+        state.link?.append(frame)
     }
 
     /// Appends the close frame, the last frame.
     func appendClose(_ state: inout State, _ code: WebSocketCloseCode?, _ reason: String) {
         state.hasSentClose = true
-        let payload = WebSocketEncoder.closePayload(code, reason)
-        WebSocketEncoder.append(.close, payload, mask: random.next(), to: &state.output)
-        let error = WebSocketError(.closed, "The WebSocket is being closed.")
+        appendFrame(&state, .close, WebSocketEncoder.closePayload(code, reason))
+        rejectSenders(&state, WebSocketError(.closed, "The WebSocket is being closed."))
+    }
+
+    func rejectSenders(_ state: inout State, _ error: WebSocketError) {
         for sender in state.senders { sender.pending.finish(.failure(error)) }
         state.senders = []
     }
 
     /// Writes what the socket accepts; the loop writes the rest.
     func flush(_ state: inout State) {
-        guard state.phase != .over, let descriptor = state.descriptor else { return }
-        if state.outputFailure != nil {
-            state.output = []
-            state.outputStart = 0
-        }
-        if case .failed(let reason)? = state.tls?.flush({ SocketCall.send(descriptor, $0, from: $1) }) {
-            outputFailed(&state, reason)
-        }
-        while state.pendingOutput > 0 {
-            let sent =
-                state.tls?.send(state.output, from: state.outputStart) { SocketCall.send(descriptor, $0, from: $1) }
-                ?? SocketCall.send(descriptor, state.output, from: state.outputStart)
-            switch sent {
-            case .count(let count):
-                state.outputStart += count
-                if state.pendingOutput == 0 {
-                    state.output.removeAll(keepingCapacity: state.output.capacity <= 1 << 16)
-                    state.outputStart = 0
-                } else if state.outputStart > 1 << 18 {
-                    state.output.removeFirst(state.outputStart)
-                    state.outputStart = 0
-                }
-                admitSenders(&state)
-            case .wouldBlock:
-                loop.wake()
-                return
-            case .failed(let reason): return outputFailed(&state, reason)
-            }
-        }
-        // The last encrypted bytes may still wait for the socket.
-        if state.hasOutput { loop.wake() }
-        guard state.phase == .draining, state.closing != nil else { return }
-        state.tls?.end { SocketCall.send(descriptor, $0, from: $1) }
-        if !state.hasOutput { SocketCall.finishSending(descriptor) }
-    }
-
-    /// The connection ends when reading ends: the peer may have sent its reason.
-    private func outputFailed(_ state: inout State, _ reason: String) {
-        let error = WebSocketError(.interrupted, "The connection broke: \(reason).")
-        state.outputFailure = error
-        state.output = []
-        state.outputStart = 0
-        for sender in state.senders { sender.pending.finish(.failure(error)) }
-        state.senders = []
-        loop.wake()
+        guard let link = state.link else { return }
+        repeat { link.flush() } while admitSenders(&state, to: link)
+        if let error = state.outputFailure { rejectSenders(&state, error) }
+        // Encrypted bytes may wait for the socket, too.
+        if link.hasOutput || link.failure != nil { loop.wake() }
+        if state.phase == .draining, state.closing != nil, link.pendingCount == 0 { link.finishSending() }
     }
 
     /// Moves frames of waiting senders into the output while there is room.
-    private func admitSenders(_ state: inout State) {
+    ///
+    /// - Returns: whether there is more to write.
+    private func admitSenders(_ state: inout State, to link: SocketLink) -> Bool {
+        guard link.failure == nil else { return false }
+        var isAdmitted = false
         while let next = state.senders.first {
-            let pending = state.pendingOutput
-            guard pending == 0 || pending + next.frame.count <= configuration.outputBytesMaximum else { return }
+            let pending = link.pendingCount
+            guard pending == 0 || pending + next.frame.count <= configuration.outputBytesMaximum else { break }
             state.senders.removeFirst()
             // A cancelled sender was told that nothing was sent.
             guard next.pending.finish(.success(())) else { continue }
-            state.output += next.frame
+            link.append(next.frame)
+            isAdmitted = true
         }
+        return isAdmitted
     }
 
     /// Resumes reading if there is room.

@@ -1,119 +1,86 @@
 import LarderEvents
 import LarderHTTP
 import LarderHTTPWire
-import LarderTLS
 import LarderTime
 import Synchronization
 
-/// Opens `ws` and `wss` WebSockets over POSIX sockets. One thread of the process serves all of them.
-///
-/// The addresses of a host are tried as in RFC 8305. Safe from any task.
+/// Opens `ws` and `wss` WebSockets with the addresses, the proxies and the TLS settings of a transport. The handshake is an exchange of the
+/// transport, whose socket then goes on as a WebSocket. Safe from any task.
 struct SocketWebSocketConnector: WebSocketConnector {
-    private let clock: any MonotonicClock
-    private let random: SharedRandom
-    private let resolver: HostResolver
-    private let tls: LazyTLSClient
-    private let proxies: ProxySettings
-    private let wallClock: any WallClock
-    private let loop: SocketLoop
+    let transport: SocketTransport
+    let random: SharedRandom
 
-    init(
-        clock: any MonotonicClock,
-        random: any RandomNumberGenerator & Sendable,
-        tls: LazyTLSClient,
-        proxies: ProxySettings,
-        wallClock: any WallClock,
-        resolver: HostResolver,
-        loop: SocketLoop
-    ) {
-        self.tls = tls
-        self.proxies = proxies
-        self.wallClock = wallClock
-        self.clock = clock
-        self.random = SharedRandom(random)
-        self.resolver = resolver
-        self.loop = loop
-    }
+    /// The most content of a rejection.
+    private static let bodyBytesMaximum = 64 << 10
 
-    /// Connects and performs the handshake.
     func connect(
         _ request: WebSocketClient.Request,
         _ configuration: WebSocketClient.Configuration
     ) async throws(WebSocketError) -> any WebSocketConnection {
-        let url = try request.checkedURL()
-        let endpoint: Endpoint
-        do throws(TransportError) { endpoint = Endpoint(url, proxy: try proxies.proxy(for: url)) } catch {
-            throw WebSocketError(unopened: error)
-        }
-        let session = try await session(for: url)
-        if Task.isCancelled { throw WebSocketError(.cancelled, "The task that connects was cancelled.") }
-        let deadline = clock.uptime + configuration.openTimeout
-        let addresses = try await addresses(of: endpoint, deadline, configuration)
-        let descriptor = try await descriptor(of: endpoint, addresses, deadline)
         let upgrade = WebSocketUpgrade(key: random.bytes(16), subprotocols: request.subprotocols)
-        let channel = SocketWebSocketChannel(
-            configuration,
-            upgrade,
-            request: upgrade.request(target: url.target, authority: url.authority, fields: request.fields),
-            deadline: deadline,
-            clock: clock,
-            random: random,
-            loop: loop
-        )
-        try await channel.open(descriptor, endpoint.proxy.map { ProxyTunnel($0, to: endpoint) }, session)
-        return SocketWebSocket(channel)
+        let exchange = try await exchange(request, upgrade, configuration)
+        let (clock, timeout) = (transport.clock, configuration.openTimeout)
+        let deadline = clock.uptime + timeout
+        let late = WebSocketError(.timedOut, "The WebSocket was not open within \(timeout).")
+        let timer = Task {
+            // It is cancelled when the WebSocket is open.
+            do { try await clock.sleep(until: deadline) } catch { return }
+            exchange.timeOut(late.description)
+        }
+        defer { timer.cancel() }
+        transport.pool.start(exchange)
+        let status: Status
+        let fields: Fields
+        do throws(TransportError) { (status, fields) = try await exchange.head().get() } catch {
+            throw error.code != .cancelled && clock.uptime >= deadline ? late : WebSocketError(unopened: error)
+        }
+        guard let (head, link, rest) = exchange.takeUpgraded() else {
+            throw await rejection(status, fields, exchange)
+        }
+        let subprotocol: String?
+        do throws(WebSocketError) { subprotocol = try upgrade.agreed(head) } catch {
+            link.close()
+            throw error
+        }
+        let loop = transport.pool.loop
+        let channel = SocketWebSocketChannel(configuration, link, clock: clock, random: random, loop: loop)
+        channel.start(rest)
+        return SocketWebSocket(channel, subprotocol, fields)
     }
 
-    /// What makes the TLS session; nil for `ws`.
-    private func session(
-        for url: HTTPURL
-    ) async throws(WebSocketError) -> (@Sendable () throws(TLSError) -> TLSSession)? {
-        guard url.scheme.isSecure else { return nil }
-        let made: TLSClient?
-        do throws(TLSError) { made = try await tls.get() } catch { throw WebSocketError(unopened: error) }
-        guard let client = made else { throw WebSocketError(.cancelled, "The task that connects was cancelled.") }
-        let now = wallClock.now
-        return { () throws(TLSError) in try client.session(host: url.host, port: url.port, now: now) }
-    }
-
-    private func addresses(
-        of endpoint: Endpoint,
-        _ deadline: MonotonicTime,
+    /// The exchange of the handshake.
+    private func exchange(
+        _ request: WebSocketClient.Request,
+        _ upgrade: WebSocketUpgrade,
         _ configuration: WebSocketClient.Configuration
-    ) async throws(WebSocketError) -> [SocketCall.Address] {
-        let pending = Pending<HostResolver.Found?>()
-        resolver.addresses(of: endpoint.peer) { pending.finish($0) }
-        // A lookup cannot be interrupted: after the deadline its result is ignored.
-        let found = await until(deadline, by: clock) { await pending.value(ifCancelled: nil) }
-        guard let found else {
-            throw WebSocketError(.timedOut, "The host was not found within \(configuration.openTimeout).")
-        }
-        switch found {
-        case .success(let addresses)?: return addresses
-        case .failure(let failure)?: throw WebSocketError(.unreachable, endpoint.explained(failure))
-        case nil: throw WebSocketError(.cancelled, "The task that connects was cancelled.")
-        }
+    ) async throws(WebSocketError) -> SocketExchange {
+        let url = try request.checkedURL()
+        do throws(TransportError) {
+            let proxy = try transport.configuration.proxies.proxy(for: url)
+            return SocketExchange(
+                TransportRequest(url: url.text, bodyLimit: .max),
+                Endpoint(url, proxy: proxy),
+                upgrade.request(target: url.target, authority: url.authority, fields: request.fields),
+                tls: try await transport.secureClient(for: url),
+                connectTimeout: configuration.openTimeout,
+                bufferMaximum: Self.bodyBytesMaximum,
+                pool: transport.pool
+            )
+        } catch { throw WebSocketError(unopened: error) }
     }
 
-    /// Connects to one of the addresses.
-    private func descriptor(
-        of endpoint: Endpoint,
-        _ addresses: [SocketCall.Address],
-        _ deadline: MonotonicTime
-    ) async throws(WebSocketError) -> Int32 {
-        let pending = Pending<SocketConnector.Outcome?>()
-        let host = endpoint.peer.host
-        let connector = SocketConnector(addresses, host: host, deadline: deadline, clock: clock, loop: loop) {
-            // A cancelled task does not take it.
-            if !pending.finish($0), case .success(let descriptor) = $0 { SocketCall.shut(descriptor) }
-        }
-        guard connector.start() else { throw WebSocketError(.unreachable, "No file descriptor is left.") }
-        switch await pending.value(ifCancelled: nil, cleanUp: { connector.cancel() }) {
-        case .success(let descriptor)?: return descriptor
-        case .failure(let failure)?:
-            throw WebSocketError(clock.uptime < deadline ? .unreachable : .timedOut, endpoint.explained(failure))
-        case nil: throw WebSocketError(.cancelled, "The task that connects was cancelled.")
-        }
+    /// A response that is no 101, with what arrives of its content in time.
+    private func rejection(_ status: Status, _ fields: Fields, _ exchange: SocketExchange) async -> WebSocketError {
+        var body: [UInt8] = []
+        while body.count < Self.bodyBytesMaximum, case .success(let piece?) = await exchange.piece() { body += piece }
+        exchange.abandon(TransportError(.cancelled, "The server has rejected the WebSocket."))
+        return WebSocketError(
+            .rejected,
+            "The server answered with \(status.code) instead of a WebSocket.",
+            status: status,
+            fields: fields,
+            body: Array(body.prefix(Self.bodyBytesMaximum))
+        )
     }
 }
 
@@ -124,9 +91,8 @@ private final class SocketWebSocket: WebSocketConnection {
     let subprotocol: String?
     let fields: Fields
 
-    init(_ channel: SocketWebSocketChannel) {
-        self.channel = channel
-        (subprotocol, fields) = channel.state.withLock { ($0.subprotocol, $0.fields) }
+    init(_ channel: SocketWebSocketChannel, _ subprotocol: String?, _ fields: Fields) {
+        (self.channel, self.subprotocol, self.fields) = (channel, subprotocol, fields)
     }
 
     deinit { cut() }

@@ -24,15 +24,9 @@ public struct WebSocketClient: Sendable {
         clock: any MonotonicClock = SystemMonotonicClock(),
         random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
     ) {
-        let settings = SocketTransport.Configuration()
         let connector = SocketWebSocketConnector(
-            clock: clock,
-            random: random,
-            tls: LazyTLSClient(settings.tls),
-            proxies: settings.proxies,
-            wallClock: SystemWallClock(),
-            resolver: .shared,
-            loop: .shared
+            transport: SocketTransport(clock: clock),
+            random: SharedRandom(random)
         )
         self.init(configuration, connector: connector)
     }

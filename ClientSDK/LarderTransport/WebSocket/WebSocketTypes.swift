@@ -1,5 +1,4 @@
 public import LarderHTTP
-import LarderTLS
 public import LarderTime
 
 extension WebSocketClient {
@@ -109,15 +108,10 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible {
         self.retryAfter = retryAfter
     }
 
-    /// The error of a WebSocket that was not opened, because the proxy did not connect to its server.
+    /// The error of a WebSocket whose handshake has failed.
     init(unopened cause: TransportError) {
-        self.init(cause.code == .proxyRejected ? .proxyRejected : .unreachable, cause.description)
-    }
-
-    /// The error of a WebSocket that was not opened, because there was no TLS connection for it.
-    init(unopened cause: TLSError) {
-        let isLocal = cause.code == .unavailable || cause.code == .invalidSettings
-        self.init(cause.isAboutCertificate || isLocal ? .untrusted : .unreachable, cause.description)
+        let codes: [ErrorCode<WebSocketError>] = [.cancelled, .interrupted, .proxyRejected, .untrusted]
+        self.init(codes.first { $0.rawValue == cause.code.rawValue } ?? .unreachable, cause.description)
     }
 }
 

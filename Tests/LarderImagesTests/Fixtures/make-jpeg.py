@@ -64,8 +64,6 @@ by_pillow("worst", quality=2)
 by_pillow("gray", BASE.convert("L"), quality=85)
 by_pillow("gray-progressive", BASE.convert("L"), quality=85, progressive=True)
 by_pillow("rgb", quality=85, keep_rgb=True)
-by_pillow("cmyk", BASE.convert("CMYK"), quality=85)
-by_pillow("cmyk-progressive", BASE.convert("CMYK"), quality=85, progressive=True)
 by_pillow("restarts", quality=85, restart_marker_blocks=1)
 by_pillow("restarts-progressive", quality=85, restart_marker_rows=1, progressive=True)
 by_pillow("extreme", picture(grain=200), quality=100, subsampling=0)
@@ -103,7 +101,6 @@ with tempfile.TemporaryDirectory() as folder:
 for factors in ("4:2:0", "4:4:0", "4:1:0"):
     by_command("magick-" + factors.replace(":", ""), ["convert", "-", "-sampling-factor", factors, "-quality", "85", "jpeg:-"])
 by_command("magick-progressive", ["convert", "-", "-interlace", "JPEG", "-quality", "70", "jpeg:-"])
-by_command("magick-cmyk", ["convert", "-", "-colorspace", "CMYK", "-quality", "90", "jpeg:-"])
 
 (HERE / "jpeg.txt").write_text("\n".join(lines) + "\n")
 print(len(lines), "pictures,", (HERE / "jpeg.txt").stat().st_size, "bytes")

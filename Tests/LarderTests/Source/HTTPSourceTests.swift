@@ -238,7 +238,7 @@ struct HTTPSourceTests {
                 [.cacheControl: "max-age=3600", .etag: "\"\(number)\"", .date: HTTPDate.format(clock.now)]
             )
         }
-        let configuration = HTTPCache.Configuration(storage: MemoryHTTPCacheStorage(), clock: clock)
+        let configuration = HTTPCache.Configuration(storage: DiskHTTPCacheStorage(inMemory: 16 << 20), clock: clock)
         return (HTTPSource("http://server", transport: HTTPCache(transport, configuration)), transport)
     }
 

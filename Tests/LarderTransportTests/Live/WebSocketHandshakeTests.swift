@@ -1,4 +1,5 @@
 import LarderHTTP
+import LarderHTTPWire
 import LarderTime
 import SDKTestSupport
 import TestSupport
@@ -14,21 +15,23 @@ struct WebSocketHandshakeTests {
         WebSocketUpgrade(key: key, subprotocols: subprotocols)
     }
 
-    private func outcome(_ reply: String, _ subprotocols: [String] = [], step: Int = .max) -> WebSocketUpgrade.Outcome {
-        var upgrade = upgrade(subprotocols)
+    /// The negotiated subprotocol and the bytes behind the head.
+    private func accepted(
+        _ reply: String,
+        _ subprotocols: [String] = [],
+        step: Int = .max
+    ) throws -> (subprotocol: String?, fields: Fields, rest: String) {
+        var reader = ResponseReader(.upgrade)
+        var events: [ResponseReader.Event] = []
         let bytes = Array(reply.utf8)
         var index = 0
-        while index < bytes.count {
+        while index < bytes.count, !reader.isComplete {
             let end = min(bytes.count, index + min(step, bytes.count))
-            let outcome = upgrade.receive(bytes.span.extracting(index..<end))
-            guard case .pending = outcome else { return outcome }
-            index = end
+            index += try reader.receive(bytes.span.extracting(index..<end), &events)
         }
-        return .pending
-    }
-
-    private func error(_ outcome: WebSocketUpgrade.Outcome) -> WebSocketError? {
-        if case .failed(let error) = outcome { error } else { nil }
+        guard case .head(let head)? = events.first else { throw ResponseReader.Failure.noResponse }
+        let chosen = try upgrade(subprotocols).agreed(head)
+        return (chosen, head.fields, String(decoding: bytes[index...], as: UTF8.self))
     }
 
     private let good =
@@ -50,25 +53,14 @@ struct WebSocketHandshakeTests {
     }
 
     @Test(arguments: [1, 2, 7, .max])
-    func `a 101 response is parsed in any pieces, and bytes after it belong to the WebSocket`(step: Int) {
-        guard
-            case .accepted(let chosen, let fields, let rest) = outcome(
-                good + "Sec-WebSocket-Protocol: b\r\nX: 1\r\n\r\nR",
-                ["a", "b"]
-            )
-        else {
-            Issue.record("it was not accepted")
-            return
-        }
-        #expect(chosen == "b" && rest == [UInt8(ascii: "R")] && fields[.upgrade] == "WebSocket")
-        guard case .accepted(nil, _, []) = outcome(good + "\r\n", ["a"], step: step) else {
-            Issue.record("it was not accepted in steps of \(step)")
-            return
-        }
-        guard case .accepted = outcome("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + good + "\r\n", step: step) else {
-            Issue.record("an interim reply was taken for the last")
-            return
-        }
+    func `a 101 response is parsed in any pieces, and bytes after it belong to the WebSocket`(step: Int) throws {
+        let offered = good + "Sec-WebSocket-Protocol: b\r\nX: 1\r\n\r\nR"
+        let (chosen, fields, rest) = try accepted(offered, ["a", "b"], step: step == .max ? step : 1)
+        #expect(chosen == "b" && rest == "R" && fields[.upgrade] == "WebSocket")
+        let plain = try accepted(good + "\r\n", ["a"], step: step)
+        #expect(plain.subprotocol == nil && plain.rest.isEmpty)
+        // An interim reply is not the last.
+        _ = try accepted("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + good + "\r\n", step: step)
     }
 
     @Test(
@@ -84,51 +76,16 @@ struct WebSocketHandshakeTests {
             "HTTP/1.1 101 X\r\nbad name: x\r\n\r\n",
         ]
     )
-    func rejects(reply: String) { #expect(error(outcome(reply))?.code == .handshake, "\(reply)") }
+    func rejects(reply: String) { #expect(throws: (any Error).self, "\(reply)") { try accepted(reply) } }
 
     @Test func `an extension or sub-protocol that was not offered fails`() {
         for line in [
             "Sec-WebSocket-Extensions: permessage-deflate\r\n", "Sec-WebSocket-Protocol: c\r\n",
             "Sec-WebSocket-Protocol: a\r\nSec-WebSocket-Protocol: b\r\n", "Sec-WebSocket-Protocol: A\r\n",
-        ] { #expect(error(outcome(good + line + "\r\n", ["a", "b"]))?.code == .handshake) }
-    }
-
-    @Test func `a head that does not end is rejected at its limit`() {
-        #expect(error(outcome(String(repeating: "x", count: 20_000), step: 500))?.code == .handshake)
-    }
-
-    @Test(arguments: [1, 3, .max])
-    func `a rejection brings its status and content, by length, in chunks and to the end`(step: Int) {
-        let head = "HTTP/1.1 401 Unauthorized\r\nContent-Type: application/problem+json\r\n"
-        for reply in [
-            "Content-Length: 9\r\n\r\n{\"a\":\"b\"}",
-            "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"a\":\r\n4;x=y\r\n\"b\"}\r\n0\r\n\r\n",
         ] {
-            let rejected = error(outcome(head + reply, step: step))
-            #expect(rejected?.code == .rejected && rejected?.status == .unauthorized)
-            #expect(rejected?.body == Array("{\"a\":\"b\"}".utf8))
-            #expect(rejected?.fields[.contentType] == "application/problem+json")
+            let error = #expect(throws: WebSocketError.self) { try accepted(good + line + "\r\n", ["a", "b"]) }
+            #expect(error?.code == .handshake)
         }
-        var cut = upgrade()
-        let bytes = Array((head + "Content-Length: 90\r\n\r\nhalf").utf8)
-        guard case .pending = cut.receive(bytes.span) else {
-            Issue.record("it did not wait")
-            return
-        }
-        #expect(cut.end()?.body == Array("half".utf8))
-        #expect(error(outcome("HTTP/1.1 204 No\r\n\r\n"))?.code == .rejected)
-        let large = error(outcome(head + "\r\n" + String(repeating: "x", count: 100_000)))
-        #expect(large?.body.count == 64 << 10)
-    }
-
-    @Test(arguments: ["7fffffffffffffff", "ffffffffffffffff", "100000000000000000000", "", "x"])
-    func `a rejection with invalid chunk sizes is reported as a rejection`(size: String) {
-        let reply = "HTTP/1.1 403 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n\(size)\r\nmore\r\n"
-        var upgrade = upgrade()
-        let bytes = Array(reply.utf8)
-        let outcome = upgrade.receive(bytes.span)
-        let rejected = error(outcome) ?? upgrade.end()
-        #expect(rejected?.status == .forbidden && rejected?.body.starts(with: Array("no".utf8)) == true)
     }
 
     @Test func `valid WebSocket URLs are parsed and invalid ones rejected`() throws {
@@ -185,32 +142,59 @@ struct WebSocketHandshakeTests {
         #expect(await second.isEnded())
     }
 
-    @Test(arguments: [200, 302, 401, 503])
-    func `a handshake that the server rejects does not connect, and brings status, fields and content`(
-        status: Int
-    ) async throws {
+    @Test func `a handshake does not wait for the requests of its host`() async throws {
+        var settings = SocketTransport.Configuration()
+        settings.connectionsPerHost = 1
+        let transport = SocketTransport(settings, clock: ManualClock())
         let server = try WireServer()
-        let client = WebSocketClient(clock: ManualClock())
+        let pending = Task { try await transport.send(TransportRequest(url: "http://127.0.0.1:\(server.port)/")) }
+        let busy = try await server.accept()
+        _ = try await busy.readHead()
+        async let connecting = transport.webSockets().connect("ws://127.0.0.1:\(server.port)/")
+        let peer = try await server.accept()
+        try await peer.acceptWebSocket()
+        _ = try await connecting
+        pending.cancel()
+        await #expect(throws: TransportError.self) { try await pending.value }
+    }
+
+    /// The error of a connection whose handshake is answered so.
+    private func rejection(_ reply: String, ends: Bool = false, clock: ManualClock = ManualClock()) async throws
+        -> WebSocketError?
+    {
+        let server = try WireServer()
+        let client = WebSocketClient(clock: clock)
         let url = "ws://127.0.0.1:\(server.port)/"
         let connecting = Task { await failure { () async throws(WebSocketError) in _ = try await client.connect(url) } }
         let peer = try await server.accept()
         _ = try await peer.readHead()
-        await peer.send("HTTP/1.1 \(status) X\r\nRetry-After: 7\r\nContent-Length: 2\r\n\r\nno")
+        await peer.send(reply)
+        if ends { peer.finish() }
         let error = await connecting.value
-        #expect(error?.code == .rejected && error?.status?.code == status && error?.fields[.retryAfter] == "7")
-        #expect(error?.body == Array("no".utf8))
-        #expect(await peer.isEnded())
+        if !ends { #expect(await peer.isEnded()) }
+        return error
     }
 
-    @Test func `the chunks of a rejection are decoded once, and what is not content is not kept`() {
-        var upgrade = upgrade()
-        let head = Array("HTTP/1.1 401 Unauthorized\r\nTransfer-Encoding: chunked\r\n\r\n".utf8)
-        guard case .pending = upgrade.receive(head.span) else {
-            Issue.record("it did not wait")
-            return
-        }
-        let chunk = Array("1;\(String(repeating: "x", count: 4_000))\r\na\r\n".utf8)
-        for _ in 0..<100 { _ = upgrade.receive(chunk.span) }
-        #expect(upgrade.end()?.body == [UInt8](repeating: UInt8(ascii: "a"), count: 100))
+    @Test(arguments: [200, 302, 401, 503])
+    func `a handshake that the server rejects does not connect, and brings status, fields and content`(
+        status: Int
+    ) async throws {
+        let error = try await rejection("HTTP/1.1 \(status) X\r\nRetry-After: 7\r\nContent-Length: 2\r\n\r\nno")
+        #expect(error?.code == .rejected && error?.status?.code == status && error?.fields[.retryAfter] == "7")
+        #expect(error?.body == Array("no".utf8))
+    }
+
+    @Test func `the content of a rejection is decoded, and told as far as it came`() async throws {
+        let head = "HTTP/1.1 403 No\r\n"
+        let whole = try await rejection(head + "Transfer-Encoding: chunked\r\n\r\n2;x=y\r\nno\r\n0\r\n\r\n")
+        #expect(whole?.status == .forbidden && whole?.body == Array("no".utf8))
+        let broken = try await rejection(head + "Transfer-Encoding: chunked\r\n\r\n2\r\nno\r\nx\r\nmore\r\n")
+        #expect(broken?.status == .forbidden && broken?.body == Array("no".utf8))
+        let cut = try await rejection(head + "Content-Length: 90\r\n\r\nhalf", ends: true)
+        #expect(cut?.status == .forbidden && cut?.body == Array("half".utf8))
+        let large = try await rejection(head + "\r\n" + String(repeating: "x", count: 100_000))
+        #expect(large?.status == .forbidden && large?.body.count == 64 << 10)
+        #expect(try await rejection("HTTP/1.1 204 No\r\n\r\n")?.code == .rejected)
+        #expect(try await rejection("garbage\r\n\r\n")?.code == .interrupted)
     }
 }

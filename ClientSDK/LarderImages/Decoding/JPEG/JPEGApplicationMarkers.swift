@@ -3,10 +3,6 @@ enum JPEGColors: Sendable, Hashable {
     case gray
     case yCbCr
     case rgb
-    /// Inverted, as Adobe's programs write it and all others expect it.
-    case cmyk
-    /// The same, with the first three converted as red, green and blue are to Y, Cb and Cr.
-    case ycck
 }
 
 /// What JFIF's and Adobe's markers say of the colours (ITU T.871, ITU T.872 §6.5.3).
@@ -23,13 +19,9 @@ struct JPEGApplicationMarkers {
 
     /// Where the markers say nothing, the names of the components decide, as in other decoders.
     func colors(of frame: JPEGFrame) -> JPEGColors {
-        switch frame.components.count {
-        case 1: return .gray
-        case 3:
-            if isJFIF { return .yCbCr }
-            if let adobe { return adobe == 0 ? .rgb : .yCbCr }
-            return frame.components.map(\.id) == Array("RGB".utf8) ? .rgb : .yCbCr
-        default: return adobe ?? 0 == 0 ? .cmyk : .ycck
-        }
+        if frame.components.count == 1 { return .gray }
+        if isJFIF { return .yCbCr }
+        if let adobe { return adobe == 0 ? .rgb : .yCbCr }
+        return frame.components.map(\.id) == Array("RGB".utf8) ? .rgb : .yCbCr
     }
 }

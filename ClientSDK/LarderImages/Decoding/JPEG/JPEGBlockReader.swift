@@ -46,40 +46,6 @@ enum JPEGBlockReader {
         return index <= 64
     }
 
-    /// Decodes the first coefficient of a block and skips the others.
-    ///
-    /// - Returns: false if there is an invalid code.
-    @inline(__always)
-    static func readFirst(
-        _ source: inout JPEGBits,
-        _ dc: UnsafePointer<UInt32>,
-        _ ac: UnsafePointer<UInt32>,
-        into block: UnsafeMutablePointer<Int16>,
-        predictor: inout Int
-    ) -> Bool {
-        var bits = unsafe source
-        defer { unsafe source = unsafe bits }
-        guard let difference = unsafe difference(&bits, dc) else { return false }
-        predictor &+= difference
-        unsafe block[0] = Int16(truncatingIfNeeded: predictor)
-        var index = 1
-        while index < 64 {
-            let entry = unsafe bits.symbol(ac)
-            let run = Int(truncatingIfNeeded: (entry &>> 8) & 15)
-            if entry &>> 16 == 0 {
-                let size = Int(truncatingIfNeeded: (entry &>> 12) & 15)
-                if size == 0 {
-                    if entry == 0 { return false }
-                    if run != 15 { break }
-                } else {
-                    _ = unsafe bits.take(size)
-                }
-            }
-            index &+= run &+ 1
-        }
-        return index <= 64
-    }
-
     /// Decodes the difference of a block's first coefficient to the predictor.
     @inline(__always)
     static func difference(_ bits: inout JPEGBits, _ dc: UnsafePointer<UInt32>) -> Int? {

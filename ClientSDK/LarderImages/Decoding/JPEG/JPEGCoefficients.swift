@@ -5,32 +5,22 @@ struct JPEGCoefficients: Sendable {
         let offset: Int
         /// The blocks of a row, those of the last unit included.
         let blocksWide: Int
-        /// The coefficients of a block: 64, or 1 where the others are not needed.
-        let depth: Int
     }
 
     let planes: [Plane]
-    /// 64 coefficients of each block in natural order, or the first one.
+    /// 64 coefficients of each block in natural order.
     var values: [Int16]
 
     /// The rows of units that are held: all, or one at a time.
     let rows: Int
 
-    /// - Parameter onlyFirst: whether no other coefficients are needed, at any scale.
-    init(
-        _ frame: JPEGFrame,
-        _ layout: JPEGLayout,
-        rows: Int,
-        onlyFirst: Bool,
-        limits: DecodedImage.Limits
-    ) throws(ImageError) {
+    init(_ frame: JPEGFrame, rows: Int, limits: DecodedImage.Limits) throws(ImageError) {
         self.rows = rows
         var count = 0
-        planes = zip(frame.components, layout.planes).map { component, samples in
-            let depth = onlyFirst || samples.side == 1 ? 1 : 64
+        planes = frame.components.map { component in
             let blocksWide = frame.unitsWide * component.horizontal
-            defer { count += blocksWide * rows * component.vertical * depth }
-            return Plane(offset: count, blocksWide: blocksWide, depth: depth)
+            defer { count += blocksWide * rows * component.vertical * 64 }
+            return Plane(offset: count, blocksWide: blocksWide)
         }
         guard rows == 1 || count * 2 <= limits.workingBytesMaximum else {
             throw ImageError(
@@ -58,20 +48,18 @@ struct JPEGCoefficients: Sendable {
                         for row in 0..<target.blocksHigh {
                             var block =
                                 unsafe values + plane.offset
-                                + (strip % rows * target.blocksHigh + row) * plane.blocksWide * plane.depth
-                            var place =
-                                unsafe samples + target.place(ofRow: (strip * target.blocksHigh + row) * target.side)
+                                + (strip % rows * target.blocksHigh + row) * plane.blocksWide * 64
+                            var place = unsafe samples + target.place(ofRow: (strip * target.blocksHigh + row) * 8)
                             for _ in 0..<plane.blocksWide {
                                 unsafe JPEGInverseDCT.transform(
                                     block,
                                     factors,
-                                    side: target.side,
-                                    isFlat: plane.depth == 1 || Self.isFlat(block),
+                                    isFlat: Self.isFlat(block),
                                     into: place,
                                     stride: target.stride
                                 )
-                                unsafe block += plane.depth
-                                unsafe place += target.side
+                                unsafe block += 64
+                                unsafe place += 8
                             }
                         }
                     }

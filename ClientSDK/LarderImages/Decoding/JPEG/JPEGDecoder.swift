@@ -1,15 +1,13 @@
-/// Decodes JPEG (ITU T.81) of 8 bits: baseline, extended and progressive with Huffman codes; gray, YCbCr, RGB, and CMYK as Adobe's
-/// programs write it. Pure Swift.
+/// Decodes JPEG (ITU T.81) of 8 bits: baseline, extended and progressive with Huffman codes; gray, YCbCr and RGB. Pure Swift.
 ///
-/// The pixels are those of libjpeg-turbo with its accurate transform and smooth upsampling. For a smaller target, means of 2 × 2,
-/// 4 × 4 or 8 × 8 samples are computed from the coefficients, and rows are downsampled as they are complete: besides the file and
-/// the result a sequential file needs some hundred kilobytes for 12 megapixels. Progressive files, and those with a scan for each
+/// The pixels are those of libjpeg-turbo with its accurate transform and smooth upsampling. Rows are downsampled as they are complete:
+/// besides the file and the result a sequential file needs some hundred kilobytes for 12 megapixels. Progressive files, and those with a scan for each
 /// component, need 2 bytes for each coefficient, at most `DecodedImage.Limits.workingBytesMaximum`. An Exif orientation is applied,
 /// for which a turned result is in memory twice.
 ///
 /// A JPEG has no checksums. Coded data that cannot be is `.damaged`, unless a sequential file has restart markers and at least half
 /// of its blocks are intact: then the picture `isPartial`, and gray where blocks are missing. Arithmetic coding, lossless and
-/// hierarchical files, 12 bits and heights behind the data are `.unsupportedFormat`; more than 100 scans are `.tooLarge`. Colour
+/// hierarchical files, CMYK, 12 bits and heights behind the data are `.unsupportedFormat`; more than 100 scans are `.tooLarge`. Colour
 /// profiles are ignored on purpose. Cancellation is checked in every row of blocks.
 package struct JPEGDecoder: ProgressiveImageDecoder {
     /// Creates a decoder; it has no settings.
@@ -34,7 +32,7 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
         let file = try JPEGFile(bytes, limits: limits)
         let (width, height) = file.shownSize
         let plan = ImageTarget.plan(width: width, height: height, target: target)
-        return try Self.picture(bytes, file, plan, onlyFirst: false, limits)
+        return try Self.picture(bytes, file, plan, limits)
     }
 
     /// The picture as coarse as the complete scans of a progressive file make it. Its detail is the number of scans.
@@ -51,9 +49,10 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
             guard file.frame.isProgressive, file.hasAllComponents, file.scans.count > detail else { return nil }
             let (width, height) = file.shownSize
             var plan = ImageTarget.plan(width: width, height: height, target: target)
-            let onlyFirst = file.scans.allSatisfy { $0.band.upperBound == 0 }
-            if onlyFirst { plan = plan.limited(width: plan.sourceWidth / 8, height: plan.sourceHeight / 8) }
-            let picture = try Self.picture(start, file, plan, onlyFirst: onlyFirst, limits)
+            if file.scans.allSatisfy({ $0.band.upperBound == 0 }) {
+                plan = plan.limited(width: plan.sourceWidth / 8, height: plan.sourceHeight / 8)
+            }
+            let picture = try Self.picture(start, file, plan, limits)
             return DecodedImage.Preview(picture, detail: file.scans.count)
         } catch {
             // Errors are reported when the complete file is decoded; until then there is no preview.
@@ -61,14 +60,11 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
         }
     }
 
-    /// - Parameters:
-    ///   - plan: for the picture as it is shown.
-    ///   - onlyFirst: whether the file has only the first coefficients of each block.
+    /// - Parameter plan: for the picture as it is shown.
     private static func picture(
         _ bytes: [UInt8],
         _ file: JPEGFile,
         _ plan: ImageTarget.Plan,
-        onlyFirst: Bool,
         _ limits: DecodedImage.Limits
     ) throws(ImageError) -> DecodedImage {
         guard plan.width * plan.height <= limits.resultPixelsMaximum else {
@@ -78,9 +74,8 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
             )
         }
         let stored = file.orientation.stored(plan, width: file.frame.width, height: file.frame.height)
-        let layout = JPEGLayout(file.frame, step: JPEGLayout.step(file.frame, for: stored))
-        var strips = JPEGStrips(layout, file.colors, stored)
-        let isPartial = try decode(bytes, file, into: &strips, onlyFirst: onlyFirst, limits)
+        var strips = JPEGStrips(file.frame, file.colors, stored)
+        let isPartial = try decode(bytes, file, into: &strips, limits)
         let (width, height) = file.shownSize
         return DecodedImage(
             width: plan.width,
@@ -98,24 +93,14 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
         _ bytes: [UInt8],
         _ file: JPEGFile,
         into strips: inout JPEGStrips,
-        onlyFirst: Bool,
         _ limits: DecodedImage.Limits
     ) throws(ImageError) -> Bool {
         let (needsAll, factors) = (file.needsCoefficients, file.factors)
         let rows = needsAll ? file.frame.unitsHigh : 1
-        var coefficients = try JPEGCoefficients(
-            file.frame,
-            strips.layout,
-            rows: rows,
-            onlyFirst: onlyFirst,
-            limits: limits
-        )
+        var coefficients = try JPEGCoefficients(file.frame, rows: rows, limits: limits)
         var isPartial = false
         for scan in needsAll ? file.scans : [file.scans[0]] {
-            let planes = coefficients.planes
-            // No coefficient of the scan may be needed.
-            if scan.band.lowerBound > 0, scan.parts.allSatisfy({ planes[$0.component].depth == 1 }) { continue }
-            try unsafe JPEGScanDecoder.with(bytes, file, scan, planes, goesOn: !needsAll) {
+            try unsafe JPEGScanDecoder.with(bytes, file, scan, coefficients.planes, goesOn: !needsAll) {
                 decoder throws(ImageError) in
                 for row in unsafe 0..<decoder.rows {
                     try unsafe decoder.readRow(into: &coefficients.values, at: needsAll ? row : 0)

@@ -62,10 +62,10 @@ struct JPEGFrame: Sendable, Hashable {
         guard width * height <= limits.sourcePixelsMaximum else {
             throw ImageError(.tooLarge, "The JPEG has \(width) × \(height) pixels, which is beyond the limits.")
         }
-        guard [1, 3, 4].contains(count) else {
+        guard count == 1 || count == 3 else {
             throw ImageError(
                 .unsupportedFormat,
-                "The JPEG has \(count) components; 1, 3 and 4 are supported. Ask the server for gray, RGB or CMYK."
+                "The JPEG has \(count) components; 1 and 3 are supported. Ask the server for gray or RGB."
             )
         }
         guard segment.count >= 6 + 3 * count else { throw Self.damaged("ends within its header") }

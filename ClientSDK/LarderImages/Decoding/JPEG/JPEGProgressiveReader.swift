@@ -19,7 +19,7 @@
     mutating func restart() { unsafe endedBlocks = 0 }
 
     /// - Parameters:
-    ///   - block: 64 coefficients in natural order; of scans of the first coefficient only that one is used.
+    ///   - block: 64 coefficients in natural order.
     ///   - predictor: the first coefficient of the component's last block.
     /// - Returns: false if there is an invalid code.
     @inline(__always)

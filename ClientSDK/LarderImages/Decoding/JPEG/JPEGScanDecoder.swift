@@ -7,7 +7,6 @@
         let component: Int
         let dc: Int
         let ac: Int
-        let depth: Int
         let first: Int
         let rowStride: Int
         let columnStride: Int
@@ -85,10 +84,9 @@
                     component: number,
                     dc: JPEGHuffmanCode.tableLength * 2 * part,
                     ac: JPEGHuffmanCode.tableLength * (2 * part + 1),
-                    depth: plane.depth,
-                    first: plane.offset + (index / wide * plane.blocksWide + index % wide) * plane.depth,
-                    rowStride: high * plane.blocksWide * plane.depth,
-                    columnStride: wide * plane.depth
+                    first: plane.offset + (index / wide * plane.blocksWide + index % wide) * 64,
+                    rowStride: high * plane.blocksWide * 64,
+                    columnStride: wide * 64
                 )
             }
         }
@@ -125,7 +123,7 @@
                 unsafe missingCount += 1
                 for block in unsafe blocks {
                     let place = block.first + row * block.rowStride + column * block.columnStride
-                    unsafe (values + place).update(repeating: 0, count: block.depth)
+                    unsafe (values + place).update(repeating: 0, count: 64)
                 }
             }
         }
@@ -141,14 +139,6 @@
             let isRead =
                 if unsafe isProgressive {
                     unsafe progressive.read(&bits, dc, ac, into: place, predictor: &predictors[block.component])
-                } else if block.depth == 1 {
-                    unsafe JPEGBlockReader.readFirst(
-                        &bits,
-                        dc,
-                        ac,
-                        into: place,
-                        predictor: &predictors[block.component]
-                    )
                 } else {
                     unsafe JPEGBlockReader.read(
                         &bits,

@@ -1,6 +1,7 @@
 /// Two strips of the samples of all components, from which rows are taken for the result as soon as they are complete.
 struct JPEGStrips {
     let layout: JPEGLayout
+    private let frame: JPEGFrame
     private let colors: JPEGColors
     /// The samples of all components.
     var samples: [UInt8]
@@ -13,18 +14,17 @@ struct JPEGStrips {
     /// The next row for the result.
     private var next = 0
 
-    init(_ layout: JPEGLayout, _ colors: JPEGColors, _ plan: ImageTarget.Plan) {
-        self.layout = layout
+    init(_ frame: JPEGFrame, _ colors: JPEGColors, _ plan: ImageTarget.Plan) {
+        self.frame = frame
+        layout = JPEGLayout(frame)
         self.colors = colors
         // Gray, where a scan is missing for a part of the picture.
-        samples = [UInt8](repeating: 128, count: layout.byteCount + JPEGLayout.slack)
-        let units = layout.planes.map { ($0.stride - JPEGLayout.slack) / $0.unitWidth.samples * $0.unitWidth.pixels }
-        // A unit has at most 32 pixels; the largest row and what may be written behind it.
-        spreadStride = (units.max() ?? 0) + 2 * JPEGLayout.slack
+        samples = [UInt8](repeating: 128, count: layout.byteCount)
+        spreadStride = frame.unitsWide * frame.horizontal * 8
         let isGray = colors == .gray
         spread = isGray ? [] : [UInt8](repeating: 0, count: spreadStride * layout.planes.count)
-        row = isGray ? [] : [UInt8](repeating: 0, count: (layout.width + JPEGLayout.slack) * 4)
-        averager = AreaAverager(plan, channels: isGray ? 1 : 4, hasAlpha: false, step: layout.step)
+        row = isGray ? [] : [UInt8](repeating: 0, count: frame.width * 4)
+        averager = AreaAverager(plan, channels: isGray ? 1 : 4, hasAlpha: false)
     }
 
     /// The pixels of the result after the last strip.
@@ -37,9 +37,9 @@ struct JPEGStrips {
             coefficients.transform(strip, factors, into: &self)
         }
         let isLast = strip == layout.strips - 1
-        let end = isLast ? layout.height : (strip + 1) * layout.stripRows - (layout.needsContext ? 1 : 0)
+        let end = isLast ? frame.height : (strip + 1) * layout.stripRows - (layout.needsContext ? 1 : 0)
         let (rows, columns) = (averager.usedRows, averager.usedColumns)
-        while next < min(end, layout.height) {
+        while next < min(end, frame.height) {
             defer { next += 1 }
             guard rows.contains(next) else { continue }
             if colors == .gray {
@@ -52,32 +52,25 @@ struct JPEGStrips {
     }
 
     private mutating func convert(_ y: Int) {
-        let (layout, colors, spreadStride) = (layout, colors, spreadStride)
+        let (layout, width, colors, spreadStride) = (layout, frame.width, colors, spreadStride)
         unsafe samples.withUnsafeBufferPointer { samples in
             unsafe spread.withUnsafeMutableBufferPointer { spread in
                 unsafe row.withUnsafeMutableBufferPointer { row in
-                    // The places of rows are those of the layout, which the arrays were made for, with its slack behind each row.
+                    // The places of rows are those of the layout, which the arrays were made for.
                     let samples = unsafe samples.baseAddress.unsafelyUnwrapped
                     let spread = unsafe spread.baseAddress.unsafelyUnwrapped
                     let row = unsafe row.baseAddress.unsafelyUnwrapped
                     @inline(__always)
                     func component(_ index: Int) -> UnsafePointer<UInt8> {
-                        unsafe Self.component(layout, index, y, samples, spread + index * spreadStride)
+                        unsafe Self.component(layout.planes[index], width, y, samples, spread + index * spreadStride)
                     }
                     let (first, second, third) = unsafe (component(0), component(1), component(2))
                     switch colors {
-                    case .yCbCr, .ycck:
-                        unsafe JPEGColorConversion.yCbCr(first, second, third, row, count: layout.width)
-                    case .rgb, .cmyk, .gray:
-                        unsafe JPEGColorConversion.rgb(first, second, third, row, count: layout.width)
+                    case .yCbCr:
+                        unsafe JPEGColorConversion.yCbCr(first, second, third, row, count: width)
+                    case .rgb, .gray:
+                        unsafe JPEGColorConversion.rgb(first, second, third, row, count: width)
                     }
-                    guard colors == .cmyk || colors == .ycck else { return }
-                    unsafe JPEGColorConversion.ink(
-                        row,
-                        black: component(3),
-                        areComplements: colors == .ycck,
-                        count: layout.width
-                    )
                 }
             }
         }
@@ -85,13 +78,12 @@ struct JPEGStrips {
 
     /// The samples of a component for a row of pixels, spread into `target` if necessary.
     private static func component(
-        _ layout: JPEGLayout,
-        _ index: Int,
+        _ plane: JPEGLayout.Plane,
+        _ pixels: Int,
         _ y: Int,
         _ samples: UnsafePointer<UInt8>,
         _ target: UnsafeMutablePointer<UInt8>
     ) -> UnsafePointer<UInt8> {
-        let plane = layout.planes[index]
         @inline(__always)
         func row(_ row: Int) -> UnsafePointer<UInt8> {
             unsafe samples + plane.place(ofRow: max(0, min(plane.height - 1, row)))
@@ -111,24 +103,13 @@ struct JPEGStrips {
             )
         case .doubleBoth:
             unsafe JPEGSpreading.doubleBoth(row(y / 2), row(neighbour), target, width: plane.width)
-        case .shrink:
-            let rows = plane.unitHeight.samples / plane.unitHeight.pixels
-            // The rows of a pixel lie in one strip, one behind the other.
-            unsafe JPEGSpreading.shrink(
-                samples + plane.place(ofRow: y * rows),
-                stride: plane.stride,
-                columns: plane.unitWidth.samples / plane.unitWidth.pixels,
-                rows: rows,
-                target,
-                pixels: layout.width
-            )
         case .nearest:
-            let (samples, pixels) = plane.unitHeight
+            let unit = plane.unitHeight
             unsafe JPEGSpreading.nearest(
-                row(y * samples / pixels),
+                row(y * unit.samples / unit.pixels),
                 target,
                 unit: plane.unitWidth,
-                pixels: layout.width
+                pixels: pixels
             )
         }
         return unsafe UnsafePointer(target)

@@ -19,14 +19,4 @@ enum Adam7 {
         Pass(x: 0, y: 2, stepX: 2, stepY: 4), Pass(x: 1, y: 0, stepX: 2, stepY: 2),
         Pass(x: 0, y: 1, stepX: 1, stepY: 2),
     ]
-
-    /// The number of passes that make up every eighth, fourth or second pixel.
-    static func passCount(factor: Int) -> Int {
-        switch factor {
-        case 8: 1
-        case 4: 3
-        case 2: 5
-        default: 7
-        }
-    }
 }

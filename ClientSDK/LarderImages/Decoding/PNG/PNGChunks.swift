@@ -12,14 +12,7 @@ struct PNGChunks: Sendable {
     /// The ranges of the compressed pixels.
     private(set) var data: [Range<Int>] = []
 
-    /// - Parameter isPart: whether the end may be missing, during a download. Complete chunks are verified, and an incomplete last
-    ///   chunk is ignored.
-    init(
-        _ bytes: [UInt8],
-        limits: DecodedImage.Limits,
-        zlib: Zlib,
-        isPart: Bool = false
-    ) throws(ImageError) {
+    init(_ bytes: [UInt8], limits: DecodedImage.Limits, zlib: Zlib) throws(ImageError) {
         guard bytes.starts(with: Self.signature) else {
             throw ImageError(bytes.count < 8 ? .truncated : .damaged, "This does not begin as a PNG does.")
         }
@@ -36,7 +29,6 @@ struct PNGChunks: Sendable {
             guard length <= 0x7FFF_FFFF, Self.isType(bytes[(position + 4)..<(position + 8)]) else {
                 throw ImageError(.damaged, "The PNG has a chunk at \(position) that cannot be.")
             }
-            // An incomplete chunk cannot be verified, so it is not used, not even for a preview.
             guard bytes.count - start >= length + 4 else { break }
             let end = start + length
             // Checked for all chunks, also unused ones: a wrong one means that these are not the bytes that were sent.
@@ -76,11 +68,11 @@ struct PNGChunks: Sendable {
         }
         guard let header else { throw ImageError(.truncated, "The PNG ends within its header.") }
         self.header = header
-        guard isWhole || isPart else {
+        guard isWhole else {
             throw ImageError(.truncated, "The PNG ends after \(bytes.count) bytes without its last chunk.")
         }
         guard !data.isEmpty else {
-            throw ImageError(isPart ? .truncated : .damaged, "The PNG has no pixels in it.")
+            throw ImageError(.damaged, "The PNG has no pixels in it.")
         }
         try checkColors()
     }

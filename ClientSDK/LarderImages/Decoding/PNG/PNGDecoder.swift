@@ -3,14 +3,14 @@ import LarderCoding
 /// Decodes PNG (ISO/IEC 15948): every colour type and depth, transparency, interlacing. Needs the system's zlib; without it
 /// decoding fails with `.unsupportedFormat`.
 ///
-/// Rows are downsampled while they are decompressed: besides the file and the result it uses two rows, two rows of sums and
+/// Rows are downsampled while they are decompressed: besides the file and the result it uses two rows, a row of sums and
 /// 40 KiB for zlib (some hundred kilobytes for a 12-megapixel picture). An interlaced picture needs up to 4 bytes for each of its pixels, at
 /// most `DecodedImage.Limits.workingBytesMaximum`.
 ///
 /// All checksums are verified, also of unused chunks: a picture with a flipped bit is `.damaged` and never shown. Gamma, colour
 /// profiles and physical sizes are ignored on purpose. Sides have at most 65,535 pixels. Of an animated PNG the first picture is
-/// decoded. About as fast as libpng; cancellation is checked every 64 rows.
-package struct PNGDecoder: ProgressiveImageDecoder {
+/// decoded. Cancellation is checked every 64 rows.
+package struct PNGDecoder: ImageDecoder {
     /// Creates a decoder; it has no settings.
     package init() { zlib = Zlib.system }
 
@@ -41,29 +41,7 @@ package struct PNGDecoder: ProgressiveImageDecoder {
     ) throws(ImageError) -> DecodedImage {
         let chunks = try PNGChunks(bytes, limits: limits, zlib: library())
         return chunks.header.isInterlaced
-            ? try interlaced(bytes, chunks, target, limits, factor: 1) : try rows(bytes, chunks, target, limits)
-    }
-
-    /// Every eighth, fourth or second pixel of an interlaced picture, as soon as their chunks are complete: details 1, 2 and 3.
-    package func preview(
-        _ start: [UInt8],
-        beyond detail: Int,
-        into target: ImageTarget?,
-        limits: DecodedImage.Limits
-    ) -> DecodedImage.Preview? {
-        guard detail < 3 else { return nil }
-        for finer in (max(1, detail + 1)...3).reversed() {
-            do {
-                let chunks = try PNGChunks(start, limits: limits, zlib: library(), isPart: true)
-                guard chunks.header.isInterlaced else { return nil }
-                let image = try interlaced(start, chunks, target, limits, factor: 16 >> finer)
-                return DecodedImage.Preview(image, detail: finer)
-            } catch {
-                // Errors are reported when the complete file is decoded; until then there is no preview of this detail.
-                continue
-            }
-        }
-        return nil
+            ? try interlaced(bytes, chunks, target, limits) : try rows(bytes, chunks, target, limits)
     }
 
     /// Decodes the rows of a picture in order.
@@ -89,16 +67,15 @@ package struct PNGDecoder: ProgressiveImageDecoder {
         return Self.image(plan, averager, header)
     }
 
-    /// Decodes the passes of a picture, or those for every `factor`th pixel, and downsamples what they make up.
+    /// Decodes the passes of a picture, and downsamples what they make up.
     private func interlaced(
         _ bytes: [UInt8],
         _ chunks: PNGChunks,
         _ target: ImageTarget?,
-        _ limits: DecodedImage.Limits,
-        factor: Int
+        _ limits: DecodedImage.Limits
     ) throws(ImageError) -> DecodedImage {
         let header = chunks.header
-        let (width, height) = ((header.width + factor - 1) / factor, (header.height + factor - 1) / factor)
+        let (width, height) = (header.width, header.height)
         let plan = ImageTarget.plan(width: width, height: height, target: target)
         try Self.check(plan, limits)
         var reader = PNGRowReader(bytes, chunks, try library())
@@ -111,24 +88,24 @@ package struct PNGDecoder: ProgressiveImageDecoder {
             )
         }
         var picture = [UInt8](repeating: 0, count: width * height * channels)
-        for pass in Adam7.passes.prefix(Adam7.passCount(factor: factor)) {
-            let count = pass.width(of: header.width)
+        for pass in Adam7.passes {
+            let count = pass.width(of: width)
             // A pass without columns has no rows either, and no filter bytes.
             guard count > 0 else { continue }
             reader.begin(width: count)
-            for row in 0..<pass.height(of: header.height) {
+            for row in 0..<pass.height(of: height) {
                 if row & 63 == 0 { try Self.checkCancellation() }
                 try reader.next()
-                var place = ((pass.y + row * pass.stepY) / factor * width + pass.x / factor) * channels
+                var place = ((pass.y + row * pass.stepY) * width + pass.x) * channels
                 for pixel in 0..<count {
                     for channel in 0..<channels {
                         picture[place + channel] = reader.pixels[PNGUnfilter.padding + pixel * channels + channel]
                     }
-                    place += pass.stepX / factor * channels
+                    place += pass.stepX * channels
                 }
             }
         }
-        if factor == 1 { try reader.finish() }
+        try reader.finish()
         var averager = AreaAverager(plan, channels: channels)
         for row in averager.usedRows { averager.add(picture, at: (row * width + plan.x) * channels) }
         return Self.image(plan, averager, header)

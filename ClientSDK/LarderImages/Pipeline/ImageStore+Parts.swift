@@ -4,39 +4,19 @@ import LarderHTTPCache
 import LarderStorage
 import LarderTime
 
-/// The parts of interrupted downloads on disk, written while they arrive, so that a download resumes after the process died.
+/// The parts of interrupted downloads, written while they arrive, so that a download resumes after the process died.
 ///
 /// A part is one record: the response head, a line feed and the bytes. All parts together are bounded, the oldest is removed first; parts
-/// older than their lifetime are not used and are removed. Safe from any thread.
-final class ImagePartStore: Sendable {
+/// older than their lifetime are not used and are removed.
+extension ImageStore {
     /// The received bytes at which a part is first written; then each time it has doubled.
     static let pieceLength = 128 << 10
     private static let prefix = "image.part/"
 
-    private let disk: DiskStore
-    private let clock: any WallClock
-    private let bytesMaximum: Int
-    private let lifetime: Duration
-    private let report: @Sendable (DiskError) -> Void
-
-    init(
-        _ disk: DiskStore,
-        _ clock: any WallClock,
-        bytesMaximum: Int,
-        lifetime: Duration,
-        report: @escaping @Sendable (DiskError) -> Void
-    ) {
-        self.disk = disk
-        self.clock = clock
-        self.bytesMaximum = bytesMaximum
-        self.lifetime = lifetime
-        self.report = report
-    }
-
     /// The stored part of a file; nil if there is none that can be resumed.
-    func read(_ key: ImageSourceKey) -> PartialImage? {
+    func part(_ key: ImageSourceKey) -> PartialImage? {
         do {
-            guard let record = try disk.record(Self.prefix + key.digest) else { return nil }
+            guard let record = try disk?.record(Self.prefix + key.digest) else { return nil }
             // After the clock was set back, ages are unknown.
             if clock.now >= record.recordedAt, clock.now < record.expiresAt, let part = Self.part(record.payload),
                 part.isResumable
@@ -44,19 +24,17 @@ final class ImagePartStore: Sendable {
                 return part
             }
             // An unusable part is not read again.
-            remove(key)
+            removePart(key)
         } catch {
-            report(DiskError(error))
+            report(error)
         }
         return nil
     }
 
-    /// Writes a part; false if it is not kept. Parts that cannot be resumed are not written.
-    ///
-    /// - Parameter isWanted: asked within the transaction; false: nothing is written.
-    func write(_ part: inout PartialImage, for key: ImageSourceKey, if isWanted: () -> Bool) -> Bool {
-        guard part.isResumable, part.bytes.count <= bytesMaximum else { return false }
-        guard part.bytes.count > part.keptCount else { return true }
+    /// Writes a part. Parts that cannot be resumed are not written.
+    func keep(_ part: inout PartialImage, for key: ImageSourceKey, epoch begun: Int) {
+        guard let disk, part.isResumable, part.bytes.count <= partBytesMaximum, part.bytes.count > part.keptCount
+        else { return }
         let (now, count) = (clock.now, part.bytes.count)
         let head = HTTPCacheEntry(
             bodyID: "part",
@@ -71,29 +49,27 @@ final class ImagePartStore: Sendable {
             Self.prefix + key.digest,
             payload: HTTPCacheEntry.encode([head]) + [UInt8(ascii: "\n")] + part.bytes,
             recordedAt: now,
-            expiresAt: now + lifetime
+            expiresAt: now + partLifetime
         )
         do {
             let isWritten = try disk.write { transaction -> Bool in
-                guard isWanted() else { return false }
+                guard isCurrent(begun) else { return false }
                 try transaction.put(record)
                 try makeRoom(for: record.key, count, now, transaction)
                 return true
             }
             if isWritten { part.keptCount = count }
-            return isWritten
         } catch {
-            report(DiskError(error))
-            return false
+            report(error)
         }
     }
 
     /// Removes the part of a file.
-    func remove(_ key: ImageSourceKey) {
+    func removePart(_ key: ImageSourceKey) {
         do {
-            try disk.write { transaction in try transaction.removeRecord(Self.prefix + key.digest) }
+            try disk?.write { transaction in try transaction.removeRecord(Self.prefix + key.digest) }
         } catch {
-            report(DiskError(error))
+            report(error)
         }
     }
 
@@ -115,7 +91,7 @@ final class ImagePartStore: Sendable {
         others.sort { $0.writtenAt < $1.writtenAt }
         var sum = others.reduce(count) { $0 + $1.count }
         for other in others {
-            guard sum > bytesMaximum || now - other.writtenAt >= lifetime else { break }
+            guard sum > partBytesMaximum || now - other.writtenAt >= partLifetime else { break }
             try transaction.removeRecord(other.name)
             sum -= other.count
         }
