@@ -121,6 +121,7 @@ final class Representation: Sendable {
         switch outcome(coding.map { [$0] } ?? []) {
         case .proceed: return part(request, now) ?? coding.flatMap { coded(by: $0) } ?? full
         case .notModified:
+            guard let coding else { return unchanged(nil) }
             // The 304 has the tag that matched, so that the client's cache finds what it confirms. Without a tag in the condition it
             // has the tag that the 200 would have.
             let hasTag = request.fields.combined(.ifNoneMatch).map { $0.contains("\"") } ?? false

@@ -59,7 +59,7 @@ package final class EventLoop: @unchecked Sendable {
     let idleNanoseconds: Int64
 
     /// The maximum number of connections whose replies wait for each other.
-    private static let repliesMaximum = 8
+    private static let repliesMaximum = 16
     /// The maximum number of jobs in a turn, so that connections are served in between.
     private static let jobsMaximum = 64
 
