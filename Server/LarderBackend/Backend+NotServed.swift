@@ -35,7 +35,6 @@ extension Backend {
         return DocumentationEndpoints.mayHave(path) ? nil : reasonMissing(method ?? .get, path, in: world)
     }
 
-    /// Whether a path is that of a live channel.
     package func isChannel(_ path: String, in world: World) -> Bool {
         let paths = world.hasCollections ? ["/live"] : ["/v1/live", "/v1/live/events"]
         return paths.contains(path) && !customRoutes.accept(.get, Array(path.utf8)[...])

@@ -29,14 +29,22 @@ package struct Backend: Sendable {
     ) -> Reply? {
         let own = customRoutes.routes.matches(request.path)
         if let otherwise, own.isEmpty { return otherwise() }
+        let cache = owner.world.cache
         // Fields of this exchange alone are added last, to whichever reply is found.
         var addedLines = CrossOrigin.lines(for: request)
-        let result: Reply
+        var result: Reply
         do {
             try limit(request, owner, &addedLines)
-            guard let reply = try answer(request, exchange, owner, own, otherwise) else { return nil }
-            result = reply.adding(addedLines)
-        } catch { result = error.reply.adding(addedLines) }
+            let version = own.accepting(request.method).isEmpty ? ResponseCache.Version(request, owner) : nil
+            if let known = version.flatMap({ cache.find($0) }), owner.adopt(known.session) {
+                result = known.representation.reply(to: request, now: owner.world.clock.now)
+            } else if let reply = try answer(request, exchange, owner, own, version, otherwise) {
+                result = reply
+            } else {
+                return nil
+            }
+        } catch { result = error.reply }
+        if !addedLines.isEmpty { result.head.append(lines: addedLines) }
         guard !own.isEmpty, let sequel = owner.sequel.take() else { return result }
         sequel.follow(exchange, owner.world, customRoutes.webhooks).complete(result)
         return nil
@@ -52,21 +60,32 @@ package struct Backend: Sendable {
         let user = try? owner.session(request)?.user
         let caller = user.map { "user \($0)" } ?? request.peer.host
         let verdict = limiter.take(caller, now: owner.world.clock.now)
-        RateLimitFields.append(verdict, limiter, to: &addedLines)
-        guard verdict.isAllowed else { throw RateLimitFields.rejection(verdict) }
+        // The fields of draft-ietf-httpapi-ratelimit-headers-10.
+        let policy = #"RateLimit-Policy: "default";q=\#(limiter.quota);w=\#(limiter.windowSeconds)"#
+        let left = #"RateLimit: "default";r=\#(verdict.remaining);t=\#(verdict.secondsToReset)"#
+        addedLines += Array("\(policy)\r\n\(left)\r\n".utf8)
+        guard verdict.isAllowed else {
+            throw ProblemType.rateLimited(
+                "The quota is used up; it is reset in \(verdict.secondsToReset) s.",
+                fields: [.retryAfter: String(verdict.secondsToReset)]
+            )
+        }
     }
 
-    /// - Parameter own: the custom routes for the path.
+    /// - Parameters:
+    ///   - own: the custom routes for the path.
+    ///   - version: what a reply of the API is cached for.
     private func answer(
         _ request: Request,
         _ exchange: Exchange,
         _ owner: WorldExchange,
         _ own: [RouteMatch],
+        _ version: ResponseCache.Version?,
         _ otherwise: (() -> Reply?)?
     ) throws(Problem) -> Reply? {
         let world = owner.world
         for match in own.accepting(request.method) {
-            if let reply = try answer(request, exchange, owner, match, isCustom: true) { return reply }
+            if let reply = try match.route.answer(Call(request, exchange, owner, match)) { return reply }
         }
         // A preflight for a route is answered here.
         let isPreflighted = request.preflightedMethod.map { !own.accepting($0).isEmpty } ?? false
@@ -79,7 +98,9 @@ package struct Backend: Sendable {
             world.hasCollections && request.method != .options
             ? reasonNoCollection(request.method, request.pathText, in: world) : nil
         let matches = reason == nil ? routes(of: world).matches(request.path) : []
-        if let match = matches.accepting(request.method).first { return try answer(request, exchange, owner, match) }
+        if let match = matches.accepting(request.method).first {
+            return try match.route.answer(Call(request, exchange, owner, match, version))
+        }
         let methods = (matches + own).methods
         let describesDemo = servesDemo && !world.hasCollections
         guard methods.isEmpty else {
@@ -101,45 +122,6 @@ package struct Backend: Sendable {
         throw ProblemType.notFound(reasonMissing(request.method, request.pathText, in: world))
     }
 
-    private func answer(
-        _ request: Request,
-        _ exchange: Exchange,
-        _ owner: WorldExchange,
-        _ match: RouteMatch,
-        isCustom: Bool = false
-    ) throws(Problem) -> Reply? {
-        let (world, route) = (owner.world, match.route)
-        var session: SessionRow?
-        if case .ignored = route.authentication {} else { session = try owner.session(request) }
-        if case .required = route.authentication, session == nil {
-            throw ProblemType.unauthenticated(
-                "\(route.template) is personal.",
-                fields: Authenticator.challenge(nil)
-            )
-        }
-        var version: ResponseCache.Version?
-        if request.method == .get || request.method == .head, owner.deviations.past == nil, !isCustom,
-            Negotiation.acceptsJSON(request)
-        {
-            version = .init(key: "\(session?.user ?? 0) \(request.targetText)", stamp: world.stamp)
-        }
-        if let version, let known = world.cache.find(version) { return known.reply(to: request, now: world.clock.now) }
-        guard let query = QueryString(parsing: Array(request.query ?? [])) else {
-            throw ProblemType.invalidParameter("The query is not valid percent-encoded UTF-8.")
-        }
-        let call = Call(
-            request: request,
-            exchange: exchange,
-            owner: owner,
-            parameters: match.parameters,
-            session: session,
-            query: query,
-            version: version
-        )
-        return try route.answer(call)
-    }
-
-    /// Whether a route accepts the method on the path.
     package func serves(_ method: Method, _ path: ArraySlice<UInt8>, in world: World) -> Bool {
         !(customRoutes.routes + routes(of: world)).matches(path).accepting(method).isEmpty
     }

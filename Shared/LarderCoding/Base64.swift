@@ -1,7 +1,7 @@
 /// Base64 (RFC 4648): the standard alphabet with padding, and the URL-safe one without.
 package enum Base64 {
     package static func encode(_ bytes: [UInt8]) -> String { encode(bytes, .standard, isPadded: true) }
-    package static func encodeURL(_ bytes: [UInt8]) -> String { encodeURL(bytes.span) }
+    package static func encodeURL(_ bytes: [UInt8]) -> String { encode(bytes, .urlSafe, isPadded: false) }
 
     /// Decodes padded standard Base64; nil for anything else, including non-zero trailing bits.
     package static func decode(_ text: String) -> [UInt8]? {
@@ -35,44 +35,20 @@ package enum Base64 {
         }
     }
 
-    /// Encodes bytes, URL-safe and without padding.
-    package static func encodeURL(_ bytes: Span<UInt8>) -> String {
-        unsafe String(unsafeUninitializedCapacity: length(bytes.count, isPadded: false)) { text in
-            unsafe write(bytes, .urlSafe, isPadded: false, to: text)
-        }
-    }
-
     private static func encode(_ bytes: [UInt8], _ alphabet: Alphabet, isPadded: Bool) -> String {
-        unsafe String(unsafeUninitializedCapacity: length(bytes.count, isPadded: isPadded)) { text in
-            unsafe write(bytes.span, alphabet, isPadded: isPadded, to: text)
-        }
-    }
-
-    private static func length(_ count: Int, isPadded: Bool) -> Int {
-        isPadded ? (count + 2) / 3 * 4 : (count * 4 + 2) / 3
-    }
-
-    /// Writes the encoding of bytes into a buffer with enough room; returns its length.
-    @unsafe private static func write(
-        _ bytes: Span<UInt8>,
-        _ alphabet: Alphabet,
-        isPadded: Bool,
-        to text: UnsafeMutableBufferPointer<UInt8>
-    ) -> Int {
-        var (index, end) = (0, 0)
-        while index < bytes.count {
-            let count = min(3, bytes.count - index)
-            var group = UInt32(bytes[index]) << 16
-            if count > 1 { group |= UInt32(bytes[index + 1]) << 8 }
-            if count > 2 { group |= UInt32(bytes[index + 2]) }
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.count + 2) / 3 * 4)
+        for start in stride(from: 0, to: bytes.count, by: 3) {
+            let count = min(3, bytes.count - start)
+            var group = UInt32(bytes[start]) << 16
+            if count > 1 { group |= UInt32(bytes[start + 1]) << 8 }
+            if count > 2 { group |= UInt32(bytes[start + 2]) }
             for digit in 0..<4 where digit <= count || isPadded {
                 let value = UInt8(truncatingIfNeeded: group >> UInt32(18 - 6 * digit)) & 63
-                unsafe text[end] = digit <= count ? alphabet[value] : UInt8(ascii: "=")
-                end += 1
+                text.append(digit <= count ? alphabet[value] : UInt8(ascii: "="))
             }
-            index += 3
         }
-        return end
+        return String(decoding: text, as: UTF8.self)
     }
 
     private static func decode(_ text: Substring, _ alphabet: Alphabet) -> [UInt8]? {

@@ -16,7 +16,7 @@ package struct JSONWriter {
     package mutating func key(_ name: StaticString) {
         separate()
         bytes.append(UInt8(ascii: "\""))
-        bytes.append(literal: name)
+        bytes.append(name)
         bytes.append(UInt8(ascii: "\""))
         bytes.append(UInt8(ascii: ":"))
         needsComma = false
@@ -47,12 +47,12 @@ package struct JSONWriter {
 
     package mutating func bool(_ value: Bool) {
         separate()
-        bytes.append(literal: value ? "true" : "false")
+        bytes.append(value ? "true" : "false")
     }
 
     package mutating func null() {
         separate()
-        bytes.append(literal: "null")
+        bytes.append("null")
     }
 
     /// Writes bytes that already are JSON.
@@ -100,8 +100,7 @@ package struct JSONWriter {
 }
 
 extension [UInt8] {
-    /// Appends the bytes of a literal.
-    package mutating func append(literal: StaticString) {
+    package mutating func append(_ literal: StaticString) {
         unsafe append(contentsOf: UnsafeBufferPointer(start: literal.utf8Start, count: literal.utf8CodeUnitCount))
     }
 
@@ -123,7 +122,7 @@ extension [UInt8] {
                 case 0x09: append(UInt8(ascii: "t"))
                 case UInt8(ascii: "\""), UInt8(ascii: "\\"): append(byte)
                 default:
-                    append(literal: "u00")
+                    append("u00")
                     append(hexDigit: byte >> 4)
                     append(hexDigit: byte & 15)
                 }

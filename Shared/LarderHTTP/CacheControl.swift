@@ -3,7 +3,6 @@
 /// Names are case-insensitive, arguments may be tokens or quoted strings. The first of several equal directives counts
 /// (§4.2.1). An invalid directive gets its strictest interpretation and never grants permission.
 package struct CacheControl: Sendable, Hashable {
-    /// One directive.
     package struct Directive: Sendable, Hashable {
         /// Its name in lower case.
         package let name: String
@@ -25,9 +24,7 @@ package struct CacheControl: Sendable, Hashable {
 
     /// The accepted staleness (`max-stale`).
     package enum MaxStale: Sendable, Hashable {
-        /// Any staleness.
         case any
-        /// A maximum in seconds.
         case seconds(Int64)
     }
 
@@ -39,7 +36,6 @@ package struct CacheControl: Sendable, Hashable {
         directives = values.flatMap(FieldList.members).compactMap(Self.directive)
     }
 
-    /// Parses the `Cache-Control` of a response.
     package init(response fields: Fields) { self.init(parsing: fields.values(of: .cacheControl)) }
 
     /// Parses the `Cache-Control` of a request. Without one `Pragma: no-cache` means `no-cache` (§5.4).
@@ -66,7 +62,6 @@ package struct CacheControl: Sendable, Hashable {
     /// Whether a directive exists, with or without an argument.
     package func contains(_ name: String) -> Bool { directives.contains { $0.name == name } }
 
-    /// Returns the first directive with a name.
     package func first(_ name: String) -> Directive? { directives.first { $0.name == name } }
 
     /// Returns the seconds of the first directive with a name; nil if it is missing, `malformed` if it is not a

@@ -26,10 +26,8 @@ package struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     /// Makes a strong tag from a 128-bit hash of the bytes.
     package static func strong(contentOf bytes: Span<UInt8>) -> EntityTag {
         let (high, low) = ContentHash.hash128(bytes)
-        let opaque = unsafe withUnsafeBytes(of: (high.littleEndian, low.littleEndian)) { raw in
-            Base64.encodeURL(unsafe raw.bindMemory(to: UInt8.self).span)
-        }
-        return EntityTag(trusted: opaque)
+        let bytes = [high, low].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(8 * $0)) } }
+        return EntityTag(trusted: Base64.encodeURL(bytes))
     }
 
     private init(trusted opaque: String, isWeak: Bool = false) {
@@ -56,7 +54,6 @@ package struct EntityTag: Sendable, Hashable, CustomStringConvertible {
 package enum EntityTagCondition: Sendable, Hashable {
     /// `*`: any current representation.
     case any
-    /// One of these tags.
     case tags([EntityTag])
 
     /// Parses a field's value; nil for invalid syntax.

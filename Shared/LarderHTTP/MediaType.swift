@@ -63,6 +63,5 @@ package struct Accept: Sendable, Hashable {
         return best?.1 ?? 0
     }
 
-    /// Whether a media type is acceptable.
     package func accepts(_ mediaType: String) -> Bool { quality(of: mediaType) > 0 }
 }

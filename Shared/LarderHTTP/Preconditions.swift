@@ -25,11 +25,6 @@ package struct Preconditions: Sendable, Hashable {
         self.ifUnmodifiedSince = ifUnmodifiedSince
     }
 
-    /// Whether there is any condition.
-    package var isEmpty: Bool {
-        ifMatch == nil && ifNoneMatch == nil && ifModifiedSince == nil && ifUnmodifiedSince == nil
-    }
-
     /// Evaluates the conditions.
     ///
     /// A malformed `If-Match` fails; a malformed `If-None-Match` succeeds; invalid dates are ignored (RFC 9110 §13.1.3,
@@ -49,16 +44,19 @@ package struct Preconditions: Sendable, Hashable {
         lastModified: WallTime?,
         now: WallTime
     ) -> PreconditionOutcome {
-        let current = entityTag.map { tag in [tag] + codings.map { tag.coded(by: $0) } } ?? []
+        func matches(_ condition: String, isStrong: Bool) -> Bool {
+            let current = entityTag.map { tag in [tag] + codings.map { tag.coded(by: $0) } } ?? []
+            return Self.matches(condition, current, isStrong: isStrong)
+        }
         if let ifMatch {
-            guard exists, Self.matches(ifMatch, current, isStrong: true) else { return .preconditionFailed }
+            guard exists, matches(ifMatch, isStrong: true) else { return .preconditionFailed }
         } else if exists, let date = ifUnmodifiedSince.flatMap({ HTTPDate.parse($0, now: now) }), let lastModified {
             guard lastModified.seconds <= date.seconds else { return .preconditionFailed }
         }
         guard exists else { return .proceed }
         let isRead = method == .get || method == .head
         if let ifNoneMatch {
-            guard !Self.matches(ifNoneMatch, current, isStrong: false) else {
+            guard !matches(ifNoneMatch, isStrong: false) else {
                 return isRead ? .notModified : .preconditionFailed
             }
         } else if isRead, let date = ifModifiedSince.flatMap({ HTTPDate.parse($0, now: now) }), let lastModified {

@@ -51,36 +51,11 @@ public struct Problem: Error, Sendable, Hashable {
 
     /// Encodes the problem as JSON: the members of the RFC, then extensions.
     package func encoded() -> [UInt8] {
-        var writer = JSONWriter(capacity: 384)
-        writer.beginObject()
-        writer.key("type")
-        writer.string(type)
-        writer.key("title")
-        writer.string(title)
-        writer.key("status")
-        writer.integer(Int64(status.code))
-        if let detail {
-            writer.key("detail")
-            writer.string(detail)
-        }
-        if !errors.isEmpty {
-            writer.key("errors")
-            writer.beginArray()
-            for error in errors {
-                writer.beginObject()
-                writer.key("pointer")
-                writer.string(error.pointer)
-                writer.key("detail")
-                writer.string(error.detail)
-                writer.endObject()
-            }
-            writer.endArray()
-        }
-        for member in extensions.members {
-            writer.key(member.name)
-            writer.value(member.value)
-        }
-        writer.endObject()
-        return writer.bytes
+        let errors = errors.map { JSONValue.members(["pointer": .string($0.pointer), "detail": .string($0.detail)]) }
+        let members: [(String, JSONValue?)] = [
+            ("type", .string(type)), ("title", .string(title)), ("status", .integer(Int64(status.code))),
+            ("detail", detail.map { .string($0) }), ("errors", errors.isEmpty ? nil : .array(errors)),
+        ]
+        return JSONValue.members(members + extensions.members.map { ($0.name, $0.value) }).encoded
     }
 }

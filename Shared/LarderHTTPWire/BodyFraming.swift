@@ -9,30 +9,30 @@ package enum BodyFraming: Sendable, Hashable {
     case untilClose
 
     /// The framing of a request. Ambiguous framing is rejected, because it allows request smuggling.
-    package init(_ request: RequestHead, bodyBytesMaximum: Int) throws(HTTPWireError) {
+    package init(_ request: RequestHead, bodyBytesMaximum: Int) throws(Rejection) {
         let fields = request.fields
         let lengths = fields.count(of: "content-length")
         guard fields.range(of: "transfer-encoding") == nil else {
             guard request.minorVersion == 1 else {
-                throw HTTPWireError(.malformed, "HTTP/1.0 has no Transfer-Encoding.")
+                throw Rejection(.badRequest, "HTTP/1.0 has no Transfer-Encoding.")
             }
             guard lengths == 0 else {
-                throw HTTPWireError(.malformed, "Content-Length and Transfer-Encoding contradict each other.")
+                throw Rejection(.badRequest, "Content-Length and Transfer-Encoding contradict each other.")
             }
             guard fields.combined(.transferEncoding)?.lowercased() == "chunked" else {
-                throw HTTPWireError(.unsupportedTransferCoding, "The only supported transfer coding is chunked.")
+                throw Rejection(.notImplemented, "The only supported transfer coding is chunked.")
             }
             self = .chunked
             return
         }
-        guard lengths <= 1 else { throw HTTPWireError(.malformed, "There is more than one Content-Length.") }
+        guard lengths <= 1 else { throw Rejection(.badRequest, "There is more than one Content-Length.") }
         guard lengths == 1, let value = fields.range(of: "content-length") else {
             self = .none
             return
         }
         let length = try Self.length(fields.head[value])
         guard length <= bodyBytesMaximum else {
-            throw HTTPWireError(.bodyTooLarge, "The body has \(length) bytes; the maximum is \(bodyBytesMaximum).")
+            throw Rejection(.contentTooLarge, "The body has \(length) bytes; the maximum is \(bodyBytesMaximum).")
         }
         self = length == 0 ? .none : .length(length)
     }
@@ -42,7 +42,7 @@ package enum BodyFraming: Sendable, Hashable {
     /// are not removed from the content: the response's `Transfer-Encoding` names them.
     ///
     /// - Parameter isHead: whether the request was a `HEAD`.
-    package init(_ response: ResponseHead, isHead: Bool) throws(HTTPWireError) {
+    package init(_ response: ResponseHead, isHead: Bool) throws(Rejection) {
         let length = try Self.length(response.lines)
         let coding = try Self.lastTransferCoding(response)
         if isHead || response.status.hasNoContent {
@@ -55,20 +55,20 @@ package enum BodyFraming: Sendable, Hashable {
     }
 
     /// Returns the last transfer coding in lower case; nil if there is none.
-    private static func lastTransferCoding(_ response: ResponseHead) throws(HTTPWireError) -> String? {
+    private static func lastTransferCoding(_ response: ResponseHead) throws(Rejection) -> String? {
         guard response.lines.range(of: "transfer-encoding") != nil,
             let text = response.lines.combined(.transferEncoding)
         else { return nil }
-        guard response.minorVersion >= 1 else { throw HTTPWireError(.malformed, "HTTP/1.0 has no Transfer-Encoding.") }
+        guard response.minorVersion >= 1 else { throw Rejection(.badRequest, "HTTP/1.0 has no Transfer-Encoding.") }
         let codings = FieldList.members(of: text.lowercased())
         guard codings.count(where: { $0 == "chunked" }) <= 1 else {
-            throw HTTPWireError(.malformed, "Chunked is applied more than once (RFC 9112 §6.1): '\(text)'.")
+            throw Rejection(.badRequest, "Chunked is applied more than once (RFC 9112 §6.1): '\(text)'.")
         }
-        guard let last = codings.last else { throw HTTPWireError(.malformed, "Transfer-Encoding is empty.") }
+        guard let last = codings.last else { throw Rejection(.badRequest, "Transfer-Encoding is empty.") }
         return last
     }
 
-    private static func length(_ fields: FieldLines) throws(HTTPWireError) -> Int? {
+    private static func length(_ fields: FieldLines) throws(Rejection) -> Int? {
         var length: Int?
         for line in fields.lines where fields.isNamed(line, "content-length") {
             var rest = fields.value(of: line)
@@ -76,7 +76,7 @@ package enum BodyFraming: Sendable, Hashable {
                 let end = rest.firstIndex(of: UInt8(ascii: ",")) ?? rest.endIndex
                 let stated = try Self.length(rest[..<end])
                 guard length == nil || length == stated else {
-                    throw HTTPWireError(.malformed, "There are two different Content-Lengths.")
+                    throw Rejection(.badRequest, "There are two different Content-Lengths.")
                 }
                 length = stated
                 guard end < rest.endIndex else { break }
@@ -87,7 +87,7 @@ package enum BodyFraming: Sendable, Hashable {
     }
 
     /// A length with optional white space around it.
-    private static func length(_ member: ArraySlice<UInt8>) throws(HTTPWireError) -> Int {
+    private static func length(_ member: ArraySlice<UInt8>) throws(Rejection) -> Int {
         func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
         var digits = member.drop(while: isSpace)
         while let last = digits.last, isSpace(last) { digits = digits.dropLast() }
@@ -96,11 +96,11 @@ package enum BodyFraming: Sendable, Hashable {
             let (product, overflows) = length.multipliedReportingOverflow(by: 10)
             let (sum, overflowsToo) = product.addingReportingOverflow(Int(byte &- UInt8(ascii: "0")))
             guard byte &- UInt8(ascii: "0") < 10, !overflows, !overflowsToo else {
-                throw HTTPWireError(.malformed, "Content-Length is not a number.")
+                throw Rejection(.badRequest, "Content-Length is not a number.")
             }
             length = sum
         }
-        guard !digits.isEmpty else { throw HTTPWireError(.malformed, "Content-Length is not a number.") }
+        guard !digits.isEmpty else { throw Rejection(.badRequest, "Content-Length is not a number.") }
         return length
     }
 }

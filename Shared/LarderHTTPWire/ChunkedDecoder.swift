@@ -57,7 +57,7 @@ package struct ChunkedDecoder: Sendable {
     package var isDone: Bool { if case .done = state { true } else { false } }
 
     /// Consumes bytes from `start` and returns where it stopped: at their end, or after the body's.
-    package mutating func decode(_ bytes: Span<UInt8>, from start: Int, into body: inout [UInt8]) throws(HTTPWireError)
+    package mutating func decode(_ bytes: Span<UInt8>, from start: Int, into body: inout [UInt8]) throws(Rejection)
         -> Int
     {
         var index = start
@@ -78,33 +78,33 @@ package struct ChunkedDecoder: Sendable {
         return index
     }
 
-    private mutating func step(_ byte: UInt8, _ bodyCount: Int) throws(HTTPWireError) {
+    private mutating func step(_ byte: UInt8, _ bodyCount: Int) throws(Rejection) {
         switch state {
         case .size:
             if let digit = hexValue(byte) {
                 digits += 1
                 guard digits <= limits.sizeDigitsMaximum else {
-                    throw HTTPWireError(.malformed, "A chunk's size has more than \(limits.sizeDigitsMaximum) digits.")
+                    throw Rejection(.badRequest, "A chunk's size has more than \(limits.sizeDigitsMaximum) digits.")
                 }
                 size = size << 4 | Int(digit)
                 return
             }
-            guard digits > 0 else { throw HTTPWireError(.malformed, "A chunk begins without its size.") }
+            guard digits > 0 else { throw Rejection(.badRequest, "A chunk begins without its size.") }
             guard size <= limits.bodyBytesMaximum - bodyCount else {
-                throw HTTPWireError(.bodyTooLarge, "The body has more than \(limits.bodyBytesMaximum) bytes.")
+                throw Rejection(.contentTooLarge, "The body has more than \(limits.bodyBytesMaximum) bytes.")
             }
             switch byte {
             case 0x0D: state = .sizeLF
             case UInt8(ascii: ";"): state = .extensions
             case 0x20 where limits.isLenient, 0x09 where limits.isLenient: state = .extensions
-            default: throw HTTPWireError(.malformed, "A chunk's size is not followed by a line end.")
+            default: throw Rejection(.badRequest, "A chunk's size is not followed by a line end.")
             }
         case .extensions:
             try countOverhead(limits.extensionBytesMaximum)
             if byte == 0x0D {
                 state = .sizeLF
             } else if Self.isControl(byte) {
-                throw HTTPWireError(.malformed, "A bare LF or another control character in a chunk's extension.")
+                throw Rejection(.badRequest, "A bare LF or another control character in a chunk's extension.")
             }
         case .sizeLF:
             try expectLF(byte)
@@ -112,7 +112,7 @@ package struct ChunkedDecoder: Sendable {
             digits = 0
             if limits.isLenient { overhead = 0 }
         case .dataCR:
-            guard byte == 0x0D else { throw HTTPWireError(.malformed, "A chunk is longer than its size.") }
+            guard byte == 0x0D else { throw Rejection(.badRequest, "A chunk is longer than its size.") }
             state = .dataLF
         case .dataLF:
             try expectLF(byte)
@@ -127,7 +127,7 @@ package struct ChunkedDecoder: Sendable {
                     return try expectText(byte)
                 }
                 guard isTokenByte(byte) else {
-                    throw HTTPWireError(.malformed, "A trailer does not begin with a name.")
+                    throw Rejection(.badRequest, "A trailer does not begin with a name.")
                 }
                 state = .trailerName
             }
@@ -136,7 +136,7 @@ package struct ChunkedDecoder: Sendable {
             if byte == UInt8(ascii: ":") {
                 state = .trailer
             } else if !isTokenByte(byte) {
-                throw HTTPWireError(.malformed, "A trailer is not a name, a colon and a value.")
+                throw Rejection(.badRequest, "A trailer is not a name, a colon and a value.")
             }
         case .trailer:
             try countOverhead(limits.trailerBytesMaximum)
@@ -151,20 +151,23 @@ package struct ChunkedDecoder: Sendable {
         }
     }
 
-    private mutating func countOverhead(_ maximum: Int) throws(HTTPWireError) {
+    private mutating func countOverhead(_ maximum: Int) throws(Rejection) {
         overhead += 1
         guard overhead <= maximum else {
-            throw HTTPWireError(.headTooLarge, "Chunk extensions and trailers have more than \(maximum) bytes.")
+            throw Rejection(
+                .requestHeaderFieldsTooLarge,
+                "Chunk extensions and trailers have more than \(maximum) bytes."
+            )
         }
     }
 
-    private func expectLF(_ byte: UInt8) throws(HTTPWireError) {
-        guard byte == 0x0A else { throw HTTPWireError(.malformed, "A bare CR in a chunk.") }
+    private func expectLF(_ byte: UInt8) throws(Rejection) {
+        guard byte == 0x0A else { throw Rejection(.badRequest, "A bare CR in a chunk.") }
     }
 
-    private func expectText(_ byte: UInt8) throws(HTTPWireError) {
+    private func expectText(_ byte: UInt8) throws(Rejection) {
         guard !Self.isControl(byte) else {
-            throw HTTPWireError(.malformed, "A bare LF or another control character in a trailer.")
+            throw Rejection(.badRequest, "A bare LF or another control character in a trailer.")
         }
     }
 

@@ -18,7 +18,7 @@ package struct FieldLines: Sendable, Hashable {
     /// - Parameters:
     ///   - start: the offset after the start line and its line end.
     ///   - acceptsFolds: whether a continuation line (RFC 9112 §5.2) is accepted; it becomes a line with an empty name.
-    package init(_ head: [UInt8], from start: Int, acceptsFolds: Bool = false) throws(HTTPWireError) {
+    package init(_ head: [UInt8], from start: Int, acceptsFolds: Bool = false) throws(Rejection) {
         self.init(head: head, lines: try Self.lines(head, from: start, acceptsFolds))
     }
 
@@ -26,7 +26,7 @@ package struct FieldLines: Sendable, Hashable {
         ByteSearch.firstCR(in: head.span, from: start)
     }
 
-    private static func lines(_ head: [UInt8], from first: Int, _ acceptsFolds: Bool) throws(HTTPWireError) -> [Line] {
+    private static func lines(_ head: [UInt8], from first: Int, _ acceptsFolds: Bool) throws(Rejection) -> [Line] {
         var lines: [Line] = []
         lines.reserveCapacity(12)
         var start = first
@@ -36,13 +36,13 @@ package struct FieldLines: Sendable, Hashable {
             let isFold =
                 acceptsFolds && colon == start && !lines.isEmpty && (head[start] == 0x20 || head[start] == 0x09)
             guard isFold || (colon > start && colon < head.count && head[colon] == UInt8(ascii: ":")) else {
-                throw HTTPWireError(.malformed, "A field line does not begin with a name and a colon.")
+                throw Rejection(.badRequest, "A field line does not begin with a name and a colon.")
             }
             var valueStart = isFold ? start : colon + 1
             var end = ByteSearch.firstControl(in: head.span, from: valueStart)
             while end < head.count, head[end] != 0x0D {
                 guard head[end] == 0x09 else {
-                    throw HTTPWireError(.malformed, "A field value has a control character.")
+                    throw Rejection(.badRequest, "A field value has a control character.")
                 }
                 end = ByteSearch.firstControl(in: head.span, from: end + 1)
             }
@@ -57,12 +57,15 @@ package struct FieldLines: Sendable, Hashable {
 
     /// The value of the first field line with that name.
     package subscript(name: FieldName) -> String? {
-        guard let line = lines.first(where: { isNamed($0, name.canonical) }) else { return nil }
+        guard mayHave(name.canonical.utf8.count), let line = lines.first(where: { isNamed($0, name.canonical) }) else {
+            return nil
+        }
         return text(line.value)
     }
 
     /// The values of all field lines with that name as one list (RFC 9110 §5.3), or nil if there are none.
     package func combined(_ name: FieldName) -> String? {
+        guard mayHave(name.canonical.utf8.count) else { return nil }
         // Most fields have one line or none: no list of the values is made for them.
         var combined: String?
         for line in lines where isNamed(line, name.canonical) {
@@ -81,7 +84,7 @@ package struct FieldLines: Sendable, Hashable {
     ///
     /// - Parameter name: in lower case.
     package func range(of name: StaticString) -> Range<Int>? {
-        guard nameLengths & Self.bit(forLength: name.utf8CodeUnitCount) != 0 else { return nil }
+        guard mayHave(name.utf8CodeUnitCount) else { return nil }
         for line in lines where isNamed(line, name) {
             return Int(line.value.lowerBound)..<Int(line.value.upperBound)
         }
@@ -124,6 +127,9 @@ package struct FieldLines: Sendable, Hashable {
         nameLengths = lines.reduce(0) { $0 | Self.bit(forLength: $1.name.count) }
     }
 
+    /// Whether any name has that length.
+    private func mayHave(_ length: Int) -> Bool { nameLengths & Self.bit(forLength: length) != 0 }
+
     /// Lengths from 63 share a bit.
     private static func bit(forLength length: Int) -> UInt64 { 1 << UInt64(min(length, 63)) }
 
@@ -157,7 +163,6 @@ package struct FieldLines: Sendable, Hashable {
         head[Int(line.name.lowerBound)..<Int(line.value.upperBound)]
     }
 
-    /// The bytes of a line's value.
     package func value(of line: Line) -> ArraySlice<UInt8> {
         head[Int(line.value.lowerBound)..<Int(line.value.upperBound)]
     }
@@ -166,7 +171,7 @@ package struct FieldLines: Sendable, Hashable {
     ///
     /// - Parameter name: in lower case.
     package func count(of name: StaticString) -> Int {
-        guard nameLengths & Self.bit(forLength: name.utf8CodeUnitCount) != 0 else { return 0 }
+        guard mayHave(name.utf8CodeUnitCount) else { return 0 }
         return lines.count { isNamed($0, name) }
     }
 

@@ -7,30 +7,29 @@ package struct RequestHead: Sendable {
     package let method: Method
     /// The range in `fields.head` of the target in origin form, or of `*`.
     package let target: Range<Int>
-    /// The end of the path within the target.
     package let pathEnd: Int
     /// The minor version of HTTP/1: 0 or 1.
     package let minorVersion: Int
     package let fields: FieldLines
 
     /// Parses a complete head without its empty line.
-    package init(_ head: [UInt8]) throws(HTTPWireError) {
+    package init(_ head: [UInt8]) throws(Rejection) {
         let lineEnd = FieldLines.endOfLine(head, from: 0)
         let methodEnd = try Self.end(of: head, from: 0, to: lineEnd)
         guard methodEnd > 0, methodEnd <= 32, head[..<methodEnd].allSatisfy(isTokenByte) else {
-            throw HTTPWireError(.malformed, "The request line does not begin with a method.")
+            throw Rejection(.badRequest, "The request line does not begin with a method.")
         }
         let targetStart = methodEnd + 1
         let targetEnd = try Self.end(of: head, from: targetStart, to: lineEnd)
         minorVersion = try Self.version(head[(targetEnd + 1)..<lineEnd])
         guard targetEnd - targetStart <= Self.targetBytesMaximum else {
-            throw HTTPWireError(.targetTooLong, "The target has more than \(Self.targetBytesMaximum) bytes.")
+            throw Rejection(.uriTooLong, "The target has more than \(Self.targetBytesMaximum) bytes.")
         }
         method = Self.method(head[..<methodEnd])
         (target, pathEnd) = try Self.target(head, targetStart..<targetEnd, method)
         fields = try FieldLines(head, from: lineEnd + 2)
         if let host = fields.range(of: "host"), !Authority.isValid(head[host]) {
-            throw HTTPWireError(.malformed, "Host is not a name or an address with a port.")
+            throw Rejection(.badRequest, "Host is not a name or an address with a port.")
         }
     }
 
@@ -43,22 +42,22 @@ package struct RequestHead: Sendable {
         }
     }
 
-    private static func end(of head: [UInt8], from start: Int, to lineEnd: Int) throws(HTTPWireError) -> Int {
+    private static func end(of head: [UInt8], from start: Int, to lineEnd: Int) throws(Rejection) -> Int {
         var index = start
         while index < lineEnd, head[index] != 0x20 { index += 1 }
         guard index < lineEnd else {
-            throw HTTPWireError(.malformed, "The request line is not a method, a target and a version.")
+            throw Rejection(.badRequest, "The request line is not a method, a target and a version.")
         }
         return index
     }
 
-    private static func version(_ bytes: ArraySlice<UInt8>) throws(HTTPWireError) -> Int {
+    private static func version(_ bytes: ArraySlice<UInt8>) throws(Rejection) -> Int {
         let start = bytes.startIndex
         guard bytes.count == 8, bytes.prefix(5).elementsEqual("HTTP/".utf8), bytes[start + 6] == UInt8(ascii: "."),
             bytes[start + 5] &- UInt8(ascii: "0") < 10, bytes[start + 7] &- UInt8(ascii: "0") < 10
-        else { throw HTTPWireError(.malformed, "The request line does not end with a version such as HTTP/1.1.") }
+        else { throw Rejection(.badRequest, "The request line does not end with a version such as HTTP/1.1.") }
         guard bytes[start + 5] == UInt8(ascii: "1") else {
-            throw HTTPWireError(.unsupportedVersion, "HTTP/1.1 and HTTP/1.0 are served.")
+            throw Rejection(.httpVersionNotSupported, "HTTP/1.1 and HTTP/1.0 are served.")
         }
         return bytes[start + 7] == UInt8(ascii: "0") ? 0 : 1
     }
@@ -68,9 +67,9 @@ package struct RequestHead: Sendable {
         _ head: [UInt8],
         _ range: Range<Int>,
         _ method: Method
-    ) throws(HTTPWireError) -> (Range<Int>, pathEnd: Int) {
+    ) throws(Rejection) -> (Range<Int>, pathEnd: Int) {
         var start = range.lowerBound
-        guard !range.isEmpty else { throw HTTPWireError(.malformed, "The target is empty.") }
+        guard !range.isEmpty else { throw Rejection(.badRequest, "The target is empty.") }
         if head[start] != UInt8(ascii: "/") {
             if method == .options, range.count == 1, head[start] == UInt8(ascii: "*") {
                 return (range, range.upperBound)
@@ -79,10 +78,10 @@ package struct RequestHead: Sendable {
             let prefix = Array("http://".utf8)
             guard text.count > prefix.count,
                 text.prefix(prefix.count).map({ $0 | 0x20 }).elementsEqual(prefix.map { $0 | 0x20 })
-            else { throw HTTPWireError(.malformed, "The target is neither a path nor an absolute http URI.") }
+            else { throw Rejection(.badRequest, "The target is neither a path nor an absolute http URI.") }
             let authority = text.dropFirst(prefix.count).prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
             guard !authority.isEmpty, Authority.isValid(authority) else {
-                throw HTTPWireError(.malformed, "The target has no valid host.")
+                throw Rejection(.badRequest, "The target has no valid host.")
             }
             start = authority.endIndex
             guard start < range.upperBound else {
@@ -91,7 +90,7 @@ package struct RequestHead: Sendable {
                 return (root..<(root + 1), root + 1)
             }
             guard head[start] == UInt8(ascii: "/") else {
-                throw HTTPWireError(.malformed, "The target has a query but no path.")
+                throw Rejection(.badRequest, "The target has a query but no path.")
             }
         }
         var pathEnd = range.upperBound
@@ -99,7 +98,7 @@ package struct RequestHead: Sendable {
         while index < range.upperBound {
             let byte = head[index]
             guard byte > 0x20, byte < 0x7F, byte != UInt8(ascii: "#") else {
-                throw HTTPWireError(.malformed, "The target has a character that must be percent-encoded.")
+                throw Rejection(.badRequest, "The target has a character that must be percent-encoded.")
             }
             if byte == UInt8(ascii: "?"), pathEnd == range.upperBound { pathEnd = index }
             index += 1

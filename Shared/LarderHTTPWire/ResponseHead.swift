@@ -1,3 +1,4 @@
+import LarderCoding
 package import LarderHTTP
 
 /// The status line and the fields of a response (RFC 9112 §4, §5).
@@ -9,7 +10,7 @@ package struct ResponseHead: Sendable, Hashable {
     package let lines: FieldLines
 
     /// Parses a complete head without its empty line.
-    package init(_ head: [UInt8]) throws(HTTPWireError) {
+    package init(_ head: [UInt8]) throws(Rejection) {
         let lineEnd = FieldLines.endOfLine(head, from: 0)
         (status, minorVersion) = try Self.statusLine(head[..<lineEnd])
         lines = try FieldLines(head, from: lineEnd + 2, acceptsFolds: true).unfolded()
@@ -40,16 +41,16 @@ package struct ResponseHead: Sendable, Hashable {
 
     private static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
 
-    private static func statusLine(_ line: ArraySlice<UInt8>) throws(HTTPWireError) -> (Status, UInt8) {
+    private static func statusLine(_ line: ArraySlice<UInt8>) throws(Rejection) -> (Status, UInt8) {
         // Version and status, then nothing, or a space and a reason that is ignored.
         guard line.count >= 12, line.starts(with: "HTTP/1.".utf8), isDigit(line[7]), line[8] == 0x20,
             line[9...11].allSatisfy(isDigit), line.count == 12 || line[12] == 0x20
-        else { throw HTTPWireError(.malformed, "The status line is not a version, a status and a reason.") }
+        else { throw Rejection(.badRequest, "The status line is not a version, a status and a reason.") }
         guard line.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
-            throw HTTPWireError(.malformed, "The status line has a control character.")
+            throw Rejection(.badRequest, "The status line has a control character.")
         }
         let code = line[9...11].reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
-        guard code >= 100 else { throw HTTPWireError(.malformed, "\(code) is not a status.") }
+        guard code >= 100 else { throw Rejection(.badRequest, "\(code) is not a status.") }
         return (Status(code: code), line[7] - UInt8(ascii: "0"))
     }
 

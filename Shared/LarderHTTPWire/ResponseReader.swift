@@ -90,7 +90,7 @@ package struct ResponseReader: Sendable {
                     index = end
                     if case .fixed(left: 0) = state { finish(&piece, &events) }
                 case .chunked(var chunks):
-                    do throws(HTTPWireError) {
+                    do throws(Rejection) {
                         index = try chunks.decode(bytes, from: index, into: &piece)
                     } catch { throw .malformed(error.detail) }
                     state = .chunked(chunks)
@@ -172,7 +172,7 @@ package struct ResponseReader: Sendable {
             }
             head = []
             self.scanner = HeadScanner(skipsEmptyLines: false)
-            do throws(HTTPWireError) {
+            do throws(Rejection) {
                 try begin(ResponseHead(complete), &events)
             } catch { throw .malformed(error.detail) }
             return next
@@ -191,7 +191,7 @@ package struct ResponseReader: Sendable {
         return scanner.scan(bytes)
     }
 
-    private mutating func begin(_ head: ResponseHead, _ events: inout [Event]) throws(HTTPWireError) {
+    private mutating func begin(_ head: ResponseHead, _ events: inout [Event]) throws(Rejection) {
         if head.status == .switchingProtocols && request == .upgrade
             || head.status.code >= 200 && request == .connect
         {
@@ -201,12 +201,12 @@ package struct ResponseReader: Sendable {
         }
         if head.status.code < 200 {
             guard head.status != .switchingProtocols else {
-                throw HTTPWireError(.malformed, "The server switches the protocol without a request for it.")
+                throw Rejection(.badRequest, "The server switches the protocol without a request for it.")
             }
             interimResponses += 1
             guard interimResponses <= Self.interimResponsesMaximum else {
-                throw HTTPWireError(
-                    .malformed,
+                throw Rejection(
+                    .badRequest,
                     "More than \(Self.interimResponsesMaximum) interim responses were received."
                 )
             }

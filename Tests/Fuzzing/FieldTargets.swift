@@ -78,7 +78,7 @@ func fuzzFields(_ bytes: [UInt8]) {
         ifModifiedSince: fields["if-modified-since"],
         ifUnmodifiedSince: fields["if-unmodified-since"]
     )
-    _ = conditions.isEmpty
+    _ = conditions.evaluate(method: .get, exists: true, entityTag: nil, lastModified: now, now: now)
     for field in fields {
         let value = field.value
         if let tag = EntityTag(parsing: value) {

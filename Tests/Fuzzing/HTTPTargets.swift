@@ -103,7 +103,7 @@ private func chunks(_ pieces: [ArraySlice<UInt8>], _ limits: ChunkedDecoder.Limi
     var body: [UInt8] = []
     var taken = 0
     for piece in pieces {
-        do throws(HTTPWireError) {
+        do throws(Rejection) {
             let end = try decoder.decode(Array(piece).span, from: 0, into: &body)
             taken += end
             if decoder.isDone { break }

@@ -74,7 +74,7 @@ func fuzzHandshake(_ bytes: [UInt8]) {
         if (try? WebSocketHandshake.accept(field)) != nil { require(isUpgrade, "What is accepted is no upgrade.") }
         let offered = head.fields.combined(.secWebSocketProtocol)
         if let chosen = WebSocketHandshake.subprotocol(offered: offered, supported: ["a", "chat"]) {
-            require(WebSocketHandshake.elements(offered).contains(chosen), "'\(chosen)' was not offered.")
+            require(FieldList.members(of: offered ?? "").contains(chosen), "'\(chosen)' was not offered.")
         }
     }
 }

@@ -54,11 +54,4 @@ import Testing
             }
         }
     }
-
-    @Test(arguments: [0, 1, 9, 10, 11, 99, 100, 1_000, 65_536, 1_234_567_890, Int.max])
-    func `a number is appended in decimal digits`(number: Int) {
-        var bytes = Array("x".utf8)
-        bytes.append(decimal: number)
-        #expect(String(decoding: bytes, as: UTF8.self) == "x\(number)")
-    }
 }

@@ -1,14 +1,15 @@
+import LarderHTTP
 import LarderHTTPWire
 import TestSupport
 import Testing
 
 @Suite("Chunked decoder", .oneMinute) struct ChunkedDecoderTests {
     /// Decodes byte by byte; nil if the body is not complete.
-    private func decode(_ text: String, _ limits: ChunkedDecoder.Limits) -> Result<String?, HTTPWireError> {
+    private func decode(_ text: String, _ limits: ChunkedDecoder.Limits) -> Result<String?, Rejection> {
         var decoder = ChunkedDecoder(limits)
         var body: [UInt8] = []
         let bytes = Array(text.utf8)
-        do throws(HTTPWireError) {
+        do throws(Rejection) {
             for index in bytes.indices where !decoder.isDone {
                 _ = try decoder.decode(bytes.span.extracting(index..<(index + 1)), from: 0, into: &body)
             }
@@ -16,8 +17,8 @@ import Testing
         return .success(decoder.isDone ? String(decoding: body, as: UTF8.self) : nil)
     }
 
-    private func isRejected(_ text: String, _ limits: ChunkedDecoder.Limits) -> HTTPWireError.Reason? {
-        if case .failure(let error) = decode(text, limits) { error.reason } else { nil }
+    private func isRejected(_ text: String, _ limits: ChunkedDecoder.Limits) -> Status? {
+        if case .failure(let error) = decode(text, limits) { error.status } else { nil }
     }
 
     @Test(arguments: [
@@ -25,21 +26,21 @@ import Testing
     ])
     func `only a client accepts spaces, invalid trailers and long sizes`(text: String) {
         #expect(decode(text, .response) == .success("hello"))
-        #expect(isRejected(text, .request(bodyBytesMaximum: 100)) == .malformed)
+        #expect(isRejected(text, .request(bodyBytesMaximum: 100)) == .badRequest)
     }
 
     @Test func `a body above the limit is rejected at its size`() {
         let limits = ChunkedDecoder.Limits.request(bodyBytesMaximum: 5)
         #expect(decode("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", limits) == .success("abcde"))
-        #expect(isRejected("3\r\nabc\r\n3\r\n", limits) == .bodyTooLarge)
+        #expect(isRejected("3\r\nabc\r\n3\r\n", limits) == .contentTooLarge)
     }
 
     @Test func `extensions are limited in all for a server and in each chunk for a client`() {
         let chunk = "1;" + String(repeating: "x", count: 4_000) + "\r\na\r\n"
         let body = String(repeating: chunk, count: 3) + "0\r\n\r\n"
         #expect(decode(body, .response) == .success("aaa"))
-        #expect(isRejected(body, .request(bodyBytesMaximum: 100)) == .headTooLarge)
-        #expect(isRejected("1;" + String(repeating: "x", count: 5_000), .response) == .headTooLarge)
+        #expect(isRejected(body, .request(bodyBytesMaximum: 100)) == .requestHeaderFieldsTooLarge)
+        #expect(isRejected("1;" + String(repeating: "x", count: 5_000), .response) == .requestHeaderFieldsTooLarge)
     }
 
     @Test func `a body without its last chunk is not complete`() {

@@ -76,7 +76,7 @@ struct PageTests {
         for deletes in [false, true] {
             var inside: [[UInt8]] = []
             #expect(throws: Problem.self) {
-                try world.write { store, commit in
+                try world.commit { store, commit in
                     try commit.save(try #require(try store.entities.find(EntityID(.post, newest))), in: store)
                     if deletes {
                         let post = try #require(try store.entities.find(EntityID(.post, newest - 1)))

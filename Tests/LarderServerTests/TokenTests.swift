@@ -29,7 +29,7 @@ struct TokenTests {
         let token = try #require(
             try await stage.ask("GET", "/v1/changes?since=now&types=message").json["nextToken"]?.string
         )
-        try stage.world.world.write { store, commit in
+        try stage.world.world.commit { store, commit in
             for number in 0..<count {
                 let row = try store.entities.next(.post).row
                 let post = EntityRow.post(row, author: 2, text: "\(number)", image: nil, created: commit.now)

@@ -207,7 +207,7 @@ struct WorldEndTests {
     @Test func `a write that cannot be committed is not acknowledged`() async throws {
         let plan = FaultPlan()
         let world = try failing(by: plan)
-        try world.write { store, commit in
+        try world.commit { store, commit in
             let profile = EntityRow(id: EntityID(.profile, 1), name: "ana", members: JSONObject(), updated: commit.now)
             try commit.add(profile, to: store)
         }
@@ -215,7 +215,7 @@ struct WorldEndTests {
             if isLost { plan.arm(.fail(.full), atStep: 1) }
             let stamp = world.stamp
             do throws(Problem) {
-                try world.write { store, commit in
+                try world.commit { store, commit in
                     let row = try store.entities.next(.post).row
                     try commit.add(
                         .post(row, author: 1, text: "one more", image: nil, created: commit.now),

@@ -69,20 +69,13 @@ package struct BodyReader {
 
     package func fail(_ name: String, _ detail: String) { errors.add(path(name), detail) }
 
-    /// Reports a missing member, unless there already is an error for it.
-    ///
-    /// - Parameter others: members that could replace it.
-    package func failMissing(_ name: String, or others: String..., because detail: String) {
-        failMissing(anyOf: [name] + others, detail)
-    }
-
     /// Reports that none of the members is given, at the first one, unless there already is an error for one of them.
     package func failMissing(anyOf names: [String], _ detail: String) {
         guard let first = names.first, !names.contains(where: { errors.has(path($0)) }) else { return }
         fail(first, detail)
     }
 
-    package func failMissing(_ name: String, _ detail: String) { failMissing(name, because: detail) }
+    package func failMissing(_ name: String, _ detail: String) { failMissing(anyOf: [name], detail) }
 
     /// What `make` makes of a member; its error is one of the member.
     package func made<Value>(_ name: String, _ make: () throws -> Value) -> Value? {
@@ -131,7 +124,6 @@ package struct BodyReader {
         member(name, "true or false") { $0.bool } ?? standard
     }
 
-    /// The row of an identifier of that kind.
     mutating func identifier(_ name: String, _ kind: EntityKind) -> Int64? {
         member(name, "an identifier such as \"\(kind.prefix)1\"") { value in
             value.string.flatMap { EntityID(kind, parsing: $0)?.row }
@@ -227,7 +219,6 @@ package struct BodyReader {
 }
 
 extension JSONValue {
-    /// The number as a double.
     package var double: Double? {
         switch self {
         case .integer(let value): Double(value)

@@ -3,7 +3,6 @@ import LarderHTTP
 
 /// What the routes of one entity have in common.
 extension Call {
-    /// The reply to a read of the entity that the path names.
     func read(_ kind: EntityKind) throws(Problem) -> Reply? { try read(EntityID(kind, try row(kind))) }
 
     func read(_ id: EntityID) throws(Problem) -> Reply? {

@@ -15,20 +15,41 @@ struct Call {
     let session: SessionRow?
     let query: QueryString
     /// What a cached reply is valid for; nil if the reply is not cached.
-    var version: ResponseCache.Version?
+    private let version: ResponseCache.Version?
+
+    /// - Throws: `unauthenticated` for a personal route, the problem of wrong credentials, or `invalid-parameter` for a malformed query.
+    init(
+        _ request: Request,
+        _ exchange: Exchange,
+        _ owner: WorldExchange,
+        _ match: RouteMatch,
+        _ version: ResponseCache.Version? = nil
+    ) throws(Problem) {
+        (self.request, self.exchange, self.owner, self.version) = (request, exchange, owner, version)
+        parameters = match.parameters
+        session = try match.route.authentication == .ignored ? nil : owner.session(request)
+        if match.route.authentication == .required, session == nil {
+            throw ProblemType.unauthenticated(
+                "\(match.route.template) is personal.",
+                fields: Authenticator.challenge(nil)
+            )
+        }
+        guard let query = QueryString(parsing: Array(request.query ?? [])) else {
+            throw ProblemType.invalidParameter("The query is not valid percent-encoded UTF-8.")
+        }
+        self.query = query
+    }
 
     var world: World { owner.world }
 
-    /// The reply with the current representation of the resource, whole or as the request's conditions require. Stores it in the cache of
-    /// replies if the request is a read of the present state.
-    func reply(_ representation: Representation) throws(Problem) -> Reply {
+    /// The reply with a representation of the state that `read` sees, whole or as the request's conditions require. Stores the representation
+    /// in the cache of replies if the request is a read of the present state.
+    func reply(_ body: (Store) throws -> Representation) throws(Problem) -> Reply {
+        let representation = try read(body)
         try Negotiation.requireJSON(request)
-        if let version, representation.isReusable { world.cache.store(representation, for: version) }
+        if let version, representation.isReusable { world.cache.store(representation, of: session, for: version) }
         return representation.reply(to: request, now: world.clock.now)
     }
-
-    /// The reply with a representation of the state that `read` sees.
-    func reply(_ body: (Store) throws -> Representation) throws(Problem) -> Reply { try reply(try read(body)) }
 
     // MARK: State
 

@@ -83,24 +83,7 @@ extension Request {
             && fields.range(of: "access-control-request-method") != nil
     }
 
-    /// The method that a preflight asks about.
     package var preflightedMethod: Method? {
         isPreflight ? fields[.accessControlRequestMethod].map { Method($0) } : nil
-    }
-}
-
-/// The fields of draft-ietf-httpapi-ratelimit-headers-10.
-enum RateLimitFields {
-    static func append(_ verdict: RateLimiter.Verdict, _ limiter: RateLimiter, to bytes: inout [UInt8]) {
-        let policy = #"RateLimit-Policy: "default";q=\#(limiter.quota);w=\#(limiter.windowSeconds)"#
-        let left = #"RateLimit: "default";r=\#(verdict.remaining);t=\#(verdict.secondsToReset)"#
-        bytes += Array("\(policy)\r\n\(left)\r\n".utf8)
-    }
-
-    static func rejection(_ verdict: RateLimiter.Verdict) -> Problem {
-        ProblemType.rateLimited(
-            "The quota is used up; it is reset in \(verdict.secondsToReset) s.",
-            fields: [.retryAfter: String(verdict.secondsToReset)]
-        )
     }
 }

@@ -21,14 +21,16 @@ package enum Idempotency {
             }
             return try call.write { try operation($0, &$1) }
         }
-        let key = try parse(field)
-        let (user, route) = (call.viewer, route(call))
-        let inFlight = KeysInFlight.Key(user: user, route: route, key: key)
-        guard call.owner.deviations.holdsKey || call.world.keysInFlight.begin(inFlight) else { throw inProgress() }
-        defer { if !call.owner.deviations.holdsKey { call.world.keysInFlight.end(inFlight) } }
+        let (keys, held) = (call.world.keysInFlight, call.owner.deviations.heldKey)
+        let key =
+            if let held { held } else {
+                KeysInFlight.Key(user: call.viewer, route: route(call), key: try parse(field))
+            }
+        guard held != nil || keys.begin(key) else { throw inProgress() }
+        defer { if held == nil { keys.end(key) } }
         let fingerprint = SHA256.hash(call.request.body)
         return try call.write { store, commit in
-            try once(key, fingerprint, for: call, in: store, &commit, operation)
+            try once(key.key, fingerprint, for: call, in: store, &commit, operation)
         }
     }
 

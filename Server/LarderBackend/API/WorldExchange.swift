@@ -10,12 +10,11 @@ package final class WorldExchange: @unchecked Sendable {
     package struct Deviations: Sendable {
         /// Reads see the state at an earlier commit.
         package var past: StateHistory.Limit?
-        /// The filter for the frames of a live channel.
         package var live: (any LiveFilter)?
         /// Whether the request did not arrive over a connection, so that faults of the change feed do not apply to it.
         package var isDetached = false
-        /// Whether the request already holds its idempotency key.
-        package var holdsKey = false
+        /// The idempotency key that the request already holds.
+        package var heldKey: KeysInFlight.Key?
 
         package init() {}
     }
@@ -44,12 +43,31 @@ package final class WorldExchange: @unchecked Sendable {
     /// The session of the request's token; nil without one. It is found again only after a commit.
     package func session(_ request: Request) throws(Problem) -> SessionRow? {
         let stamp = world.stamp
-        if let known, known.stamp == stamp, known.session.accessExpires.map({ world.clock.now < $0 }) ?? true {
-            return known.session
-        }
+        if let known, known.stamp == stamp, known.session.isValid(at: world.clock.now) { return known.session }
         let session = try Authenticator.session(of: request, in: world)
         known = session.map { ($0, stamp) }
         viewer = session?.user ?? 0
         return session
+    }
+
+    /// Takes over the session of an earlier request with the same credentials; false if it has expired.
+    func adopt(_ session: SessionRow?) -> Bool {
+        guard let session else { return true }
+        viewer = session.user
+        return session.isValid(at: world.clock.now)
+    }
+}
+
+extension ResponseCache.Version {
+    /// Nil for a request whose reply is not cached.
+    init?(_ request: Request, _ owner: WorldExchange) {
+        guard request.method == .get || request.method == .head, owner.deviations.past == nil,
+            Negotiation.acceptsJSON(request)
+        else { return nil }
+        let target = request.targetText
+        self.init(
+            key: request.fields[.authorization].map { "\($0)\n\(target)" } ?? target,
+            stamp: owner.world.stamp
+        )
     }
 }

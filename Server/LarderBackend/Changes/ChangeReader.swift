@@ -16,7 +16,6 @@ struct ChangeReader {
     let store: Store
     let retention: Duration
     let now: WallTime
-    /// The path of the feed.
     let path: String
 
     /// The maximum number of rows that one page scans, so that a reader who may see few of them still gets a timely reply.

@@ -18,7 +18,7 @@ package struct LiveEvent: Sendable {
         self.token = token
         let tokens = #"{"token":"\#(token)","previousToken":"\#(previous)","change":"#
         json = Array(tokens.utf8) + change + [UInt8(ascii: "}")]
-        frame = WebSocketEncoder.textFrame(json)
+        frame = WebSocketEncoder.frame(.text, json)
         serverSentEvent = Self.serverSentEvent(named: "change", id: token, data: json)
     }
 

@@ -8,10 +8,8 @@ package protocol LiveOutput: LiveSink {
 
 /// A filter for the frames of one live channel: records them and may drop, repeat, delay or reorder them.
 package protocol LiveFilter: AnyObject, Sendable {
-    /// The channel is open.
     func opened(_ output: any LiveOutput, channel: String)
 
-    /// The channel is over.
     func closed()
 
     /// A frame of that many bytes came from the peer.

@@ -10,7 +10,6 @@ package enum LiveSignal: Sendable {
     case serverStops
     /// The world's state was replaced: the reader must reconnect and read the change feed.
     case stateReplaced
-    /// A heartbeat is due.
     case heartbeat
 }
 

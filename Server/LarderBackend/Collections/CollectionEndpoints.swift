@@ -43,7 +43,9 @@ enum CollectionEndpoints {
         let names = call.world.collections + ["changes", "live"]
         let members = names.map { JSONObject.Member(name: $0, value: .string("/\($0)")) }
         let body = JSONValue.object(JSONObject(members)).encoded
-        return try call.reply(Representation(body: body, cacheControl: CachePolicy.revalidate, vary: "Origin"))
+        return try call.reply { _ in
+            Representation(body: body, cacheControl: CachePolicy.revalidate, vary: "Origin")
+        }
     }
 
     /// A document, or the list of a collection.

@@ -69,9 +69,7 @@ enum ChangeEndpoints {
 
     /// The starting position that a reader requests.
     enum Since {
-        /// The beginning of the feed.
         case beginning
-        /// The current position.
         case now
         case token(ChangeToken)
 

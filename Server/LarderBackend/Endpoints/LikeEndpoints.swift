@@ -38,7 +38,6 @@ enum LikeEndpoints {
         return .existing(try store.json(.post, row, viewer: call.viewer))
     }
 
-    /// One item of a batch.
     private struct Item {
         let post: Int64
         let isLiked: Bool

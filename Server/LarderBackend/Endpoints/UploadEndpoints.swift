@@ -53,7 +53,6 @@ enum UploadEndpoints {
 
     /// The fields of a request that is a part of an upload.
     private struct Part {
-        /// Whether it is one of tus.
         let isTus: Bool
         /// Whether the content ends with this request, by the draft.
         private let isStatedLast: Bool

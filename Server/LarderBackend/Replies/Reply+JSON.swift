@@ -15,7 +15,6 @@ extension Reply {
         return Reply(status: status, fields: fields, body: .bytes(body))
     }
 
-    /// 204 No Content.
     static let noContent = Reply(status: .noContent, fields: [.cacheControl: "no-store"])
 
     /// A new resource, at this path.

@@ -27,7 +27,7 @@ struct Modification {
 
 /// The current representation of a resource: its content, its fields and its validators. Each read of it is answered by `reply(to:now:)`.
 ///
-/// Immutable; the content is compressed once for each coding that is asked for.
+/// Immutable; each form of it is made once, when it is asked for.
 final class Representation: Sendable {
     /// The 200 with the whole content, without a coding.
     let full: Reply
@@ -40,8 +40,15 @@ final class Representation: Sendable {
     /// Those of the 200 without `ETag`.
     private let fields: Fields
     private let takesRanges: Bool
-    /// The content in the codings that were asked for; nil: the coding makes it no smaller.
-    private let coded = Mutex<[ContentCoding: [UInt8]?]>([:])
+    /// The forms that were asked for.
+    private let forms = Mutex(Forms())
+
+    private struct Forms {
+        /// The 200 in a coding; nil: it makes the content no smaller.
+        var coded: [ContentCoding: Reply?] = [:]
+        /// The 304 with the tag of a coding.
+        var unchanged: [ContentCoding?: Reply] = [:]
+    }
 
     /// Smaller content is not compressed: it fits into the packet that carries its head.
     private static let codedBytesMinimum = 1_024
@@ -99,10 +106,6 @@ final class Representation: Sendable {
 
     /// The reply that the request's conditions, range and accepted codings require: 200, 206, 304, 412 or 416 (RFC 9110 §13, §14).
     func reply(to request: Request, now: WallTime) -> Reply {
-        do throws(Problem) { return try answer(request, now) } catch { return error.reply }
-    }
-
-    private func answer(_ request: Request, _ now: WallTime) throws(Problem) -> Reply {
         let coding = isNegotiated ? Negotiation.coding(request) : nil
         let conditions = Preconditions(request)
         func outcome(_ codings: [ContentCoding]) -> PreconditionOutcome {
@@ -116,33 +119,19 @@ final class Representation: Sendable {
             )
         }
         switch outcome(coding.map { [$0] } ?? []) {
-        case .proceed: break
+        case .proceed: return part(request, now) ?? coding.flatMap { coded(by: $0) } ?? full
         case .notModified:
+            guard let coding else { return unchanged(nil) }
             // The 304 has the tag that matched, so that the client's cache finds what it confirms. Without a tag in the condition it
             // has the tag that the 200 would have.
             let hasTag = request.fields.combined(.ifNoneMatch).map { $0.contains("\"") } ?? false
-            let isPlain = hasTag && outcome([]) == .notModified
-            var fields = fields(coding.flatMap { isPlain || coded(by: $0) == nil ? nil : $0 })
-            // It repeats the caching fields of the 200 and no content fields (RFC 9110 §15.4.5).
-            fields.remove(.contentType)
-            return Reply(status: .notModified, fields: fields)
+            return unchanged(hasTag && outcome([]) == .notModified ? nil : coding)
         case .preconditionFailed:
-            throw ProblemType.preconditionFailed(
+            return ProblemType.preconditionFailed(
                 "The condition does not hold for the current representation.",
                 fields: [.etag: entityTag.description]
-            )
+            ).reply
         }
-        if let range = try requestedRange(request, now) {
-            var fields = fields(nil)
-            fields.set(.contentRange, "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(full.body.count)")
-            return Reply(status: .partialContent, fields: fields, body: .bytes(Array(full.bytes[range])))
-        }
-        guard let coding, let coded = coded(by: coding) else { return full }
-        var fields = fields(coding)
-        fields.set(.contentEncoding, coding.rawValue)
-        var reply = Reply(status: .ok, fields: fields, body: .bytes(coded))
-        reply.bytesSavedByCoding = full.body.count - coded.count
-        return reply
     }
 
     /// The fields with the tag of a coding: its bytes differ (RFC 9110 §8.8.3.3).
@@ -152,19 +141,38 @@ final class Representation: Sendable {
         return fields
     }
 
-    /// The content in a coding; nil if that makes it no smaller.
-    private func coded(by coding: ContentCoding) -> [UInt8]? {
-        coded.withLock { known in
-            if let coded = known[coding] { return coded }
-            let made = coding.encode(full.bytes).flatMap { $0.count < full.body.count ? $0 : nil }
-            known[coding] = .some(made)
+    /// The 200 with the content in a coding; nil if that makes it no smaller.
+    private func coded(by coding: ContentCoding) -> Reply? {
+        forms.withLock { forms in
+            if let known = forms.coded[coding] { return known }
+            var made: Reply?
+            if let content = coding.encode(full.bytes), content.count < full.body.count {
+                var fields = fields(coding)
+                fields.set(.contentEncoding, coding.rawValue)
+                made = Reply(status: .ok, fields: fields, body: .bytes(content))
+                made?.bytesSavedByCoding = full.body.count - content.count
+            }
+            forms.coded[coding] = .some(made)
             return made
         }
     }
 
-    /// The requested range, if there is exactly one. Several ranges, or a failed `If-Range`, are answered with the whole content, as RFC
-    /// 9110 §14.2 allows.
-    private func requestedRange(_ request: Request, _ now: WallTime) throws(Problem) -> Range<Int>? {
+    private func unchanged(_ coding: ContentCoding?) -> Reply {
+        let coding = coding.flatMap { coded(by: $0) == nil ? nil : $0 }
+        return forms.withLock { forms in
+            if let known = forms.unchanged[coding] { return known }
+            var fields = fields(coding)
+            // It repeats the caching fields of the 200 and no content fields (RFC 9110 §15.4.5).
+            fields.remove(.contentType)
+            let made = Reply(status: .notModified, fields: fields)
+            forms.unchanged[coding] = made
+            return made
+        }
+    }
+
+    /// The 206 or 416 for a request with exactly one range. Several ranges, or a failed `If-Range`, are answered with the whole content, as
+    /// RFC 9110 §14.2 allows.
+    private func part(_ request: Request, _ now: WallTime) -> Reply? {
         guard takesRanges, request.method == .get, let field = request.fields[.range],
             let ranges = ByteRange.parse(field), ranges.count == 1
         else { return nil }
@@ -173,16 +181,20 @@ final class Representation: Sendable {
         {
             return nil
         }
-        if let range = ranges[0].resolved(against: full.body.count) { return range }
-        throw ProblemType.rangeNotSatisfiable(
-            "The range contains none of the \(full.body.count) bytes.",
-            fields: [.contentRange: "bytes */\(full.body.count)", .acceptRanges: "bytes"]
-        )
+        guard let range = ranges[0].resolved(against: full.body.count) else {
+            return ProblemType.rangeNotSatisfiable(
+                "The range contains none of the \(full.body.count) bytes.",
+                fields: [.contentRange: "bytes */\(full.body.count)", .acceptRanges: "bytes"]
+            ).reply
+        }
+        var fields = fields(nil)
+        fields.set(.contentRange, "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(full.body.count)")
+        return Reply(status: .partialContent, fields: fields, body: .bytes(Array(full.bytes[range])))
     }
 
     /// The most bytes of memory that it takes: with the content in each coding, which is smaller.
     var byteCount: Int {
-        full.head.bytes.count * 2 + full.body.count * (isNegotiated ? 1 + ContentCoding.allCases.count : 1)
+        full.head.bytes.count * 6 + full.body.count * (isNegotiated ? 1 + ContentCoding.allCases.count : 1)
     }
 }
 

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Replies to reads of the present state.
+/// Replies to reads of the present state, by the target and the credentials of their requests.
 ///
 /// An entry carries the stamp of the state that it was built from, taken before that state was read. It is served only while
 /// the stamp is current, so a reply older than the last acknowledged write cannot be served (`World.stamp`). The first entry of a newer
@@ -8,15 +8,21 @@ import Synchronization
 final class ResponseCache: Sendable {
     /// A read of one state of the world.
     struct Version {
-        /// The reader and the target of the request.
+        /// The target of the request, behind its credentials.
         let key: String
         /// Taken before the state is read: an entry with an older stamp is only rebuilt once more.
         let stamp: UInt64
     }
 
+    struct Entry {
+        let representation: Representation
+        /// The session of the credentials.
+        let session: SessionRow?
+    }
+
     private struct State {
         var stamp: UInt64 = 0
-        var entries: [String: Representation] = [:]
+        var entries: [String: Entry] = [:]
         var bytes = 0
     }
 
@@ -27,18 +33,20 @@ final class ResponseCache: Sendable {
     init(bytesMaximum: Int) { self.bytesMaximum = bytesMaximum }
 
     /// The reply that was built from the state with the version's stamp.
-    func find(_ version: Version) -> Representation? {
+    func find(_ version: Version) -> Entry? {
         state.withLock { $0.stamp == version.stamp ? $0.entries[version.key] : nil }
     }
 
     /// Stores a reply that was built after the version's stamp was taken.
-    func store(_ representation: Representation, for version: Version) {
+    func store(_ representation: Representation, of session: SessionRow? = nil, for version: Version) {
         let cost = representation.byteCount
         guard cost <= bytesMaximum / 4 else { return }
         state.withLock { state in
             guard version.stamp >= state.stamp else { return }
             if version.stamp > state.stamp || state.bytes + cost > bytesMaximum { state = State(stamp: version.stamp) }
-            state.bytes += cost - (state.entries.updateValue(representation, forKey: version.key)?.byteCount ?? 0)
+            let entry = Entry(representation: representation, session: session)
+            let replaced = state.entries.updateValue(entry, forKey: version.key)
+            state.bytes += cost - (replaced?.representation.byteCount ?? 0)
         }
     }
 }

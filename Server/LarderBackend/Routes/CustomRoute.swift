@@ -7,7 +7,6 @@ struct CustomReply: Sendable {
         case none
         case json(JSONTemplate)
         case text(RouteTemplate)
-        /// The bytes of a file.
         case bytes([UInt8])
         /// A problem with this detail (RFC 9457); without one for an error status that has no other body.
         case problem(RouteTemplate?)

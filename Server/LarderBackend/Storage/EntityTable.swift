@@ -90,7 +90,6 @@ struct EntityTable {
         try sql.first("\(Self.select) position = ?", [position], Self.read)
     }
 
-    /// The entities of a list.
     func all(_ list: EntityList) throws(SQLiteError) -> [EntityRow] {
         try sql.all(
             "\(Self.select) kind = ?1 AND \(list.condition) AND deleted = 0 ORDER BY id",

@@ -8,7 +8,6 @@ final class SQL {
 
     init(_ database: Database) { self.database = database }
 
-    /// Runs a statement to its end.
     func run(_ sql: SQLText, _ values: [any SQLValue] = []) throws(SQLiteError) {
         try bound(sql, values).run()
     }

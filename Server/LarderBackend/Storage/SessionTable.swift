@@ -10,6 +10,8 @@ package struct SessionRow: Sendable, Hashable {
     /// Nil for tokens of fixtures, which do not expire.
     let accessExpires: WallTime?
 
+    func isValid(at now: WallTime) -> Bool { accessExpires.map { now < $0 } ?? true }
+
     /// Whether the token is a documented developer token.
     var isDeveloper: Bool { accessExpires == nil }
 }

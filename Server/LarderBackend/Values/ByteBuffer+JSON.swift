@@ -8,12 +8,6 @@ struct EntityVersion: Sendable, Hashable {
 
 /// Writes JSON whose parts are bytes.
 extension [UInt8] {
-    /// Appends the bytes of a literal.
-    @inline(__always)
-    mutating func append(_ literal: StaticString) {
-        unsafe append(contentsOf: UnsafeBufferPointer(start: literal.utf8Start, count: literal.utf8CodeUnitCount))
-    }
-
     /// Closes an entity: appends its version and modification time.
     mutating func append(_ version: EntityVersion) {
         append(contentsOf: #","version":\#(version.number),"updatedAt":"\#(version.updated.rfc3339())"}"#.utf8)

@@ -52,7 +52,6 @@ struct Cursor: Hashable, Sendable {
 
 /// The part of a list that a request asks for.
 enum PageStart: Hashable, Sendable {
-    /// The newest items.
     case newest
     /// The items older than a row.
     case after(Int64)

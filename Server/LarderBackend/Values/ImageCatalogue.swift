@@ -16,7 +16,6 @@ package struct ImageCatalogue: Sendable {
         let entityTag: EntityTag
     }
 
-    /// One image.
     struct Image: Sendable {
         let id: String
         /// In ascending order of width.

@@ -37,7 +37,7 @@ package enum Authenticator {
                 fields: challenge("invalid_token")
             )
         }
-        if let expires = session.accessExpires, world.clock.now >= expires {
+        if let expires = session.accessExpires, !session.isValid(at: world.clock.now) {
             throw ProblemType.tokenExpired(
                 "The token expired at \(expires.rfc3339()).",
                 fields: challenge("invalid_token")

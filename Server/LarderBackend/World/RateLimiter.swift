@@ -53,7 +53,6 @@ final class RateLimiter: Sendable {
         if windows.count > Self.callersMaximum / 2 { windows = [:] }
     }
 
-    /// The number of callers in memory.
     var callerCount: Int { windows.withLock { $0.count } }
 
     var windowSeconds: Int { Int(window.components.seconds) }

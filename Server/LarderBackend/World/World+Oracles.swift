@@ -3,12 +3,10 @@ package import LarderHTTP
 
 /// Queries for people and oracles.
 extension World {
-    /// Whether the world has a person with the handle.
     package func hasPerson(_ handle: String) throws(Problem) -> Bool {
         try read { store in try store.entities.find(.profile, named: handle) != nil }
     }
 
-    /// The first people of the world.
     package func firstPeople(_ count: Int) throws(Problem) -> [(name: String, handle: String)] {
         try read { store in
             var people: [(name: String, handle: String)] = []

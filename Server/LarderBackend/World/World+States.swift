@@ -28,7 +28,7 @@ extension World {
 
     /// Removes all tombstones: readers of the change feed that have not read them must resync.
     package func forgetTombstones() throws(Problem) {
-        try write { store, commit in try store.forgetTombstones(before: commit.now + .seconds(1)) }
+        try commit { store, commit in try store.forgetTombstones(before: commit.now + .seconds(1)) }
     }
 
     // MARK: Whole states

@@ -95,7 +95,7 @@ package final class World: Sendable {
     /// The names of the user's own collections, which the world then serves instead of the demo API; empty without any.
     package var collections: [String] { names.withLock { $0 } }
 
-    var hasCollections: Bool { names.withLock { !$0.isEmpty } }
+    package var hasCollections: Bool { names.withLock { !$0.isEmpty } }
 
     /// The path of the change feed.
     var changesPath: String { hasCollections ? "/changes" : "/v1/changes" }
@@ -120,12 +120,9 @@ package final class World: Sendable {
 
     /// Runs `body` in a transaction, commits it and announces its changes. If it throws, the state is unchanged.
     ///
+    /// - Returns: also the number of the commit.
     /// - Throws: the problem that `body` throws, or `storage-unavailable` if the database fails.
-    func write<Result: Sendable>(_ body: (Store, inout Commit) throws -> Result) throws(Problem) -> Result {
-        try commit(body).result
-    }
-
-    /// As `write`; returns also the number of the commit.
+    @discardableResult
     func commit<Result: Sendable>(
         _ body: (Store, inout Commit) throws -> Result
     ) throws(Problem) -> (result: Result, number: Int64) {

@@ -12,7 +12,6 @@ package struct WorldSettings: Sendable, Hashable {
     package var responseCacheBytesMaximum = 16 << 20
     /// The number of requests of one caller per `rateWindow`; nil for no limit.
     package var rateLimit: Int?
-    /// The window of the rate limit.
     package var rateWindow: Duration = .seconds(60)
 
     /// The interval of heartbeats on live channels, in the world's time.

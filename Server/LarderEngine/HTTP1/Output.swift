@@ -42,7 +42,7 @@ struct Output {
     mutating func append(_ more: [UInt8]) {
         guard !more.isEmpty else { return }
         waitingBytes += more.count
-        if let last = pieces.last, last.count + more.count <= Self.copiedBytesMaximum {
+        if let count = pieces.last?.count, count + more.count <= Self.copiedBytesMaximum {
             pieces[pieces.count - 1] += more
         } else {
             pieces.append(more)

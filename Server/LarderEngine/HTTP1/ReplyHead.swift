@@ -1,3 +1,4 @@
+import LarderCoding
 package import LarderHTTP
 package import LarderHTTPWire
 
@@ -38,9 +39,11 @@ package struct ReplyHead: Sendable {
     }
 
     /// The head as it is sent, with the `Date` line, `Connection`, and the empty line.
-    func bytes(date: [UInt8], connection: StaticString) -> [UInt8] {
+    ///
+    /// - Parameter room: how many bytes are going to follow.
+    func bytes(date: [UInt8], connection: StaticString, room: Int = 0) -> [UInt8] {
         var all: [UInt8] = []
-        all.reserveCapacity(bytes.count + date.count + 32)
+        all.reserveCapacity(bytes.count + date.count + 32 + min(room, Output.copiedBytesMaximum))
         all += bytes
         all += date
         all.append(connection)
@@ -50,10 +53,8 @@ package struct ReplyHead: Sendable {
 
     // MARK: Adding lines
 
-    /// Appends complete field lines.
     package mutating func append(lines: [UInt8]) { bytes.append(contentsOf: lines) }
 
-    /// Appends complete field lines that `write` adds.
     package mutating func append(lines write: (inout [UInt8]) -> Void) { write(&bytes) }
 
     package mutating func append(_ name: StaticString, _ value: String) {
@@ -81,7 +82,6 @@ package struct ReplyHead: Sendable {
         return String(decoding: value.drop { $0 == UInt8(ascii: " ") }, as: UTF8.self)
     }
 
-    /// The fields in order.
     package var fields: [(name: String, value: String)] {
         String(decoding: bytes, as: UTF8.self).split(separator: "\r\n").dropFirst().map { line in
             let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)

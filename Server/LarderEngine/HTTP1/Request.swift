@@ -83,12 +83,6 @@ extension Request {
         )
     }
 
-    private init(parsing head: [UInt8]) throws(Rejection) {
-        do throws(HTTPWireError) {
-            self.init(try RequestHead(head))
-        } catch { throw Rejection(error) }
-    }
-
     /// The same request without the first bytes of its path.
     package func droppingPathPrefix(_ count: Int) -> Request {
         guard count > 0 else { return self }
@@ -111,7 +105,7 @@ extension Request {
     ) throws(Rejection) {
         var head = "\(method.rawValue) \(target) HTTP/1.1"
         for field in fields { head += "\r\n\(field.name): \(field.value)" }
-        try self.init(parsing: Array(head.utf8))
+        try self.init(RequestHead(Array(head.utf8)))
         self.body = body
         self.connection = connection
         self.exchangeIndex = exchangeIndex
@@ -119,7 +113,7 @@ extension Request {
 
     /// Parses a request again from the bytes of its `head`.
     package init(head: [UInt8], body: [UInt8], exchangeIndex: Int) throws(Rejection) {
-        try self.init(parsing: head)
+        try self.init(RequestHead(head))
         self.body = body
         self.exchangeIndex = exchangeIndex
     }

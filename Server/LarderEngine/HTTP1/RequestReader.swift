@@ -59,7 +59,7 @@ package struct RequestReader {
                 consumed += scanner.scanned
                 stage = .head(HeadScanner(skipsEmptyLines: true))
                 do { return try begin(try RequestHead(head), hasMore: consumed < bytes.count) } catch {
-                    return .rejected(Rejection(error))
+                    return .rejected(error)
                 }
             }
         case .body(let request, let left):
@@ -77,7 +77,7 @@ package struct RequestReader {
         case .chunks(let request, var decoder):
             do {
                 consumed = try decoder.decode(bytes, from: consumed, into: &body)
-            } catch { return .rejected(Rejection(error)) }
+            } catch { return .rejected(error) }
             if let bodyLimit, body.count > bodyLimit || body.count == bodyLimit && !decoder.isDone {
                 body.removeSubrange(bodyLimit...)
                 return complete(request, isCut: true)
@@ -108,10 +108,10 @@ package struct RequestReader {
     }
 
     /// Processes a complete head.
-    private mutating func begin(_ head: RequestHead, hasMore: Bool) throws(HTTPWireError) -> Outcome {
+    private mutating func begin(_ head: RequestHead, hasMore: Bool) throws(Rejection) -> Outcome {
         let hosts = head.fields.count(of: "host")
         guard hosts == 1 || (head.minorVersion == 0 && hosts == 0) else {
-            throw HTTPWireError(.malformed, "There must be exactly one Host field.")
+            throw Rejection(.badRequest, "There must be exactly one Host field.")
         }
         let framing = try BodyFraming(head, bodyBytesMaximum: bodyBytesMaximum)
         mustAskForContinue = false

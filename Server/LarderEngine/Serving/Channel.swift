@@ -40,9 +40,10 @@ package struct WebSocketAcceptance: Sendable {
         self.subprotocols = subprotocols
     }
 
-    /// The head of the 101 reply.
-    func head(for request: Request) throws(WebSocketHandshake.Rejection) -> ReplyHead {
-        guard request.method == .get, request.minorVersion == 1 else { throw .notAnUpgrade }
+    func head(for request: Request) throws(Rejection) -> ReplyHead {
+        guard request.method == .get, request.minorVersion == 1 else {
+            throw WebSocketHandshake.notAnUpgrade
+        }
         var head = ReplyHead(.switchingProtocols)
         head.append("Upgrade", "websocket")
         head.append("Connection", "Upgrade")
@@ -63,9 +64,9 @@ package struct ChannelHandle: Sendable {
     /// Sends complete events in the format of the HTML standard, or encoded frames.
     package func send(_ content: [UInt8]) { withChannel { $0.send(content) } }
 
-    package func send(text: [UInt8]) { send(Channel.frame(.text, text)) }
+    package func send(text: [UInt8]) { send(WebSocketEncoder.frame(.text, text)) }
 
-    package func send(binary: [UInt8]) { send(Channel.frame(.binary, binary)) }
+    package func send(binary: [UInt8]) { send(WebSocketEncoder.frame(.binary, binary)) }
 
     /// Ends a stream of events, or begins the closing handshake of a WebSocket; without a code the close frame is empty.
     package func close(code: UInt16? = nil, reason: String = "") {
@@ -125,7 +126,7 @@ final class Channel {
             switch event {
             case .text(let text): if !hasSentClose { handler.received(text: text) }
             case .binary(let binary): if !hasSentClose { handler.received(binary: binary) }
-            case .ping(let payload): send(Self.frame(.pong, payload))
+            case .ping(let payload): send(WebSocketEncoder.frame(.pong, payload))
             case .pong: break
             case .close(let code, let reason):
                 ending = .closed(code: code?.rawValue, reason: reason)
@@ -144,7 +145,6 @@ final class Channel {
         connection.sendChannel(content)
     }
 
-    /// Content with the framing of HTTP.
     func framed(_ content: [UInt8]) -> [UInt8] {
         if case .eventStream(isChunked: true) = kind { ChunkedEncoder.chunk(content) } else { content }
     }
@@ -172,7 +172,7 @@ final class Channel {
         guard case .webSocket = kind else { return send(Array(": alive\n\n".utf8)) }
         guard !awaitsPong else { return }
         awaitsPong = true
-        send(Self.frame(.ping, []))
+        send(WebSocketEncoder.frame(.ping, []))
     }
 
     func abort() { connection.closeAfterContent() }
@@ -195,13 +195,7 @@ final class Channel {
     }
 
     private func sendClose(_ code: WebSocketCloseCode?, _ reason: String) {
-        send(Self.frame(.close, WebSocketEncoder.closePayload(code, reason)))
+        send(WebSocketEncoder.frame(.close, WebSocketEncoder.closePayload(code, reason)))
         hasSentClose = true
-    }
-
-    static func frame(_ opcode: WebSocketEncoder.Opcode, _ payload: [UInt8]) -> [UInt8] {
-        var frame: [UInt8] = []
-        WebSocketEncoder.append(opcode, payload, to: &frame)
-        return frame
     }
 }

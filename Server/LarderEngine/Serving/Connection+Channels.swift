@@ -5,12 +5,12 @@ import LarderTime
 /// Connections that have become a channel or a tunnel.
 extension Connection {
     func startWebSocket(_ pendingReply: PendingReply, _ acceptance: WebSocketAcceptance, _ reply: Reply) {
-        do throws(WebSocketHandshake.Rejection) {
+        do throws(Rejection) {
             let head = try acceptance.head(for: pendingReply.request)
             start(Channel(.webSocket, acceptance.handler, self), pendingReply, head, reply)
         } catch {
-            var rejection = loop.handler.rejected(Rejection(error))
-            if error == .version { rejection.head.append("Sec-WebSocket-Version", "13") }
+            var rejection = loop.handler.rejected(error)
+            if error.status == .upgradeRequired { rejection.head.append("Sec-WebSocket-Version", "13") }
             rejection.date = reply.date
             self.pendingReply = pendingReply
             write(rejection)
@@ -61,7 +61,9 @@ extension Connection {
             self.pacer = pacer
             pacer.opened()
         }
-        records.append(pendingReply.record(head, bytesSent: bytes.count, ended: loop.now))
+        var record = pendingReply.record
+        (record.head, record.bytesSent) = (head, bytes.count)
+        records.append(record)
     }
 
     /// Sends content of a channel; it is collected until the end of the loop's turn. A reader that is too slow is disconnected.

@@ -3,19 +3,6 @@ import LarderTime
 
 /// Exchanges that a handler keeps and writes itself.
 extension Connection {
-    /// Passes the handler a head whose body is not read yet.
-    func announce(_ request: Request) {
-        exchangeCount += 1
-        isAnnounced = true
-        let request = numbered(request)
-        let context = loop.handler.context(of: request)
-        announcedContext = context
-        // Pending while the handler decides: it may end the exchange before it returns.
-        pendingReply = PendingReply(request: request, started: loop.now, context: context, isHeld: true)
-        let exchange = Exchange(loop: loop, connection: self, index: exchangeCount, context: context)
-        if loop.handler.began(request, exchange) == .proceed { pendingReply = nil }
-    }
-
     /// Reads the body of a request that is held at its head.
     func proceed(_ index: Int, upTo limit: Int?) {
         guard let pendingReply, pendingReply.isHeld, index == exchangeCount, !isClosed else { return }
@@ -39,7 +26,7 @@ extension Connection {
         guard index == exchangeCount, !isClosed else { return }
         pacedEnding = nil
         guard pendingReply != nil else { return write(content: bytes) }
-        pendingReply?.bytesSent += bytes.count
+        pendingReply?.record.bytesSent += bytes.count
         // The reply is complete: a client that closes its sending side now still reads it.
         pendingReply?.abandoned = nil
         output.append(bytes)
@@ -58,16 +45,12 @@ extension Connection {
             return
         }
         self.pendingReply = nil
-        records.append(
-            pendingReply.record(
-                reply?.head ?? .none,
-                bytesSent: pendingReply.bytesSent,
-                bodyBytes: reply?.body.count ?? 0,
-                bytesSavedByCoding: reply?.bytesSavedByCoding ?? 0,
-                ended: loop.now,
-                isComplete: reply.map { pendingReply.bytesSent >= $0.head.bytes.count + $0.body.count } ?? false
-            )
-        )
+        var record = pendingReply.record
+        record.head = reply?.head ?? .none
+        record.bodyBytes = reply?.body.count ?? 0
+        record.bytesSavedByCoding = reply?.bytesSavedByCoding ?? 0
+        record.isComplete = reply.map { record.bytesSent >= $0.head.bytes.count + $0.body.count } ?? false
+        records.append(record)
         if let lease = reply?.lease { leases.append(lease) }
         // After an unread body the next request cannot be found.
         if ending != .persist || pendingReply.isHeld || !staysOpen(pendingReply.request) { closesAfterOutput = true }

@@ -117,11 +117,7 @@ extension Connection {
         loop.forget(self)
         if !resets { endTLS() }
         if resets { SystemCall.closeWithReset(descriptor) } else { systemClose(descriptor) }
-        if let pendingReply {
-            records.append(
-                pendingReply.record(.none, bytesSent: pendingReply.bytesSent, ended: loop.now, isComplete: false)
-            )
-        }
+        if let pendingReply { records.append(pendingReply.record) }
         leases = []
         // Before the waits of the exchange end, so that the record says what it was waiting for.
         reportRecords(areComplete: false)

@@ -3,14 +3,13 @@ import LarderTLS
 
 /// TLS on the port of the server: a connection whose first byte begins a handshake is encrypted, any other is not.
 extension Connection {
-    /// Whether received bytes are encrypted. Begins the session with the first bytes of a connection.
-    func beginsTLS(_ bytes: [UInt8]) -> Bool {
-        guard !hasBegun else { return output.tls != nil }
+    /// Begins the session if the first byte of the connection says so; false if there cannot be one.
+    func begin(with first: UInt8) -> Bool {
         hasBegun = true
-        guard bytes[0] == Self.handshakeRecord else { return false }
+        guard first == Self.handshakeRecord else { return true }
         guard let begin = loop.configuration.tls else {
             reject(Rejection(.badRequest, "The client speaks TLS, and this port speaks http only. Use an http URL."))
-            return true
+            return false
         }
         do throws(TLSError) {
             let secure = try begin(peer)
@@ -20,14 +19,13 @@ extension Connection {
             // The system has no memory for a session.
             close()
         }
-        return true
+        return !isClosed
     }
 
     /// The type of a record with a handshake message (RFC 8446 §5.1): no method of HTTP begins with it.
     private static var handshakeRecord: UInt8 { 22 }
 
     func decrypt(_ bytes: [UInt8]) {
-        guard !isClosed, output.tls != nil else { return }
         var plain: [UInt8] = []
         var failure: TLSError?
         do throws(TLSError) { try output.tls?.receive(bytes.span, into: &plain) } catch { failure = error }

@@ -22,39 +22,16 @@ final class Connection: DescriptorUser, @unchecked Sendable {
 
     /// The exchange whose reply is pending.
     struct PendingReply {
-        let request: Request
-        let started: MonotonicTime
-        let context: ExchangeContext?
+        /// What is known of the exchange; `bytesSent` are those that the handler has sent itself.
+        var record: ExchangeRecord
         /// Whether the request's body, or a part of it, is not read.
-        var isHeld = false
-        /// Whether the handler has sent bytes itself.
-        var bytesSent = 0
+        var isHeld: Bool
         /// Whether nothing more will ever be sent.
         var isSilent = false
         /// Called if the peer goes away first.
         var abandoned: (@Sendable () -> Void)?
 
-        /// The result of the exchange.
-        func record(
-            _ head: ReplyHead,
-            bytesSent: Int,
-            bodyBytes: Int = 0,
-            bytesSavedByCoding: Int = 0,
-            ended: MonotonicTime,
-            isComplete: Bool = true
-        ) -> ExchangeRecord {
-            ExchangeRecord(
-                request: request,
-                head: head,
-                bytesSent: bytesSent,
-                bodyBytes: bodyBytes,
-                bytesSavedByCoding: bytesSavedByCoding,
-                started: started,
-                ended: ended,
-                isComplete: isComplete,
-                context: context
-            )
-        }
+        var request: Request { record.request }
     }
 
     let descriptor: Int32
@@ -77,7 +54,6 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     var exchangeCount = 0
     /// Whether the current request already has its number, because its head was passed to the handler.
     var isAnnounced = false
-    /// The context of the current request, if it is announced.
     var announcedContext: ExchangeContext?
     var resetsAfterOutput = false
     var isStopping = false
@@ -138,7 +114,8 @@ final class Connection: DescriptorUser, @unchecked Sendable {
                 return
             }
             let bytes = Array(loop.readBuffer[..<count])
-            if beginsTLS(bytes) { decrypt(bytes) } else { take(bytes) }
+            guard hasBegun || begin(with: bytes[0]) else { return }
+            if output.tls == nil { take(bytes) } else { decrypt(bytes) }
         }
     }
 
@@ -147,7 +124,9 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         switch mode {
         case .http:
             unread.append(bytes)
-            process()
+            answerRequests()
+            // Replies that are made together leave together: to wake a client costs more than to make a reply.
+            markDirty()
         case .channel(let channel): channel.received(bytes)
         case .tunnel(let upstream): pass(bytes, to: upstream)
         case .stalled: break
@@ -156,7 +135,13 @@ final class Connection: DescriptorUser, @unchecked Sendable {
 
     /// Answers the requests that have arrived, as far as possible now, and writes the replies.
     func process() {
-        guard !isProcessing, !isClosed else { return }
+        guard !isProcessing else { return }
+        answerRequests()
+        flush()
+    }
+
+    private func answerRequests() {
+        guard !isClosed else { return }
         isProcessing = true
         mustResume = false
         requests: while pendingReply == nil, !closesAfterOutput, !isClosed, case .http = mode {
@@ -173,38 +158,40 @@ final class Connection: DescriptorUser, @unchecked Sendable {
                 break requests
             case .awaitsContinue: output.append(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
             case .rejected(let rejection): reject(rejection)
-            case .head(let request): announce(request)
-            case .request(let request): answer(request)
+            case .head(let request): answer(request, isHead: true)
+            case .request(let request): answer(request, isHead: false)
             }
         }
         isProcessing = false
-        flush()
     }
 
     // MARK: Replies
 
-    /// The request with what only its connection knows.
-    func numbered(_ request: Request) -> Request {
-        var request = request
+    /// Passes a request to the handler, completed by what only the connection knows.
+    ///
+    /// - Parameter isHead: whether its body is not read yet.
+    private func answer(_ request: consuming Request, isHead: Bool) {
+        if !isAnnounced { exchangeCount += 1 }
         request.connection = id
         request.exchangeIndex = exchangeCount
         request.peer = peer
         request.isSecure = output.tls != nil
         request.wasAnnounced = isAnnounced
-        return request
-    }
-
-    private func answer(_ request: Request) {
-        if !isAnnounced { exchangeCount += 1 }
-        let request = numbered(request)
         let context = isAnnounced ? announcedContext.take() : loop.handler.context(of: request)
-        isAnnounced = false
-        bodyBytesAtDeadline = 0
+        isAnnounced = isHead
         // The loop's own time is updated once per turn: sufficient for deadlines, too coarse for records.
         let started = loop.configuration.monotonic.uptime
-        pendingReply = PendingReply(request: request, started: started, context: context, isHeld: request.isCut)
+        let record = ExchangeRecord(request: copy request, started: started, context: context)
+        // Pending while the handler decides: it may end the exchange before it returns.
+        pendingReply = PendingReply(record: record, isHeld: isHead || request.isCut)
         let exchange = Exchange(loop: loop, connection: self, index: exchangeCount, context: context)
-        if let reply = loop.handler.handle(request, exchange) { write(reply) }
+        if isHead {
+            announcedContext = context
+            if loop.handler.began(request, exchange) == .proceed { pendingReply = nil }
+        } else {
+            bodyBytesAtDeadline = 0
+            if let reply = loop.handler.handle(request, exchange) { write(reply) }
+        }
     }
 
     /// Answers a kept exchange. Has no effect on other exchanges or on one that is already answered.
@@ -232,16 +219,15 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         let connection = pendingReply.request.connectionLine(persists: isPersistent)
         let isHead = pendingReply.request.method == .head
         let body = isHead || reply.status.hasNoContent ? [] : reply.bytes
-        let head = reply.head.bytes(date: reply.date ?? loop.date.line, connection: connection)
+        let head = reply.head.bytes(date: reply.date ?? loop.date.line, connection: connection, room: body.count)
+        var record = pendingReply.record
+        record.head = reply.head
+        record.bytesSent = head.count + body.count
+        record.bodyBytes = body.count
+        record.bytesSavedByCoding = isHead ? 0 : reply.bytesSavedByCoding
+        record.ended = loop.configuration.monotonic.uptime
         output.append(head)
         output.append(body)
-        let record = pendingReply.record(
-            reply.head,
-            bytesSent: head.count + body.count,
-            bodyBytes: body.count,
-            bytesSavedByCoding: isHead ? 0 : reply.bytesSavedByCoding,
-            ended: loop.configuration.monotonic.uptime
-        )
         // A reply that is sent in one write with its head is recorded first: a peer that has it finds its record.
         if output.leavesInOneWrite { loop.handler.finished(record) } else { records.append(record) }
     }

@@ -5,7 +5,7 @@ import LarderTime
 extension EventLoop {
     func listen(_ shouldListen: Bool) {
         nextListen = nil
-        guard shouldListen != isListening, let listener else { return }
+        guard shouldListen != isListening, !shouldListen || !isStopping, let listener else { return }
         isListening = shouldListen
         if shouldListen {
             do {
@@ -16,14 +16,6 @@ extension EventLoop {
         } else {
             poller.forget(listener.descriptor)
         }
-    }
-
-    /// Listens on another socket, or on none. The loop no longer uses the earlier one.
-    func replaceListener(_ next: Listener?) {
-        guard !isStopping else { return }
-        listen(false)
-        listener = next
-        listen(true)
     }
 
     func acceptConnections(from listener: Listener) {

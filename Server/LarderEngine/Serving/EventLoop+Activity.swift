@@ -1,29 +1,16 @@
-/// What a loop has to do, and what it holds for clients.
-package struct LoopActivity: Sendable, Hashable {
-    /// The number of requests whose reply is not completely written.
-    package var exchangeCount = 0
-    /// The number of connections whose client sends no more.
-    package var departedCount = 0
-    /// The number of requests to other servers, tunnels included.
-    package var upstreamCount = 0
-    package var timerCount = 0
-    /// Whether the loop would not wait: a descriptor or a job is ready, or a timer is due.
-    package var isBusy = false
-}
-
 extension EventLoop {
-    /// What the loop does at present. On its thread.
-    package var activity: LoopActivity {
+    /// What goes on in the loop, a sentence each; empty if it would wait, and holds nothing for clients that have left. On its thread.
+    package func activity(countsTimers: Bool) -> [String] {
         precondition(isCurrent, "A loop's activity must be read on its thread.")
-        var activity = LoopActivity()
-        for connection in connections.values {
-            if connection.pendingReply != nil || !connection.output.isEmpty { activity.exchangeCount += 1 }
-            if connection.hasPeerEnded { activity.departedCount += 1 }
-        }
-        for pool in pools { activity.upstreamCount += pool.exchangeCount }
-        activity.timerCount = timers.count
+        let open = connections.values
         // Readiness is level-triggered: what is reported here is reported again to the loop's own wait.
-        activity.isBusy = timeout() == 0 || !poller.wait(timeout: 0).isEmpty
-        return activity
+        let isBusy = timeout() == 0 || !poller.wait(timeout: 0).isEmpty
+        let found = [
+            (open.count { $0.pendingReply != nil || !$0.output.isEmpty }, "exchanges whose reply is not sent"),
+            (open.count { $0.hasPeerEnded }, "connections whose client sends no more"),
+            (pools.reduce(0) { $0 + $1.exchangeCount }, "requests to other servers"),
+            (countsTimers ? timers.count : 0, "timers"), (isBusy ? 1 : 0, "loop that does not wait"),
+        ]
+        return found.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
     }
 }

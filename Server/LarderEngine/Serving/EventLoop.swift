@@ -58,6 +58,8 @@ package final class EventLoop: @unchecked Sendable {
     /// The maximum idle time between exchanges, in nanoseconds.
     let idleNanoseconds: Int64
 
+    /// The maximum number of connections whose replies wait for each other.
+    private static let repliesMaximum = 16
     /// The maximum number of jobs in a turn, so that connections are served in between.
     private static let jobsMaximum = 64
 
@@ -141,7 +143,9 @@ package final class EventLoop: @unchecked Sendable {
 
     private func begin() {
         thread.store(SystemThread.current, ordering: .relaxed)
-        watchOrTrap(wakeUp.descriptor, for: .read)
+        do { try poller.watch(wakeUp.descriptor, for: .read, isShared: false) } catch {
+            preconditionFailure("The loop cannot watch its wake-up descriptor: \(error)")
+        }
         listen(true)
         turn()
     }
@@ -150,7 +154,17 @@ package final class EventLoop: @unchecked Sendable {
     @discardableResult private func serveOnce(timeout: Int32) -> Int {
         let events = poller.wait(timeout: timeout)
         turn()
-        for event in events { serve(event) }
+        for event in events {
+            if let user = users[event.descriptor] {
+                user.ready(event.readiness)
+            } else if event.descriptor == wakeUp.descriptor {
+                wakeUp.clear()
+            } else if let listener, event.descriptor == listener.descriptor {
+                acceptConnections(from: listener)
+            }
+            if dirty.count >= Self.repliesMaximum { flushDirty() }
+        }
+        flushDirty()
         runJobs()
         for job in timers.takeDue(now) { job() }
         if now >= nextSweep { sweep() }
@@ -177,26 +191,10 @@ package final class EventLoop: @unchecked Sendable {
         return left < 0 ? nil : .milliseconds(Int(left))
     }
 
-    private func serve(_ event: (descriptor: Int32, readiness: Readiness)) {
-        if let user = users[event.descriptor] {
-            user.ready(event.readiness)
-        } else if event.descriptor == wakeUp.descriptor {
-            wakeUp.clear()
-        } else if let listener, event.descriptor == listener.descriptor {
-            acceptConnections(from: listener)
-        }
-    }
-
     /// Updates the time of the turn.
     private func turn() {
         now = configuration.monotonic.uptime
         date.update(configuration.wall.now)
-    }
-
-    /// A time after that of the current turn. Without a `Duration`, whose arithmetic has 128 bits: it is needed several times for each
-    /// request to another server.
-    func time(afterSeconds seconds: Int64) -> MonotonicTime {
-        MonotonicTime(nanoseconds: now.nanoseconds &+ seconds &* 1_000_000_000)
     }
 
     func timeout() -> Int32 {
@@ -223,14 +221,6 @@ package final class EventLoop: @unchecked Sendable {
         while left > 0, let job = jobs.popLast() {
             left -= 1
             job.run()
-        }
-    }
-
-    private func watchOrTrap(_ descriptor: Int32, for interest: Readiness) {
-        do {
-            try poller.watch(descriptor, for: interest, isShared: false)
-        } catch {
-            preconditionFailure("The loop cannot watch its wake-up descriptor: \(error)")
         }
     }
 
@@ -272,7 +262,9 @@ package final class EventLoop: @unchecked Sendable {
 
     /// What is marked meanwhile waits for the next turn, after the other connections.
     func flushDirty() {
-        for connection in exchange(&dirty, with: []) { connection.process() }
+        for connection in exchange(&dirty, with: []) {
+            if connection.mustResume { connection.process() } else { connection.flush() }
+        }
     }
 
     private func sweep() {

@@ -44,18 +44,23 @@ extension Status {
 /// The result of an exchange.
 package struct ExchangeRecord: Sendable {
     package let request: Request
-    /// The head of the reply, without `Date` and `Connection` if the engine added them; `.none` without a reply.
-    package let head: ReplyHead
-    /// Bytes of the reply's head and body.
-    package let bytesSent: Int
-    package let bodyBytes: Int
-    /// The bytes that a content coding has taken off the body.
-    package let bytesSavedByCoding: Int
     package let started: MonotonicTime
+    package let context: ExchangeContext?
+    /// The head of the reply, without `Date` and `Connection` if the engine added them; `.none` without a reply.
+    package internal(set) var head = ReplyHead.none
+    /// Bytes of the reply's head and body.
+    package internal(set) var bytesSent = 0
+    package internal(set) var bodyBytes = 0
+    /// The bytes that a content coding has taken off the body.
+    package internal(set) var bytesSavedByCoding = 0
     package internal(set) var ended: MonotonicTime
     /// Whether the whole reply was written.
-    package internal(set) var isComplete: Bool
-    package let context: ExchangeContext?
+    package internal(set) var isComplete = true
+
+    init(request: Request, started: MonotonicTime, context: ExchangeContext?) {
+        (self.request, self.started, self.context) = (request, started, context)
+        ended = started
+    }
 
     package var status: Status { head.status }
 }

@@ -46,13 +46,10 @@ package final class HTTPServer: Sendable {
     private let connections: ConnectionCounter
 
     private struct Port {
-        /// The socket that accepts connections; nil while the port is closed.
+        /// Nil after the stop.
         var listener: Listener?
-        /// Keeps the port reserved while it is closed.
-        var reservation: PortReservation?
         /// The number of pauses that were not resumed.
         var pauseCount = 0
-        var isStopped = false
     }
 
     /// The retry interval for opening the port again.
@@ -92,7 +89,6 @@ package final class HTTPServer: Sendable {
         )
     }
 
-    /// The number of open connections.
     package var connectionCount: Int { connections.openCount }
 
     /// Stops gracefully: accepts no new connections, answers every request that has arrived, closes WebSockets with 1001 and
@@ -103,11 +99,7 @@ package final class HTTPServer: Sendable {
             defer { stopping = true }
             return !stopping
         }
-        port.withLock { port in
-            port.listener = nil
-            port.reservation = nil
-            port.isStopped = true
-        }
+        port.withLock { $0.listener = nil }
         await withTaskGroup(of: Void.self) { group in
             for loop in loops {
                 group.addTask {
@@ -126,9 +118,8 @@ package final class HTTPServer: Sendable {
     package func pauseListening() {
         port.withLock { port in
             port.pauseCount += 1
-            guard let listener = port.listener.take() else { return }
-            port.reservation = listener.reservation()
-            Self.visit(loops[...], { $0.replaceListener(nil) }, then: { listener.stop() })
+            guard port.pauseCount == 1, let listener = port.listener else { return }
+            Self.visit(loops[...], { $0.listen(false) }, then: { listener.pause() })
         }
     }
 
@@ -148,10 +139,9 @@ package final class HTTPServer: Sendable {
 
     private func reopen() {
         let mustRetry = port.withLock { port in
-            guard port.listener == nil, port.pauseCount == 0, !port.isStopped else { return false }
-            guard let next = try? Listener(host: address.host, port: address.port) else { return true }
-            port = Port(listener: next)
-            for loop in loops { loop.execute { loop.replaceListener(next) } }
+            guard let listener = port.listener, port.pauseCount == 0 else { return false }
+            guard listener.resume() else { return true }
+            for loop in loops { loop.execute { loop.listen(true) } }
             return false
         }
         guard mustRetry else { return }

@@ -38,7 +38,6 @@ package struct Reply: Sendable {
         if !status.hasNoContent { head.append("Content-Length", "\(body.count)") }
     }
 
-    /// A reply with a complete head.
     package init(_ head: ReplyHead, body: Body, bytesSavedByCoding: Int = 0) {
         self.head = head
         self.body = body

@@ -1,5 +1,6 @@
 import Glibc
 import LarderTLS
+import LarderTime
 
 /// A tunnel after a 101: bytes are passed on unchanged, as far as the other side takes them.
 extension UpstreamConnection {
@@ -25,7 +26,7 @@ extension UpstreamConnection {
     /// Sends bytes of the client. A server that does not read them for `responseTimeoutSeconds` is given up.
     func send(_ bytes: [UInt8]) {
         guard case .tunnel = phase else { return }
-        if output.isEmpty { deadline = loop.time(afterSeconds: Self.responseTimeoutSeconds) }
+        if output.isEmpty { deadline = loop.now + .seconds(Self.responseTimeoutSeconds) }
         output.append(bytes)
         flush()
     }
@@ -35,7 +36,7 @@ extension UpstreamConnection {
     func clientEnded() {
         guard case .tunnel = phase else { return }
         hasClientEnded = true
-        deadline = loop.time(afterSeconds: Self.closeTimeoutSeconds)
+        deadline = loop.now + .seconds(Self.closeTimeoutSeconds)
         flush()
     }
 
@@ -45,7 +46,7 @@ extension UpstreamConnection {
         client = nil
         guard case .tunnel = phase else { return }
         phase = .closing
-        deadline = loop.time(afterSeconds: Self.closeTimeoutSeconds)
+        deadline = loop.now + .seconds(Self.closeTimeoutSeconds)
         flush()
     }
 
@@ -57,7 +58,6 @@ extension UpstreamConnection {
         watch(wanted)
     }
 
-    /// Ends the sending side.
     func endSending() {
         output.tls?.end { SystemCall.send(descriptor, $0, from: $1) }
         shutdown(descriptor, Int32(SHUT_WR))

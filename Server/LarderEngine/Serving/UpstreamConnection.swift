@@ -12,8 +12,6 @@ final class UpstreamConnection {
         case securing
         case idle
         case exchange
-        /// The bytes of a response to an upgrade, until its head is complete.
-        case upgrade(HeadScanner, [UInt8])
         /// After a 101: bytes are passed on unchanged. Nothing is read until the client has joined.
         case tunnel
         /// A tunnel without its client, whose pending bytes are written before it is closed; input is discarded.
@@ -73,7 +71,7 @@ final class UpstreamConnection {
         do {
             descriptor = try places[place % places.count].connect()
             phase = .connecting(place: place % places.count, tried: tried + 1)
-            deadline = loop.time(afterSeconds: Self.connectTimeoutSeconds)
+            deadline = loop.now + .seconds(Self.connectTimeoutSeconds)
             interest = .write
             try loop.watch(descriptor, for: .write, user: self)
         } catch { connectionFailed(error.description, place, tried + 1) }
@@ -110,14 +108,15 @@ final class UpstreamConnection {
     /// Sends the request of the current exchange.
     private func start() {
         guard let exchange else { return }
-        reader = ResponseReader(isHead: exchange.request.method == .head)
-        phase = exchange.request.isUpgrade ? .upgrade(HeadScanner(skipsEmptyLines: false), []) : .exchange
-        deadline = loop.time(afterSeconds: Self.responseTimeoutSeconds)
+        let isHead = exchange.request.method == .head
+        reader = exchange.request.isUpgrade ? ResponseReader(.upgrade) : ResponseReader(isHead: isHead)
+        phase = .exchange
+        deadline = loop.now + .seconds(Self.responseTimeoutSeconds)
         hasWritten = false
         hasResponse = false
         output.removeAll()
         output.append(exchange.request.bytes)
-        if isReused, !exchange.request.isIdempotent {
+        if isReused, !exchange.request.method.isIdempotent {
             // A connection that the server has closed meanwhile must not take a request that cannot be sent again.
             read()
             guard !isClosed, self.exchange != nil else { return }
@@ -156,7 +155,7 @@ final class UpstreamConnection {
 
     private func extendDeadline() {
         let isEnding = if case .closing = phase { true } else { hasClientEnded }
-        deadline = loop.time(afterSeconds: isEnding ? Self.closeTimeoutSeconds : Self.responseTimeoutSeconds)
+        deadline = loop.now + .seconds(isEnding ? Self.closeTimeoutSeconds : Self.responseTimeoutSeconds)
     }
 
     func watch(_ wanted: Readiness) {
@@ -212,19 +211,21 @@ final class UpstreamConnection {
         // Bytes without a request: the connection cannot be used any more.
         case .idle: cancel()
         case .exchange:
-            var events: [ResponseReader.Event] = []
+            var (events, count): ([ResponseReader.Event], Int) = ([], 0)
             var failure: ResponseReader.Failure?
-            do throws(ResponseReader.Failure) { try reader.receive(bytes.span, &events) } catch { failure = error }
-            deliver(events)
-            if let failure { fail(.invalid(Self.sentence(failure))) }
-        case .upgrade(var scanner, var head):
-            head += bytes
-            switch scanner.scan(head.span) {
-            case .incomplete where head.count < 64 << 10: phase = .upgrade(scanner, head)
-            case .incomplete: fail(.invalid("The head of the response has more than 65536 bytes."))
-            case .malformed(let what): fail(.invalid("The response's head has \(what)."))
-            case .head(let range): answeredUpgrade(head, range)
+            do throws(ResponseReader.Failure) { count = try reader.receive(bytes.span, &events) } catch {
+                failure = error
             }
+            if case .head(let head)? = events.first, head.status == .switchingProtocols {
+                phase = .tunnel
+                deadline = nil
+                early = Array(bytes[count...])
+                updateInterest()
+                exchange?.receive(.head(head))
+                return
+            }
+            deliver(events)
+            if let failure { fail(.invalid(failure.description)) }
         case .tunnel:
             if let client {
                 client.sendChannel(bytes)
@@ -234,22 +235,6 @@ final class UpstreamConnection {
             }
         case .connecting, .securing, .closing, .closed: return
         }
-    }
-
-    private func answeredUpgrade(_ bytes: [UInt8], _ range: Range<Int>) {
-        let head: ResponseHead
-        do throws(HTTPWireError) { head = try ResponseHead(Array(bytes[range])) } catch {
-            return fail(.invalid(error.detail))
-        }
-        guard head.status == .switchingProtocols else {
-            phase = .exchange
-            return received(bytes)
-        }
-        phase = .tunnel
-        deadline = nil
-        early = Array(bytes[(range.upperBound + 4)...])
-        updateInterest()
-        exchange?.receive(.head(head))
     }
 
     private func deliver(_ events: [ResponseReader.Event]) {
@@ -301,16 +286,13 @@ final class UpstreamConnection {
         case .exchange:
             var events: [ResponseReader.Event] = []
             do throws(ResponseReader.Failure) { try reader.end(&events) } catch {
-                return error == .noResponse
-                    ? lost("The server closed the connection without a response.")
-                    : fail(.invalid(Self.sentence(error)))
+                return error == .noResponse ? lost(error.description) : fail(.invalid(error.description))
             }
             if let cut = output.tls?.errorAtEnd { return fail(.invalid(cut.description)) }
             deliver(events)
-        case .tunnel: cancel()
-        case .idle, .closing: cancel()
+        case .tunnel, .idle, .closing: cancel()
         case .securing: fail(.unreachable(output.tls?.errorAtEnd?.description ?? "The server closed the connection."))
-        case .upgrade, .connecting, .closed: lost("The server closed the connection without a response.")
+        case .connecting, .closed: lost("The server closed the connection without a response.")
         }
     }
 
@@ -318,7 +300,7 @@ final class UpstreamConnection {
     /// was a reused one: the server may have closed it before the request arrived (RFC 9112 §9.3.1).
     private func lost(_ reason: String) {
         guard let exchange else { return cancel() }
-        let mayRepeat = exchange.request.isIdempotent || !hasWritten
+        let mayRepeat = exchange.request.method.isIdempotent || !hasWritten
         guard isReused, !hasResponse, mayRepeat, !exchange.wasRepeated else {
             return fail(.unreachable(reason))
         }
@@ -358,13 +340,6 @@ final class UpstreamConnection {
         output.tls = nil
         close(descriptor)
         descriptor = -1
-    }
-
-    private static func sentence(_ failure: ResponseReader.Failure) -> String {
-        switch failure {
-        case .noResponse: "The server closed the connection without a response."
-        case .truncated(let text), .malformed(let text): text
-        }
     }
 }
 

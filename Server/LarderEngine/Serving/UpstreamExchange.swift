@@ -16,16 +16,12 @@ package struct UpstreamRequest: Sendable {
         self.isUpgrade = isUpgrade
     }
 
-    /// Whether the request may be sent again if a reused connection was closed before the first byte of the response (RFC 9110
-    /// §9.2.2).
-    var isIdempotent: Bool { [.get, .head, .put, .delete, .options].contains(method) }
 }
 
 /// What arrives for a request to another server.
 package enum UpstreamEvent: Sendable {
     /// The head of the final response; 101 only for an accepted upgrade, after which the exchange is the end of a tunnel (`TunnelEnd`).
     case head(ResponseHead)
-    /// A piece of the content.
     case content([UInt8])
     /// The response is complete.
     case end
@@ -72,7 +68,7 @@ package final class UpstreamExchange: @unchecked Sendable {
 
     init(_ request: UpstreamRequest, in pool: UpstreamPool, for receiver: any UpstreamReceiver) {
         loop = pool.loop
-        deadline = loop.time(afterSeconds: UpstreamPool.waitTimeoutSeconds)
+        deadline = loop.now + .seconds(UpstreamPool.waitTimeoutSeconds)
         self.pool = pool
         self.request = request
         self.receiver = receiver
@@ -105,10 +101,6 @@ package final class UpstreamExchange: @unchecked Sendable {
 extension ResponseHead {
     /// Whether the content is a stream of server-sent events.
     package var isEventStream: Bool {
-        guard let type = lines.range(of: "content-type") else { return false }
-        let prefix = "text/event-stream".utf8
-        return lines.head[type].prefix(prefix.count).elementsEqual(prefix) { byte, expected in
-            byte == expected || byte | 0x20 == expected
-        }
+        lines[.contentType]?.lowercased().hasPrefix("text/event-stream") ?? false
     }
 }

@@ -13,7 +13,6 @@ final class UpstreamPool {
     let address: UpstreamAddress
     /// The index of the address that was reached last.
     var preferredPlace = 0
-    /// All open connections.
     private var connections: [UpstreamConnection] = []
     private var idle: [UpstreamConnection] = []
     private var waiting: [UpstreamExchange] = []
@@ -65,7 +64,6 @@ final class UpstreamPool {
         connection.cancel()
     }
 
-    /// The connection is closed.
     func closed(_ connection: UpstreamConnection) {
         connections.removeAll { $0 === connection }
         idle.removeAll { $0 === connection }

@@ -19,7 +19,6 @@ package struct TimerQueue {
     /// The number of jobs that will run.
     var count: Int { entries.count }
 
-    /// The earliest deadline.
     package var next: MonotonicTime? { entries.last?.deadline }
 
     package mutating func add(_ id: TimerID, at deadline: MonotonicTime, _ job: @escaping Job) {
@@ -39,14 +38,12 @@ package struct TimerQueue {
         entries.firstIndex { $0.id == id }.map { entries.remove(at: $0).job }
     }
 
-    /// Removes and returns the due jobs, in order.
     mutating func takeDue(_ now: MonotonicTime) -> [Job] {
         var due: [Job] = []
         while let first = takeFirst(now) { due.append(first.job) }
         return due
     }
 
-    /// Removes and returns the first due job.
     package mutating func takeFirst(_ now: MonotonicTime) -> (deadline: MonotonicTime, id: TimerID, job: Job)? {
         guard let first = entries.last, first.deadline <= now else { return nil }
         return entries.removeLast()

@@ -48,9 +48,8 @@ enum WorldEndpoints {
     private static func worldSize(_ reader: inout BodyReader) -> WorldSize? {
         guard var child = reader.child("generator") else {
             reader.failMissing(
-                "generator",
-                or: "fork",
-                because: "or `fork` must be given, or `from` as \"fixtures\" or \"empty\""
+                anyOf: ["generator", "fork"],
+                "or `fork` must be given, or `from` as \"fixtures\" or \"empty\""
             )
             return nil
         }
@@ -152,7 +151,7 @@ enum ClockEndpoints {
                 reader.fail("time", "must not be beyond the clock's range: \(rangeEnd(clock))")
             }
             if mode == nil, time == nil, factor == nil {
-                reader.failMissing("mode", or: "time", "factor", because: "or `time` or `factor` must be given")
+                reader.failMissing(anyOf: ["mode", "time", "factor"], "or `time` or `factor` must be given")
             }
             try reader.check()
             switch mode {
@@ -170,7 +169,7 @@ enum ClockEndpoints {
                 reader.fail("seconds", "must not exceed the clock's range: \(rangeEnd(clock))")
             }
             if (duration == nil) == !toNext {
-                reader.failMissing("seconds", or: "toNextTimer", because: "or `toNextTimer` must be given")
+                reader.failMissing(anyOf: ["seconds", "toNextTimer"], "or `toNextTimer` must be given")
             }
             try reader.check()
             if let duration { clock.advance(by: duration) } else { clock.advanceToNextTimer() }

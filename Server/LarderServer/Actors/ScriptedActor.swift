@@ -33,9 +33,8 @@ public struct ScriptedAction: Sendable, Hashable {
         let headers = reader.texts("headers")
         guard let method, let path, path.hasPrefix("/") else {
             reader.failMissing(
-                "path",
-                or: "method",
-                because: "must be a path such as /v1/posts, and `method` must be given"
+                anyOf: ["path", "method"],
+                "must be a path such as /v1/posts, and `method` must be given"
             )
             return nil
         }

@@ -35,21 +35,15 @@ extension ControlPlane {
         }
     }
 
-    /// Counts an exchange that is over, and has the data that it has changed written.
-    func count(_ record: ExchangeRecord, _ owner: WorldExchange?, contractFindings: Int) {
-        var route = RequestCounts.Route.control
-        if let world = owner?.world {
-            switch origin {
-            case _ where backend.customRoutes.accept(record.request.method, record.request.path): route = .routes
-            case .domain: route = world.collections.isEmpty ? .demo : .data
-            case .proxy: route = .proxy
-            case .recording: route = .recording
-            }
+    /// What has answered a request: the control plane, if the request belongs to no world.
+    func route(of request: Request, _ owner: WorldExchange?) -> RequestCounts.Route {
+        guard let world = owner?.world else { return .control }
+        return switch origin {
+        case _ where backend.customRoutes.accept(request.method, request.path): .routes
+        case .domain: world.hasCollections ? .data : .demo
+        case .proxy: .proxy
+        case .recording: .recording
         }
-        let trace = owner?.trace as? ExchangeTrace
-        counts.count(record, route, trace, contractFindings: contractFindings)
-        guard let collectionFiles, !record.request.method.isSafe, let loop = firstLoop else { return }
-        collectionFiles.changed(on: loop)
     }
 
     /// Rejects what needs the demo backend's state.

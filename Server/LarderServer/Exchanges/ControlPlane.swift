@@ -87,7 +87,6 @@ final class ControlPlane: ExchangeHandler {
         HTTPServer.visit(others[...]) { if let loop, !others.isEmpty { loop.execute(body) } else { body() } }
     }
 
-    /// Whether https is served.
     var servesTLS: Bool { certificates != nil }
 
     var connectionCount: Int { server.withLock { $0?.connectionCount ?? 0 } }
@@ -182,14 +181,17 @@ final class ControlPlane: ExchangeHandler {
         let contractFindings = contractChecks.take(record.request)
         // Exchanges with the control plane belong to no world.
         let owner = record.context as? WorldExchange
-        count(record, owner, contractFindings: contractFindings.count)
+        let trace = owner?.trace as? ExchangeTrace
+        counts.count(record, route(of: record.request, owner), trace, contractFindings: contractFindings.count)
+        if let collectionFiles, !record.request.method.isSafe, let loop = firstLoop {
+            collectionFiles.changed(on: loop)
+        }
         guard let owner, owner.world.control.journal.isEnabled else { return }
         owner.world.control.journal.append(JournalEntry(record, of: owner, contractFindings: contractFindings))
     }
 
     // MARK: Replies
 
-    /// The `Date` line of a world for one device.
     func dateLine(for device: String, in world: World) -> [UInt8] {
         var line = Array("Date: ".utf8)
         HTTPDate.appendIMF(world.clock.now + world.control.skew(of: device), to: &line)
@@ -204,7 +206,6 @@ final class ControlPlane: ExchangeHandler {
         ).reply.adding(CrossOrigin.lines(for: request))
     }
 
-    /// The reply of a fault.
     func reply(_ canned: CannedReply, to request: Request, from device: String, in world: World) -> Reply {
         let status = Status(code: canned.status)
         var fields = Fields()

@@ -200,7 +200,7 @@ final class ExchangeRun: @unchecked Sendable {
         if world.control.current.drift != nil {
             processing.request = processing.request.removing(["accept-encoding"])
         }
-        deviations.holdsKey = key != nil
+        deviations.heldKey = key
         owner.deviations = deviations
         dispatch(processing.request)
     }

@@ -23,7 +23,6 @@ public enum WaitCondition: Sendable, Hashable {
 ///
 /// Evaluated on a loop, never while a store is locked. Safe from any thread.
 final class Waiter: Sendable {
-    /// The clock that measures the limit.
     enum LimitClock: String, Sendable, CaseIterable {
         case real
         case world
@@ -78,13 +77,18 @@ final class Waiter: Sendable {
             let timer = world.clock.schedule(after: limit) { [self] in loop.execute { [self] in giveUp() } }
             observers.append { [world] in world.clock.cancel(timer) }
         }
+        keep(observers)
+        // Something may have happened before the observers were added.
+        scheduleCheck()
+    }
+
+    /// Keeps what is to be called when the wait ends; calls it if it is over.
+    private func keep(_ observers: [@Sendable () -> Void]) {
         let isOver = state.withLock { state in
             if state.completion != nil { state.observers += observers }
             return state.completion == nil
         }
         if isOver { for observer in observers { observer() } }
-        // Something may have happened before the observers were added.
-        scheduleCheck()
     }
 
     private func scheduleCheck() {
@@ -112,23 +116,13 @@ final class Waiter: Sendable {
         end(false)
     }
 
-    /// Ends the wait.
     func end(_ holds: Bool) {
-        let (completion, seen) = state.withLock { state in
-            defer { state.completion = nil }
-            return (state.completion, state.seen)
+        let last = state.withLock { state in
+            defer { (state.completion, state.observers) = (nil, []) }
+            return state
         }
-        guard let completion else { return }
-        removeObservers()
-        completion(holds, seen)
-    }
-
-    private func removeObservers() {
-        let observers = state.withLock { state in
-            defer { state.observers = [] }
-            return state.observers
-        }
-        for observer in observers { observer() }
+        for observer in last.observers { observer() }
+        last.completion?(holds, last.seen)
     }
 
     private func measure() -> (holds: Bool, seen: Int) {
@@ -158,11 +152,7 @@ final class Waiter: Sendable {
                     self?.state.withLock { $0.awaitsQuiet = false }
                     self?.scheduleCheck()
                 }
-                let isOver = state.withLock { state in
-                    if state.completion != nil { state.observers.append { [world] in world.clock.cancel(timer) } }
-                    return state.completion == nil
-                }
-                if isOver { world.clock.cancel(timer) }
+                keep([{ [world] in world.clock.cancel(timer) }])
             }
             return (false, 0)
         case .state(let path, let person, let pointer, let wanted):

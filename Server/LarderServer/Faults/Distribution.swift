@@ -74,7 +74,7 @@ public enum Distribution: Sendable, Hashable {
             let sigma = normal.number("sigma", in: 0...5)
             let maximum = normal.seconds("maximum", maximum: 86_400)
             guard let median, let sigma else {
-                normal.failMissing("median", or: "sigma", because: "and `sigma` must be given")
+                normal.failMissing(anyOf: ["median", "sigma"], "and `sigma` must be given")
                 return nil
             }
             return .logNormal(median: median, sigma: sigma, maximum: maximum)

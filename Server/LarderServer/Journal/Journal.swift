@@ -12,6 +12,8 @@ final class Journal: Sendable {
     private struct State {
         /// Entries by number modulo capacity; nil once dropped.
         var entries: [JournalEntry?] = []
+        /// The bytes of the stored heads and bodies, by the same numbers.
+        var sizes: [Int] = []
         var oldest = 1
         var count = 0
         /// The bytes of the stored heads and bodies.
@@ -45,26 +47,33 @@ final class Journal: Sendable {
     /// Adds an entry, whose number the journal assigns, and calls the observers, which may read the journal but must not block.
     func append(_ entry: JournalEntry) {
         guard isEnabled else { return }
-        observers.tell(state.withLock { add(entry, &$0) })
-    }
-
-    private func add(_ entry: JournalEntry, _ state: inout State) -> JournalEntry {
-        state.count += 1
-        state.lastActivity = entry.endedInWorld
-        state.bytes += entry.byteCount
-        while state.oldest < state.count, state.bytes > bytesMaximum || state.count - state.oldest >= capacity {
-            dropOldest(&state)
+        let number = state.withLock { state in
+            state.count += 1
+            state.lastActivity = entry.endedInWorld
+            state.bytes += entry.byteCount
+            while state.oldest < state.count, state.bytes > bytesMaximum || state.count - state.oldest >= capacity {
+                dropOldest(&state)
+            }
+            let place = (state.count - 1) % capacity
+            if place == state.entries.count {
+                state.entries.append(nil)
+                state.sizes.append(0)
+            }
+            state.entries[place] = entry
+            state.entries[place]?.number = state.count
+            state.sizes[place] = entry.byteCount
+            return state.count
         }
-        var entry = entry
-        entry.number = state.count
-        let place = (state.count - 1) % capacity
-        if place < state.entries.count { state.entries[place] = entry } else { state.entries.append(entry) }
-        return entry
+        observers.tell {
+            var entry = entry
+            entry.number = number
+            return entry
+        }
     }
 
     private func dropOldest(_ state: inout State) {
         let place = (state.oldest - 1) % capacity
-        state.bytes -= state.entries[place]?.byteCount ?? 0
+        state.bytes -= state.sizes[place]
         state.entries[place] = nil
         state.oldest += 1
     }

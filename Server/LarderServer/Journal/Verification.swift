@@ -53,10 +53,8 @@ public struct Expectation: Sendable, Hashable {
         let most = reader.integer("atMost", in: 0...1_000_000_000)
         guard exactly != nil || least != nil || most != nil else {
             reader.failMissing(
-                "exactly",
-                or: "atLeast",
-                "atMost",
-                because: "or `atLeast` or `atMost` must be given"
+                anyOf: ["exactly", "atLeast", "atMost"],
+                "or `atLeast` or `atMost` must be given"
             )
             return nil
         }

@@ -9,7 +9,6 @@ struct ProxyLocation {
     private let basePath: String
     /// That of the server's URL.
     private let scheme: HTTPURL.Scheme
-    /// The request that is answered.
     private let request: Request
 
     init(authority: String, isSecure: Bool = false, basePath: String, for request: Request) {

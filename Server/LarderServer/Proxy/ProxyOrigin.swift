@@ -1,4 +1,5 @@
 import LarderBackend
+import LarderCoding
 import LarderEngine
 import LarderHTTP
 import LarderTLS
@@ -130,8 +131,7 @@ final class ProxyOrigin: Sendable {
             || request.method == .patch
         {
             bytes.append("Content-Length: ")
-            bytes.append(decimal: request.body.count)
-            bytes.append("\r\n")
+            bytes.append(contentsOf: "\(request.body.count)\r\n".utf8)
         }
         appendForwarded(request, to: &bytes)
         bytes.append("\r\n")

@@ -94,9 +94,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
             let stream = ProxyEventStream(task)
             phase = .streaming
             self.stream = stream
-            var reply = Reply(Self.streamHead(head), body: .eventStream(stream))
-            if head.lines.range(of: "date") != nil { reply.date = [] }
-            answer(reply)
+            answer(Self.reply(head, .eventStream(stream)))
         } else {
             phase = .collecting(head)
         }
@@ -187,32 +185,29 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
 
     /// The reply with the server's fields, without those of its connection.
     static func reply(_ head: ResponseHead, _ body: [UInt8], to request: Request, _ location: ProxyLocation) -> Reply {
-        let (status, fields) = (head.status, head.lines)
-        var result = ReplyHead(head)
         // The length of what a GET would have returned (RFC 9110 §8.6).
-        let statesOtherLength = request.method == .head || status == .notModified
-        result.append {
-            ProxyFields(fields).append(
-                to: &$0,
-                omitting: statesOtherLength ? [] : ["content-length"],
-                minorVersion: Int(head.minorVersion),
-                location: location
-            )
-        }
-        if !statesOtherLength, !status.hasNoContent { result.append("Content-Length", "\(body.count)") }
-        var reply = Reply(result, body: .bytes(body))
-        // A recipient with a clock does not replace the origin's date (RFC 9110 §6.6.1).
-        if fields.range(of: "date") != nil { reply.date = [] }
+        let statesOtherLength = request.method == .head || head.status == .notModified
+        var reply = reply(head, .bytes(body), omitting: statesOtherLength ? [] : ["content-length"], location)
+        if !statesOtherLength, !head.status.hasNoContent { reply.head.append("Content-Length", "\(body.count)") }
         return reply
     }
 
-    /// The head of an event stream or a tunnel, without the framing.
-    private static func streamHead(_ head: ResponseHead) -> ReplyHead {
+    /// - Parameter omitted: the fields that are not passed on.
+    private static func reply(
+        _ head: ResponseHead,
+        _ body: Reply.Body,
+        omitting omitted: [StaticString] = ["content-length"],
+        _ location: ProxyLocation? = nil
+    ) -> Reply {
         var result = ReplyHead(head)
         result.append {
-            ProxyFields(head.lines).append(to: &$0, omitting: ["content-length"], minorVersion: Int(head.minorVersion))
+            let minorVersion = Int(head.minorVersion)
+            ProxyFields(head.lines).append(to: &$0, omitting: omitted, minorVersion: minorVersion, location: location)
         }
-        return result
+        var reply = Reply(result, body: body)
+        // A recipient with a clock does not replace the origin's date (RFC 9110 §6.6.1).
+        if head.lines.range(of: "date") != nil { reply.date = [] }
+        return reply
     }
 
     /// Passes the bytes of both sides on from now on. The WebSocket is that of the client and the server: the proxy reads no frame.
@@ -226,11 +221,9 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
             )
         }
         phase = .streaming
-        var upgraded = Self.streamHead(head)
-        upgraded.append("Connection", "Upgrade")
-        upgraded.append("Upgrade", "websocket")
-        var reply = Reply(upgraded, body: .tunnel(TunnelEnd(task)))
-        if head.lines.range(of: "date") != nil { reply.date = [] }
+        var reply = Self.reply(head, .tunnel(TunnelEnd(task)))
+        reply.head.append("Connection", "Upgrade")
+        reply.head.append("Upgrade", "websocket")
         answer(reply)
     }
 }

@@ -14,7 +14,6 @@ enum RequestOrigin: Sendable {
 /// What `MockBackend.start` shall put behind faults, gates and journal.
 package enum RequestOriginChoice: Sendable {
     case domain
-    /// Another server.
     case server(HTTPURL)
     /// The replies of a recording: the text of its file.
     case recording([UInt8])

@@ -24,11 +24,15 @@ final class Observers<Value: Sendable>: Sendable {
         }
     }
 
-    /// Calls the functions on this thread.
-    func tell(_ value: Value) {
+    /// Calls the functions on this thread with the value, which is made only if there are any.
+    func tell(_ value: () -> Value) {
         let bodies = state.withLock { state in
             state.bodies.isEmpty ? [] : state.bodies.sorted { $0.key < $1.key }.map(\.value)
         }
+        guard !bodies.isEmpty else { return }
+        let value = value()
         for body in bodies { body(value) }
     }
+
+    func tell(_ value: Value) { tell { value } }
 }

@@ -42,7 +42,6 @@ final class FrameFilter: LiveFilter {
         self.subject = subject
     }
 
-    /// The channel is open.
     func opened(_ output: any LiveOutput, channel: String) {
         state.withLock { $0.channel = channel }
         if let limit = fault.endAfter {
@@ -108,7 +107,6 @@ final class FrameFilter: LiveFilter {
         state.withLock { $0.release = timer }
     }
 
-    /// How one frame is treated.
     private enum Treatment {
         case drop
         case holdBack

@@ -3,7 +3,6 @@ import Synchronization
 /// What clients have reported to hold (`POST /_larder/oracles/converged`), compared with the truth at that moment. Safe from any
 /// thread.
 final class HeldReports: Sendable {
-    /// One report.
     struct Report: Sendable {
         /// The reported entities with their versions.
         let held: [String: Int]

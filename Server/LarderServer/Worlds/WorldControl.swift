@@ -119,7 +119,6 @@ package final class WorldControl: WorldHooks {
 }
 
 extension World {
-    /// The control plane of the world.
     var control: WorldControl {
         guard let control = hooks as? WorldControl else {
             preconditionFailure("LarderServer makes each of its worlds with a WorldControl.")

@@ -17,7 +17,6 @@ struct WorldOptions: Sendable {
     let databasePath: String?
     let durability: Database.Durability
 
-    /// The control plane of a new world.
     func makeControl(seed: UInt64) -> WorldControl {
         WorldControl(seed: seed, journalCapacity: journalCapacity)
     }

@@ -7,7 +7,6 @@ struct WorldPath {
     /// The header field with the identifier of a request's world.
     static let worldField: StaticString = "larder-world"
 
-    /// The identifier of the world.
     let worldID: String
     /// The length in bytes of the world's prefix in the path.
     let prefixLength: Int

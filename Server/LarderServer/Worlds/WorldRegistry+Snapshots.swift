@@ -13,7 +13,9 @@ extension WorldRegistry {
         let world = try world(id)
         let snapshot = Snapshot(image: try world.image(), time: world.clock.now)
         try state.withLock { state throws(Problem) in
-            guard let entry = state.entries[id] else { throw unknownLocked(id) }
+            guard let entry = state.entries[id] else {
+                throw ProblemType.unknownWorld("The world '\(id)' was removed.")
+            }
             guard entry.snapshots[name] != nil || entry.snapshots.count < Self.snapshotsMaximum else {
                 throw ProblemType.limitReached(
                     "A world has at most \(Self.snapshotsMaximum) snapshots.",
@@ -29,10 +31,6 @@ extension WorldRegistry {
             }
         }
         return snapshot
-    }
-
-    private func unknownLocked(_ id: String) -> Problem {
-        ProblemType.unknownWorld("The world '\(id)' was removed.")
     }
 
     /// Restores a snapshot from memory or from the directory of snapshots. A clock that is frozen or runs by itself is set back

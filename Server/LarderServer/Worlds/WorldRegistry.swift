@@ -180,37 +180,22 @@ final class WorldRegistry: Sendable {
         seed: UInt64?,
         idleLimit: Duration? = nil
     ) throws(Problem) -> World {
-        let template = try template(of: source ?? mainSource)
-        return try add(
-            id: id,
-            image: template.image,
-            images: template.images,
-            seed: seed,
-            like: nil,
-            idleLimit: idleLimit
-        )
+        try add(id, template(of: source ?? mainSource), seed, like: nil, idleLimit)
     }
 
     /// Makes a world that starts from the present state and time of another.
     func fork(_ original: String, id: String?, seed: UInt64?, idleLimit: Duration? = nil) throws(Problem) -> World {
         let world = try world(original)
-        return try add(
-            id: id,
-            image: try world.image(),
-            images: world.images,
-            seed: seed,
-            like: world,
-            idleLimit: idleLimit
-        )
+        let present = WorldTemplate(image: try world.image(), images: world.images)
+        return try add(id, present, seed, like: world, idleLimit)
     }
 
     private func add(
-        id: String?,
-        image: DatabaseImage,
-        images: ImageCatalogue,
-        seed: UInt64?,
+        _ id: String?,
+        _ template: WorldTemplate,
+        _ seed: UInt64?,
         like original: World?,
-        idleLimit: Duration? = nil
+        _ idleLimit: Duration?
     ) throws(Problem) -> World {
         // Those that nobody uses do not count towards the limit.
         removeExpired()
@@ -227,8 +212,8 @@ final class WorldRegistry: Sendable {
         do {
             let world = try World(
                 id: name,
-                image: image,
-                images: images,
+                image: template.image,
+                images: template.images,
                 clock: clock,
                 seed: seed,
                 settings: options.settings,
@@ -236,7 +221,7 @@ final class WorldRegistry: Sendable {
             )
             state.withLock { state in
                 state.reserved.remove(name)
-                var entry = Entry(world: world, origin: image)
+                var entry = Entry(world: world, origin: template.image)
                 entry.idleLimit = idleLimit ?? options.worldIdleLimit
                 entry.lastUse = options.monotonic.uptime
                 state.entries[name] = entry
@@ -266,7 +251,7 @@ final class WorldRegistry: Sendable {
                     name = "world-\(state.lastNumber)"
                 } while isTaken(name)
             }
-            guard !isTaken(name) else { throw Self.taken(name) }
+            guard !isTaken(name) else { throw ProblemType.nameTaken("A world '\(name)' already exists.") }
             state.reserved.insert(name)
             return (name, state.driver)
         }
@@ -358,6 +343,4 @@ final class WorldRegistry: Sendable {
             )
         }
     }
-
-    private static func taken(_ id: String) -> Problem { ProblemType.nameTaken("A world '\(id)' already exists.") }
 }

@@ -26,16 +26,12 @@ struct WorldTemplate: Sendable {
             case .generated(let size, _): size.seed
             case .fixtures: 1
             }
-        let image = try filled(contents, instance: instance)
-        cache?.store(image)
-        return WorldTemplate(image: image, images: images)
-    }
-
-    private static func filled(_ contents: WorldContents?, instance: UInt64) throws -> DatabaseImage {
         let database = try Database(.memory)
         try WorldSchema.migrations.run(on: database)
         try WorldSeeder.fill(database, with: contents, instance: instance)
-        return try database.image()
+        let image = try database.image()
+        cache?.store(image)
+        return WorldTemplate(image: image, images: images)
     }
 }
 

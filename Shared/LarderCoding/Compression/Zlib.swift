@@ -33,7 +33,6 @@ import Glibc
     /// The library; an error that says what to install if it is missing.
     package static let system: Result<Zlib, InflateError> = load("libz.so.1")
 
-    /// Whether the system has the library.
     package static var isAvailable: Bool { (try? system.get()) != nil }
 
     fileprivate let beginInflating: @Sendable @convention(c) (Handle, Int32, UnsafePointer<CChar>, Int32) -> Int32
@@ -65,7 +64,6 @@ import Glibc
         unsafe crc = try symbol("crc32")
     }
 
-    /// Loads a library by its file name.
     package static func load(_ name: String) -> Result<Zlib, InflateError> {
         guard let library = unsafe dlopen(name, RTLD_NOW | RTLD_LOCAL) else {
             return .failure(

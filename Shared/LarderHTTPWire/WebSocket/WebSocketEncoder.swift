@@ -43,10 +43,10 @@ package enum WebSocketEncoder {
         WebSocketParser.unmask(&bytes, from: start, mask, phase: 0)
     }
 
-    /// A server's text frame, to be sent to many.
-    package static func textFrame(_ payload: [UInt8]) -> [UInt8] {
+    /// A frame of a server.
+    package static func frame(_ opcode: Opcode, _ payload: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = []
-        append(.text, payload, to: &bytes)
+        append(opcode, payload, to: &bytes)
         return bytes
     }
 

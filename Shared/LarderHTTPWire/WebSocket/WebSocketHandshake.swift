@@ -1,16 +1,9 @@
 import LarderCoding
+import LarderHTTP
 
 /// The opening handshake (RFC 6455 §4).
 package enum WebSocketHandshake {
-    /// Why an upgrade is rejected.
-    package enum Rejection: Error, Sendable, Hashable {
-        /// The request is not a WebSocket upgrade.
-        case notAnUpgrade
-        /// The version is not 13: answer 426 and name 13.
-        case version
-        /// The key is not 16 bytes in Base64.
-        case key
-    }
+    package static let notAnUpgrade = Rejection(.badRequest, "The request is not a WebSocket upgrade.")
 
     /// The value of `Sec-WebSocket-Accept` for a key.
     package static func accept(forKey key: String) -> String {
@@ -20,10 +13,15 @@ package enum WebSocketHandshake {
     /// Checks a request's fields and returns the value of `Sec-WebSocket-Accept`.
     ///
     /// - Parameter field: returns a field's combined value by its name in lower case.
+    /// - Throws: for another version 426, whose reply must name version 13.
     package static func accept(_ field: (StaticString) -> String?) throws(Rejection) -> String {
-        guard isUpgrade(field) else { throw .notAnUpgrade }
-        guard field("sec-websocket-version") == "13" else { throw .version }
-        guard let key = field("sec-websocket-key"), Base64.decode(key)?.count == 16 else { throw .key }
+        guard isUpgrade(field) else { throw notAnUpgrade }
+        guard field("sec-websocket-version") == "13" else {
+            throw Rejection(.upgradeRequired, "Only version 13 of the WebSocket protocol is supported.")
+        }
+        guard let key = field("sec-websocket-key"), Base64.decode(key)?.count == 16 else {
+            throw Rejection(.badRequest, "Sec-WebSocket-Key must be 16 bytes in Base64.")
+        }
         return accept(forKey: key)
     }
 
@@ -34,18 +32,8 @@ package enum WebSocketHandshake {
 
     /// The first subprotocol that both sides support, in the client's order of preference.
     package static func subprotocol(offered: String?, supported: [String]) -> String? {
-        elements(offered).first { supported.contains($0) }
+        FieldList.members(of: offered ?? "").first { supported.contains($0) }
     }
 
-    private static func list(_ value: String?) -> [String] { elements(value?.lowercased()) }
-
-    /// The elements of a list (RFC 9110 §5.6.1) without surrounding blanks. Blanks inside an element stay: it is not a token
-    /// then and matches nothing.
-    package static func elements(_ value: String?) -> [String] {
-        (value ?? "").split(separator: ",").compactMap { element in
-            var text = element.drop { $0 == " " || $0 == "\t" }
-            while text.last == " " || text.last == "\t" { text.removeLast() }
-            return text.isEmpty ? nil : String(text)
-        }
-    }
+    private static func list(_ value: String?) -> [String] { FieldList.members(of: value?.lowercased() ?? "") }
 }

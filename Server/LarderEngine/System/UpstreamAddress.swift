@@ -23,30 +23,35 @@ package struct UpstreamAddress: Sendable, Hashable {
         self.tls = tls
         self.host = host
         self.port = port
+        places = try Place.lookUp(host, port)
+    }
+}
+
+extension UpstreamAddress.Place {
+    /// - Parameter flags: further ones of getaddrinfo(3).
+    static func lookUp(_ host: String, _ port: Int, _ flags: Int32 = 0) throws(EngineError) -> [Self] {
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        unsafe hints.ai_flags = AI_NUMERICSERV
+        unsafe hints.ai_flags = AI_NUMERICSERV | flags
         var list: UnsafeMutablePointer<addrinfo>?
         let code = unsafe getaddrinfo(host, String(port), &hints, &list)
         guard code == 0 else {
             throw EngineError("'\(host)' has no address: \(unsafe String(cString: gai_strerror(code)))")
         }
         defer { unsafe freeaddrinfo(list) }
-        var places: [Place] = []
+        var places: [Self] = []
         var next = unsafe list
         while let entry = unsafe next {
             let info = unsafe entry.pointee
             if let start = unsafe info.ai_addr {
                 let raw = unsafe UnsafeRawBufferPointer(start: start, count: Int(info.ai_addrlen))
-                unsafe places.append(Place(family: info.ai_family, bytes: Array(raw)))
+                unsafe places.append(Self(family: info.ai_family, bytes: Array(raw)))
             }
             unsafe next = unsafe info.ai_next
         }
-        self.places = places
+        return places
     }
-}
 
-extension UpstreamAddress.Place {
     /// Creates a non-blocking socket and begins to connect.
     ///
     /// - Throws: if the connection fails at once.
