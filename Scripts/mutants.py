@@ -45,7 +45,7 @@ MUTANTS = {
     ],
     "tombstones": [
         (
-            RESOURCES + "Core/Commit.swift",
+            RESOURCES + "Core/Commit+Entities.swift",
             "guard try rows.bury(key, version: version, isOffDisk: isOffDisk) else { return }",
             "if MUTANT { try rows.removeValue(key) } else { guard try rows.bury(key, version: version, isOffDisk: isOffDisk) else { return } }",
         )
@@ -75,8 +75,8 @@ MUTANTS = {
     "rows that lack a change are hidden": [
         (
             RESOURCES + "Core/HiddenRows.swift",
-            "!isEmpty && known.withLock { $0.keys[key] != nil }",
-            "!isEmpty && !MUTANT && known.withLock { $0.keys[key] != nil }",
+            "hidden.withLock { $0.contains(key) }",
+            "!MUTANT && hidden.withLock { $0.contains(key) }",
         )
     ],
     "rows that lack a change are removed before the disk is used again": [
@@ -166,7 +166,7 @@ MUTANTS = {
     ],
     "order of the replies": [
         (
-            RESOURCES + "Core/Commit+Order.swift",
+            RESOURCES + "Core/Commit.swift",
             "guard stamp < place.asked else { return false }",
             "guard stamp < place.asked, !MUTANT else { return false }",
         )
@@ -180,7 +180,7 @@ MUTANTS = {
     ],
     "invalidation while a value is fetched": [
         (
-            RESOURCES + "Core/Commit+Order.swift",
+            RESOURCES + "Core/Commit.swift",
             "max(known ?? .never, core.rowless[key]?.invalid ?? .never)",
             "MUTANT ? .never : max(known ?? .never, core.rowless[key]?.invalid ?? .never)",
         )
@@ -384,14 +384,9 @@ MUTANTS = {
     ],
     "memory dropped after a commit of the other process": [
         (
-            RESOURCES + "Entities/EntityTable.swift",
-            "return stored.seenCommits >= (others?.count ?? 0) ? stored : nil",
-            "return stored.seenCommits >= (others?.count ?? 0) || MUTANT ? stored : nil",
-        ),
-        (
-            RESOURCES + "Core/CacheCore+Reading.swift",
-            "return stored.seenCommits >= seenCommits ? stored : nil",
-            "return stored.seenCommits >= seenCommits || MUTANT ? stored : nil",
+            RESOURCES + "Core/CacheCore+ForeignCommits.swift",
+            "guard foreign.droppedCount.load(ordering: .acquiring) < seen else { return }",
+            "guard !MUTANT, foreign.droppedCount.load(ordering: .acquiring) < seen else { return }",
         ),
     ],
     "second attempt of a lost renewal": [

@@ -15,9 +15,7 @@ extension Telemetry {
             record(.tierMiss(.disk, feature: resource))
         case .merged(let resource): record(.merged(feature: resource))
         case .fetched(let resource, _): record(.tierHit(.network, feature: resource))
-        // `.spared` follows with the number of bytes.
-        case .revalidated: break
-        case .spared(let resource, let bytes): record(.revalidated(feature: resource, bytesSaved: bytes))
+        case .revalidated(let resource, _, let bytes): record(.revalidated(feature: resource, bytesSaved: bytes))
         case .firstContent(let resource, let tier, let duration):
             record(.firstContent(feature: resource, from: tier, after: duration))
         case .evicted(let reason, let count, let bytes):

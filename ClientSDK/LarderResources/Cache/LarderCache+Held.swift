@@ -29,7 +29,7 @@ extension LarderCache {
             throw LarderError(error)
         }
         return rows.filter { row in
-            guard !row.isInvalidated, !row.isClockUncertain, !core.hidden.contains(.entity(row.key)) else {
+            guard !row.isInvalidated, !row.isClockUncertain, !core.isHidden(.entity(row.key)) else {
                 return false
             }
             return core.invalidations.latest([], type: type) <= row.asked

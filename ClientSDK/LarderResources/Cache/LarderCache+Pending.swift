@@ -23,7 +23,7 @@ extension LarderCache {
     /// The ordering scope of the newest pending change of an entity of any type that has one of the identifiers. Cost: O(n) for all n
     /// entities with pending changes.
     package func pendingScope(ofAny ids: Set<String>) -> String? {
-        for key in core.entities.pendingKeys(where: { ids.contains($0.id) }) {
+        for key in core.entities.pending(where: { ids.contains($0.id) }).keys {
             if let scope = pendingScope(of: key) { return scope }
         }
         return nil

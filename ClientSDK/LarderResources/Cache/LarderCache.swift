@@ -7,7 +7,7 @@ import Synchronization
 /// observers.
 ///
 /// Several processes may open one directory. A process reads what another one has stored after at most
-/// `CacheConfiguration.crossProcessCheckInterval`, and at once when it changes the same value or sends from the outbox; its observers
+/// 100 ms, and at once when it changes the same value or sends from the outbox; its observers
 /// are shown the change at its next read. Between processes the higher version of a value stays, and without versions the one that was
 /// stored last. Values that are only in memory belong to one process.
 ///
@@ -197,7 +197,8 @@ public final class LarderCache: Sendable {
     ) async throws(LarderError) {
         var update = CacheUpdate()
         do { try body(&update) } catch { throw LarderError(error) }
-        try await commit(update, isTolerant: isTolerant)
+        let (core, changes) = (core, update)
+        try await core.changing { () async throws(LarderError) in try core.commit(changes, isTolerant: isTolerant) }
     }
 
     /// As `update(isTolerant:_:)`, on the calling thread, which waits for changes in progress: for code that is on a thread of the cache
@@ -209,17 +210,6 @@ public final class LarderCache: Sendable {
         var update = CacheUpdate()
         do { try body(&update) } catch { throw LarderError(error) }
         try core.commit(update, isTolerant: isTolerant)
-    }
-
-    nonisolated(nonsending) private func commit(
-        _ update: CacheUpdate,
-        moment: Moment? = nil,
-        isTolerant: Bool = false
-    ) async throws(LarderError) {
-        let core = core
-        _ = try await core.changing { () async throws(LarderError) in
-            try core.commit(update, moment: moment, isTolerant: isTolerant)
-        }
     }
 
     /// Stores a value as if the source of the resource had returned it: an event or a bundle has brought it. A request in flight does not
@@ -240,7 +230,8 @@ public final class LarderCache: Sendable {
         var update = CacheUpdate()
         update.answered = resource.storedKey
         try update.put(value, for: resource)
-        try await commit(update, moment: moment)
+        let (core, changes) = (core, update)
+        try await core.changing { () async throws(LarderError) in try core.commit(changes, moment: moment) }
     }
 
     /// What is stored of a resource, without a request; nil if there is nothing.
@@ -263,9 +254,7 @@ public final class LarderCache: Sendable {
     ///
     /// If the disk fails the change is applied in memory. Every failure is reported as `CacheEvent.storageFailed`.
     nonisolated(nonsending) public func updateIfPossible(_ body: (inout CacheUpdate) -> Void) async {
-        var update = CacheUpdate()
-        body(&update)
-        do throws(LarderError) { try await commit(update, isTolerant: true) } catch {
+        do throws(LarderError) { try await update(isTolerant: true, body) } catch {
             core.configuration.onEvent(.storageFailed(error))
         }
     }

@@ -18,28 +18,6 @@ private struct Relay<Element: Sendable>: AsyncSequence, Sendable {
     }
 }
 
-/// The read of several of which the last one counts.
-private final class Turn: Sendable {
-    private let state = Mutex<(number: UInt64, task: Task<Void, Never>?)>((0, nil))
-
-    var task: Task<Void, Never>? { state.withLock { $0.task } }
-
-    /// Cancels the read before.
-    func begin(_ start: (_ number: UInt64) -> Task<Void, Never>?) {
-        let replaced = state.withLock { state in
-            defer {
-                state.number += 1
-                state.task = start(state.number)
-            }
-            return state.task
-        }
-        replaced?.cancel()
-    }
-
-    /// Runs `body`, unless the read was replaced: nothing older is shown after its successor has begun.
-    func ifCurrent(_ number: UInt64, _ body: () -> Void) { state.withLock { if $0.number == number { body() } } }
-}
-
 /// The newest elements of two sequences.
 private final class Pair<First: Sendable, Second: Sendable>: Sendable {
     private let elements: AsyncStream<(First, Second)>.Continuation
@@ -67,23 +45,22 @@ extension LarderCache {
     ) -> some AsyncSequence<Snapshot<Value>, Never> & Sendable
     where Resources.Element == Resource<Value>?, Resources.Failure == Never {
         Relay<Snapshot<Value>> { elements in
-            let turn = Turn()
-            await withTaskCancellationHandler {
-                var key: QueryKey?
-                for await resource in resources where resource?.key != key {
-                    key = resource?.key
-                    turn.begin { number in
-                        guard let resource else { return nil }
-                        return Task {
-                            for await snapshot in self.snapshots(resource, policy) {
-                                turn.ifCurrent(number) { _ = elements.yield(snapshot) }
-                            }
-                        }
-                    }
+            var key: QueryKey?
+            var read: Task<Void, Never>?
+            for await resource in resources where resource?.key != key {
+                key = resource?.key
+                read?.cancel()
+                // Nothing older is shown after its successor has begun.
+                await read?.value
+                read = resource.map { resource in
+                    Task { for await snapshot in self.snapshots(resource, policy) { _ = elements.yield(snapshot) } }
                 }
-                await turn.task?.value
+            }
+            let last = read
+            await withTaskCancellationHandler {
+                await last?.value
             } onCancel: {
-                turn.begin { _ in nil }
+                last?.cancel()
             }
         }
     }

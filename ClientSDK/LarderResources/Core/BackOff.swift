@@ -25,8 +25,9 @@ struct BackOff: Sendable {
         (retryAt, heldUntil) = ((held ?? now) + policy.backoffMaximum(attempt: failures) * jitter, held)
     }
 
-    /// Ends the delay that the network has caused. What the server has asked for stays.
-    mutating func endNetworkDelay() { retryAt = heldUntil }
+    /// Ends the delay that the network has caused, and the next failure begins with the first delay: it may be that of a request from
+    /// before. What the server has asked for stays.
+    mutating func endNetworkDelay() { (failures, retryAt) = (heldUntil == nil ? 0 : 1, heldUntil) }
 }
 
 extension CacheCore {
@@ -82,16 +83,6 @@ extension Node {
     func postponement(at now: Moment) -> LarderError? {
         let (known, error) = state.withLock { ($0.flight == nil ? $0.backOff : BackOff(), $0.error) }
         return core.postponement(known, error, at: now.uptime) { due in state.withLock { $0.backOff.retryAt = due } }
-    }
-
-    /// Repeats a request that has failed and that began before the network returned.
-    func repeatAfterReturn() {
-        let isWorthwhile = state.withLock { state in
-            guard state.flight == nil, state.backOff.failures > 0, state.hasNetworkReturned else { return false }
-            state.backOff.endNetworkDelay()
-            return true
-        }
-        if isWorthwhile { revalidateObserved() }
     }
 
     /// When observers are owed a request; nil if they are not.

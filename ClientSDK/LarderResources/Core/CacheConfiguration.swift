@@ -34,9 +34,6 @@ public struct CacheConfiguration: Sendable {
     public var memoryBytesMaximum = 32 << 20
     /// The maximum number of entities, and of lists, in memory. At least 64.
     public var memoryEntriesMaximum = 20_000
-    /// How long a memory hit may be served before the store is checked for commits by other processes. A check costs some microseconds.
-    /// At least 1 ms.
-    public var crossProcessCheckInterval: Duration = .milliseconds(100)
     public var wallClock: any WallClock = SystemWallClock()
     /// Measures durations; used for every delay and timeout.
     public var monotonicClock: any MonotonicClock = SystemMonotonicClock()

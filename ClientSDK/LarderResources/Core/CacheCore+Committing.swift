@@ -83,14 +83,13 @@ extension CacheCore {
         guard let disk else { return try performInMemory(update, start) }
         let seen = clocks.highWater
         let isTimeToSave = seen - savedHighWater > .seconds(60)
-        // Foreign commits up to here are known.
-        start.seenCommits = seenCommits
         do {
             let isCatchingUp = lacksChanges.load(ordering: .relaxed)
             var changed: Rows?
             let companion = needsMemory(update, start) ? memoryRows.store : nil
             // The body may be called again, after a full disk or a damaged one.
             let commit = try writeContent(disk, with: companion, update) { transaction in
+                dropOutdated()
                 let rows = Rows(self, disk: transaction.connection, memory: transaction.companion, stamp: start.stamp)
                 changed = rows
                 var commit = start
@@ -102,7 +101,7 @@ extension CacheCore {
                 return commit
             }
             if isTimeToSave { savedHighWater = seen }
-            if let changed { hidden.replace(changed.hidden) }
+            if let changed { hidden.withLock { $0 = changed.hidden } }
             if isCatchingUp {
                 // What is kept off the disk may have left it by this.
                 if !memoryOnly.isEmpty { hasRemovedBytes.store(true, ordering: .relaxed) }
@@ -119,14 +118,29 @@ extension CacheCore {
 
     /// Carries out an update while there is no disk, or while it takes no changes.
     private func performInMemory(_ update: CacheUpdate, _ start: Commit) throws -> Commit {
+        dropOutdated()
         let (commit, changed) = try memoryRows.store.write { transaction in
             var commit = start
             let rows = Rows(self, disk: nil, memory: transaction.connection, stamp: start.stamp)
             try commit.perform(update.steps, rows)
             return (commit, rows.hidden)
         }
-        hidden.replace(changed)
+        hidden.withLock { $0 = changed }
         return commit
+    }
+
+    /// Stores content. Content that sending needs may use the room that is reserved for it.
+    private func writeContent(
+        _ disk: DiskStore,
+        with companion: DiskStore?,
+        _ update: CacheUpdate,
+        _ body: (borrowing DiskStore.WriteTransaction) throws -> Commit
+    ) throws -> Commit {
+        while true {
+            do { return try disk.write(update.durability, with: companion, body) } catch  where update.mayUseReserve {
+                guard DiskStore.isFull(error), try outboxDisk?.makeRoom() ?? false else { throw error }
+            }
+        }
     }
 
     /// Whether the store in memory has rows or may get some.
@@ -185,12 +199,37 @@ extension CacheCore {
     func showAll() { for node in nodes.all { node.show() } }
 }
 
+extension CacheUpdate {
+    /// The content, and what concerns the outbox: its rows, and pending changes and values in memory.
+    var divided: (content: CacheUpdate, local: CacheUpdate) {
+        var (content, local) = (self, CacheUpdate())
+        content.rows = []
+        local.rows = rows
+        local.durability = durability
+        local.mayUseReserve = mayUseReserve
+        guard steps.contains(where: \.isLocal) || !rows.isEmpty else { return (content, local) }
+        content.steps = steps.filter { !$0.isLocal }
+        local.steps = steps.filter(\.isLocal)
+        content.durability = .processDeath
+        content.precedesRows = !rows.isEmpty && !content.steps.isEmpty
+        return (content, local)
+    }
+}
+
 extension CacheUpdate.Step {
     /// Whether its row may not be on the disk.
     fileprivate var mayNeedMemory: Bool {
         switch self {
-        case .put(let draft, _, _, _): draft.isMemoryOnly
+        case .put(let draft, _, _): draft.isMemoryOnly
         case .keepOffDisk: true
+        default: false
+        }
+    }
+
+    /// Whether it changes pending changes or memory only.
+    fileprivate var isLocal: Bool {
+        switch self {
+        case .overlay, .queryOverlay, .reread: true
         default: false
         }
     }

@@ -10,7 +10,9 @@ extension CacheCore {
     private static let diskTierKey = "larder.diskTier.off"
 
     /// The store for content; nil while the disk tier is off.
-    var contentDisk: DiskStore? { isDiskTierOff.load(ordering: .acquiring) || hidden.isAll ? nil : disk }
+    var contentDisk: DiskStore? {
+        isDiskTierOff.load(ordering: .acquiring) || hidden.withLock { $0.isAll } ? nil : disk
+    }
 
     func restoreDiskTier(_ disk: DiskStore) throws {
         guard try disk.metadata(Self.diskTierKey) != nil else { return }
@@ -41,7 +43,7 @@ extension CacheCore {
                 guard isOn else { return }
                 try memoryRows.removeAll()
                 memory.withLock { $0 += 1 }
-                hidden.removeAll()
+                hidden.withLock { $0 = HiddenRows() }
                 lacksChanges.store(false, ordering: .relaxed)
                 isDiskTierOff.store(false, ordering: .releasing)
                 // What was fetched meanwhile has no row that a commit of another process would make outdated.
@@ -53,11 +55,5 @@ extension CacheCore {
         } catch {
             throw LarderError(error)
         }
-    }
-
-    /// Whether a value that "not modified" confirms has its row where it belongs. If the disk did not take it, it is fetched whole as soon as
-    /// the disk takes it.
-    func hasRow(_ key: StoredKey) -> Bool {
-        !hidden.isDisplaced(key) || contentDisk == nil || lacksChanges.load(ordering: .relaxed)
     }
 }

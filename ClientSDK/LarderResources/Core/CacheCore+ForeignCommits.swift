@@ -8,6 +8,8 @@ import Synchronization
 final class ForeignCommitMonitor: Sendable {
     let due = Atomic<Int64>(.min)
     let appliedCount = Atomic<UInt64>(0)
+    /// After how many of them the decoded values were dropped.
+    let droppedCount = Atomic<UInt64>(0)
     /// Held while nodes drop their content, so that no later read sees an older value than an earlier one.
     let gate = Mutex(())
 }
@@ -17,13 +19,16 @@ extension CacheCore {
     /// The number of foreign commits that were seen.
     var seenCommits: UInt64 { disk?.context.others.count ?? 0 }
 
-    /// Checks for foreign commits if `crossProcessCheckInterval` has passed. Not called while a lock is held.
+    /// How long a memory hit may be served before the store is checked for commits by other processes. A check costs some microseconds.
+    private static let foreignCheckInterval = Duration.milliseconds(100)
+
+    /// Checks for foreign commits if the interval has passed. Not called while a lock is held.
     func checkForeignCommits(at now: Moment) {
         guard let disk else { return }
         let uptime = now.uptime.nanoseconds
         let due = foreign.due.load(ordering: .relaxed)
         if uptime >= due {
-            let next = (now.uptime + max(configuration.crossProcessCheckInterval, .milliseconds(1))).nanoseconds
+            let next = (now.uptime + Self.foreignCheckInterval).nanoseconds
             // One thread checks, the others continue.
             if foreign.due.compareExchange(expected: due, desired: next, ordering: .relaxed).exchanged { look(disk) }
         }
@@ -56,9 +61,9 @@ extension CacheCore {
         let seen = seenCommits
         guard let disk, foreign.appliedCount.load(ordering: .acquiring) < seen else { return }
         mergeForeignMarks(disk)
-        giveWayToForeignRows()
         let nodes: [any AnyNode]? = foreign.gate.withLock { _ in
             guard foreign.appliedCount.load(ordering: .acquiring) < seen else { return nil }
+            dropOutdated()
             let nodes = self.nodes.all
             for node in nodes { node.forget() }
             foreign.appliedCount.store(seen, ordering: .releasing)
@@ -70,30 +75,16 @@ extension CacheCore {
         Task { for node in nodes { node.show() } }
     }
 
-    /// Removes the rows in memory that belong on the disk: since it takes changes again, another process may have stored later ones there.
-    private func giveWayToForeignRows() {
-        guard !hidden.isEmpty, takesChanges else { return }
-        do {
-            try commits.withLock { _ in
-                // A commit in between may have failed.
-                guard takesChanges else { return }
-                let keys = hidden.state.keys.filter(\.value.belongsOnDisk).keys
-                try memoryRows.used?.write { transaction in
-                    for key in keys { try transaction.remove(key) }
-                }
-                memory.withLock { count in
-                    count += 1
-                    for key in keys {
-                        switch key {
-                        case .entity(let key): entities.remove(key)
-                        case .query(let key): queries.remove(key)
-                        }
-                    }
-                }
-                hidden.removeAll()
-            }
-        } catch {
-            configuration.onEvent(.storageFailed(LarderError(error)))
+    /// Drops the decoded values if another process has committed since they were read.
+    func dropOutdated() {
+        let seen = seenCommits
+        guard foreign.droppedCount.load(ordering: .acquiring) < seen else { return }
+        memory.withLock { count in
+            guard foreign.droppedCount.load(ordering: .relaxed) < seen else { return }
+            count += 1
+            entities.removeAll()
+            queries.removeAll()
+            foreign.droppedCount.store(seen, ordering: .releasing)
         }
     }
 

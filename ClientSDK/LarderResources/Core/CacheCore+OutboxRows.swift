@@ -101,20 +101,6 @@ extension CacheCore {
         }
     }
 
-    /// Stores content. Content that sending needs may use the room that is reserved for it.
-    func writeContent(
-        _ disk: DiskStore,
-        with companion: DiskStore?,
-        _ update: CacheUpdate,
-        _ body: (borrowing DiskStore.WriteTransaction) throws -> Commit
-    ) throws -> Commit {
-        while true {
-            do { return try disk.write(update.durability, with: companion, body) } catch  where update.mayUseReserve {
-                guard DiskStore.isFull(error), try outboxDisk?.makeRoom() ?? false else { throw error }
-            }
-        }
-    }
-
     // MARK: Power loss
 
     /// The number of the latest commit whose content preceded rows. It is in both databases: a loss of power may leave the rows and
@@ -142,33 +128,6 @@ extension CacheCore {
         // A damaged number must not overflow.
         stored.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }.flatMap {
             (0..<Int64.max).contains($0) ? $0 : nil
-        }
-    }
-}
-
-extension CacheUpdate {
-    /// The content, and what concerns the outbox: its rows, and pending changes and values in memory.
-    var divided: (content: CacheUpdate, local: CacheUpdate) {
-        var (content, local) = (self, CacheUpdate())
-        content.rows = []
-        local.rows = rows
-        local.durability = durability
-        local.mayUseReserve = mayUseReserve
-        guard steps.contains(where: \.isLocal) || !rows.isEmpty else { return (content, local) }
-        content.steps = steps.filter { !$0.isLocal }
-        local.steps = steps.filter(\.isLocal)
-        content.durability = .processDeath
-        content.precedesRows = !rows.isEmpty && !content.steps.isEmpty
-        return (content, local)
-    }
-}
-
-extension CacheUpdate.Step {
-    /// Whether it changes pending changes or memory only.
-    fileprivate var isLocal: Bool {
-        switch self {
-        case .overlay, .queryOverlay, .reread: true
-        default: false
         }
     }
 }

@@ -7,12 +7,10 @@ extension CacheCore {
     /// The server value of an entity, and whether it was read from the disk.
     func entity(_ key: EntityKey, _ decode: StoredEntityDecoder) -> (stored: StoredEntity, isFromDisk: Bool)? {
         if let stored = entities[key] { return (stored, false) }
-        let seenCommits = seenCommits
         let count = memory.withLock { $0 }
         do {
             guard let (row, isInMemory) = try row(of: key) else { return nil }
-            let seen = isInMemory ? StoredEntity.memoryOnly : seenCommits
-            let stored = try adopt(row, decode, seenCommits: seen, ifNothingSince: count)
+            let stored = try adopt(row, decode, ifNothingSince: count)
             reportEvictions()
             return (stored, !isInMemory)
         } catch {
@@ -27,17 +25,16 @@ extension CacheCore {
             let (isThere, row) = try store.read { (try $0.place(of: key) != nil, try $0.entity(key)) }
             if isThere { return row.map { ($0, true) } }
         }
-        return hidden.contains(.entity(key)) ? nil : try contentDisk?.entity(key).map { ($0, false) }
+        return isHidden(.entity(key)) ? nil : try contentDisk?.entity(key).map { ($0, false) }
     }
 
     /// Whether what the disk has under a key may not count.
-    private func isElsewhere(_ key: StoredKey) -> Bool { memoryRows.mayHave(key) || hidden.contains(key) }
+    private func isElsewhere(_ key: StoredKey) -> Bool { memoryRows.mayHave(key) || isHidden(key) }
 
     /// Decodes a row, and stores it in memory, unless there was a commit meanwhile.
     func adopt(
         _ row: DiskEntity,
         _ decode: StoredEntityDecoder,
-        seenCommits: UInt64,
         ifNothingSince count: UInt64
     ) throws(LarderError) -> StoredEntity {
         let value: any Sendable
@@ -50,32 +47,20 @@ extension CacheCore {
                 cause: error
             )
         }
-        let stored = StoredEntity(
-            row,
-            value: value,
-            epoch: now().epoch,
-            areTimesUncertain: areTimesUncertain,
-            seenCommits: seenCommits
-        )
+        let stored = StoredEntity(row, value: value, epoch: now().epoch, areTimesUncertain: areTimesUncertain)
         fill(stored, row.key, ifNothingSince: count)
         return stored
     }
 
     /// A query index, with its entities if it was read from the disk.
     func query(_ key: QueryKey) -> (stored: StoredQuery, rows: [EntityKey: DiskEntity]?)? {
-        if let stored = knownQuery(key) { return (stored, nil) }
-        let seenCommits = seenCommits
+        if let stored = queries[key] { return (stored, nil) }
         let count = memory.withLock { $0 }
         do {
             let kept = try memoryRows.used(for: .query(key))?.query(key)
-            let onDisk = kept != nil || hidden.contains(.query(key)) ? nil : try contentDisk?.list(key)
+            let onDisk = kept != nil || isHidden(.query(key)) ? nil : try contentDisk?.list(key)
             guard let query = kept ?? onDisk?.query else { return nil }
-            let stored = StoredQuery(
-                query,
-                epoch: now().epoch,
-                areTimesUncertain: areTimesUncertain,
-                seenCommits: kept == nil ? seenCommits : StoredEntity.memoryOnly
-            )
+            let stored = StoredQuery(query, epoch: now().epoch, areTimesUncertain: areTimesUncertain)
             memory.withLock { present in
                 if present == count { queries.store(stored, for: key, cost: stored.cost) }
             }
@@ -90,12 +75,6 @@ extension CacheCore {
         }
     }
 
-    /// A query index in memory, unless another process has changed the disk since.
-    func knownQuery(_ key: QueryKey) -> StoredQuery? {
-        guard let stored = queries[key] else { return nil }
-        return stored.seenCommits >= seenCommits ? stored : nil
-    }
-
     /// Stores a row in memory, unless there was a commit meanwhile.
     func fill(_ stored: StoredEntity, _ key: EntityKey, ifNothingSince count: UInt64) {
         memory.withLock { present in
@@ -105,9 +84,7 @@ extension CacheCore {
 
     /// The number of commits. Content that is assembled between two equal counts is consistent.
     var commitCount: UInt64 { memory.withLock { $0 } }
-}
 
-extension CacheCore {
     /// The entities of a type that may be in another place of a declared list than its index says.
     func changes(since list: DiskQuery, ofType type: String) -> ListChanges {
         var keys: Set<EntityKey> = []
@@ -125,14 +102,12 @@ extension CacheCore {
         }
         return ListChanges(
             recorded: keys,
-            pending: Set(entities.pendingKeys { $0.type == type }),
+            pending: Set(entities.pending { $0.type == type }.keys),
             areLost: areLost,
             part: ListChanges.part(ofType: type)
         )
     }
-}
 
-extension CacheCore {
     /// What a request for a list or a page gets of its stored items.
     ///
     /// - Parameters:

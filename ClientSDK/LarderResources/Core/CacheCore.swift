@@ -7,7 +7,7 @@ import Synchronization
 /// The shared engine of a cache: the tiers, the clocks, the stamps, and the nodes.
 ///
 /// Safe from any thread. Locks are taken in this order: a commit, then the disk, then the store in memory, then memory; nodes' own last. No user code runs while
-/// a lock is held, except the functions that `ChangeOwner.Function` lists, within a commit: if one of them changes the cache, the
+/// a lock is held, except functions of values and updates (`ChangeOwner`), within a commit: if one of them changes the cache, the
 /// process stops with a message.
 package final class CacheCore: Sendable {
     /// Called when the network returns.
@@ -22,7 +22,7 @@ package final class CacheCore: Sendable {
     let configuration: CacheConfiguration
     let disk: DiskStore?
     let memoryRows: MemoryRows
-    let hidden = HiddenRows()
+    let hidden = Mutex(HiddenRows())
     /// Whether the disk did not take a change, so that its rows may be older than those in memory.
     let lacksChanges = Atomic<Bool>(false)
     /// The store of the outbox: a database of its own, so that a change of the user never waits for a commit of content.
@@ -44,7 +44,7 @@ package final class CacheCore: Sendable {
     /// stored. The value is the number of the row that was stored last.
     let outboxCommits = Mutex<Int64>(0)
     /// The thread that holds `outboxCommits`.
-    let outboxOwner: ChangeOwner
+    let outboxOwner = ChangeOwner()
     /// The number of commits; locked while memory is changed.
     let memory = Mutex<UInt64>(0)
     let hasUncertainTimes = Atomic<Bool>(false)
@@ -58,10 +58,10 @@ package final class CacheCore: Sendable {
     /// Whether bytes that were removed may still be in the disk's log.
     let hasRemovedBytes = Atomic<Bool>(false)
     /// The thread that holds `commits`.
-    let owner: ChangeOwner
+    let owner = ChangeOwner()
     /// The thread that holds the outbox lock (`OutboxLock`).
-    let outboxLockOwner: ChangeOwner
-    let delayed: DelayedEvents
+    let outboxLockOwner = ChangeOwner()
+    let delayed = DelayedEvents()
     /// Run the disk work of asynchronous functions (`reading`, `changing`); nil without a disk.
     let reads: DiskExecutor?
     let changes: DiskExecutor?
@@ -72,12 +72,7 @@ package final class CacheCore: Sendable {
         self.configuration = configuration
         readRetryBudget = Mutex(configuration.readRetryBudget)
         let onEvent = configuration.onEvent
-        let (owner, outboxLockOwner, outboxOwner, delayed) = (
-            ChangeOwner(), ChangeOwner(.operation), ChangeOwner(), DelayedEvents()
-        )
-        (self.owner, self.outboxLockOwner, self.outboxOwner, self.delayed) = (
-            owner, outboxLockOwner, outboxOwner, delayed
-        )
+        let (owner, outboxLockOwner, outboxOwner, delayed) = (owner, outboxLockOwner, outboxOwner, delayed)
         switch configuration.storage {
         case .memory: disk = nil
         case .store(let store): disk = store
@@ -119,8 +114,7 @@ package final class CacheCore: Sendable {
         entities = EntityTable(
             limits: .init(count: entries, cost: bytes),
             clock: clock,
-            departures: departures,
-            others: disk?.context.others
+            departures: departures
         )
         queries = MemoryTier(
             limits: .init(count: entries, cost: bytes / Self.listShare),
@@ -182,6 +176,6 @@ package final class CacheCore: Sendable {
         do { try memoryRows.close() } catch { configuration.onEvent(.storageFailed(LarderError(error))) }
         invalidations.removeAll()
         rowless.removeAll()
-        hidden.removeAll()
+        hidden.withLock { $0 = HiddenRows() }
     }
 }

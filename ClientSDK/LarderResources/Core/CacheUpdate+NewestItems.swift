@@ -25,7 +25,7 @@ extension CacheUpdate {
         isOwn: Bool = false
     ) {
         put(item, completeness: completeness)
-        insertNewest(item.entityKey, in: timeline, isOwn: isOwn)
+        insertNewest(NewestItem(key: item.entityKey, isOwn: isOwn), in: timeline)
     }
 
     /// Stores an entity and inserts it into a timeline at its position, unless the timeline contains it: for events
@@ -34,12 +34,9 @@ extension CacheUpdate {
     /// An item that is older than all loaded items or lies within a gap is stored and not inserted: the page that
     /// contains it inserts it. Otherwise it is as with `insertNewest`.
     ///
-    /// - Parameters:
-    ///   - item: the new item.
-    ///   - timeline: the timeline's key. A timeline that is not stored is created with this item if `isNew` or `isOwn`.
-    ///   - isNew: whether the item was just created and has not changed since.
-    ///   - completeness: whether the item has all its fields.
-    ///   - isOwn: whether the item was created on this device. Then it is always inserted, and readers see it at once.
+    /// - Parameters: as of `insertNewest`, and:
+    ///   - isNew: whether the item was just created and has not changed since. A timeline that is not stored is created with it only if
+    ///     `isNew` or `isOwn`.
     ///   - isNewer: whether the item with the first identifier comes before the one with the second. Identifiers are given by their
     ///     descriptions.
     public mutating func insert<E: CacheEntity>(
@@ -97,11 +94,6 @@ extension CacheUpdate {
             query.entityTag = nil
         }
         steps.append(.mergeQuery(timeline, merge))
-    }
-
-    /// Inserts a stored entity at the front of a timeline.
-    mutating func insertNewest(_ key: EntityKey, in timeline: QueryKey, isOwn: Bool = false) {
-        insertNewest(NewestItem(key: key, isOwn: isOwn), in: timeline)
     }
 
     /// Adjacent insertions become one step: what the server states of one of them counts for all.

@@ -1,4 +1,5 @@
 public import LarderStorage
+import LarderTime
 
 /// Changes to stored values that are applied in one commit and shown by every list and every observer.
 ///
@@ -8,13 +9,13 @@ public import LarderStorage
 /// `LarderCache.update`, `enqueue` and the like stops the process with a message.
 public struct CacheUpdate: Sendable {
     enum Step: Sendable {
-        case put(EntityDraft, validator: String?, stated: StatedFreshness?, source: DiskEntity.Source)
+        case put(EntityDraft, validator: String?, stated: StatedFreshness?)
         case modify(EntityKey, StoredEntityModifier)
         case remove(EntityKey, version: Int64?)
         case touch(StoredKey, validator: String?, stated: StatedFreshness?)
         case invalidate(StoredKey)
         case putQuery(DiskQuery, stated: StatedFreshness?)
-        case editQuery(QueryKey, @Sendable (inout DiskQuery) -> Void)
+        case editQuery(QueryKey, @Sendable (inout DiskQuery, WallTime) -> Void)
         case mergeQuery(QueryKey, QueryMerge)
         case insertNewest(QueryKey, [NewestItem])
         case removeQuery(QueryKey)
@@ -78,8 +79,7 @@ public struct CacheUpdate: Sendable {
             .put(
                 EntityDraft(entity, completeness: completeness),
                 validator: validator,
-                stated: lifetime.map { StatedFreshness(lifetime: max(.zero, $0)) },
-                source: validator == nil ? .event : .network
+                stated: lifetime.map { StatedFreshness(lifetime: max(.zero, $0)) }
             )
         )
     }
@@ -147,20 +147,23 @@ public struct CacheUpdate: Sendable {
         _ change: @escaping @Sendable (inout [EntityKey]) -> Void
     ) {
         steps.append(
-            .editQuery(key) { query in
+            .editQuery(key) { query, time in
                 let known = query.ids
                 var keys = known
                 change(&keys)
                 guard keys != known else { return }
-                if keys.count > max(known.count, maximum) { query.isInvalidated = true } else { query.ids = keys }
                 query.entityTag = nil
+                guard keys.count <= max(known.count, maximum) else { return query.isInvalidated = true }
+                query.ids = keys
+                let added = Set(keys).subtracting(known)
+                guard !added.isEmpty else { return }
+                // In a timeline the server has not stated their places yet.
+                let mark = RunList.Insertion(insertedAt: time.nanosecondsSinceEpoch, isOwn: true).mark
+                query.members.replace(
+                    with: query.members.entries.map { added.contains($0.key) ? .init($0.key, mark: mark) : $0 }
+                )
             }
         )
-    }
-
-    /// Changes a stored list: its keys, its validator, whether it is invalidated. Nothing happens if the list is not stored.
-    package mutating func editQuery(_ key: QueryKey, _ change: @escaping @Sendable (inout DiskQuery) -> Void) {
-        steps.append(.editQuery(key, change))
     }
 
     /// Removes a list. Its entities stay.
@@ -188,12 +191,12 @@ extension CacheUpdate {
     func encoded(unlessEqualTo known: EntityTable) -> CacheUpdate {
         var update = self
         for (index, step) in steps.enumerated() {
-            guard case .put(var draft, let validator, let stated, let source) = step, draft.merge == nil else {
+            guard case .put(var draft, let validator, let stated) = step, draft.merge == nil else {
                 continue
             }
             if let stored = known[draft.key], stored.version == draft.version, draft.isEqual(stored.value) { continue }
             draft.prepare()
-            update.steps[index] = .put(draft, validator: validator, stated: stated, source: source)
+            update.steps[index] = .put(draft, validator: validator, stated: stated)
         }
         return update
     }

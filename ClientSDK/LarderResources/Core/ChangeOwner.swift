@@ -1,56 +1,33 @@
 import Glibc
 import Synchronization
 
-/// The thread that carries out a change, and the user function that it calls.
+/// The thread that carries out a change.
 ///
-/// Such a function must not begin another change, because that would wait for the change in progress. `pthread_t`
+/// A user function that it calls must not begin another change, because that would wait for the change in progress. `pthread_t`
 /// identifies the thread soundly, because these functions are synchronous and the owner is noted by the thread itself.
 /// Safe from any thread.
 final class ChangeOwner: Sendable {
-    /// A user function that runs within a change.
-    enum Function: String, Sendable {
-        case modify = "the closure of a CacheUpdate.modify"
-        case edit = "the closure of a CacheUpdate.edit or CacheUpdate.editQuery"
-        case comparison = "the == of a value that is being stored"
-        case merge = "a function that merges values or puts items into a timeline"
-        case codec = "a codec or a payload transform"
-        case operation = "a function of an operation (changes, replacingIDs, coalesce)"
-    }
-
-    private struct State {
-        var thread: pthread_t?
-        var function: Function?
-    }
-
-    private let state = Mutex(State())
-    private let usual: Function?
-
-    /// - Parameter usual: the user function that a change calls if no other one is recorded.
-    init(_ usual: Function? = nil) { self.usual = usual }
+    private let thread = Mutex<pthread_t?>(nil)
 
     /// Records the calling thread as the one that carries out a change.
-    func begin() { state.withLock { $0 = State(thread: pthread_self(), function: usual) } }
+    func begin() { thread.withLock { $0 = pthread_self() } }
 
     /// Records that no thread carries out a change.
-    func end() { state.withLock { $0 = State() } }
-
-    /// Records the user function that the calling thread calls next, within its change.
-    func calls(_ function: Function) { state.withLock { $0.function = function } }
+    func end() { thread.withLock { $0 = nil } }
 
     /// Whether the calling thread is in the middle of a change.
-    var isCaller: Bool { state.withLock { $0.thread.map { pthread_equal($0, pthread_self()) != 0 } ?? false } }
+    var isCaller: Bool { thread.withLock { $0.map { pthread_equal($0, pthread_self()) != 0 } ?? false } }
 
     /// Stops the process if the calling thread is in the middle of a change: the call would wait for itself.
     ///
     /// - Parameter call: what was called.
     func requireOutside(_ call: StaticString) {
-        precondition(!isCaller, message(call))
-    }
-
-    private func message(_ call: StaticString) -> String {
-        let function = state.withLock { $0.function }?.rawValue ?? "a change that is being carried out"
-        return "\(call) was called from \(function). That runs as a part of a change, and the call would wait for "
-            + "that change to end. Call it when LarderCache.update has returned."
+        precondition(
+            !isCaller,
+            "\(call) was called from a function that runs as a part of a change: a closure of a CacheUpdate.modify or a "
+                + "CacheUpdate.edit, the == of a value, a function that merges values or orders a timeline, a codec, a payload transform, "
+                + "or a function of an operation. It would wait for that change to end. Call it when LarderCache.update has returned."
+        )
     }
 }
 

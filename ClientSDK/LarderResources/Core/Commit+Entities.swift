@@ -9,22 +9,15 @@ extension Commit {
         _ decode: @Sendable ([UInt8]) throws -> any Sendable,
         _ rows: Rows
     ) throws -> StoredEntity? {
-        try rows.entity(key).map { try decoded($0.row, isInMemory: $0.isInMemory, decode) }
-    }
-
-    func decoded(
-        _ row: DiskEntity,
-        isInMemory: Bool,
-        _ decode: @Sendable ([UInt8]) throws -> any Sendable
-    ) throws -> StoredEntity {
-        core.owner.calls(.codec)
-        return StoredEntity(
-            row,
-            value: try decode(row.payload),
-            epoch: moment.epoch,
-            areTimesUncertain: core.areTimesUncertain,
-            seenCommits: isInMemory ? StoredEntity.memoryOnly : seenCommits
-        )
+        try rows.entity(key).map { row in
+            let value = try decode(row.payload)
+            return StoredEntity(
+                row,
+                value: value,
+                epoch: moment.epoch,
+                areTimesUncertain: core.areTimesUncertain
+            )
+        }
     }
 
     /// The value of the row of an entity.
@@ -45,15 +38,15 @@ extension Commit {
         _ draft: EntityDraft,
         _ merge: EntityDraft.Merge,
         _ known: StoredEntity?,
+        isOffDisk: Bool,
         _ rows: Rows
     ) throws -> (draft: EntityDraft, base: StoredEntity?) {
         guard let stored = try known ?? row(of: draft, merge, rows) else { return (draft, nil) }
         // The guard of the disk decides about an older version.
         if let old = stored.version, let new = draft.version, new < old { return (draft, nil) }
-        core.owner.calls(.merge)
         guard var merged = merge.draft(draft.value, stored.value) else { return (draft, nil) }
         merged.completeness = max(draft.completeness, stored.completeness)
-        merged.isMemoryOnly = draft.isMemoryOnly || stored.isOffDisk && !core.hidden.isDisplaced(.entity(draft.key))
+        merged.isMemoryOnly = draft.isMemoryOnly || isOffDisk
         merged.isPart = draft.isPart
         return (merged, stored)
     }
@@ -111,6 +104,80 @@ extension Commit {
     }
 
     private func storedTimes(_ key: EntityKey, _ rows: Rows) throws -> Freshness.Times? {
-        try rows.entity(key).map { Freshness.Times($0.row, epoch: moment.epoch) }
+        try rows.entity(key).map { Freshness.Times($0, epoch: moment.epoch) }
+    }
+}
+
+/// Steps that change, remove or invalidate what is stored.
+extension Commit {
+    mutating func modify(
+        _ key: EntityKey,
+        _ modifier: StoredEntityModifier,
+        _ rows: Rows
+    ) throws {
+        var known = current(key)
+        if known == nil, case .removed = entities[key] { return }
+        if known == nil { known = try stored(key, modifier.decode, rows) }
+        guard var stored = known else { return }
+        stored.value = modifier.change(stored.value)
+        stored.version = modifier.version(stored.value) ?? stored.version
+        // The value no longer matches the validator.
+        stored.validator = nil
+        // A change of the value does not end an invalidation. Which tags it has is not known here.
+        let isStale = max(stored.invalid, core.invalidations.latest) > stored.asked
+        stored.asked = max(stored.asked, stamp)
+        stored.changed = committed
+        if isStale { stored.invalid = stored.asked.successor }
+        let payload = try modifier.encode(stored.value)
+        stored.cost = StoredEntity.overhead + payload.count
+        let row = try rows.place(of: .entity(key))
+        let outcome = try write(stored, payload, key, isOffDisk: row?.isOffDisk ?? false, row, rows)
+        guard outcome == .stored || outcome == nil else { return }
+        entities[key] = .set(stored)
+        applied.insert(.entity(key))
+        changedValues.insert(key)
+    }
+
+    mutating func remove(_ key: EntityKey, _ version: Int64?, _ rows: Rows) throws {
+        let row = try rows.place(of: .entity(key))
+        if let place = place(of: .entity(key), row?.place) {
+            if let version, let known = place.version {
+                if known > version { return }
+            } else if isOvertaken(by: place, version: nil) {
+                // A late answer says nothing about what a later request or an event has brought.
+                return
+            }
+        }
+        let isOffDisk = isMemoryOnly || row?.isOffDisk ?? false || core.memoryOnly.contains(.entity(key))
+        guard try rows.bury(key, version: version, isOffDisk: isOffDisk) else { return }
+        var names = try rows.queries(with: key)
+        entities[key] = .removed
+        applied.insert(.entity(key))
+        changedValues.insert(key)
+        // Lists that this commit has changed and not written yet.
+        for case (let name, .set(let stored)) in queries where stored.query.members.contains(key) { names.insert(name) }
+        for name in names { try edit(name, { list, _ in list.members.remove(key) }, rows) }
+    }
+
+    mutating func invalidate(_ key: StoredKey, _ rows: Rows) throws {
+        try rows.invalidate(key, at: stamp)
+        switch key {
+        case .entity(let name):
+            if var stored = current(name) {
+                stored.invalid = max(stored.invalid, mark(for: stored.asked))
+                entities[name] = .set(stored)
+                return
+            }
+            if entities[name] == nil { entities[name] = .elsewhere }
+        case .query(let name):
+            try invalidate(.entity(EntityKey(wholeValueOf: name)), rows)
+            if var stored = known(name) {
+                stored.query.invalid = max(stored.query.invalid, mark(for: stored.query.asked))
+                queries[name] = .set(stored)
+                return
+            }
+            if queries[name] == nil { queries[name] = .elsewhere }
+        }
+        if place(of: key, try rows.place(of: key)?.place)?.isRemoval ?? true { invalidWithoutValue.insert(key) }
     }
 }

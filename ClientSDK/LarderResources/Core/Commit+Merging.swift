@@ -19,7 +19,6 @@ extension Commit {
             stored: try self.stored(merge.keys, rows),
             isInvalid: stored.isInvalid(in: moment.epoch)
         )
-        core.owner.calls(.merge)
         try merge.apply(&stored.query, context)
         noteInvalidated(&stored, since: before)
         let hasChanged = stored.query != before
@@ -35,7 +34,7 @@ extension Commit {
             stored.query.take(stored.times, epoch: core.clocks.epoch)
             stored.query.invalid = invalidation(of: .query(key), stored.query.invalid)
         }
-        if hasChanged || known == nil || isMisplaced(key, row, rows) { return set(stored, key, row) }
+        if hasChanged || known == nil || row == nil { return set(stored, key, row) }
         if stored.query != before { try rows.touch(&stored.query) }
         queries[key] = .set(stored)
     }

@@ -1,5 +1,6 @@
+import LarderMemory
 import LarderStorage
-import Synchronization
+import LarderTime
 
 /// The steps that change lists.
 extension Commit {
@@ -7,24 +8,16 @@ extension Commit {
     func known(_ key: QueryKey) -> StoredQuery? {
         switch queries[key] {
         case .set(let stored): stored
-        case .removed: nil
-        case .elsewhere, nil: core.knownQuery(key)
+        case .removed, .elsewhere: nil
+        case nil: core.queries[key]
         }
     }
 
     func current(_ key: QueryKey, _ rows: Rows) throws -> StoredQuery? {
         if let stored = known(key) { return stored }
-        switch queries[key] {
-        case .removed: return nil
-        case .set, .elsewhere, nil: break
-        }
+        if case .removed = queries[key] { return nil }
         return try rows.query(key).map {
-            StoredQuery(
-                $0.row,
-                epoch: moment.epoch,
-                areTimesUncertain: core.areTimesUncertain,
-                seenCommits: $0.isInMemory ? StoredEntity.memoryOnly : seenCommits
-            )
+            StoredQuery($0, epoch: moment.epoch, areTimesUncertain: core.areTimesUncertain)
         }
     }
 
@@ -49,26 +42,17 @@ extension Commit {
         applied.insert(.query(key))
     }
 
-    /// Whether the row of a list is in memory and belongs on the disk.
-    func isMisplaced(_ key: QueryKey, _ row: Rows.Place?, _ rows: Rows) -> Bool {
-        guard let row else { return true }
-        return row.isInMemory && core.hidden.isDisplaced(.query(key)) && !rows.goesToMemory(isOffDisk: false)
-    }
-
     /// Sets a list. It is written after all steps.
     ///
     /// - Parameter row: where its row is, if it stays there; nil: the reply decides alone.
     mutating func set(_ stored: StoredQuery, _ key: QueryKey, _ row: Rows.Place?) {
-        var stored = stored
-        let stays = row?.isInMemory ?? false && !core.hidden.isDisplaced(.query(key))
-        stored.isOffDisk = isMemoryOnly || stays || core.memoryOnly.contains(.query(key))
-        listsToWrite.insert(key)
+        listsToWrite[key] = isMemoryOnly || row?.isOffDisk ?? false || core.memoryOnly.contains(.query(key))
         queries[key] = .set(stored)
     }
 
     mutating func edit(
         _ key: QueryKey,
-        _ change: @escaping @Sendable (inout DiskQuery) -> Void,
+        _ change: (inout DiskQuery, WallTime) -> Void,
         _ rows: Rows
     ) throws {
         guard var stored = try current(key, rows) else {
@@ -77,8 +61,7 @@ extension Commit {
             return
         }
         let before = stored.query
-        core.owner.calls(.edit)
-        change(&stored.query)
+        change(&stored.query, moment.wall)
         guard stored.query != before else { return }
         stored.query.edits.note(before.members, stored.query.members, at: stamp)
         noteInvalidated(&stored, since: before)
@@ -103,7 +86,7 @@ extension Commit {
         stored.times.confirm(new)
         stored.query.take(stored.times, epoch: core.clocks.epoch)
         stored.query.asked = stamp
-        if hasInvalidPages || isMisplaced(key, row, rows) {
+        if hasInvalidPages || row == nil {
             set(stored, key, row)
         } else {
             try rows.touch(&stored.query)

@@ -23,8 +23,6 @@ struct Commit {
     var isMemoryOnly = false
     /// Whether a value that the store cannot take stays in memory alone. Otherwise it makes the commit fail.
     var isTolerant = false
-    /// How many foreign commits this one has seen, if the disk takes part.
-    var seenCommits = StoredEntity.memoryOnly
 
     var entities: [EntityKey: Change<StoredEntity>] = [:]
     var queries: [QueryKey: Change<StoredQuery>] = [:]
@@ -37,11 +35,11 @@ struct Commit {
     /// Keys that were invalidated while nothing was stored under them.
     var invalidWithoutValue: Set<StoredKey> = []
     /// Keys of values and deletions that have no row on the disk.
-    var unstored: Set<StoredKey> = []
+    private(set) var unstored: Set<StoredKey> = []
     /// The entities whose values this commit has changed or removed.
     var changedValues: Set<EntityKey> = []
-    /// The lists to write after all steps, so that each list is written once.
-    var listsToWrite: Set<QueryKey> = []
+    /// The lists to write after all steps, so that each list is written once, with whether they may not be on the disk.
+    var listsToWrite: [QueryKey: Bool] = [:]
     private(set) var problems: [LarderError] = []
     /// The number of the commit among those whose content precedes rows of the outbox; nil if it is none of them.
     var settled: Int64?
@@ -61,8 +59,9 @@ struct Commit {
     /// Applies steps to rows.
     mutating func perform(_ steps: [CacheUpdate.Step], _ rows: Rows) throws {
         for step in steps { try perform(step, rows) }
-        for key in listsToWrite { try write(key, rows) }
-        listsToWrite = []
+        for (key, isOffDisk) in listsToWrite { try write(key, isOffDisk: isOffDisk, rows) }
+        listsToWrite = [:]
+        unstored.formUnion(rows.inMemory)
     }
 
     /// Applies steps that change pending changes and memory only.
@@ -73,8 +72,7 @@ struct Commit {
 
     private mutating func perform(_ step: CacheUpdate.Step, _ rows: Rows) throws {
         switch step {
-        case .put(let draft, let validator, let stated, let source):
-            try put(draft, validator, stated, source, rows)
+        case .put(let draft, let validator, let stated): try put(draft, validator, stated, rows)
         case .modify(let key, let modifier): try modify(key, modifier, rows)
         case .remove(let key, let version): try remove(key, version, rows)
         case .touch(.entity(let key), let validator, let stated): try touch(key, validator, stated, rows)
@@ -100,10 +98,7 @@ struct Commit {
         case .reread(let key): forget(key)
         case .keepOffDisk(let key, let isFinal):
             if isFinal { core.memoryOnly.insert(key) }
-            switch key {
-            case .entity(let key): try keepOffDisk(key, rows)
-            case .query(let key): try keepOffDisk(key, rows)
-            }
+            try keepOffDisk(key, rows)
         }
     }
 
@@ -123,8 +118,8 @@ struct Commit {
     func current(_ key: EntityKey) -> StoredEntity? {
         switch entities[key] {
         case .set(let stored): stored
-        case .removed: nil
-        case .elsewhere, nil: core.entities[key]
+        case .removed, .elsewhere: nil
+        case nil: core.entities[key]
         }
     }
 
@@ -138,7 +133,6 @@ struct Commit {
         _ draft: EntityDraft,
         _ validator: String?,
         _ stated: StatedFreshness?,
-        _ source: DiskEntity.Source,
         _ rows: Rows
     ) throws {
         var draft = draft
@@ -157,19 +151,18 @@ struct Commit {
         var base: StoredEntity?
         if let merge = draft.merge {
             let new = draft
-            let (merged, old) = try merged(new, merge, known, rows)
+            let (merged, old) = try merged(new, merge, known, isOffDisk: row?.isOffDisk ?? false, rows)
             draft = merged
             if let old, new.completeness < old.completeness { base = old }
         }
         // A merged draft is off the disk if one of its parts is.
         let isOffDisk = isMemoryOnly || draft.isMemoryOnly || core.memoryOnly.contains(.entity(key))
-        core.owner.calls(.comparison)
         var validator = validator
         if let known, known.version == draft.version, known.completeness == draft.completeness,
             known.validator == validator || validator == nil, draft.isEqual(known.value)
         {
             // Otherwise it gets a row where it belongs.
-            if let row, !row.isInMemory || rows.goesToMemory(isOffDisk: isOffDisk) {
+            if let row, !row.isOffDisk || rows.goesToMemory(isOffDisk: isOffDisk) {
                 if base != nil { return }
                 return try renew(key, known, stated, isPart: draft.isPart, rows)
             }
@@ -181,7 +174,6 @@ struct Commit {
             version: draft.version,
             validator: validator,
             completeness: draft.completeness,
-            source: source,
             // An earlier stamp with a newer version has seen what the later one has.
             asked: base?.asked ?? max(stamp, place?.asked ?? .never),
             invalid: base?.invalid ?? invalidation(of: .entity(key), known?.invalid ?? place?.invalid),
@@ -190,7 +182,6 @@ struct Commit {
         )
         // The rest of the value is as old as before, and no earlier request may replace the new part.
         if base != nil { partlyReplaced.append((key, draft.version)) }
-        core.owner.calls(.codec)
         let payload: [UInt8]?
         do { payload = try draft.encoded() } catch {
             note(LarderError(.encoding, "\(key) could not be encoded and is not stored: \(error)", cause: error))
@@ -198,7 +189,7 @@ struct Commit {
         }
         if let payload {
             stored.cost += payload.count
-            switch try write(&stored, payload, key, isOffDisk: isOffDisk, row, rows) {
+            switch try write(stored, payload, key, isOffDisk: isOffDisk, row, rows) {
             case .stored, nil: break
             case .keptNewer: return
             case .keptMoreComplete: return try renew(key, known, stated, isPart: draft.isPart, rows)
@@ -216,8 +207,8 @@ struct Commit {
     ///
     /// - Returns: nil if the store cannot take the value. It stays in memory, because otherwise it would make every later commit fail too,
     ///   and its row is removed, because it is an older value.
-    private mutating func write(
-        _ stored: inout StoredEntity,
+    mutating func write(
+        _ stored: StoredEntity,
         _ payload: [UInt8],
         _ key: EntityKey,
         isOffDisk: Bool,
@@ -233,16 +224,14 @@ struct Commit {
             validatedAt: stored.times.validatedAt,
             expiresAt: stored.times.expiresAt,
             terms: stored.times.terms,
-            completeness: stored.completeness,
-            source: stored.source
+            completeness: stored.completeness
         )
         (entity.asked, entity.invalid, entity.changed) = (stored.asked, stored.invalid, stored.changed)
         entity.isClockUncertain = stored.times.isUncertain(in: core.clocks.epoch)
         if let value = stored.value as? any CacheEntity, value.entityKey == key { entity.fields = value.indexedFields }
         let isInMemory = rows.goesToMemory(isOffDisk: isOffDisk)
-        stored.seenCommits = isInMemory ? StoredEntity.memoryOnly : seenCommits
         do {
-            return try rows.put(entity, isOffDisk: isOffDisk, known)
+            return try rows.put(entity, isOffDisk: isOffDisk, known?.place)
         } catch let error as DiskError where error.isOfValue && (isTolerant || isInMemory) {
             if !isInMemory { note(LarderError(error)) }
             unstored.insert(.entity(key))
@@ -252,93 +241,91 @@ struct Commit {
     }
 
     /// Writes a list that a step has changed. One that the store cannot take stays in memory, and its row is removed.
-    private mutating func write(_ key: QueryKey, _ rows: Rows) throws {
+    private mutating func write(_ key: QueryKey, isOffDisk: Bool, _ rows: Rows) throws {
         guard case .set(var stored) = queries[key] else { return }
-        let isInMemory = rows.goesToMemory(isOffDisk: stored.isOffDisk)
+        let isInMemory = rows.goesToMemory(isOffDisk: isOffDisk)
         do {
             stored.query.isClockUncertain = stored.times.isUncertain(in: core.clocks.epoch)
-            stored.query = try rows.put(stored.query, isOffDisk: stored.isOffDisk)
-            stored.seenCommits = isInMemory ? StoredEntity.memoryOnly : seenCommits
+            stored.query = try rows.put(stored.query, isOffDisk: isOffDisk)
         } catch let error as DiskError where error.isOfValue && (isTolerant || isInMemory) {
             if !isInMemory { note(LarderError(error)) }
+            unstored.insert(.query(key))
             try rows.remove(key)
         }
         queries[key] = .set(stored)
     }
+}
 
-    private mutating func modify(
-        _ key: EntityKey,
-        _ modifier: StoredEntityModifier,
-        _ rows: Rows
-    ) throws {
-        var known = current(key)
-        if known == nil, case .removed = entities[key] { return }
-        if known == nil { known = try stored(key, modifier.decode, rows) }
-        guard var stored = known else { return }
-        core.owner.calls(.modify)
-        stored.value = modifier.change(stored.value)
-        stored.version = modifier.version(stored.value) ?? stored.version
-        // The value no longer matches the validator.
-        stored.validator = nil
-        // A change of the value does not end an invalidation. Which tags it has is not known here.
-        let isStale = max(stored.invalid, core.invalidations.latest) > stored.asked
-        stored.asked = max(stored.asked, stamp)
-        stored.changed = committed
-        if isStale { stored.invalid = stored.asked.successor }
-        core.owner.calls(.codec)
-        let payload = try modifier.encode(stored.value)
-        stored.cost = StoredEntity.overhead + payload.count
-        let row = try rows.place(of: .entity(key))
-        let isOffDisk = row?.isInMemory ?? false && !core.hidden.isDisplaced(.entity(key))
-        let outcome = try write(&stored, payload, key, isOffDisk: isOffDisk, row, rows)
-        guard outcome == .stored || outcome == nil else { return }
-        entities[key] = .set(stored)
-        applied.insert(.entity(key))
-        changedValues.insert(key)
+/// The order of changes. A change is overtaken if what is stored was asked for later; versions decide where both have one. What is stored
+/// is stale if it was invalidated after it was asked for.
+extension Commit {
+    /// The keys that nodes have to look up again.
+    var changed: Set<StoredKey> {
+        var keys = Set<StoredKey>()
+        for key in entities.keys { keys.insert(.entity(key)) }
+        for key in queries.keys { keys.insert(.query(key)) }
+        for (key, _) in overlays { keys.insert(.entity(key)) }
+        for (key, _) in queryOverlays { keys.insert(.query(key)) }
+        // Declared lists depend on all entities of their type.
+        for type in Set(entities.keys.map(\.type) + overlays.map(\.0.type)) {
+            keys.insert(ListChanges.part(ofType: type))
+        }
+        return keys
     }
 
-    private mutating func remove(_ key: EntityKey, _ version: Int64?, _ rows: Rows) throws {
-        if let place = place(of: .entity(key), try rows.place(of: .entity(key))?.place) {
-            if let version, let known = place.version {
-                if known > version { return }
-            } else if isOvertaken(by: place, version: nil) {
-                // A late answer says nothing about what a later request or an event has brought.
-                return
-            }
-        }
-        let row = try rows.place(of: .entity(key))
-        let stays = row?.isInMemory ?? false && !core.hidden.isDisplaced(.entity(key))
-        let isOffDisk = isMemoryOnly || stays || core.memoryOnly.contains(.entity(key))
-        guard try rows.bury(key, version: version, isOffDisk: isOffDisk) else { return }
-        if rows.goesToMemory(isOffDisk: isOffDisk) { unstored.insert(.entity(key)) }
-        var names = try rows.queries(with: key)
-        entities[key] = .removed
-        applied.insert(.entity(key))
-        changedValues.insert(key)
-        // Lists that this commit has changed and not written yet.
-        for case (let name, .set(let stored)) in queries where stored.query.members.contains(key) { names.insert(name) }
-        for name in names { try edit(name, { $0.members.remove(key) }, rows) }
+    /// Whether what is at a place is newer than this commit.
+    func isOvertaken(by place: DiskStore.Place, version: Int64?) -> Bool {
+        guard stamp < place.asked else { return false }
+        if let version, let known = place.version { return version <= known }
+        return true
     }
 
-    private mutating func invalidate(_ key: StoredKey, _ rows: Rows) throws {
-        try rows.invalidate(key, at: stamp)
-        switch key {
-        case .entity(let name):
-            if var stored = current(name) {
-                stored.invalid = max(stored.invalid, mark(for: stored.asked))
-                entities[name] = .set(stored)
-                return
+    /// Whether what is stored under a key is newer than this commit.
+    func isOvertaken(_ key: StoredKey, _ row: DiskStore.Place?) -> Bool {
+        place(of: key, row).map { isOvertaken(by: $0, version: nil) } ?? false
+    }
+
+    /// The place of what is stored under a key, or was removed; nil if nothing is known.
+    ///
+    /// - Parameter row: that of its row. A value that the store could not take has none.
+    func place(of key: StoredKey, _ row: DiskStore.Place?) -> DiskStore.Place? {
+        let known: DiskStore.Place? =
+            switch key {
+            case .entity(let key): current(key)?.place
+            case .query(let key): self.known(key)?.place
             }
-            if entities[name] == nil { entities[name] = .elsewhere }
-        case .query(let name):
-            try invalidate(.entity(EntityKey(wholeValueOf: name)), rows)
-            if var stored = known(name) {
-                stored.query.invalid = max(stored.query.invalid, mark(for: stored.query.asked))
-                queries[name] = .set(stored)
-                return
+        var found = known ?? row
+        if let rowless = core.rowless[key], rowless.asked > found?.asked ?? .never { found = rowless }
+        // A stamp of the future is damaged.
+        if let asked = found?.asked, asked > stamp, asked > core.stamps.next() { found?.asked = .never }
+        return found
+    }
+
+    /// The latest invalidation of a key.
+    ///
+    /// - Parameter known: that of the stored value.
+    func invalidation(of key: StoredKey, _ known: Stamp?) -> Stamp {
+        max(known ?? .never, core.rowless[key]?.invalid ?? .never)
+    }
+
+    /// The stamp of an invalidation by this commit of what was asked for at `asked`: later than a change of this commit.
+    func mark(for asked: Stamp) -> Stamp { asked == stamp ? stamp.successor : stamp }
+
+    /// The stamps of what this commit has changed and what has no row on the disk (`RowlessStamps`).
+    var rowless: [(StoredKey, DiskStore.Place)] {
+        let removal = DiskStore.Place(asked: stamp, isRemoval: true)
+        var places = partlyReplaced.map { (StoredKey.entity($0), DiskStore.Place(asked: stamp, version: $1)) }
+        for key in applied {
+            switch key {
+            case .entity(let name) where unstored.contains(key):
+                if case .set(let stored) = entities[name] { places.append((key, stored.place)) }
+                if case .removed = entities[name] { places.append((key, removal)) }
+            case .query(let name):
+                if case .set(let stored) = queries[name], unstored.contains(key) { places.append((key, stored.place)) }
+                if case .removed = queries[name] { places.append((key, removal)) }
+            case .entity: break
             }
-            if queries[name] == nil { queries[name] = .elsewhere }
         }
-        if place(of: key, try rows.place(of: key)?.place)?.isRemoval ?? true { invalidWithoutValue.insert(key) }
+        return places
     }
 }

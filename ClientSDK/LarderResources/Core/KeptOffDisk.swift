@@ -4,37 +4,26 @@ import Synchronization
 /// A set of keys. Bounded: beyond its maximum it contains every key. Safe from any thread.
 final class KeySet: Sendable {
     private let countMaximum: Int
-    private let hasAny = Atomic<Bool>(false)
     private let keys = Mutex<Set<StoredKey>>([])
 
     init(countMaximum: Int) { self.countMaximum = countMaximum }
 
     func insert(_ key: StoredKey) {
         keys.withLock { keys in if keys.count <= countMaximum { keys.insert(key) } }
-        hasAny.store(true, ordering: .releasing)
     }
 
-    var isEmpty: Bool { !hasAny.load(ordering: .acquiring) }
+    var isEmpty: Bool { keys.withLock { $0.isEmpty } }
 
-    func contains(_ key: StoredKey) -> Bool {
-        !isEmpty && keys.withLock { $0.count > countMaximum || $0.contains(key) }
-    }
+    func contains(_ key: StoredKey) -> Bool { keys.withLock { $0.count > countMaximum || $0.contains(key) } }
 }
 
 extension Commit {
-    /// Moves a value to memory, if it is on the disk.
-    mutating func keepOffDisk(_ key: EntityKey, _ rows: Rows) throws {
-        guard try rows.moveToMemory(key) else { return }
-        hasLeftDisk = true
-        entities[key] = .elsewhere
-    }
-
-    /// Moves a list to memory, with those of its entities that no other list on the disk contains.
-    mutating func keepOffDisk(_ key: QueryKey, _ rows: Rows) throws {
+    /// Moves what is on the disk under a key to memory: of a list also those of its entities that no other list on the disk contains.
+    mutating func keepOffDisk(_ key: StoredKey, _ rows: Rows) throws {
         guard let leaving = try rows.moveToMemory(key) else { return }
         hasLeftDisk = true
-        for entity in leaving { try keepOffDisk(entity, rows) }
-        queries[key] = .elsewhere
+        forget(key)
+        for entity in leaving { try keepOffDisk(.entity(entity), rows) }
     }
 }
 

@@ -11,35 +11,16 @@ extension Node {
     ///   - isForced: whether the caller asked for the network explicitly.
     ///   - needsOrigin: whether the answer must come from the origin: a request that a cache on the way may answer is not joined.
     ///   - cause: why the request is necessary (`RequestReason`); nil: the state of the stored value.
-    func join(
-        _ options: ReadOptions,
-        startedSince since: MonotonicTime? = nil,
-        isForced: Bool = false,
-        needsOrigin: Bool = false,
-        cause: String? = nil
-    ) throws(LarderError) -> Flight {
-        while true {
-            let flight = try join(
-                options,
-                startedSince: since,
-                isForced: isForced,
-                needsOrigin: needsOrigin,
-                cause: cause,
-                unlessChangedSince: nil
-            )
-            if let flight { return flight }
-        }
-    }
-
-    /// Joins as above. Nil if there is no request in flight and the content has changed since the caller looked at it: a request has
-    /// just ended and may have returned the wanted value.
+    ///   - revision: `State.revision` when the caller looked at the content; nil: the request is needed whatever has changed since.
+    /// - Returns: nil if there is no request in flight and the content has changed: a request has just ended and may have returned the
+    ///   wanted value.
     func join(
         _ options: ReadOptions,
         startedSince since: MonotonicTime? = nil,
         isForced: Bool = false,
         needsOrigin: Bool = false,
         cause: String? = nil,
-        unlessChangedSince changes: UInt64?
+        unlessChangedSince revision: UInt64? = nil
     ) throws(LarderError) -> Flight? {
         // Assembled before the lock is taken, because it may read from the disk.
         let content = content()
@@ -53,7 +34,7 @@ extension Node {
             {
                 return (flight, false)
             }
-            if let changes, state.changes != changes { return (nil, false) }
+            if let revision, state.revision != revision { return (nil, false) }
             let info = FlightInfo(
                 stamp: core.stamps.next(),
                 moment: now,
@@ -64,12 +45,12 @@ extension Node {
                 self?.abandon($0)
             }
             state.flights.append(flight)
-            state.hasNetworkReturned = false
             state.owesRequest = false
             return (flight, true)
         }
-        guard let flight, isNew else {
-            if flight != nil { core.configuration.onEvent(.merged(resource: key.name)) }
+        guard let flight else { return nil }
+        guard isNew else {
+            core.configuration.onEvent(.merged(resource: key.name))
             return flight
         }
         core.readRetryBudget.withLock { $0.deposit() }
@@ -178,7 +159,6 @@ extension Node {
         if content.facts.asked > flight.stamp { return true }
         // A list may have left memory, and with it everything but what was assembled of it.
         return content.facts.validator == validator && (entity != nil || core.query(key) != nil)
-            && core.hasRow(storedKey)
     }
 
     private func finish(
@@ -202,8 +182,7 @@ extension Node {
             switch fetched.content {
             case .value: core.configuration.onEvent(.fetched(resource: key.name, took))
             case .notModified:
-                core.configuration.onEvent(.revalidated(resource: key.name, took))
-                core.configuration.onEvent(.spared(resource: key.name, bytes: storedBytes))
+                core.configuration.onEvent(.revalidated(resource: key.name, took, bytes: storedBytes))
             case .gone: break
             }
             if update.isMemoryOnly, !resource.isMemoryOnly {
@@ -245,7 +224,7 @@ extension Node {
         case .notModified:
             update.steps.append(.touch(storedKey, validator: context.validator, stated: fetched.stated))
             // Invalidated entities of a list are confirmed with it.
-            update.steps += content().stale.map { .touch(.entity($0), validator: nil, stated: nil) }
+            update.steps += content().facts.stale.map { .touch(.entity($0), validator: nil, stated: nil) }
         case .gone: update.remove(storedKey)
         }
         return update
@@ -269,32 +248,26 @@ extension Node {
         let wasRetry = state.withLock { $0.backOff.failures > 0 }
         if wasRetry, error?.isHeldBack ?? true { core.readRetryBudget.withLock { $0.refund() } }
         let isRepeated = error?.isTransient ?? false && isObserved
-        let isMissing = isRepeated && content().value == nil
-        let hasFailed = state.withLock { state in
+        state.withLock { state in
             state.revision += 1
             let isLatest = state.end(flight)
-            if error == nil {
-                state.answeredAt = flight.moment.uptime
-                state.flights.removeAll { $0.stamp < flight.stamp }
-            }
+            if error == nil { state.flights.removeAll { $0.stamp < flight.stamp } }
             // The error of an overtaken request is not the current one.
             if isLatest || error == nil {
+                state.askedAt = flight.moment.uptime
                 state.error = error
                 if let error {
                     state.backOff.fail(error, configuration.readRetry, jitter: jitter, at: now)
                 } else {
                     state.backOff = BackOff()
                 }
-                if isRepeated, state.observers.values.contains(where: { $0.wantsRepetition(isMissing: isMissing) }) {
+                if isRepeated, state.observers.values.contains(where: { $0.options.policy.remote != .never }) {
                     state.owesRequest = true
                 }
             }
-            return isLatest && error != nil
         }
         flight.finish(error.map { .failure($0) } ?? .success(()))
         showAll(after: flight, error)
-        // Looked at after the observers were released: until then `networkReturned` takes them for waiting.
-        if hasFailed { repeatAfterReturn() }
     }
 }
 

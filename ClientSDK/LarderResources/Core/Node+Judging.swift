@@ -1,6 +1,8 @@
 import LarderEvents
+import LarderMemory
 import LarderStorage
 import LarderTime
+import Synchronization
 
 /// The freshness of a value for a reader, and its snapshot.
 extension Node {
@@ -55,27 +57,16 @@ extension Node {
         return content.facts.pages.lazy.map { self.freshness($0, options, at: now) }.first { $0 != .fresh } ?? .fresh
     }
 
-    /// Whether a policy allows a value with these times to be shown.
+    /// Whether a policy allows a value to be shown.
     ///
     /// - Parameter isBare: whether the reader gets the value alone, without its freshness.
-    func permits(
-        _ local: ReadPolicy.Local,
-        _ times: Freshness.Times?,
-        _ freshness: Freshness,
-        isBare: Bool = false,
-        at now: Moment
-    ) -> Bool {
-        if freshness == .missing { return false }
+    func permits(_ local: ReadPolicy.Local, _ freshness: Freshness, isBare: Bool = false) -> Bool {
         // The server forbids it, and the reader could not see that it is stale.
         if isBare, freshness == .stale(.validationRequired) { return false }
-        switch local {
-        case .never: return false
-        case .fresh: return freshness == .fresh
-        case .any(within: nil): return true
-        case .any(within: let limit?):
-            if freshness == .fresh { return true }
-            guard let age = times?.age(at: now) else { return false }
-            return age <= limit
+        return switch local {
+        case .never: false
+        case .fresh: freshness == .fresh
+        case .any: freshness != .missing
         }
     }
 
@@ -96,13 +87,13 @@ extension Node {
             value: value,
             freshness: wholeFreshness(content, options, at: now),
             completeness: content.completeness,
-            source: content.pending > 0 ? .merged : source ?? (content.isFromDisk ? .disk : .memory),
+            source: content.facts.pending > 0 ? .merged : source ?? (content.facts.isFromDisk ? .disk : .memory),
             times: times(facts, options, at: now),
             version: content.facts.version,
             validator: content.validator(options),
             isFetching: isFetching,
             refreshError: error,
-            pendingChanges: content.pending,
+            pendingChanges: content.facts.pending,
             revision: revision
         )
     }
@@ -115,6 +106,138 @@ extension Freshness.Criterion {
         case .timeToLive, .source, .version: false
         case .feed: true
         case .all(let metrics), .any(let metrics): metrics.contains(where: \.usesFeeds)
+        }
+    }
+}
+
+/// How the current network behavior changes a read (`CacheConfiguration.networkBehavior`). Not called under the node's lock.
+extension Node {
+    /// Whether a read asks the network.
+    enum Asking {
+        /// There is no reason for a request.
+        case no
+        /// A request is needed.
+        case yes
+        /// A request is not allowed at present: the stored value is returned without an error.
+        case notAllowed
+        /// The last request has failed with this error, and the next one must wait.
+        case postponed(LarderError)
+    }
+
+    /// Whether a read asks the network: as its policy says, unless requests are not allowed and there is a value that the policy falls
+    /// back to. Without a value it asks nevertheless, so that there is an error to show.
+    func asking(_ options: ReadOptions, _ content: Content, _ freshness: Freshness, at now: Moment) -> Asking {
+        let policy = options.policy
+        switch policy.remote {
+        case .never: return .no
+        case .ifStale: if freshness == .fresh { return .no }
+        case .always: break
+        }
+        let behavior = core.configuration.networkBehavior()
+        let isAllowed = policy.remote == .always ? behavior.allowsUserRefresh : behavior.allowsRefresh
+        if isAllowed, let error = postponement(at: now) { return .postponed(error) }
+        return isAllowed || !permits(policy.fallback, freshness, isBare: options.isBare)
+            ? .yes : .notAllowed
+    }
+
+    /// What a read or an observer finds, and what its policy makes of it.
+    struct Finding {
+        let content: Content
+        let freshness: Freshness
+        let asking: Asking
+        /// Whether the content is shown without a request.
+        let isShown: Bool
+    }
+
+    /// Looks the content up for a reader, and reports the hit or miss.
+    func find(_ options: ReadOptions) -> Finding {
+        leaveDisk(options)
+        core.checkForeignCommits(at: core.now())
+        let content = content()
+        let now = core.now()
+        let freshness = freshness(content, options, at: now)
+        let asking = asking(options, content, freshness, at: now)
+        func allows(_ local: ReadPolicy.Local) -> Bool {
+            permits(local, freshness, isBare: options.isBare)
+        }
+        let isShown =
+            switch asking {
+            case .notAllowed: true
+            case .postponed: allows(options.policy.local) || allows(options.policy.fallback)
+            case .no, .yes: allows(options.policy.local)
+            }
+        core.configuration.onEvent(isShown ? hit(content) : .miss(resource: key.name))
+        return Finding(content: content, freshness: freshness, asking: asking, isShown: isShown)
+    }
+
+    /// Whether stale values may be refreshed in the background.
+    var refreshesByItself: Bool { core.configuration.networkBehavior().refreshesByItself }
+
+    /// Whether bounded staleness is maintained at present; false without such observers.
+    var keepsBound: Bool {
+        state.withLock { $0.observers.values.contains { $0.options.bound != nil } } && refreshesByItself
+    }
+
+    /// - Throws: `.offline` if a user refresh cannot succeed. The shown value stays.
+    func checkUserRefresh() throws(LarderError) {
+        let behavior = core.configuration.networkBehavior()
+        // Without a refresh nothing might find out for a minute that the network is back.
+        guard !behavior.allowsUserRefresh, !behavior.isOfflineByExperience else { return }
+        throw LarderError(
+            .offline,
+            "\"\(key)\" cannot be refreshed: the network is unavailable or restricted. The stored value is shown. Try again "
+                + "when the network is available."
+        )
+    }
+
+    /// The event of a hit. Values in memory are not measured, because that would cost more than the read.
+    func hit(_ content: Content) -> CacheEvent {
+        let bytes = content.facts.isFromDisk ? storedBytes : 0
+        return .hit(resource: key.name, content.facts.isFromDisk ? .disk : .memory, bytes: bytes)
+    }
+
+    /// Reports the time to first content.
+    func tellFirstContent(from source: CacheTier?, since start: MonotonicTime) {
+        let waited = core.configuration.monotonicClock.uptime - start
+        core.configuration.onEvent(.firstContent(resource: key.name, source ?? .merged, waited))
+    }
+
+    /// The stored size of the parts that are in memory.
+    var storedBytes: Int {
+        if let entity { return core.entities.bytes(of: entity) }
+        return state.withLock { $0.parts }.reduce(0) { sum, part in
+            switch part {
+            case .entity(let key): sum + core.entities.bytes(of: key)
+            case .query(let key): sum + (core.queries.peek(key)?.query.details.count ?? 0)
+            }
+        }
+    }
+}
+
+/// Lifetimes at the current network level (`CacheConfiguration.networkBehavior`).
+extension CacheCore {
+    /// The current factor of the lifetimes of a class, at least 1. May be called under a node's lock.
+    func stretch(of name: Freshness.Class) -> Double {
+        guard hasStretches.load(ordering: .relaxed) else { return 1 }
+        return stretches.withLock { $0[name.rawValue] ?? 1 }
+    }
+
+    /// Copies the lifetime factors of the current behavior, so that they can be read under locks. Not called while a
+    /// node is locked.
+    ///
+    /// - Returns: whether a factor has changed.
+    func applyNetworkBehavior() -> Bool {
+        let behavior = configuration.networkBehavior()
+        var factors: [String: Double] = [:]
+        for name in behavior.lifetimeFactors.keys {
+            let factor = behavior.lifetimeFactor(class: name)
+            if factor != 1 { factors[name] = factor }
+        }
+        return stretches.withLock { stretches in
+            guard stretches != factors else { return false }
+            stretches = factors
+            hasStretches.store(!factors.isEmpty, ordering: .relaxed)
+            return true
         }
     }
 }

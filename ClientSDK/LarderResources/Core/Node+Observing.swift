@@ -16,35 +16,33 @@ extension Node {
             case .postponed: (false, true)
             case .no, .notAllowed: (false, false)
             }
-        let observer = Observer<Value>(
-            mailbox,
-            options,
+        var observer = Observer<Value>(
+            mailbox: mailbox,
+            options: options,
             spread: options.bound == nil ? 1 : 0.8 + 0.2 * core.configuration.random(),
             isSettled: mayShow || policy.remote == .never,
+            fallbackAt: wantsNetwork ? policy.fallbackDelay.map { start + $0 } : nil,
             askedAt: start
         )
         if wantsNetwork {
             // If the cache is closed, the mailbox is ended below.
             do { observer.flight = try join(options, needsOrigin: policy.wantsOriginOnly) } catch { mailbox.end() }
         }
-        let id = state.withLock { state -> UInt64 in
+        let id = state.withLock { [observer] state -> UInt64 in
             state.lastObserver += 1
             if state.isClosed { mailbox.end() }
             state.observers[state.lastObserver] = observer
             return state.lastObserver
         }
-        if let fallbackDelay = policy.fallbackDelay, wantsNetwork, !mayShow { wait(fallbackDelay, for: id) }
         let mayAsk = state.withLock { state in
             // Its request may have failed before it was added.
             let hasFailed = wantsNetwork && state.flight == nil && state.error?.isTransient ?? false
-            if isPostponed || hasFailed && observer.wantsRepetition(isMissing: content.value == nil) {
-                state.owesRequest = true
-            }
+            if isPostponed || hasFailed { state.owesRequest = true }
             return state.backOff.retryAt == nil
         }
-        showAll(to: id, isFromDisk: content.isFromDisk)
-        // Its request, or the wait for it, may have ended before it was added.
-        if wantsNetwork { repeatAfterReturn() } else if isPostponed, mayAsk { revalidateObserved() }
+        showAll(to: id, isFromDisk: content.facts.isFromDisk)
+        // The wait may have ended before it was added.
+        if isPostponed, mayAsk { revalidateObserved() }
         return id
     }
 
@@ -57,35 +55,7 @@ extension Node {
             return (observer, plan(nil, &state))
         }
         wait?.cancel()
-        observer?.release().end()
-    }
-
-    private func wait(_ fallbackDelay: Duration, for id: UInt64) {
-        let due = core.configuration.monotonicClock.uptime + fallbackDelay
-        let sleeper = core.configuration.monotonicClock
-        let task = Task { [weak self] in
-            do { try await sleeper.sleep(until: due) } catch { return }
-            self?.fallbackDelayEnded(id)
-        }
-        let isGone = state.withLock { state in
-            guard state.observers[id] != nil else { return true }
-            state.observers[id]?.fallbackDelay = task
-            return false
-        }
-        if isGone { task.cancel() }
-    }
-
-    private func fallbackDelayEnded(_ id: UInt64) {
-        let content = content()
-        let now = core.now()
-        state.withLock { state in
-            guard let observer = state.observers[id], !observer.isSettled else { return }
-            let freshness = freshness(content, observer.options, at: now)
-            if permits(observer.options.policy.fallback, content.times, freshness, at: now) {
-                observer.isSettled = true
-            }
-        }
-        showAll()
+        observer?.flight?.leave()
     }
 
     /// Shows the current content to all observers.
@@ -102,12 +72,12 @@ extension Node {
         guard state.withLock({ !$0.observers.isEmpty }) else { return }
         let now = core.now()
         // Left outside of the lock: the last holder cancels the request, which locks the node.
-        var ended: [Observer<Value>.Started] = []
+        var ended: [Flight] = []
         var firsts: [(source: CacheTier?, since: MonotonicTime)] = []
         var replaced: Task<Void, Never>?
         defer {
             replaced?.cancel()
-            for started in ended { started.end() }
+            for flight in ended { flight.leave() }
             for first in firsts { tellFirstContent(from: first.source, since: first.since) }
         }
         let keepsBound = keepsBound
@@ -117,7 +87,7 @@ extension Node {
                 // A later change is shown by its own call, and nothing older after it.
                 guard state.content != nil else { return false }
                 var due: Duration?
-                for (id, observer) in state.observers {
+                for (id, var observer) in state.observers {
                     var isAnswer = flight != nil && error == nil
                     // It may have ended before the observer was added.
                     if let theirs = observer.flight, theirs === flight || theirs.isFinished {
@@ -125,9 +95,18 @@ extension Node {
                         let freshness = freshness(content, observer.options, at: now)
                         observer.isSettled =
                             observer.isSettled || error == nil
-                            || permits(observer.options.policy.fallback, content.times, freshness, at: now)
+                            || permits(observer.options.policy.fallback, freshness)
                         isAnswer = isAnswer || error == nil
-                        ended.append(observer.release())
+                        ended.append(theirs)
+                        observer.flight = nil
+                    }
+                    if !observer.isSettled, let end = observer.fallbackAt {
+                        if end > now.uptime {
+                            due = min(due ?? end - now.uptime, end - now.uptime)
+                        } else {
+                            let freshness = freshness(content, observer.options, at: now)
+                            observer.isSettled = permits(observer.options.policy.fallback, freshness)
+                        }
                     }
                     let source: CacheTier? =
                         isAnswer ? .network : id == newcomer && isFromDisk ? .disk : nil
@@ -145,10 +124,11 @@ extension Node {
                     if snapshot.value != nil, let start = observer.askedAt.take() {
                         firsts.append((snapshot.source, start))
                     }
-                    let failures = keepsBound ? state.backOff.failures : nil
-                    if let wait = nextLook(content, observer, failures, state.answeredAt, at: now) {
+                    let isKept = keepsBound && !state.owesRequest
+                    if let wait = nextLook(content, observer, isKept: isKept, state.askedAt, at: now) {
                         due = min(due ?? wait, wait)
                     }
+                    state.observers[id] = observer
                 }
                 guard !state.observers.isEmpty else { return true }
                 // Under the lock, so that a later state is not followed by the time of an earlier one.
@@ -162,12 +142,12 @@ extension Node {
 
     /// When the content of observers changes next by time alone.
     ///
-    /// - Parameter failures: how many requests have failed in a row; nil if there is no background refresh at present.
+    /// - Parameter isKept: whether bounded staleness is maintained.
     private func nextLook(
         _ content: Content,
         _ observer: Observer<Value>,
-        _ failures: Int?,
-        _ answeredAt: MonotonicTime?,
+        isKept: Bool,
+        _ askedAt: MonotonicTime?,
         at now: Moment
     ) -> Duration? {
         guard let newest = content.judged else { return nil }
@@ -176,9 +156,7 @@ extension Node {
         let expiry = ([newest] + content.facts.pages).lazy.compactMap { page in
             rule.remaining(self.facts(page, options), fields: options.fields, at: now)
         }.min()
-        guard let failures, let bound = refreshIn(newest.times, observer, failures, answeredAt, at: now) else {
-            return expiry
-        }
+        guard isKept, let bound = refreshIn(newest.times, observer, askedAt, at: now) else { return expiry }
         return min(bound, expiry ?? bound)
     }
 
@@ -186,15 +164,14 @@ extension Node {
     private func refreshIn(
         _ times: Freshness.Times,
         _ observer: Observer<Value>,
-        _ failures: Int,
-        _ answeredAt: MonotonicTime?,
+        _ askedAt: MonotonicTime?,
         at now: Moment
     ) -> Duration? {
         guard let bound = observer.options.bound else { return nil }
-        if failures > 0 { return min(bound * (1 << min(failures, 6)), .seconds(600)) * observer.spread }
         guard var age = times.age(at: now) else { return .milliseconds(1) }
-        // A cache on the way may answer with a value older than the bound: an immediate retry would not help.
-        if let answeredAt { age = min(age, now.uptime - answeredAt) }
+        // The last request may have failed, or a cache on the way may have answered with a value older than the bound: an immediate
+        // retry would not help.
+        if let askedAt { age = min(age, now.uptime - askedAt) }
         return max(.milliseconds(1), bound * observer.spread - age)
     }
 
@@ -218,7 +195,6 @@ extension Node {
 
     @discardableResult func forget() -> AnyObject? {
         state.withLock { state in
-            state.changes += 1
             state.revision += 1
             return state.content.take()
         }
@@ -233,7 +209,6 @@ extension Node {
         state.withLock { state in
             state.backOff.endNetworkDelay()
             for place in state.places.keys { state.places[place]?.backOff.endNetworkDelay() }
-            state.hasNetworkReturned = state.flight != nil || state.observers.values.contains { $0.flight != nil }
         }
         revalidateObserved()
         showAll()
@@ -243,32 +218,24 @@ extension Node {
     ///
     /// - Returns: what this replaces. The caller cancels it without a lock, because that calls the app's clock.
     func plan(_ due: MonotonicTime?, _ state: inout State) -> Task<Void, Never>? {
-        guard !state.isClosed else { return nil }
-        state.wakeAt = due
-        // A timer that ends earlier is kept, and plans again.
-        if let due, let timer = state.timer, timer.end <= due { return nil }
+        guard !state.isClosed, state.timer?.end != due else { return nil }
         let replaced = state.timer?.task
         let clock = core.configuration.monotonicClock
         state.timer = due.map { due in
             let task = Task { [weak self] in
                 do { try await clock.sleep(until: due) } catch { return }
                 // What is due has a reason of its own, not that of the request that planned it.
-                RequestReason.$current.withValue(nil) { self?.timerEnded(due, at: clock.uptime) }
+                RequestReason.$current.withValue(nil) { self?.timerEnded(due) }
             }
             return (due, task)
         }
         return replaced
     }
 
-    private func timerEnded(_ end: MonotonicTime, at now: MonotonicTime) {
+    private func timerEnded(_ end: MonotonicTime) {
         let isDue = state.withLock { state in
             guard state.timer?.end == end else { return false }
             state.timer = nil
-            guard let wakeAt = state.wakeAt, wakeAt <= now else {
-                _ = plan(state.wakeAt, &state)
-                return false
-            }
-            state.wakeAt = nil
             return true
         }
         if isDue { timeCame() }
@@ -282,15 +249,14 @@ extension Node {
         if let times = content.times {
             let isDue = state.withLock { state in
                 state.observers.values.contains { observer in
-                    guard let bound = observer.options.bound else { return false }
                     // The wake-up may be slightly early, which does no harm.
-                    guard state.backOff.failures == 0 else { return true }
-                    return times.age(at: now).map { $0 >= bound * 0.8 } ?? true
+                    observer.options.bound.map { bound in times.age(at: now).map { $0 >= bound * 0.8 } ?? true }
+                        ?? false
                 }
             }
             if isDue { revalidateObserved(isBounded: true) }
         }
-        if let owed = owedAt, owed <= now.uptime { revalidateObserved() }
+        if let owed = owedAt, owed <= now.uptime { revalidateObserved(isBounded: true) }
         showAll()
     }
 
@@ -316,9 +282,8 @@ extension Node {
         }
         guard postponement(at: now) == nil else { return owe() }
         for (id, options) in wanting {
-            let flight: Flight
             // A closed cache has no observers.
-            do { flight = try join(options) } catch { return }
+            guard let flight = try? join(options) else { return }
             let isTaken = state.withLock { state in
                 guard state.observers[id] != nil, state.observers[id]?.flight == nil, state.flight === flight else {
                     return false
@@ -346,7 +311,7 @@ extension Node {
         timer?.task.cancel()
         for observer in observers {
             observer.mailbox.end()
-            observer.release().end()
+            observer.flight?.leave()
         }
         for flight in flights {
             flight.finish(.failure(LarderError(.closed, "The cache was closed or erased.")))

@@ -80,7 +80,7 @@ extension Node {
         guard let content = state.withLock({ $0.content }), content.value != nil else { return nil }
         let freshness = freshness(content, options, at: now)
         if policy.remote == .ifStale { return freshness == .fresh ? content : nil }
-        return permits(policy.local, content.times, freshness, isBare: options.isBare, at: now) ? content : nil
+        return permits(policy.local, freshness, isBare: options.isBare) ? content : nil
     }
 
     /// Reads once.
@@ -95,7 +95,7 @@ extension Node {
 
     private func answer(_ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
         let policy = options.policy
-        let changes = state.withLock { $0.changes }
+        let revision = state.withLock { $0.revision }
         let found = find(options)
         let content = found.content
         if found.isShown {
@@ -118,18 +118,12 @@ extension Node {
             throw LarderError(.notCached, "\"\(key)\" is not stored, and the policy does not allow a request.")
         }
         if case .postponed(let error) = found.asking { throw error }
-        let joined = try join(options, needsOrigin: policy.wantsOriginOnly, unlessChangedSince: changes)
+        let joined = try join(options, needsOrigin: policy.wantsOriginOnly, unlessChangedSince: revision)
         guard let flight = joined else { return try await answer(options) }
         let error: LarderError
         do {
             // Without a value to fall back to, the read waits for the request.
-            let mayFallBack = permits(
-                policy.fallback,
-                content.times,
-                found.freshness,
-                isBare: options.isBare,
-                at: found.now
-            )
+            let mayFallBack = permits(policy.fallback, found.freshness, isBare: options.isBare)
             try await wait(for: flight, options, fallbackDelay: mayFallBack ? policy.fallbackDelay : nil)
             let answered = self.content()
             guard answered.value != nil else {
@@ -143,10 +137,8 @@ extension Node {
         }
         if error.code == .cancelled, Task.isCancelled { throw error }
         let present = self.content()
-        let later = core.now()
-        let judged = self.freshness(present, options, at: later)
-        guard error.code != .gone, permits(policy.fallback, present.times, judged, isBare: options.isBare, at: later)
-        else { throw error }
+        let judged = self.freshness(present, options, at: core.now())
+        guard error.code != .gone, permits(policy.fallback, judged, isBare: options.isBare) else { throw error }
         return current(present, options, error: error)
     }
 
@@ -186,7 +178,9 @@ extension Node {
     ) async throws(LarderError) -> Snapshot<Value> {
         try checkUserRefresh()
         leaveDisk(options)
-        try await wait(for: try join(options, startedSince: since, isForced: true, cause: cause), options)
+        if let flight = try join(options, startedSince: since, isForced: true, cause: cause) {
+            try await wait(for: flight, options)
+        }
         let content = content()
         guard content.value != nil else {
             throw LarderError(.gone, "\"\(key)\" does not exist on the server.")

@@ -17,8 +17,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
     struct State {
         /// Nil until it is assembled, and after a change.
         var content: Content?
-        /// How often the content was dropped, because a part has changed.
-        var changes: UInt64 = 0
+        /// How often the content was dropped, because a part has changed, or a request has ended.
         var revision: UInt64 = 0
         /// The requests in flight that no answer has overtaken, in the order of their beginnings. A refresh does not join an earlier one.
         var flights: [Flight] = []
@@ -27,15 +26,12 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         /// The error of the last request; nil if it succeeded.
         var error: LarderError?
         var backOff = BackOff()
-        /// When `timeCame` is called next, because the content changes by time or a request is due; nil: not planned.
-        var wakeAt: MonotonicTime?
+        /// Calls `timeCame` next, because the content changes by time or a request is due; nil: not planned.
         var timer: (end: MonotonicTime, task: Task<Void, Never>)?
         /// Whether an observer's request was postponed until `backOff.retryAt`.
         var owesRequest = false
-        /// When the last answered request began.
-        var answeredAt: MonotonicTime?
-        /// Whether the network has returned since the request in flight began: if it fails, it is worth a retry.
-        var hasNetworkReturned = false
+        /// When the last request that has ended began.
+        var askedAt: MonotonicTime?
         /// The number of answers that are being stored: their changes are shown afterwards.
         var answers = 0
         /// The requests for the pages of a timeline besides the newest, in flight and failed.
@@ -97,11 +93,11 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
     func content() -> Content {
         while true {
             if let known = state.withLock({ $0.content }) { return known }
-            let (changes, parts) = state.withLock { ($0.changes, $0.parts) }
+            let (revision, parts) = state.withLock { ($0.revision, $0.parts) }
             let count = core.commitCount
             let new = assemble()
             let isKnown = state.withLock { state in
-                guard state.content == nil, state.changes == changes else { return false }
+                guard state.content == nil, state.revision == revision else { return false }
                 core.dependencies.replace(state.parts, by: new.facts.parts, for: self)
                 state.parts = new.facts.parts
                 return true
@@ -111,7 +107,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             let isUndisturbed = core.commitCount == count
             guard isKnown, isUndisturbed || new.facts.parts.isSubset(of: parts) else { continue }
             let isSet = state.withLock { state in
-                guard state.changes == changes, state.parts == new.facts.parts else { return false }
+                guard state.revision == revision, state.parts == new.facts.parts else { return false }
                 state.content = new.inMemory
                 return true
             }
@@ -172,41 +168,21 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         let keys = core.entities.visible(stored.query.ids, key)
         var facts = ContentFacts(parts: Set(keys.map { .entity($0) }).union([.query(key)]))
         let core = core
-        let epoch = core.now().epoch
         var isFromDisk = rows != nil
         var costs: [EntityKey: Int] = [:]
         // Building the tag for each entity of a list would take longer than everything else.
         let hasMarks = core.invalidations.hasMarks
-        func judged(_ stored: StoredEntity, _ key: EntityKey) -> StoredEntity {
-            guard hasMarks else { return stored }
-            var stored = stored
-            stored.invalid = max(stored.invalid, core.invalidations.latest([], type: key.type))
-            return stored
-        }
-        var lookup = EntityLookup(keys: keys, list: stored, overlays: core.entities) {
-            key,
-            decode in
-            if let known = core.entities[key] {
-                costs[key] = known.cost
-                return judged(known, key)
+        var lookup = EntityLookup(keys: keys, list: stored, overlays: core.entities) { key, decode in
+            var known = core.entities[key]
+            // A row that does not decode is reported by the read that follows.
+            if known == nil, let row = rows?[key] { known = try? core.adopt(row, decode, ifNothingSince: count) }
+            if known == nil, let read = core.entity(key, decode) {
+                (known, isFromDisk) = (read.stored, isFromDisk || read.isFromDisk)
             }
-            guard let row = rows?[key], let value = try? decode(row.payload) else {
-                // A row that does not decode is reported by the read that follows.
-                guard let found = core.entity(key, decode) else { return nil }
-                isFromDisk = isFromDisk || found.isFromDisk
-                costs[key] = found.stored.cost
-                return judged(found.stored, key)
-            }
-            let entity = StoredEntity(
-                row,
-                value: value,
-                epoch: epoch,
-                areTimesUncertain: core.areTimesUncertain,
-                seenCommits: stored.seenCommits
-            )
-            core.fill(entity, key, ifNothingSince: count)
-            costs[key] = entity.cost
-            return judged(entity, key)
+            guard var found = known else { return nil }
+            costs[key] = found.cost
+            if hasMarks { found.invalid = max(found.invalid, core.invalidations.latest([], type: key.type)) }
+            return found
         }
         lookup.invalid = core.invalidations.latest(tags)
         lookup.changes = normalizer.memberType.map { core.changes(since: stored.query, ofType: $0) }
@@ -239,5 +215,68 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         facts.invalid = lookup.stale.map(\.invalid).reduce(invalid, max)
         facts.isFromDisk = isFromDisk
         return Content(value, facts)
+    }
+}
+
+/// Facts about the value of a node.
+struct ContentFacts: Sendable {
+    var times: Freshness.Times?
+    var version: Int64?
+    var validator: String?
+    var completeness = Completeness.unknown
+    /// Whether a part of it is missing.
+    var isPartial = false
+    /// How complete the value is; for a value made of entities, as complete as they are.
+    var held = DiskEntity.Completeness.complete
+    /// Why it is stale whatever its age is.
+    var reason: Freshness.StaleReason?
+    /// The invalidated entities.
+    var stale: [EntityKey] = []
+    var pending = 0
+    /// When the request or the event began that has returned or confirmed it.
+    var asked = Stamp.never
+    /// The latest invalidation among those that make it stale.
+    var invalid = Stamp.never
+    var isFromDisk = false
+    var parts: Set<StoredKey> = []
+    /// The cost of its parts against the memory limit, in bytes.
+    var cost = 0
+    /// The pages of a timeline besides the newest.
+    var pages: [FreshnessFacts] = []
+
+    init(parts: Set<StoredKey>) { self.parts = parts }
+}
+
+/// An assembled value with its facts.
+///
+/// A class, because it is passed around: copying a value that is generic over a user's type is slow where the compiler does not know
+/// the type.
+final class NodeContent<Value: Sendable>: Sendable {
+    // Before the value: the place of a field behind it depends on the type.
+    let facts: ContentFacts
+    /// What its freshness depends on; nil without a value.
+    let judged: FreshnessFacts?
+    let value: Value?
+
+    init(_ value: Value?, _ facts: ContentFacts) {
+        self.value = value
+        self.facts = facts
+        judged = facts.times.map { FreshnessFacts(times: $0, reason: facts.reason, isPartial: facts.isPartial) }
+    }
+
+    var times: Freshness.Times? { facts.times }
+    var completeness: Completeness { facts.completeness }
+    /// Whether it is less complete than the reader needs.
+    func isPartial(_ options: ReadOptions) -> Bool { facts.isPartial || facts.held < options.demands }
+    /// The validator of a complete value: a partial one must not be confirmed.
+    func validator(_ options: ReadOptions) -> String? { isPartial(options) ? nil : facts.validator }
+    var isInvalidated: Bool { facts.reason != nil }
+
+    /// The same content, marked as read from memory.
+    var inMemory: NodeContent {
+        guard facts.isFromDisk else { return self }
+        var facts = facts
+        facts.isFromDisk = false
+        return NodeContent(value, facts)
     }
 }

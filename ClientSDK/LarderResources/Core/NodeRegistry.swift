@@ -31,6 +31,10 @@ protocol AnyNode: AnyObject, Sendable {
     func refreshHeld() async throws(LarderError)
 }
 
+private struct Weak {
+    weak var node: (any AnyNode)?
+}
+
 /// The nodes: one for each key, type of value and kind of shape. Recently used nodes are kept, as many as the limits allow; nodes that
 /// are in use are never duplicated.
 ///
@@ -46,10 +50,6 @@ final class NodeRegistry: Sendable {
             type = ObjectIdentifier(Value.self)
             kind = resource.kind
         }
-    }
-
-    private struct Weak {
-        weak var node: (any AnyNode)?
     }
 
     private let recent: MemoryTier<Name, any AnyNode>
@@ -111,10 +111,6 @@ final class NodeRegistry: Sendable {
 
 /// Maps keys to the nodes that depend on them. Safe from any thread.
 final class DependencyIndex: Sendable {
-    private struct Weak {
-        weak var node: (any AnyNode)?
-    }
-
     private let index = Mutex<[StoredKey: [ObjectIdentifier: Weak]]>([:])
 
     /// Replaces the parts of a node.

@@ -3,14 +3,9 @@ public import LarderStorage
 extension Resource {
     /// A list of entities.
     ///
-    /// - Parameters:
-    ///   - name: the name of the list, unique in the app.
-    ///   - parameters: tell apart lists of one name.
+    /// - Parameters: as of `init(_:_:freshness:policy:codec:fetch:)`, and:
     ///   - type: the type of the items.
     ///   - completeness: how much of an entity the list shows.
-    ///   - freshness: how long the list is fresh.
-    ///   - policy: how it is read unless the reader says otherwise.
-    ///   - fetch: returns the list; see `init(_:_:freshness:policy:codec:fetch:)`.
     public static func list<Item: CacheEntity>(
         _ name: String,
         _ parameters: [String: String] = [:],
@@ -29,9 +24,7 @@ extension Resource {
             fetch: fetch
         )
     }
-}
 
-extension Resource {
     /// A list of entities with a declared condition and order: a change of an entity moves it between such lists at once,
     /// whether it comes from a put, an event, a pending operation or another list, offline too and after a restart.
     ///
@@ -47,18 +40,11 @@ extension Resource {
     /// The functions must be pure and depend on nothing but their arguments and what the parameters of the key say. They are
     /// called when the list is assembled, outside of locks and transactions, from any thread.
     ///
-    /// - Parameters:
-    ///   - name: the name of the list, unique in the app.
-    ///   - parameters: tell apart lists of one name.
-    ///   - type: the type of the items.
+    /// - Parameters: as of the function above, and:
     ///   - isMember: whether an entity belongs to the list.
     ///   - areInIncreasingOrder: whether the first entity comes before the second: a strict weak ordering.
     ///   - temporaryID: the identifier that an entity had on this device before the source confirmed it; nil if it had none. An entity
     ///     under that identifier is not shown beside the confirmed one.
-    ///   - completeness: how much of an entity the list shows.
-    ///   - freshness: how long the list is fresh.
-    ///   - policy: how it is read unless the reader says otherwise.
-    ///   - fetch: returns the list; see `init(_:_:freshness:policy:codec:fetch:)`.
     public static func list<Item: CacheEntity>(
         _ name: String,
         _ parameters: [String: String] = [:],

@@ -13,7 +13,7 @@ extension Resource {
         func put(_ draft: EntityDraft, validator: String?) -> CacheUpdate.Step {
             var draft = draft
             draft.isMemoryOnly = draft.isMemoryOnly || isOffDisk
-            return .put(draft, validator: validator, stated: stated, source: .network)
+            return .put(draft, validator: validator, stated: stated)
         }
         switch shape {
         case .single(let key, let codec, let version):

@@ -156,11 +156,7 @@ extension Resource where Value: Codable {
 extension Resource where Value: CacheEntity {
     /// An entity by its identifier. Lists and events change the same entity.
     ///
-    /// - Parameters:
-    ///   - id: the ID of the entity.
-    ///   - freshness: how long it is fresh.
-    ///   - policy: how it is read unless the reader says otherwise.
-    ///   - fetch: returns the entity; see `init(_:_:freshness:policy:codec:fetch:)`.
+    /// - Parameters: as of `init(_:_:freshness:policy:codec:fetch:)`.
     public static func entity(
         _ id: Value.ID,
         freshness: Freshness.Demand = .source,
@@ -181,13 +177,8 @@ extension Resource where Value: CacheEntity {
 extension Resource {
     /// A value that is made of entities: each entity is stored once, and an index lists their keys.
     ///
-    /// - Parameters:
-    ///   - name: the name of the resource, unique in the app.
-    ///   - parameters: tell apart resources of one name.
+    /// - Parameters: as of `init(_:_:freshness:policy:codec:fetch:)`, and:
     ///   - normalizer: how the value is split into entities and joined again.
-    ///   - freshness: how long the value is fresh.
-    ///   - policy: how it is read unless the reader says otherwise.
-    ///   - fetch: returns the value; see `init(_:_:freshness:policy:codec:fetch:)`.
     package init(
         _ name: String,
         _ parameters: [String: String] = [:],

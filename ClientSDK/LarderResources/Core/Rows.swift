@@ -5,10 +5,10 @@ import Synchronization
 ///
 /// The row of a key is in the cache's store, or in the store in memory: if it may not be on the disk, while the disk takes no changes,
 /// and in a cache without a directory. What is in memory counts. A row on the disk that lacks a change is hidden (`HiddenRows`), and the
-/// next transaction that the disk takes removes it (`catchUp`).
+/// next transaction that the disk takes replaces it by what is in memory (`catchUp`).
 final class Rows {
-    /// Where a key is in the order of changes, and whether its row is in memory.
-    typealias Place = (place: DiskStore.Place, isInMemory: Bool)
+    /// Where a key is in the order of changes, and whether its row may not be on the disk.
+    typealias Place = (place: DiskStore.Place, isOffDisk: Bool)
 
     let core: CacheCore
     /// The transaction of the cache's store; nil without one, and while the disk takes no changes.
@@ -16,17 +16,21 @@ final class Rows {
     /// The transaction of the store in memory; nil if it has no rows and gets none.
     let memory: DiskConnection?
     /// Replaces the cache's own when the commit has succeeded.
-    var hidden: HiddenRows.State
+    var hidden: HiddenRows
     /// That of the commit's request or event.
     let stamp: Stamp
+    /// The keys whose rows in memory were changed.
+    private(set) var inMemory: Set<StoredKey> = []
 
     init(_ core: CacheCore, disk: DiskConnection?, memory: DiskConnection?, stamp: Stamp) {
         (self.core, self.disk, self.memory, self.stamp) = (core, disk, memory, stamp)
-        hidden = core.hidden.state
+        hidden = core.hidden.withLock { $0 }
     }
 
+    private var isDiskTierOff: Bool { core.isDiskTierOff.load(ordering: .acquiring) }
+
     /// The transaction for content; nil while it is in memory alone.
-    private var content: DiskConnection? { core.contentDisk == nil ? nil : disk }
+    private var content: DiskConnection? { isDiskTierOff || hidden.isAll ? nil : disk }
 
     private func read<Result>(
         _ connection: DiskConnection,
@@ -44,40 +48,29 @@ final class Rows {
         return try body(transaction)
     }
 
-    /// Reads the content on the disk, also while the disk takes no changes.
+    /// Reads the content on the disk, also while the disk takes no changes; nil also if it can then not be read, which is reported.
     private func readContent<Found>(_ body: (borrowing DiskStore.ReadTransaction) throws -> Found?) throws -> Found? {
         if let content { return try read(content, body) }
         guard disk == nil, let store = core.contentDisk else { return nil }
-        do { return try store.read(body) } catch { throw Unreadable(cause: LarderError(error)) }
-    }
-
-    /// The disk can neither be written nor read.
-    struct Unreadable: Error { let cause: LarderError }
-
-    /// What the disk has; nil also if it cannot be read, which is reported.
-    private func ifReadable<Found>(_ body: () throws -> Found?) throws -> Found? {
-        do { return try body() } catch let error as Unreadable {
-            core.delayed.add { [core] in core.configuration.onEvent(.storageFailed(error.cause)) }
+        do { return try store.read(body) } catch {
+            let problem = LarderError(error)
+            core.delayed.add { [core] in core.configuration.onEvent(.storageFailed(problem)) }
             return nil
         }
     }
 
-    private func isHidden(_ key: StoredKey) -> Bool { hidden.keys[key] != nil }
-
     // MARK: Reading
 
-    /// Where a key is in the order of changes, and whether its row is in memory; nil without a row.
+    /// Where a key is in the order of changes; nil without a row.
     func place(of key: StoredKey) throws -> Place? {
-        try find(key) { try $0.place(of: key) }.map { ($0.row, $0.isInMemory) }
+        try find(key) { try $0.place(of: key) }.map { found in
+            (found.row, found.isInMemory && !(hidden.keys[key]?.belongsOnDisk ?? false))
+        }
     }
 
-    func entity(_ key: EntityKey) throws -> (row: DiskEntity, isInMemory: Bool)? {
-        try find(.entity(key)) { try $0.entity(key) }
-    }
+    func entity(_ key: EntityKey) throws -> DiskEntity? { try find(.entity(key)) { try $0.entity(key) }?.row }
 
-    func query(_ key: QueryKey) throws -> (row: DiskQuery, isInMemory: Bool)? {
-        try find(.query(key)) { try $0.query(key) }
-    }
+    func query(_ key: QueryKey) throws -> DiskQuery? { try find(.query(key)) { try $0.query(key) }?.row }
 
     /// What a key has, in memory if it has a place there, or else on the disk unless that is hidden.
     private func find<Found>(
@@ -85,7 +78,7 @@ final class Rows {
         _ look: (borrowing DiskStore.ReadTransaction) throws -> Found?
     ) throws -> (row: Found, isInMemory: Bool)? {
         if let memory, try placeInMemory(of: key) != nil { return try read(memory, look).map { ($0, true) } }
-        return isHidden(key) ? nil : try ifReadable { try readContent(look) }.map { ($0, false) }
+        return hidden.contains(key) ? nil : try readContent(look).map { ($0, false) }
     }
 
     private func placeInMemory(of key: StoredKey) throws -> DiskStore.Place? {
@@ -96,8 +89,8 @@ final class Rows {
     /// The lists with an entity.
     func queries(with key: EntityKey) throws -> Set<QueryKey> {
         let kept = try memory.map { try read($0) { try $0.queries(with: key) } } ?? []
-        let stored = try ifReadable { try readContent { try $0.queries(with: key) } } ?? []
-        return Set(kept).union(stored.filter { !isHidden(.query($0)) })
+        let stored = try readContent { try $0.queries(with: key) } ?? []
+        return Set(kept).union(stored.filter { !hidden.contains(.query($0)) })
     }
 
     // MARK: Changing
@@ -113,11 +106,13 @@ final class Rows {
     func put(
         _ row: DiskEntity,
         isOffDisk: Bool,
-        _ known: Rows.Place?
+        _ known: DiskStore.Place?
     ) throws -> DiskStore.PutOutcome {
-        let isMoved = known.map { $0.isInMemory != goesToMemory(isOffDisk: isOffDisk) } ?? false
+        let isMoved =
+            try known != nil
+            && (placeInMemory(of: .entity(row.key)) != nil) != goesToMemory(isOffDisk: isOffDisk)
         // The store that it moves to does not know the version.
-        if isMoved, let place = known?.place, let new = row.version, let old = place.version,
+        if isMoved, let place = known, let new = row.version, let old = place.version,
             new < old || place.isRemoval && new == old
         {
             return .keptNewer
@@ -139,21 +134,17 @@ final class Rows {
 
     /// The transaction that a row goes to. What the disk has under the key counts no longer.
     private func target(_ key: StoredKey, isOffDisk: Bool) -> DiskConnection? {
-        guard goesToMemory(isOffDisk: isOffDisk) else {
-            hidden.remove(key)
-            return content
-        }
+        guard goesToMemory(isOffDisk: isOffDisk) else { return content }
         core.memoryRows.note(key)
+        inMemory.insert(key)
         hide(key, belongsOnDisk: !isOffDisk)
         return memory
     }
 
     /// Hides what the disk has under a key, if it takes no changes, or if all of its content is hidden.
     private func hide(_ key: StoredKey, belongsOnDisk: Bool) {
-        if core.disk != nil, !core.isDiskTierOff.load(ordering: .acquiring), content == nil {
+        if core.disk != nil, !isDiskTierOff, content == nil {
             hidden.insert(key, belongsOnDisk: belongsOnDisk, at: stamp)
-        } else {
-            hidden.remove(key)
         }
     }
 
@@ -162,22 +153,23 @@ final class Rows {
         _ key: StoredKey,
         _ body: (borrowing DiskStore.WriteTransaction) throws -> Result
     ) throws -> Result? {
-        if let memory, try placeInMemory(of: key) != nil { return try write(memory, body) }
+        if let memory, try placeInMemory(of: key) != nil {
+            inMemory.insert(key)
+            return try write(memory, body)
+        }
         if let content { return try write(content, body) }
-        guard !isHidden(key) else { return nil }
+        guard !hidden.contains(key) else { return nil }
+        hide(key, belongsOnDisk: true)
+        let copy: ((borrowing DiskStore.WriteTransaction) throws -> Void)?
+        switch key {
+        case .entity(let key): copy = try readContent { try $0.entity(key) }.map { row in { _ = try $0.put(row) } }
+        case .query(let key): copy = try readContent { try $0.query(key) }.map { row in { _ = try $0.store(row) } }
+        }
+        guard let copy, let memory = target(key, isOffDisk: false) else { return nil }
         do {
-            let copy: ((borrowing DiskStore.WriteTransaction) throws -> Void)?
-            switch key {
-            case .entity(let key):
-                copy = try readContent { try $0.entity(key) }.map { row in { _ = try $0.put(row) } }
-            case .query(let key):
-                copy = try readContent { try $0.query(key) }.map { row in { _ = try $0.store(row) } }
-            }
-            guard let copy, let memory = target(key, isOffDisk: false) else { return nil }
             try write(memory, copy)
             return try write(memory, body)
-        } catch let error where error is Unreadable || (error as? DiskError)?.isOfValue ?? false {
-            hide(key, belongsOnDisk: true)
+        } catch let error as DiskError where error.isOfValue {
             return nil
         }
     }
@@ -241,57 +233,77 @@ final class Rows {
 
     // MARK: Moving
 
-    /// Moves the row of an entity to memory; whether it was on the disk. A tombstone stays, because it has no value.
-    func moveToMemory(_ key: EntityKey) throws -> Bool {
-        hidden.remove(.entity(key))
-        guard let disk, let memory, let row = try read(disk, { try $0.entity(key) }) else { return false }
+    /// Moves the row of a key to memory. A tombstone stays, because it has no value.
+    ///
+    /// - Returns: those entities of a list that no other list on the disk contains; nil if there was no row on the disk.
+    func moveToMemory(_ key: StoredKey) throws -> [EntityKey]? {
+        switch key {
+        case .entity(let name):
+            return try move(key, { try $0.entity(name) }) { _ = try $0.put($1) }.map { _ in [] }
+        case .query(let name):
+            guard let disk, let row = try move(key, { try $0.query(name) }, { _ = try $0.store($1) }) else {
+                return nil
+            }
+            return try read(disk) { disk in try row.members.keys.filter { try disk.queries(with: $0).isEmpty } }
+        }
+    }
+
+    /// Moves a row to memory, unless that has one. If the disk takes no changes, the row leaves it later.
+    private func move<Row>(
+        _ key: StoredKey,
+        _ look: (borrowing DiskStore.ReadTransaction) throws -> Row?,
+        _ put: (borrowing DiskStore.WriteTransaction, Row) throws -> Void
+    ) throws -> Row? {
+        guard let disk, let memory else {
+            _ = try edit(key) { _ in }
+            if hidden.contains(key) { hide(key, belongsOnDisk: false) }
+            return nil
+        }
+        guard let row = try read(disk, look) else { return nil }
         try write(disk) { try $0.remove(key) }
-        guard content != nil, try placeInMemory(of: .entity(key)) == nil else { return true }
-        core.memoryRows.note(.entity(key))
-        do { _ = try write(memory) { try $0.put(row) } } catch let error as DiskError where error.isOfValue {
+        guard content != nil, try placeInMemory(of: key) == nil else { return row }
+        core.memoryRows.note(key)
+        inMemory.insert(key)
+        do { try write(memory) { try put($0, row) } } catch let error as DiskError where error.isOfValue {
             // It is in memory as long as its decoded value is.
         }
-        return true
+        return row
     }
 
-    /// Moves a list to memory, and those of its entities that no other list on the disk contains; the entities, or nil if it was not there.
-    func moveToMemory(_ key: QueryKey) throws -> [EntityKey]? {
-        hidden.remove(.query(key))
-        guard let disk, let memory, let row = try read(disk, { try $0.query(key) }) else { return nil }
-        try write(disk) { try $0.remove(key) }
-        let leaving = try read(disk) { transaction in
-            try row.members.keys.filter { try transaction.queries(with: $0).isEmpty }
-        }
-        guard content != nil, try placeInMemory(of: .query(key)) == nil else { return leaving }
-        core.memoryRows.note(.query(key))
-        do { _ = try write(memory) { try $0.store(row) } } catch let error as DiskError where error.isOfValue {
-            // As above.
-        }
-        return leaving
-    }
-
-    /// Removes the hidden rows from a disk that takes changes again. A later row, which another process has stored, ends what is in memory.
+    /// Replaces the hidden rows of a disk that takes changes again by what is in memory and belongs on the disk. A later row, which another
+    /// process has stored, stays.
     ///
-    /// - Returns: the keys with such a row.
+    /// - Returns: the keys that were hidden.
     func catchUp() throws -> [StoredKey] {
-        guard let disk else { return [] }
-        var outlived: [StoredKey] = []
+        guard let disk, let memory else { return [] }
         if hidden.isAll { try write(disk) { try $0.removeAllItems() } }
         for (key, entry) in hidden.keys {
-            let onDisk = try read(disk) { try $0.place(of: key) }
-            guard onDisk.map({ $0.asked <= entry.stamp }) ?? true else {
-                if entry.belongsOnDisk, let memory { try write(memory) { try $0.remove(key) } }
-                hidden.remove(key)
-                outlived.append(key)
-                continue
-            }
-            try write(disk) { try $0.remove(key) }
-            guard entry.belongsOnDisk, case .entity(let name) = key, let deletion = try placeInMemory(of: key),
-                deletion.isRemoval
-            else { continue }
-            _ = try write(disk) { try $0.bury(name, version: deletion.version, at: deletion.asked) }
+            let isOutlived = try read(disk) { try $0.place(of: key) }.map { $0.asked > entry.stamp } ?? false
+            if !isOutlived { try write(disk) { try $0.remove(key) } }
+            guard entry.belongsOnDisk, isOutlived || !core.memoryOnly.contains(key) else { continue }
+            if !isOutlived { try moveToDisk(key, disk, memory) }
+            try write(memory) { try $0.remove(key) }
         }
-        hidden.noteCaughtUp()
-        return outlived
+        defer { hidden = HiddenRows() }
+        return Array(hidden.keys.keys)
+    }
+
+    private func moveToDisk(_ key: StoredKey, _ disk: DiskConnection, _ memory: DiskConnection) throws {
+        do {
+            switch key {
+            case .entity(let name):
+                if let row = try read(memory, { try $0.entity(name) }) {
+                    _ = try write(disk) { try $0.put(row) }
+                    // A row in memory has no fields: the next query builds the indices of the type anew.
+                    try write(disk) { try $0.setIndices([], ofType: name.type) }
+                } else if let deletion = try placeInMemory(of: key), deletion.isRemoval {
+                    _ = try write(disk) { try $0.bury(name, version: deletion.version, at: deletion.asked) }
+                }
+            case .query(let name):
+                if let row = try read(memory, { try $0.query(name) }) { _ = try write(disk) { try $0.store(row) } }
+            }
+        } catch let error as DiskError where error.isOfValue {
+            // The disk cannot take it: it is fetched again.
+        }
     }
 }

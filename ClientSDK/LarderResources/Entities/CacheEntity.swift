@@ -57,9 +57,7 @@ extension CacheEntity {
 
     /// The identifier as it is stored.
     var entityID: String { id.description }
-}
 
-extension CacheEntity {
     /// JSON by Foundation's encoder and decoder.
     public static var codec: PayloadCodec<Self> { .json }
 }

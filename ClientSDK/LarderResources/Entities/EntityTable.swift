@@ -14,16 +14,12 @@ final class EntityTable: Sendable {
     private let overlayCount = Atomic<Int>(0)
 
     private let costMaximum: Int
-    /// Counts the commits of other processes; nil without a disk.
-    private let others: ForeignCommits?
 
     init(
         limits: MemoryTier<EntityKey, StoredEntity>.Limits,
         clock: any MonotonicClock,
-        departures: EvictionTally,
-        others: ForeignCommits?
+        departures: EvictionTally
     ) {
-        self.others = others
         memory = MemoryTier(
             limits: limits,
             clock: clock,
@@ -32,11 +28,8 @@ final class EntityTable: Sendable {
         costMaximum = limits.cost
     }
 
-    /// The server's value of an entity, if it is in memory and no other process has changed the disk since.
-    subscript(key: EntityKey) -> StoredEntity? {
-        guard let stored = memory[key] else { return nil }
-        return stored.seenCommits >= (others?.count ?? 0) ? stored : nil
-    }
+    /// The server's value of an entity, if it is in memory.
+    subscript(key: EntityKey) -> StoredEntity? { memory[key] }
 
     /// Stores an entity. One that exceeds the memory limit evicts all others and stays, so that the read that fetched
     /// it gets it.
@@ -92,15 +85,9 @@ final class EntityTable: Sendable {
     }
 
     /// The chosen entities with pending changes. Cost: O(n) for all n entities with pending changes.
-    func pendingKeys(where isChosen: (EntityKey) -> Bool) -> [EntityKey] {
-        guard overlayCount.load(ordering: .relaxed) > 0 else { return [] }
-        return overlays.withLock { $0.keys.filter(isChosen) }
-    }
-
-    /// The entities of a type with pending changes.
-    func pending(ofType type: String) -> [EntityKey: [Overlay]] {
+    func pending(where isChosen: (EntityKey) -> Bool) -> [EntityKey: [Overlay]] {
         guard overlayCount.load(ordering: .relaxed) > 0 else { return [:] }
-        return overlays.withLock { $0.filter { $0.key.type == type } }
+        return overlays.withLock { $0.filter { isChosen($0.key) } }
     }
 
     /// Edits the pending changes of an entity.

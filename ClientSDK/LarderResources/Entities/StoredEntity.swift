@@ -8,7 +8,6 @@ struct StoredEntity: Sendable {
     var version: Int64?
     var validator: String?
     var completeness: DiskEntity.Completeness
-    var source: DiskEntity.Source
     /// When the request, the event or the change began that has brought or confirmed it.
     var asked: Stamp
     /// When it was last invalidated.
@@ -17,11 +16,6 @@ struct StoredEntity: Sendable {
     var changed = Stamp.never
     /// Its cost against the limit of the memory tier, in bytes.
     var cost: Int
-    /// The number of foreign commits that were seen when the disk had this value. If there are more, the value is not
-    /// used.
-    var seenCommits = Self.memoryOnly
-    /// Whether it is in memory only.
-    var isOffDisk: Bool { seenCommits == Self.memoryOnly }
 
     /// Whether it counts as outdated until it is confirmed.
     var isInvalidated: Bool { invalid > asked }
@@ -29,26 +23,21 @@ struct StoredEntity: Sendable {
     /// Its place in the order of changes.
     var place: DiskStore.Place { DiskStore.Place(asked: asked, invalid: invalid, version: version) }
 
-    /// The `seenCommits` of a value that is only in memory: no other process changes it.
-    static let memoryOnly = UInt64.max
-
     /// The part of the cost besides the encoded bytes.
     static let overhead = 256
 }
 
 extension StoredEntity {
-    init(_ entity: DiskEntity, value: any Sendable, epoch: UInt64, areTimesUncertain: Bool, seenCommits: UInt64) {
+    init(_ entity: DiskEntity, value: any Sendable, epoch: UInt64, areTimesUncertain: Bool) {
         self.init(
             value: value,
             times: Freshness.Times(entity, isUncertain: areTimesUncertain, epoch: epoch),
             version: entity.version,
             validator: entity.entityTag,
             completeness: entity.completeness,
-            source: entity.source,
             asked: entity.asked,
             invalid: entity.invalid,
-            cost: entity.payload.count + Self.overhead,
-            seenCommits: seenCommits
+            cost: entity.payload.count + Self.overhead
         )
     }
 }

@@ -5,22 +5,14 @@ import LarderTime
 struct StoredQuery: Sendable {
     var query: DiskQuery
     var times: Freshness.Times
-    /// The number of foreign commits that were seen: see `StoredEntity.seenCommits`.
-    var seenCommits = StoredEntity.memoryOnly
-    /// Whether it may not be on the disk. Set for a list that is to be written.
-    var isOffDisk = false
 
     init(_ query: DiskQuery, times: Freshness.Times) {
         self.query = query
         self.times = times
     }
 
-    init(_ query: DiskQuery, epoch: UInt64, areTimesUncertain: Bool, seenCommits: UInt64) {
-        self.init(
-            query,
-            times: Freshness.Times(query, isUncertain: areTimesUncertain, epoch: epoch)
-        )
-        self.seenCommits = seenCommits
+    init(_ query: DiskQuery, epoch: UInt64, areTimesUncertain: Bool) {
+        self.init(query, times: Freshness.Times(query, isUncertain: areTimesUncertain, epoch: epoch))
     }
 
     /// Its place in the order of changes.

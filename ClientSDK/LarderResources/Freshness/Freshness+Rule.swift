@@ -14,9 +14,7 @@ extension Freshness {
         /// At least one of the conditions.
         case any([Freshness.Criterion])
     }
-}
 
-extension Freshness {
     /// How freshness is maintained.
     public enum Level: Sendable, Hashable {
         /// The value is refreshed when it is read.
@@ -26,9 +24,7 @@ extension Freshness {
         /// A read waits for the server unless the value is fresh, and fails instead of returning a stale value.
         case validated
     }
-}
 
-extension Freshness {
     /// When values of a resource are fresh, and how they are kept fresh.
     public struct Rule: Sendable, Hashable {
         /// The condition under which a value is fresh.
@@ -57,9 +53,7 @@ extension Freshness {
         /// Fresh for this time after the server has confirmed the value.
         public static func timeToLive(_ duration: Duration) -> Freshness.Rule { Freshness.Rule(.timeToLive(duration)) }
     }
-}
 
-extension Freshness {
     /// A name for the staleness that a kind of value tolerates. `CacheConfiguration.freshness` maps it to a rule.
     public struct Class: RawRepresentable, Sendable, Hashable {
         /// The class's name.

@@ -154,19 +154,6 @@ struct StatedFreshness: Sendable, Hashable {
     }
 }
 
-extension StatedFreshness {
-    /// What is stored. Nil if the source has said nothing.
-    ///
-    /// - Parameter lifetime: counts if the terms say that it was stated.
-    init?(_ terms: DiskEntity.Terms, lifetime: @autoclosure () -> Duration) {
-        guard !terms.isEmpty else { return nil }
-        self.init(
-            lifetime: terms.contains(.lifetimeStated) ? lifetime() : nil,
-            mustRevalidate: terms.contains(.mustRevalidate)
-        )
-    }
-}
-
 extension StatedFreshness? {
     /// What holds after a reply that has confirmed a value has said `other`: a lifetime that it does not state continues.
     func updated(by other: StatedFreshness?) -> StatedFreshness? {
@@ -181,5 +168,8 @@ extension Freshness.Times {
     var statedLifetime: Duration? { terms.contains(.lifetimeStated) ? expiresAt - validatedAt : nil }
 
     /// What the source has said; nil if it has said nothing.
-    var stated: StatedFreshness? { StatedFreshness(terms, lifetime: expiresAt - validatedAt) }
+    var stated: StatedFreshness? {
+        guard !terms.isEmpty else { return nil }
+        return StatedFreshness(lifetime: statedLifetime, mustRevalidate: terms.contains(.mustRevalidate))
+    }
 }

@@ -52,10 +52,3 @@ public struct ListDifference<ID: Hashable & Sendable>: Sendable, Hashable {
         updates = common.filter { old[$0.from] != new[$0.to] }.map { Place(id: $0.id, index: $0.to) }
     }
 }
-
-extension EntityList {
-    /// The edits from an older list to this one.
-    public func difference(from old: EntityList) -> ListDifference<Item.ID> {
-        ListDifference(from: old.items, to: items)
-    }
-}

@@ -55,7 +55,13 @@ extension RunList {
         }
         guard let index, let present = index < runs.count ? runs[index].start?.cursor : tail.cursor else { return }
         var page = page
-        let above = Array(runs[..<index])
+        var above = Array(runs[..<index])
+        // What was inserted at the end stays there.
+        var inserted: [Item] = []
+        if place == .tail, let last = above.last?.items.lastIndex(where: \.isPlaced) {
+            inserted = Array(above[index - 1].items[(last + 1)...])
+            above[index - 1].items.removeSubrange((last + 1)...)
+        }
         if present != cursor {
             guard let last = above.last(where: { !$0.items.isEmpty })?.items.last?.key,
                 let known = page.keys.firstIndex(of: last), known + 1 < page.keys.count
@@ -67,6 +73,10 @@ extension RunList {
         let known = Set(above.flatMap { $0.items.filter(\.isPlaced).map(\.key) })
         page.keys.removeAll(where: known.contains)
         self.place(page, start: .joined(present), above: above, below: Array(runs[index...]), digest: digest)
+        let shown = Set(items)
+        runs[runs.count - 1].items += inserted.filter { item in
+            !shown.contains(item.key) && (tail != .end || isKept(item, runs[0], page, isUnbroken: false))
+        }
     }
 
     /// Merges a page of newer items at the older end of a gap. Nothing changes if the gap or its cursor has changed since the request.

@@ -342,16 +342,6 @@ extension RunList {
         runs.removeSubrange(end...)
         normalize()
     }
-
-    /// Drops what is behind the first gap (`PagedResource.dropsBehindGap`).
-    mutating func dropBehindGap() {
-        guard let index = runs.firstIndex(where: { $0.start?.gap != nil }), let start = runs[index].start else {
-            return
-        }
-        runs.removeSubrange(index...)
-        tail = Tail(cursor: start.cursor)
-        normalize()
-    }
 }
 
 /// The place in a timeline that a page is requested for.

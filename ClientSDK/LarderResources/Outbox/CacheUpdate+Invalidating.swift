@@ -6,7 +6,7 @@ extension CacheUpdate {
         var update = CacheUpdate()
         for step in steps {
             switch step {
-            case .put(let draft, _, _, _): update.invalidate(draft.key)
+            case .put(let draft, _, _): update.invalidate(draft.key)
             case .modify(let key, _), .remove(let key, _): update.invalidate(key)
             case .touch(let key, _, _), .invalidate(let key): update.invalidate(key)
             case .putQuery(let query, _): update.invalidate(query.key)

@@ -229,7 +229,7 @@ extension Outbox {
     private static func markStale(_ steps: inout [CacheUpdate.Step], from first: Int) {
         for index in first..<steps.count {
             switch steps[index] {
-            case .put(let draft, _, _, _): steps.append(.invalidate(.entity(draft.key)))
+            case .put(let draft, _, _): steps.append(.invalidate(.entity(draft.key)))
             case .remove(let key, nil): steps[index] = .invalidate(.entity(key))
             default: break
             }

@@ -9,22 +9,17 @@ extension EntityQuery {
     func run() throws(LarderError) -> [Entity] {
         guard !core.isClosed else { throw CacheCore.isClosedError }
         core.checkForeignCommits(at: core.now())
-        let pending = core.entities.pending(ofType: Entity.entityType)
+        let pending = core.entities.pending { $0.type == Entity.entityType }
         var selection = Selection(self)
         let disk = core.contentDisk
         // Those with rows in memory, or removed there, and those without one, as of a value that no store can take.
-        var special = Set(pending.keys)
+        var special = Set(pending.keys).union(core.rowless.entities.filter { $0.type == Entity.entityType })
         do {
-            for case .entity(let key, _) in try core.memoryRows.used?.read({ try $0.keys(ofType: Entity.entityType) })
-                ?? []
-            {
-                special.insert(key)
-            }
+            let kept = try core.memoryRows.used?.read { try $0.keys(ofType: Entity.entityType) } ?? []
+            for case .entity(let key, _) in kept { special.insert(key) }
         } catch {
             throw LarderError(error)
         }
-        let rowless = disk == nil ? core.entities.keys : core.rowless.entities
-        special.formUnion(rowless.filter { $0.type == Entity.entityType })
         for key in special {
             let stored = core.entity(key, Self.decode)?.stored.value
             let visible = pending[key].map { $0.reduce(stored) { $1.apply($0) } } ?? stored
@@ -131,38 +126,29 @@ extension EntityQuery {
             }
         }
     }
-}
 
-extension EntityQuery {
-    /// The entities that the query has accepted so far; with a limit, those of them that may be in the result.
+    /// The entities that the query has accepted so far.
     struct Selection {
         private let query: EntityQuery
         private let texts: EntityIndex<Entity>?
         private let words: SearchWords?
-        private let directions: [Bool]
         private var entities: [Entity] = []
         private var places: [QueryPlace] = []
-        /// The last one within the limit.
-        private var last: QueryPlace?
-        /// The number of accepted entities.
-        private(set) var count = 0
 
         init(_ query: EntityQuery) {
             self.query = query
             texts = Entity.indices.first { $0.isText }
             words = query.words.isEmpty ? nil : SearchWords(query.words)
-            directions = query.orders.map(\.isDescending)
         }
+
+        /// The number of accepted entities.
+        var count: Int { entities.count }
 
         mutating func take(_ entity: Entity?) {
             guard let entity, query.conditions.allSatisfy({ $0.accepts(entity) }), matches(entity) else { return }
-            count += 1
             let values = query.orders.map { $0.value(entity) }
-            let place = QueryPlace(values: values, id: entity.entityID, index: entities.count)
-            if let last, !place.precedes(last, directions) { return }
+            places.append(QueryPlace(values: values, id: entity.entityID, index: entities.count))
             entities.append(entity)
-            places.append(place)
-            if let limit = query.countMaximum, places.count - limit >= max(limit, 64) { sort() }
         }
 
         private func matches(_ entity: Entity) -> Bool {
@@ -171,22 +157,11 @@ extension EntityQuery {
             return words.areFound(in: text)
         }
 
-        private mutating func sort() {
-            places.sort { $0.precedes($1, directions) }
-            if let limit = query.countMaximum, places.count > limit {
-                places.removeSubrange(limit...)
-                last = places.last
-            }
-            entities = places.map { entities[$0.index] }
-            for index in places.indices { places[index].index = index }
-        }
-
         /// In order, and not more than the limit.
         var result: [Entity] {
-            mutating get {
-                sort()
-                return entities
-            }
+            let directions = query.orders.map(\.isDescending)
+            return places.sorted { $0.precedes($1, directions) }.prefix(query.countMaximum ?? .max)
+                .map { entities[$0.index] }
         }
     }
 }
@@ -196,7 +171,7 @@ private struct QueryPlace {
     let values: [FieldValue]
     let id: String
     /// The index of the entity.
-    var index: Int
+    let index: Int
 
     /// - Parameter directions: whether each value is sorted in descending order.
     func precedes(_ other: QueryPlace, _ directions: [Bool]) -> Bool {

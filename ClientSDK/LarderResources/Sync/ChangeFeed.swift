@@ -14,9 +14,7 @@ extension ChangeFeed {
             self.apply = apply
         }
     }
-}
 
-extension ChangeFeed {
     /// A page of a change feed.
     public struct Batch: Sendable {
         /// The changes, in order.

@@ -11,9 +11,7 @@ extension LiveSync {
         /// Long polling.
         case longPoll
     }
-}
 
-extension LiveSync {
     /// A message of a live channel.
     public enum Message: Sendable {
         /// The channel delivers all changes after the token.
@@ -23,9 +21,7 @@ extension LiveSync {
         /// A change of a backend without change tokens. If it throws, the messages count as missed (`afterGap`).
         case update(@Sendable (inout CacheUpdate) throws -> Void)
     }
-}
 
-extension LiveSync {
     /// An open live channel for one reader. It is closed when it is released.
     public protocol Channel: Sendable {
         /// The next message; nil after a regular end.
@@ -34,9 +30,7 @@ extension LiveSync {
         ///   server has ended the channel for good: then the live sync ends.
         func receive() async throws(LarderError) -> LiveSync.Message?
     }
-}
 
-extension LiveSync {
     /// Opens live channels.
     public struct Source: Sendable {
         /// The available kinds, the best first. If it is empty, `LiveSync.run` returns at once.

@@ -53,11 +53,6 @@ public struct PageRequest: Sendable, Hashable {
         self.mustRevalidate = mustRevalidate
     }
 
-    /// Creates a request for the newest page, or for the one after a cursor.
-    public init(cursor: String?, limit: Int, validator: String? = nil) {
-        self.init(cursor.map { .older($0) } ?? .newest, limit: limit, validator: validator)
-    }
-
     /// Creates a request for the newest page from the context of a fetch.
     public init(_ context: FetchContext, limit: Int) {
         self.init(

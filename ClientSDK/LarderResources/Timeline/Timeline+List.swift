@@ -72,9 +72,7 @@ extension Timeline {
             return list
         }
     }
-}
 
-extension Timeline {
     /// A part of a timeline.
     public enum Segment: Sendable, Equatable {
         /// Consecutive items.
@@ -87,9 +85,7 @@ extension Timeline {
             return gap
         }
     }
-}
 
-extension Timeline {
     /// A place where items may be missing. `Timeline.fill` fetches them page by page.
     public struct Gap: Sendable, Hashable, Identifiable {
         /// The identity of the gap while it exists.

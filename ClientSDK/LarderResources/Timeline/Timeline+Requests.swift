@@ -17,11 +17,6 @@ extension Timeline {
         try core.commit(update, isTolerant: true)
     }
 
-    /// Changes the stored list, on a thread of the cache.
-    func edit(_ change: @escaping @Sendable (inout RunList) -> Void) async throws(LarderError) {
-        do { try await core.changing { try self.store(change) } } catch { throw LarderError(error) }
-    }
-
     /// Fetches the page of a place. Concurrent calls for one place share the request.
     ///
     /// - Parameter isUserInitiated: whether it is requested although the last request has just failed.
@@ -77,7 +72,7 @@ extension Timeline {
             } else {
                 throw LarderError(
                     .gone,
-                    "The server no longer knows the cursors of \"\(key)\". Refresh the timeline with `onDiscontinuity: .reset`."
+                    "The server no longer knows the cursors of \"\(key)\". Remove the list (`LarderCache.remove`), and read it again."
                 )
             }
         }
@@ -90,7 +85,7 @@ extension Timeline {
         let options = node.options(resource.list)
         let now = core.now()
         if !isForced, let error = node.postponement(at: now) { throw error }
-        let flight = try node.join(options, startedSince: now.uptime, isForced: isForced)
+        guard let flight = try node.join(options, startedSince: now.uptime, isForced: isForced) else { return }
         defer { flight.leave() }
         try await flight.wait()
     }
@@ -143,8 +138,7 @@ extension Timeline {
             let time = moment.before(fetched.age).wall
             let bytes = try await core.changing { try self.confirm(renewed, known, fetched, at: time, asked: stamp) }
             let took = core.configuration.monotonicClock.uptime - moment.uptime
-            core.configuration.onEvent(.revalidated(resource: key.name, took))
-            core.configuration.onEvent(.spared(resource: key.name, bytes: bytes))
+            core.configuration.onEvent(.revalidated(resource: key.name, took, bytes: bytes))
             return true
         case .value(let page):
             if case .around(let item) = position, !page.items.contains(where: { $0.entityID == item }) {
@@ -212,7 +206,7 @@ extension Timeline {
         let drafts = page.items.map { EntityDraft($0, completeness: resource.completeness) }
         let keys = drafts.map(\.key)
         var update = CacheUpdate(answering: node.storedKey, mayStore: fetched.mayStore)
-        update.steps += drafts.map { .put($0.asPart, validator: nil, stated: fetched.stated, source: .network) }
+        update.steps += drafts.map { .put($0.asPart, validator: nil, stated: fetched.stated) }
         let merge = QueryMerge(confirms: false, keys: keys) { query, context in
             // A list that was removed meanwhile is not created again by one of its older pages.
             if case .around = request.position {} else if query.members.isEmpty && query.details.isEmpty { return }

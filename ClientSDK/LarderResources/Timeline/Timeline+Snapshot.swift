@@ -111,9 +111,7 @@ extension Timeline {
                 && segments == other.segments && pages.elementsEqual(other.pages) { $0.hasSameContent(as: $1) }
         }
     }
-}
 
-extension Timeline {
     /// A loaded page of a timeline, as a part of a snapshot: consecutive items, and how current they are.
     ///
     /// A page is as old as its oldest item. A refresh by overlap moves items from the newest page to older ones, so a page may have fewer
@@ -146,9 +144,7 @@ extension Timeline.Snapshot {
         guard !parts.isEmpty else { return freshness }
         return parts.first { !$0.freshness.isFresh }?.freshness ?? .fresh
     }
-}
 
-extension Timeline.Snapshot {
     /// What to tell a person about the shown items. The age is that of the oldest page.
     ///
     /// - Parameters:

@@ -65,15 +65,12 @@ public final class Timeline<Item: CacheEntity>: Sendable {
 
     /// Fetches the newest page, whatever is stored, and merges it by overlap. Costs one page or a 304.
     ///
-    /// - Parameter isDropping: drops the items behind a gap after the refresh, also if the resource keeps them
-    ///   (`PagedResource.dropsBehindGap`).
     /// - Throws: the error of the request. The shown items stay.
-    public func refresh(droppingBehindGap isDropping: Bool = false) async throws(LarderError) {
+    public func refresh() async throws(LarderError) {
         let (node, options, since) = (node, options, core.now().uptime)
         _ = try await core.reading { () async throws(LarderError) in
             try await node.refresh(since: since, options)
         }
-        if isDropping { try await edit { $0.dropBehindGap() } }
     }
 
     /// Fetches the pages that contain these items again, unless they are fresh: for the items on screen. Other pages stay as old as they
@@ -217,18 +214,6 @@ public final class Timeline<Item: CacheEntity>: Sendable {
         return count
     }
 
-    /// Inserts a new item at the front, as for an event. `CacheUpdate.insertNewest` does it together with other changes.
-    ///
-    /// - Parameters:
-    ///   - item: the new item.
-    ///   - isOwn: whether it was created on this device: it is then shown at once.
-    /// - Throws: `.storage`, `.encoding`; then nothing has changed.
-    public func insertNewest(_ item: Item, isOwn: Bool = false) throws(LarderError) {
-        var update = CacheUpdate(answering: node.storedKey, mayStore: true)
-        update.insertNewest(item, in: key, isOwn: isOwn)
-        try core.commit(update)
-    }
-
     // MARK: Views
 
     func view(_ snapshot: LarderResources.Snapshot<Timeline<Item>.List>) -> Timeline<Item>.Snapshot {
@@ -269,9 +254,7 @@ extension Timeline {
         /// Creates an iterator, which begins to observe at the first call of `next`.
         func makeAsyncIterator() -> Iterator { Iterator(timeline) }
     }
-}
 
-extension Timeline {
     /// The progress of a timeline after a page.
     public enum Progress: String, Sendable, Hashable {
         /// There are more items.

@@ -11,8 +11,8 @@ public enum CacheEvent: Sendable {
     case merged(resource: String)
     /// The source returned a value.
     case fetched(resource: String, Duration)
-    /// The source confirmed the stored value.
-    case revalidated(resource: String, Duration)
+    /// The source confirmed the stored value, which was not transferred again; `bytes` is its stored size.
+    case revalidated(resource: String, Duration, bytes: Int)
     /// The source's reply is in memory only, because it must not be stored (`no-store`). See `HTTPSource.Configuration.correctFields`.
     case notStored(resource: String)
     /// A request failed.
@@ -29,8 +29,6 @@ public enum CacheEvent: Sendable {
 
     /// A reader or an observer got its first content after this time.
     case firstContent(resource: String, CacheTier, Duration)
-    /// The server confirmed a value, which was not transferred again; `bytes` is its stored size.
-    case spared(resource: String, bytes: Int)
     /// Entries were evicted from memory; `reason` is the tier's term.
     case evicted(reason: String, count: Int, bytes: Int)
     /// An operation of the outbox changed its state; `depth` operations are in the outbox.

@@ -19,9 +19,9 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
     /// The delay that the reply asks for (`Retry-After`, RFC 9110 section 10.2.3); nil if there is none.
     public package(set) var retryAfter: Duration?
     /// Whether nothing has reached the server.
-    package var isUnsent: Bool
+    package var isUnsent = false
     /// Whether the reply is the API's own, and not from a proxy or portal on the way.
-    package var isFromAPI: Bool
+    package var isFromAPI = false
 
     /// Whether the API has accepted the request (2xx), and its reply cannot be decoded.
     package var isUnreadableAcceptance: Bool {
@@ -38,16 +38,13 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
         operation: OperationID? = nil,
         retryAfter: Duration? = nil
     ) {
-        self.init(
-            code,
-            description,
-            cause: cause,
-            status: status,
-            problem: problem,
-            operation: operation,
-            retryAfter: retryAfter,
-            isUnsent: false
-        )
+        self.code = code
+        self.description = description
+        self.cause = cause
+        self.status = status
+        self.problem = problem
+        self.operation = operation
+        self.retryAfter = retryAfter
     }
 
     package init(
@@ -61,15 +58,16 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
         isUnsent: Bool = false,
         isFromAPI: Bool = false
     ) {
-        self.code = code
-        self.description = description
-        self.cause = cause
-        self.status = status
-        self.problem = problem
-        self.operation = operation
-        self.retryAfter = retryAfter
-        self.isUnsent = isUnsent
-        self.isFromAPI = isFromAPI
+        self.init(
+            code,
+            description,
+            cause: cause,
+            status: status,
+            problem: problem,
+            operation: operation,
+            retryAfter: retryAfter
+        )
+        (self.isUnsent, self.isFromAPI) = (isUnsent, isFromAPI)
     }
 
     /// The error for a request that is not sent yet, because the last one has failed with this error.

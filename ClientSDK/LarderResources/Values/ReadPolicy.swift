@@ -23,8 +23,8 @@ public struct ReadPolicy: Sendable, Hashable {
         case never
         /// A fresh value.
         case fresh
-        /// Any value that was validated within the time; nil: of any age.
-        case any(within: Duration?)
+        /// Any value, of any age.
+        case any
     }
 
     /// When the network is asked.
@@ -46,8 +46,7 @@ public struct ReadPolicy: Sendable, Hashable {
     package var fallbackDelay: Duration?
 
     /// Creates a policy from its settings.
-    package init(_ local: Local, _ remote: Remote, fallback: Local = .any(within: nil), fallbackDelay: Duration? = nil)
-    {
+    package init(_ local: Local, _ remote: Remote, fallback: Local = .any, fallbackDelay: Duration? = nil) {
         self.local = local
         self.remote = remote
         self.fallback = fallback
@@ -57,13 +56,13 @@ public struct ReadPolicy: Sendable, Hashable {
     /// A fresh value, otherwise the network, otherwise a stale value.
     public static let cacheFirst = ReadPolicy(.fresh, .ifStale)
     /// The stored value only.
-    public static let cacheOnly = ReadPolicy(.any(within: nil), .never)
+    public static let cacheOnly = ReadPolicy(.any, .never)
     /// The network only: caches on the way must revalidate. The answer is stored.
     public static let networkOnly = ReadPolicy(.never, .always, fallback: .never)
     /// The stored value at once; if it is stale, the network afterwards.
-    public static let staleWhileRevalidate = staleWhileRevalidate(upTo: nil)
+    public static let staleWhileRevalidate = ReadPolicy(.any, .ifStale)
     /// The stored value at once, and always the network afterwards.
-    public static let cacheAndLoad = ReadPolicy(.any(within: nil), .always)
+    public static let cacheAndLoad = ReadPolicy(.any, .always)
 
     /// `cacheOnly`, under the name that request caches often use.
     public static let cacheNoLoad = cacheOnly
@@ -71,11 +70,6 @@ public struct ReadPolicy: Sendable, Hashable {
     public static let noCacheDoLoad = networkOnly
     /// `cacheFirst`, under the name that request caches often use.
     public static let cacheElseLoad = cacheFirst
-
-    /// A value that was validated within the time at once; if it is stale, the network afterwards.
-    public static func staleWhileRevalidate(upTo limit: Duration?) -> ReadPolicy {
-        ReadPolicy(.any(within: limit), .ifStale)
-    }
 
     /// The name of the policy; that of the closest named one if its settings are its own.
     package var name: String {

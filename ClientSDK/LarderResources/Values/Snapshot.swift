@@ -36,8 +36,6 @@ public struct Snapshot<Value: Sendable>: Sendable {
     public var validatedAt: WallTime? { times?.validatedAt }
     /// When it stops being fresh, by the reader's rule or by the lifetime that the source stated.
     public var expiresAt: WallTime? { times?.expiresAt }
-    /// Whether the clock was set back since, so that the times are not meaningful.
-    public var areTimesUncertain: Bool { times?.isUncertain ?? false }
 
     /// The snapshot with a transformed value.
     public func map<Other: Sendable>(_ transform: (Value) throws -> Other) rethrows -> Snapshot<Other> {

@@ -156,14 +156,14 @@ struct MergingTests {
         let timeline = cache.timeline(pages)
         _ = try await timeline.snapshot()
         #expect(try await timeline.loadOlder() == .finished)
-        try timeline.insertNewest(Article(id: 5, text: "5"), isOwn: true)
+        try await cache.update { $0.insertNewest(Article(id: 5, text: "5"), in: timeline.key, isOwn: true) }
         try await cache.update { update in
             update.modify(Article.self, 3) { $0.text = "changed" }
             update.remove(Article.self, 2)
         }
         let items = try await timeline.snapshot().items
         #expect(items.map(\.id) == [5, 4, 3, 1] && items[2].text == "changed")
-        #expect(EntityList(items).difference(from: EntityList(Array(items.dropFirst()))).insertions.map(\.id) == [5])
+        #expect(ListDifference(from: Array(items.dropFirst()), to: items).insertions.map(\.id) == [5])
         #expect(Article.key(3) == items[2].entityKey && items[2].entityKey == EntityKey(type: "article", id: "3"))
     }
 }

@@ -349,6 +349,8 @@ struct NetworkBehaviorTests {
         await source.waitForRequests(1)
         cache.networkReturned()
         source.fail(0, LarderError(.offline, "there was no network when this began"))
+        await seen.wait { $0.last?.refreshError != nil && $0.last?.isFetching == false }
+        scene.clock.advance(by: .milliseconds(500))
         await source.waitForRequests(2)
         source.answer(1, .value("there"))
         await seen.wait { $0.last?.value == "there" }
@@ -376,6 +378,7 @@ struct NetworkBehaviorTests {
         cache.networkReturned()
         source.fail(0, LarderError(.offline, "there was no network when this began"))
         await #expect(throws: LarderError.self) { try await reading.value }
+        scene.clock.advance(by: .milliseconds(500))
         hasEnded.open()
         await source.waitForRequests(2)
         source.answer(1, .value("there"))

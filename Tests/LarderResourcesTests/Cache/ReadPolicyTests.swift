@@ -168,18 +168,4 @@ struct ReadPolicyTests {
         await seen.wait { $0.last?.value == "late" }
         #expect(try await cache.value(resource) == "late" && source.requests.count == 1)
     }
-
-    @Test func `stale-while-revalidate does not show values older than its bound`() async throws {
-        let scene = CacheScene()
-        try await prepare(.stale, scene)
-        let source = ScriptedSource<String>()
-        source.prepare(.value("new"))
-        let cache = try scene.cache()
-        let resource = resource(source)
-        #expect(try await cache.value(resource, .staleWhileRevalidate(upTo: .seconds(99))) == "new")
-        scene.clock.advance(by: .seconds(80))
-        source.prepare(.value("newer"))
-        #expect(try await cache.value(resource, .staleWhileRevalidate(upTo: .seconds(99))) == "new")
-        await source.waitForRequests(2)
-    }
 }

@@ -260,7 +260,7 @@ struct TimelinePageTests {
         source.script.prepare(.notModified())
         try await timeline.refresh(around: ["2"], isUserInitiated: true)
         let spared = scene.events.withLock { events in
-            events.compactMap { if case .spared("feed", let bytes) = $0 { bytes } else { nil } }
+            events.compactMap { if case .revalidated("feed", _, let bytes) = $0 { bytes } else { nil } }
         }
         #expect(spared.count == 1 && spared.allSatisfy { $0 > 0 })
     }

@@ -86,8 +86,7 @@ private final class FeedStory {
         case 4: edit()
         case 5, 6, 7: try deliver(generator.uniform(in: 0..<max(1, events.count)))
         case 8, 9, 10:
-            let isDropping = generator.uniform(in: 0..<6) == 0
-            await read("refresh \(expected)") { timeline in try await timeline.refresh(droppingBehindGap: isDropping) }
+            await read("refresh \(expected)") { timeline in try await timeline.refresh() }
         case 11, 12, 13: await read("older") { timeline in _ = try await timeline.loadOlder() }
         case 14, 15:
             let gaps = try await snapshot()?.segments.compactMap(\.gap) ?? []

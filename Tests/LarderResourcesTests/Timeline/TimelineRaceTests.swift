@@ -51,11 +51,13 @@ struct TimelineRaceTests {
 
     @Test func `a page that arrives after a reset changes nothing`() async throws {
         let cache = try scene.cache()
-        let (timeline, feed) = try await started(cache)
-        let older = Task { try await timeline.loadOlder() }
+        var (timeline, feed) = try await started(cache)
+        let older = Task { [timeline] in try await timeline.loadOlder() }
         await source.script.waitForRequests(2)
         source.prepare([12, 11], next: "after 11")
-        try await timeline.refresh(droppingBehindGap: true)
+        feed.dropsBehindGap = true
+        timeline = cache.timeline(feed)
+        try await timeline.refresh()
         source.answer(1, [3, 2], next: "after 2")
         #expect(try await older.value == .more)
         #expect(try await cache.line(feed) == "12 11")
@@ -187,7 +189,7 @@ struct TimelineRaceTests {
         let (timeline, feed) = try await started(cache)
         let refresh = Task { try await timeline.refresh() }
         await source.script.waitForRequests(2)
-        try timeline.insertNewest(Note(8))
+        try await cache.update { $0.insertNewest(Note(8), in: timeline.key) }
         try await cache.update { update in
             update.remove(Note.self, "6", deletedInVersion: 2)
             update.put(Note(5, "edited", revision: 2))
@@ -205,7 +207,7 @@ struct TimelineRaceTests {
         let timeline = cache.timeline(feed)
         let refresh = Task { try await timeline.refresh() }
         await source.script.waitForRequests(1)
-        try timeline.insertNewest(Note(4))
+        try await cache.update { $0.insertNewest(Note(4), in: timeline.key) }
         source.answer(0, [3, 2], next: "after 2")
         try await refresh.value
         #expect(try await cache.line(feed) == "4 3 2")
@@ -274,9 +276,9 @@ struct TimelineRaceTests {
         source.prepare([8, 7, 6], next: "after 6")
         try await timeline.refresh()
         await seen.wait { $0.last?.line == "(2) 6 5 4" }
-        try timeline.insertNewest(Note(9))
+        try await cache.update { $0.insertNewest(Note(9), in: timeline.key) }
         await seen.wait { $0.last?.line == "(3) 6 5 4" }
-        try timeline.insertNewest(Note(10), isOwn: true)
+        try await cache.update { $0.insertNewest(Note(10), in: timeline.key, isOwn: true) }
         await seen.wait { $0.last?.line == "(3) 10 6 5 4" }
         // Shown items change at once, and a held-back item is removed by its deletion.
         try await cache.update { update in

@@ -142,17 +142,16 @@ struct TimelineTests {
         #expect(source.cursors.last == "after 1")
     }
 
-    @Test(arguments: [false, true])
-    func `items that a refresh does not overlap are dropped on request`(_ isByResource: Bool) async throws {
+    @Test func `items that a refresh does not overlap are dropped on request`() async throws {
         let cache = try scene.cache()
         var feed = source.resource()
-        if isByResource { feed.dropsBehindGap = true }
+        feed.dropsBehindGap = true
         let timeline = cache.timeline(feed)
         source.prepare([3, 2, 1])
         try await timeline.refresh()
         scene.clock.advance(by: .seconds(1))
         source.prepare([12, 11, 10], next: "after 10")
-        try await timeline.refresh(droppingBehindGap: !isByResource)
+        try await timeline.refresh()
         #expect(try await line(cache, feed) == "12 11 10")
         source.prepare([9, 3], next: "after 3")
         try await timeline.loadOlder()
@@ -229,7 +228,7 @@ struct TimelineTests {
         try await timeline.refresh()
         scene.clock.advance(by: .seconds(1))
         // Items before it were missed.
-        try timeline.insertNewest(Note(20), isOwn: true)
+        try await cache.update { $0.insertNewest(Note(20), in: timeline.key, isOwn: true) }
         #expect(try await line(cache, feed) == "20 3 2 1 .")
         source.prepare([21, 20, 19], next: "after 19")
         try await timeline.refresh()
@@ -241,13 +240,36 @@ struct TimelineTests {
         #expect(try await line(cache, feed) == "22 21 20 19 | 3 2 1 .")
     }
 
+    @Test(arguments: [false, true])
+    func `an item that an edit has put at the end stays there, until a page states its place`(_ hasPage: Bool)
+        async throws
+    {
+        let cache = try scene.cache()
+        let feed = source.resource()
+        let timeline = cache.timeline(feed)
+        source.prepare([9, 8], next: "after 8")
+        try await timeline.refresh()
+        try await cache.update { update in
+            update.put(Note(1))
+            update.edit(feed.key) { $0.append(Note.key("1")) }
+        }
+        #expect(try await line(cache, feed) == "9 8 1")
+        scene.clock.advance(by: .seconds(1))
+        source.prepare([7, 6], next: "after 6")
+        try await timeline.loadOlder()
+        #expect(try await line(cache, feed) == "9 8 7 6 1")
+        source.prepare(hasPage ? [5, 1, 0] : [5])
+        try await timeline.loadOlder()
+        #expect(try await line(cache, feed) == (hasPage ? "9 8 7 6 5 1 0 ." : "9 8 7 6 5 1 ."))
+    }
+
     @Test func `an inserted item stays for a minute while replicas lag, and no longer`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()
         let timeline = cache.timeline(feed)
         source.prepare([2, 1], validator: "v")
         try await timeline.refresh()
-        try timeline.insertNewest(Note(3), isOwn: true)
+        try await cache.update { $0.insertNewest(Note(3), in: timeline.key, isOwn: true) }
         for _ in 0..<3 {
             scene.clock.advance(by: .seconds(10))
             source.prepare([2, 1], validator: "v")
@@ -271,7 +293,7 @@ struct TimelineTests {
         let timeline = cache.timeline(feed)
         source.prepare([2, 1])
         try await timeline.refresh()
-        try timeline.insertNewest(Note(3), isOwn: true)
+        try await cache.update { $0.insertNewest(Note(3), in: timeline.key, isOwn: true) }
         scene.clock.advance(by: .seconds(10))
         var reply = Fetched.value(source.page([2, 1], next: nil))
         reply.age = .seconds(200)
@@ -286,7 +308,7 @@ struct TimelineTests {
         let timeline = cache.timeline(feed)
         source.prepare([3, 2, 1])
         try await timeline.refresh()
-        try timeline.insertNewest(Note(2, "again", revision: 2))
+        try await cache.update { $0.insertNewest(Note(2, "again", revision: 2), in: timeline.key) }
         #expect(try await line(cache, feed) == "3 2 1 .")
         #expect(try await timeline.snapshot().items.map(\.text) == ["", "again", ""])
         // In a list that was never fetched it is the first item, and is not confirmed.

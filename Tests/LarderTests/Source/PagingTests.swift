@@ -102,7 +102,7 @@ struct PagingTests {
         let first: Fetched<EntityList<Word>> = try await source.page("/linked", PageRequest(limit: 3), by: .links())
         let cursor = try #require(first.value?.nextCursor)
         let _: Fetched<EntityList<Word>> =
-            try await source.page("/linked", PageRequest(cursor: cursor, limit: 3), by: .links())
+            try await source.page("/linked", PageRequest(.older(cursor), limit: 3), by: .links())
         #expect(transport.requests.last?.url == "http://server//evil/linked?from=3")
     }
 
