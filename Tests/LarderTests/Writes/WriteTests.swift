@@ -18,7 +18,7 @@ struct Article: CacheEntity {
 }
 
 /// An ID that is a number at the server, and a text before.
-private struct NumberOrText: Codable, Hashable, Sendable, CustomStringConvertible {
+struct NumberOrText: Codable, Hashable, Sendable, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
@@ -34,7 +34,7 @@ private struct NumberOrText: Codable, Hashable, Sendable, CustomStringConvertibl
     }
 }
 
-private struct Parcel: CacheEntity {
+struct Parcel: CacheEntity {
     static let entityType = "parcel"
     var id: NumberOrText
     var isSent: Bool?
