@@ -282,8 +282,12 @@ extension Node {
         }
         guard postponement(at: now) == nil else { return owe() }
         for (id, options) in wanting {
-            // A closed cache has no observers.
-            guard let flight = try? join(options) else { return }
+            let joined: Flight?
+            do { joined = try join(options) } catch {
+                // The only error: the node was closed meanwhile, which has ended the mailboxes of its observers.
+                return
+            }
+            guard let flight = joined else { continue }
             let isTaken = state.withLock { state in
                 guard state.observers[id] != nil, state.observers[id]?.flight == nil, state.flight === flight else {
                     return false

@@ -174,8 +174,12 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         let hasMarks = core.invalidations.hasMarks
         var lookup = EntityLookup(keys: keys, list: stored, overlays: core.entities) { key, decode in
             var known = core.entities[key]
-            // A row that does not decode is reported by the read that follows.
-            if known == nil, let row = rows?[key] { known = try? core.adopt(row, decode, ifNothingSince: count) }
+            if known == nil, let row = rows?[key] {
+                do throws(LarderError) { known = try core.adopt(row, decode, ifNothingSince: count) } catch {
+                    core.configuration.onEvent(.storageFailed(error))
+                    return nil
+                }
+            }
             if known == nil, let read = core.entity(key, decode) {
                 (known, isFromDisk) = (read.stored, isFromDisk || read.isFromDisk)
             }

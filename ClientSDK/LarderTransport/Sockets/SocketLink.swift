@@ -2,8 +2,10 @@ import LarderTLS
 
 /// A connected socket, the TLS session over it, and the bytes that wait until the socket accepts them.
 ///
-/// `@unchecked Sendable`: one connection owns it and uses it under its lock. A handshake that becomes a WebSocket hands it on and does
-/// not use it afterwards.
+/// `@unchecked Sendable`: a data race cannot happen, because there is one reference at a time that outlives a call: `State.link` of a
+/// `SocketConnection` or a `SocketWebSocketChannel`, which uses it within `withLock` of that state only. For an upgrade the connection
+/// takes it out of its state (`take`) before the exchange gets it, the exchange gives it away once (`takeUpgraded`, under its lock), and the
+/// channel that gets it is its next owner.
 final class SocketLink: @unchecked Sendable {
     /// What was received at once.
     struct Received {

@@ -44,9 +44,11 @@ final class Listener: Sendable {
     }
 
     private static func bound(_ host: String, _ port: Int) throws(EngineError) -> Int32 {
-        guard let place = try? UpstreamAddress.Place.lookUp(host, port, AI_NUMERICHOST).first else {
-            throw EngineError("'\(host)' is not an IP address or localhost")
+        let places: [UpstreamAddress.Place]
+        do { places = try UpstreamAddress.Place.lookUp(host, port, AI_NUMERICHOST) } catch {
+            throw EngineError("'\(host)' is not an IP address or localhost: \(error)")
         }
+        guard let place = places.first else { throw EngineError("'\(host)' has no address") }
         let descriptor = socket(place.family, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw EngineError("Creating a socket failed", errno) }
         SystemCall.configure(descriptor)
