@@ -17,6 +17,9 @@ struct CommandTourTests {
         let chapters = try #require(try run.json["chapters"]?.array)
         #expect(chapters.map { $0["name"]?.string } == ["death", "reads", "paging", "policies", "tiers"])
 
+        let death = try #require(chapters[0]["answer"]?.string)
+        #expect(death.hasPrefix("The article was left, the code was gone, and 1 unsent like was kept"), "\(death)")
+
         let reads = try #require(chapters[1]["tables"]?[0]?["rows"]?.array)
         #expect(reads.map { $0[1]?.string } == ["network", "memory", "disk", "network", "network", "memory"])
         #expect(reads.map { $0[3]?.string?.prefix(3) } == ["200", "no ", "no ", "304", "200", "no "])

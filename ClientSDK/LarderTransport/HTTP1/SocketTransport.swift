@@ -43,7 +43,8 @@ public final class SocketTransport: Transport {
         public var connectTimeout: Duration = .seconds(10)
         /// The timeout for the complete response; nil: none. It is enforced while a caller waits.
         public var totalTimeout: Duration?
-        /// The maximum number of connections for each host. Further requests wait in order.
+        /// The maximum number of connections for each host. Further requests wait in order. So many WebSockets of a host may be opening
+        /// beside them; open ones do not count.
         public var connectionsPerHost = 6
         /// How long an idle connection is kept; zero: not at all.
         public var keepAlive: Duration = .seconds(30)

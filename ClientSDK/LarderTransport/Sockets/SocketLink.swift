@@ -58,7 +58,10 @@ final class SocketLink: @unchecked Sendable {
         let (bytes, outcome) = SocketCall.receive(descriptor, maximum: Self.readBytes)
         var received = Received()
         switch outcome {
-        case .wouldBlock: received.isDrained = true
+        case .wouldBlock:
+            received.isDrained = true
+            // Its end may have come with bytes that were received before the socket got its present owner.
+            if tls?.isEndedByPeer == true { received.end = .closed }
         case .count(0): received.end = .closed
         case .failed(let reason): received.end = .failed(reason)
         case .count(let count):

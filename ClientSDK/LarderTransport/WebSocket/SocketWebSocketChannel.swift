@@ -83,7 +83,8 @@ final class SocketWebSocketChannel: SocketHandler {
     /// - Parameter received: bytes that came with the handshake.
     func start(_ received: [UInt8]) {
         state.withLock { if !received.isEmpty { take(&$0, received) } }
-        if !loop.add(self) { cut(WebSocketError(.unreachable, "No file descriptor is left.")) }
+        guard loop.add(self) else { return cut(WebSocketError(.unreachable, "No file descriptor is left.")) }
+        ready()
     }
 
     // MARK: For the loop

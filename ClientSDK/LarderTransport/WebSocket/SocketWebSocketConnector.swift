@@ -28,6 +28,7 @@ struct SocketWebSocketConnector: WebSocketConnector {
             exchange.timeOut(late.description)
         }
         defer { timer.cancel() }
+        if Task.isCancelled { throw Self.cancelled }
         transport.pool.start(exchange)
         let status: Status
         let fields: Fields
@@ -46,6 +47,10 @@ struct SocketWebSocketConnector: WebSocketConnector {
         let channel = SocketWebSocketChannel(configuration, link, clock: clock, random: random, loop: loop)
         channel.start(rest)
         return SocketWebSocket(channel, subprotocol, fields)
+    }
+
+    private static var cancelled: WebSocketError {
+        WebSocketError(.cancelled, "The task that opens the WebSocket was cancelled.")
     }
 
     /// The exchange of the handshake.
@@ -74,6 +79,7 @@ struct SocketWebSocketConnector: WebSocketConnector {
         var body: [UInt8] = []
         while body.count < Self.bodyBytesMaximum, case .success(let piece?) = await exchange.piece() { body += piece }
         exchange.abandon(TransportError(.cancelled, "The server has rejected the WebSocket."))
+        if Task.isCancelled { return Self.cancelled }
         return WebSocketError(
             .rejected,
             "The server answered with \(status.code) instead of a WebSocket.",

@@ -56,7 +56,8 @@ extension WebSocketClient {
 extension WebSocketClient {
     /// Limits and timeouts.
     public struct Configuration: Sendable, Hashable {
-        /// The timeout for connecting and the handshake together.
+        /// The timeout for connecting and the handshake together, and for waiting while as many WebSockets of the host are opening as may
+        /// (`SocketTransport.Configuration.connectionsPerHost`).
         public var openTimeout: Duration = .seconds(15)
         /// The silence after which a ping is sent; nil: no pings.
         public var pingInterval: Duration? = .seconds(25)
@@ -126,11 +127,11 @@ extension ErrorCode where Scope == WebSocketError {
     public static var untrusted: Self { Self(rawValue: "untrusted") }
     /// The response is not 101: see `status`, `fields` and `body`.
     public static var rejected: Self { Self(rawValue: "rejected") }
-    /// The 101 response is invalid or selects something that was not offered.
+    /// The response is 101 and does not accept what was asked for, or selects something that was not offered.
     public static var handshake: Self { Self(rawValue: "handshake") }
     /// `openTimeout` was exceeded.
     public static var timedOut: Self { Self(rawValue: "timedOut") }
-    /// The connection ended without a close frame.
+    /// The connection ended without a close frame, or the answer to the handshake is no HTTP.
     public static var interrupted: Self { Self(rawValue: "interrupted") }
     /// The peer did not react to a ping.
     public static var silent: Self { Self(rawValue: "silent") }

@@ -53,8 +53,9 @@ package final class WorldExchange: @unchecked Sendable {
     /// Takes over the session of an earlier request with the same credentials; false if it has expired.
     func adopt(_ session: SessionRow?) -> Bool {
         guard let session else { return true }
+        guard session.isValid(at: world.clock.now) else { return false }
         viewer = session.user
-        return session.isValid(at: world.clock.now)
+        return true
     }
 }
 
@@ -65,9 +66,8 @@ extension ResponseCache.Version {
             Negotiation.acceptsJSON(request)
         else { return nil }
         let target = request.targetText
-        self.init(
-            key: request.fields[.authorization].map { "\($0)\n\(target)" } ?? target,
-            stamp: owner.world.stamp
-        )
+        // No route of collections looks at credentials: one reply is for everybody.
+        let credentials = owner.world.hasCollections ? nil : request.fields[.authorization]
+        self.init(key: credentials.map { "\($0)\n\(target)" } ?? target, stamp: owner.world.stamp)
     }
 }

@@ -37,7 +37,7 @@ enum DocumentationEndpoints {
         case "/": representation = document(frontPage(), html)
         default:
             guard path.hasPrefix("/problems/"),
-                let type = ProblemType.allCases.first(where: { $0.name == path.dropFirst("/problems/".count) })
+                let type = ProblemType(rawValue: String(path.dropFirst("/problems/".count)))
             else { return nil }
             representation = wantsPage(request) ? document(page(type), html) : document(json(type).encoded)
         }

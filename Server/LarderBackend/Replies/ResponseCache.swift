@@ -27,7 +27,7 @@ final class ResponseCache: Sendable {
     }
 
     private let state = Mutex(State())
-    /// The maximum size of all entries in bytes of heads and bodies. 0 disables the cache.
+    /// The maximum size of all entries in bytes of keys, heads and bodies. 0 disables the cache.
     let bytesMaximum: Int
 
     init(bytesMaximum: Int) { self.bytesMaximum = bytesMaximum }
@@ -39,14 +39,15 @@ final class ResponseCache: Sendable {
 
     /// Stores a reply that was built after the version's stamp was taken.
     func store(_ representation: Representation, of session: SessionRow? = nil, for version: Version) {
-        let cost = representation.byteCount
+        let keyBytes = version.key.utf8.count
+        let cost = keyBytes + representation.byteCount
         guard cost <= bytesMaximum / 4 else { return }
         state.withLock { state in
             guard version.stamp >= state.stamp else { return }
             if version.stamp > state.stamp || state.bytes + cost > bytesMaximum { state = State(stamp: version.stamp) }
             let entry = Entry(representation: representation, session: session)
             let replaced = state.entries.updateValue(entry, forKey: version.key)
-            state.bytes += cost - (replaced?.representation.byteCount ?? 0)
+            state.bytes += cost - (replaced.map { keyBytes + $0.representation.byteCount } ?? 0)
         }
     }
 }

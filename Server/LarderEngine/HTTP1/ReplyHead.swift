@@ -40,10 +40,10 @@ package struct ReplyHead: Sendable {
 
     /// The head as it is sent, with the `Date` line, `Connection`, and the empty line.
     ///
-    /// - Parameter room: how many bytes are going to follow.
+    /// - Parameter room: how many bytes are going to follow. `Output` keeps many of them in a piece of their own.
     func bytes(date: [UInt8], connection: StaticString, room: Int = 0) -> [UInt8] {
         var all: [UInt8] = []
-        all.reserveCapacity(bytes.count + date.count + 32 + min(room, Output.copiedBytesMaximum))
+        all.reserveCapacity(bytes.count + date.count + 32 + (room <= Output.copiedBytesMaximum ? room : 0))
         all += bytes
         all += date
         all.append(connection)

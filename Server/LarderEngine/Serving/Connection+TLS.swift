@@ -38,7 +38,11 @@ extension Connection {
         }
         if !plain.isEmpty, !isClosed { take(plain) }
         guard !isClosed else { return }
-        if failure != nil { return close() }
+        if failure != nil {
+            // Replies that are marked for the end of the turn leave first.
+            flush()
+            return close()
+        }
         if output.tls?.isEndedByPeer == true, !hasPeerEnded { peerEnded() }
     }
 

@@ -40,6 +40,8 @@ package final class EventLoop: @unchecked Sendable {
     private(set) var timers = TimerQueue()
     /// Connections with output to write, or with requests that were read and waited for earlier replies.
     private var dirty: [Connection] = []
+    /// How many of these have been flushed and have further requests.
+    private var resumingCount = 0
     /// Jobs from the mailbox that have not run, the next one last.
     var jobs: [Job] = []
     var registration: EventRegistration?
@@ -162,9 +164,9 @@ package final class EventLoop: @unchecked Sendable {
             } else if let listener, event.descriptor == listener.descriptor {
                 acceptConnections(from: listener)
             }
-            if dirty.count >= Self.repliesMaximum { flushDirty() }
+            if dirty.count - resumingCount >= Self.repliesMaximum { flushReplies() }
         }
-        flushDirty()
+        flushReplies()
         runJobs()
         for job in timers.takeDue(now) { job() }
         if now >= nextSweep { sweep() }
@@ -260,8 +262,15 @@ package final class EventLoop: @unchecked Sendable {
     /// Lets a connection continue at the end of this turn, or of the next one if this one is ending.
     func markDirty(_ connection: Connection) { dirty.append(connection) }
 
+    /// Sends the finished replies of a turn. A connection with further requests is marked again, and goes on after all others.
+    private func flushReplies() {
+        for connection in exchange(&dirty, with: []) { connection.flush() }
+        resumingCount = dirty.count
+    }
+
     /// What is marked meanwhile waits for the next turn, after the other connections.
     func flushDirty() {
+        resumingCount = 0
         for connection in exchange(&dirty, with: []) {
             if connection.mustResume { connection.process() } else { connection.flush() }
         }

@@ -44,6 +44,11 @@ final class Listener: Sendable {
     }
 
     private static func bound(_ host: String, _ port: Int) throws(EngineError) -> Int32 {
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        // getaddrinfo(3) also takes shorter forms, such as 127.1.
+        guard host.contains(":") || parts.count == 4 && parts.allSatisfy({ UInt8($0) != nil }) else {
+            throw EngineError("'\(host)' is not an IP address or localhost")
+        }
         let places: [UpstreamAddress.Place]
         do { places = try UpstreamAddress.Place.lookUp(host, port, AI_NUMERICHOST) } catch {
             throw EngineError("'\(host)' is not an IP address or localhost: \(error)")
@@ -122,6 +127,7 @@ final class Listener: Sendable {
     private static func address(_ storage: inout sockaddr_storage, _ length: socklen_t) -> SocketAddress {
         var (host, port) = ([CChar](repeating: 0, count: 64), [CChar](repeating: 0, count: 8))
         let flags = NI_NUMERICHOST | NI_NUMERICSERV
+        // It cannot fail for what the system has written itself.
         _ = unsafe withUnsafeBytes(of: &storage) { raw in
             let address = unsafe raw.assumingMemoryBound(to: sockaddr.self).baseAddress
             return unsafe getnameinfo(address, length, &host, 64, &port, 8, flags)
@@ -129,6 +135,8 @@ final class Listener: Sendable {
         func text(_ characters: [CChar]) -> String {
             String(decoding: characters.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         }
-        return SocketAddress(host: text(host), port: Int(text(port)) ?? 0)
+        // Without the interface of a link-local address (fe80::1%eth0), which is no part of an address in HTTP (RFC 7239 §6).
+        let name = String(text(host).prefix { $0 != "%" })
+        return SocketAddress(host: name, port: Int(text(port)) ?? 0)
     }
 }

@@ -229,7 +229,7 @@ final class ControlPlane: ExchangeHandler {
             fields.set(.contentType, canned.contentType ?? (isJSON ? "application/json" : "text/plain; charset=utf-8"))
         } else if canned.status >= 400 {
             let type =
-                canned.problem.flatMap { name in ProblemType.allCases.first { $0.name == name } }
+                canned.problem.flatMap { ProblemType(rawValue: $0) }
                 ?? ProblemType.allCases.first { $0.status.code == canned.status }
             var problem =
                 type.map { $0(canned.detail ?? "This reply was injected by a fault.") }

@@ -12,8 +12,6 @@ final class Journal: Sendable {
     private struct State {
         /// Entries by number modulo capacity; nil once dropped.
         var entries: [JournalEntry?] = []
-        /// The bytes of the stored heads and bodies, by the same numbers.
-        var sizes: [Int] = []
         var oldest = 1
         var count = 0
         /// The bytes of the stored heads and bodies.
@@ -55,13 +53,9 @@ final class Journal: Sendable {
                 dropOldest(&state)
             }
             let place = (state.count - 1) % capacity
-            if place == state.entries.count {
-                state.entries.append(nil)
-                state.sizes.append(0)
-            }
+            if place == state.entries.count { state.entries.append(nil) }
             state.entries[place] = entry
             state.entries[place]?.number = state.count
-            state.sizes[place] = entry.byteCount
             return state.count
         }
         observers.tell {
@@ -73,7 +67,7 @@ final class Journal: Sendable {
 
     private func dropOldest(_ state: inout State) {
         let place = (state.oldest - 1) % capacity
-        state.bytes -= state.sizes[place]
+        state.bytes -= state.entries[place]?.byteCount ?? 0
         state.entries[place] = nil
         state.oldest += 1
     }

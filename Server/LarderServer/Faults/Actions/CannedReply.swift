@@ -57,9 +57,7 @@ extension CannedReply: FaultEffect {
         example: .string("service-unavailable"),
         read: { reader, reply in
             reply.problem = reader.string("problem", length: 1...100)
-            guard let problem = reply.problem, !ProblemType.allCases.contains(where: { $0.name == problem }) else {
-                return
-            }
+            guard let problem = reply.problem, ProblemType(rawValue: problem) == nil else { return }
             reader.fail("problem", "must be the name of a problem type, as /problems lists them")
         },
         write: { $0.problem.map { .string($0) } }
