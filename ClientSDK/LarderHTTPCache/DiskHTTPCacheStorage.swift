@@ -62,7 +62,11 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
             let named = Set(entries.map { bodyKey($0.bodyID, key) })
             for id in list?.ids ?? [] where !named.contains(id) { try transaction.remove(id) }
             guard !entries.isEmpty else { return try transaction.remove(queryKey) }
-            try put(entries, body, key, transaction)
+            do { try put(entries, body, key, transaction) } catch let error as DiskError where error.code == .tooLarge {
+                // A response beyond the budget is not stored, and what it replaces is outdated.
+                for id in list?.ids ?? [] { try transaction.remove(id) }
+                try transaction.remove(queryKey)
+            }
         }
     }
 

@@ -259,6 +259,7 @@ struct HTTPCacheChangeTests {
         #expect(try await stage.get().source == .network)
         for limit in [Int.min, -1, 0] {
             let none = CacheStage(Origin(reply(fresh)), storage: DiskHTTPCacheStorage(inMemory: limit)) {
+                $0.onStorageFailure = { Issue.record("\($0)") }
                 $0.policy.variantsMaximum = limit
                 $0.policy.heuristicFraction = .nan
                 $0.policy.heuristicMaximum = .seconds(-1)

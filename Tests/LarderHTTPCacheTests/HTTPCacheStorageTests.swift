@@ -186,13 +186,18 @@ struct HTTPCacheStorageTests {
 
     @Test func `memory is bounded by bytes`() async throws {
         let memory = DiskHTTPCacheStorage(inMemory: 100_000)
-        let stage = CacheStage(Origin(reply(fresh, String(repeating: "x", count: 10_000))), storage: memory)
+        let stage = CacheStage(Origin(reply(fresh, String(repeating: "x", count: 10_000))), storage: memory) {
+            $0.onStorageFailure = { Issue.record("\($0)") }
+        }
         for number in 0..<50 { _ = try await stage.get(url: "http://origin.test/\(number)") }
         let bytes = try memory.store.statistics().bytes
         #expect(bytes <= 100_000 && bytes > 50_000)
+        // One beyond the budget is not stored, and ends what it replaces.
         stage.origin.answer { [fresh] _, _ in reply(fresh, String(repeating: "x", count: 200_000)) }
-        _ = try await stage.get()
-        #expect(try await stage.get().source == .network)
+        let last = "http://origin.test/49"
+        #expect(try await stage.get(url: last).source == .hit)
+        _ = try await stage.get([.cacheControl: "no-cache"], url: last)
+        #expect(try await stage.get(url: last).source == .network)
         #expect(try memory.store.statistics().bytes <= 100_000)
     }
 

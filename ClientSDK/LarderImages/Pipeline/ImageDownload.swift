@@ -113,7 +113,7 @@ struct ImageDownload {
     /// Sends one request and appends the received bytes to the part. After an error the part keeps what can be resumed.
     private mutating func exchange(_ progress: ([UInt8], Int?) -> Void) async throws(ImageError) -> Reply {
         var request = order.request
-        // Pictures are compressed already, and a part of coded content could not be resumed or compared with a digest.
+        // Pictures are compressed already, and a part of coded content could not be resumed.
         if !request.fields.contains(.acceptEncoding) { request.fields.set(.acceptEncoding, "identity") }
         if reloads { request.fields.set(.cacheControl, "no-cache") }
         if partial.isResumable, let tag = partial.entityTag {

@@ -55,12 +55,12 @@ final class ImageWaiter: Sendable {
                 if let error = state.error { return .failure(error) }
                 if state.number > seen, let stage = state.stage { return .success((state.number, stage)) }
                 if state.isEnded { return .success(nil) }
+                if Task.isCancelled { return .failure(.cancelled) }
                 state.sleepers.append(sleeper)
                 return nil
             }
             if let known { return known }
-            if Task.isCancelled { return .failure(.cancelled) }
-            await sleeper.value(ifCancelled: ())
+            await sleeper.value(ifCancelled: ()) { state.withLock { $0.sleepers.removeAll { $0 === sleeper } } }
         }
     }
 
