@@ -22,7 +22,7 @@ package final class DiskContext: Sendable {
     let seal: DiskSeal
     let files: DiskFiles
     /// The operations of the outbox that this process knows, each with what is stored beside it.
-    let knownOperations = Mutex<(@Sendable () throws -> [(row: DiskOutboxRow, note: [UInt8]?)])?>(nil)
+    let knownOperations = Mutex<(@Sendable () -> [(row: DiskOutboxRow, note: [UInt8]?)])?>(nil)
     /// The commits of other processes.
     package let others = ForeignCommits()
     private let granularity: Int64

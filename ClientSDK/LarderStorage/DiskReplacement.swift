@@ -60,7 +60,7 @@ struct DiskReplacement {
     private func complete(_ target: DiskConnection, used: Int64) throws -> Int {
         try target.database.transaction { () throws in
             let known = context.knownOperations.withLock { $0 }
-            for (row, note) in try known?() ?? [] where row.operation != DiskOutboxRow.unreadableName {
+            for (row, note) in known?() ?? [] where row.operation != DiskOutboxRow.unreadableName {
                 try target.store(row, .outboxRestore)
                 guard target.database.changes > 0, let note else { continue }
                 try target.setMetadata(.value, DiskOutboxRow.noteKey(row.sequence), note)

@@ -41,7 +41,7 @@ extension DiskStore {
     /// Sets the function that returns the operations that this process knows, each with what is stored beside it. If the database is
     /// damaged, those that cannot be read are written into the one that replaces it. Called while the store is locked: it must not call
     /// the store.
-    package func setKnownOperations(_ known: @escaping @Sendable () throws -> [(row: DiskOutboxRow, note: [UInt8]?)]) {
+    package func setKnownOperations(_ known: @escaping @Sendable () -> [(row: DiskOutboxRow, note: [UInt8]?)]) {
         context.knownOperations.withLock { $0 = known }
     }
 

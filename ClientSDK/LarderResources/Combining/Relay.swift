@@ -18,6 +18,28 @@ private struct Relay<Element: Sendable>: AsyncSequence, Sendable {
     }
 }
 
+/// The read that a dependent read follows at present.
+private final class CurrentRead: Sendable {
+    private let state = Mutex<(task: Task<Void, Never>?, isCancelled: Bool)>((nil, false))
+
+    /// Ends the present read before the next one begins, so that nothing older is shown after its successor has begun.
+    func follow(_ next: (@Sendable () async -> Void)?) async {
+        let last = state.withLock { $0.task.take() }
+        last?.cancel()
+        await last?.value
+        state.withLock { state in if !state.isCancelled { state.task = next.map { next in Task { await next() } } } }
+    }
+
+    func wait() async { await state.withLock { $0.task }?.value }
+
+    func cancel() {
+        state.withLock { state in
+            state.isCancelled = true
+            return state.task
+        }?.cancel()
+    }
+}
+
 /// The newest elements of two sequences.
 private final class Pair<First: Sendable, Second: Sendable>: Sendable {
     private let elements: AsyncStream<(First, Second)>.Continuation
@@ -45,22 +67,22 @@ extension LarderCache {
     ) -> some AsyncSequence<Snapshot<Value>, Never> & Sendable
     where Resources.Element == Resource<Value>?, Resources.Failure == Never {
         Relay<Snapshot<Value>> { elements in
-            var key: QueryKey?
-            var read: Task<Void, Never>?
-            for await resource in resources where resource?.key != key {
-                key = resource?.key
-                read?.cancel()
-                // Nothing older is shown after its successor has begun.
-                await read?.value
-                read = resource.map { resource in
-                    Task { for await snapshot in self.snapshots(resource, policy) { _ = elements.yield(snapshot) } }
-                }
-            }
-            let last = read
+            let read = CurrentRead()
             await withTaskCancellationHandler {
-                await last?.value
+                var key: QueryKey?
+                for await resource in resources where resource?.key != key {
+                    key = resource?.key
+                    guard let resource else {
+                        await read.follow(nil)
+                        continue
+                    }
+                    await read.follow {
+                        for await snapshot in self.snapshots(resource, policy) { _ = elements.yield(snapshot) }
+                    }
+                }
+                await read.wait()
             } onCancel: {
-                last?.cancel()
+                read.cancel()
             }
         }
     }

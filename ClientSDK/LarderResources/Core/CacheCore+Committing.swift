@@ -104,7 +104,7 @@ extension CacheCore {
             if let changed { hidden.withLock { $0 = changed.hidden } }
             if isCatchingUp {
                 // What is kept off the disk may have left it by this.
-                if !memoryOnly.isEmpty { hasRemovedBytes.store(true, ordering: .relaxed) }
+                hasRemovedBytes.store(true, ordering: .relaxed)
                 lacksChanges.store(false, ordering: .relaxed)
             }
             return commit

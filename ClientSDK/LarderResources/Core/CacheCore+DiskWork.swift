@@ -24,8 +24,9 @@ extension CacheCore {
     /// The keys of all values, lists and entities whose name or type begins with a prefix.
     func keys(startingWith prefix: String) throws(LarderError) -> Set<StoredKey> {
         func isMeant(_ name: String) -> Bool { name.utf8.starts(with: prefix.utf8) }
-        var keys = Set(nodes.all.map(\.key)).filter { isMeant($0.name) }
-        var entities: Set<EntityKey> = []
+        // Those in memory, too: their rows may have been evicted.
+        var keys = Set(queries.keys).union(nodes.all.map(\.key)).filter { isMeant($0.name) }
+        var entities = Set(self.entities.keys.filter { isMeant($0.type) })
         do {
             for store in [memoryRows.used, contentDisk].compactMap(\.self) {
                 try store.read { transaction in

@@ -131,7 +131,9 @@ extension Commit {
         let payload = try modifier.encode(stored.value)
         stored.cost = StoredEntity.overhead + payload.count
         let row = try rows.place(of: .entity(key))
-        let outcome = try write(stored, payload, key, isOffDisk: row?.isOffDisk ?? false, row, rows)
+        // A decoded value without a row may have been off the disk.
+        let isOffDisk = isMemoryOnly || row?.isOffDisk ?? true || core.memoryOnly.contains(.entity(key))
+        let outcome = try write(stored, payload, key, isOffDisk: isOffDisk, row, rows)
         guard outcome == .stored || outcome == nil else { return }
         entities[key] = .set(stored)
         applied.insert(.entity(key))

@@ -34,7 +34,7 @@ extension Commit {
             stored.query.take(stored.times, epoch: core.clocks.epoch)
             stored.query.invalid = invalidation(of: .query(key), stored.query.invalid)
         }
-        if hasChanged || known == nil || row == nil { return set(stored, key, row) }
+        if hasChanged || known == nil || row == nil { return set(stored, key, isOffDisk: row?.isOffDisk ?? false) }
         if stored.query != before { try rows.touch(&stored.query) }
         queries[key] = .set(stored)
     }

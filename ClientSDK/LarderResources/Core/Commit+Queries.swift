@@ -38,15 +38,15 @@ extension Commit {
             query.entityTag = nil
         }
         if let known { query.stored = known.query.stored }
-        set(StoredQuery(query, times: times), key, nil)
+        set(StoredQuery(query, times: times), key, isOffDisk: false)
         applied.insert(.query(key))
     }
 
     /// Sets a list. It is written after all steps.
     ///
-    /// - Parameter row: where its row is, if it stays there; nil: the reply decides alone.
-    mutating func set(_ stored: StoredQuery, _ key: QueryKey, _ row: Rows.Place?) {
-        listsToWrite[key] = isMemoryOnly || row?.isOffDisk ?? false || core.memoryOnly.contains(.query(key))
+    /// - Parameter isOffDisk: whether the list may not be on the disk, whatever the reply says.
+    mutating func set(_ stored: StoredQuery, _ key: QueryKey, isOffDisk: Bool) {
+        listsToWrite[key] = isMemoryOnly || isOffDisk || core.memoryOnly.contains(.query(key))
         queries[key] = .set(stored)
     }
 
@@ -65,7 +65,8 @@ extension Commit {
         guard stored.query != before else { return }
         stored.query.edits.note(before.members, stored.query.members, at: stamp)
         noteInvalidated(&stored, since: before)
-        set(stored, key, try rows.place(of: .query(key)))
+        // A list in memory without a row may have been off the disk.
+        set(stored, key, isOffDisk: try rows.place(of: .query(key))?.isOffDisk ?? true)
     }
 
     mutating func touch(
@@ -87,7 +88,7 @@ extension Commit {
         stored.query.take(stored.times, epoch: core.clocks.epoch)
         stored.query.asked = stamp
         if hasInvalidPages || row == nil {
-            set(stored, key, row)
+            set(stored, key, isOffDisk: row?.isOffDisk ?? false)
         } else {
             try rows.touch(&stored.query)
             queries[key] = .set(stored)

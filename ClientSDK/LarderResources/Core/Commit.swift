@@ -151,7 +151,7 @@ struct Commit {
         var base: StoredEntity?
         if let merge = draft.merge {
             let new = draft
-            let (merged, old) = try merged(new, merge, known, isOffDisk: row?.isOffDisk ?? false, rows)
+            let (merged, old) = try merged(new, merge, known, isOffDisk: row?.isOffDisk ?? (known != nil), rows)
             draft = merged
             if let old, new.completeness < old.completeness { base = old }
         }
@@ -196,6 +196,7 @@ struct Commit {
             }
         } else {
             // It is shown as long as it stays in memory. The row is an older value.
+            unstored.insert(.entity(key))
             try rows.removeValue(key)
         }
         entities[key] = .set(stored)

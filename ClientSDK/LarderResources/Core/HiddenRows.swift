@@ -3,7 +3,7 @@ import Synchronization
 
 /// The keys whose rows on the disk count no longer, because the disk did not take their changes.
 ///
-/// A commit changes a copy, which replaces the cache's own when it has succeeded. Bounded: beyond 16,384 keys all content on the disk is hidden
+/// A commit changes a copy, which replaces the cache's own when it has succeeded. Beyond 16,384 keys all content on the disk is hidden
 /// until the disk takes changes again.
 struct HiddenRows: Sendable {
     struct Entry: Sendable {

@@ -259,7 +259,7 @@ extension Node {
                 if let error {
                     state.backOff.fail(error, configuration.readRetry, jitter: jitter, at: now)
                 } else {
-                    state.backOff = BackOff()
+                    (state.backOff, state.owesRequest) = (BackOff(), false)
                 }
                 if isRepeated, state.observers.values.contains(where: { $0.options.policy.remote != .never }) {
                     state.owesRequest = true

@@ -38,11 +38,11 @@ extension Node {
             // Its request may have failed before it was added.
             let hasFailed = wantsNetwork && state.flight == nil && state.error?.isTransient ?? false
             if isPostponed || hasFailed { state.owesRequest = true }
-            return state.backOff.retryAt == nil
+            return (isPostponed || hasFailed) && state.backOff.retryAt == nil
         }
         showAll(to: id, isFromDisk: content.facts.isFromDisk)
         // The wait may have ended before it was added.
-        if isPostponed, mayAsk { revalidateObserved() }
+        if mayAsk { revalidateObserved() }
         return id
     }
 
@@ -124,7 +124,7 @@ extension Node {
                     if snapshot.value != nil, let start = observer.askedAt.take() {
                         firsts.append((snapshot.source, start))
                     }
-                    let isKept = keepsBound && !state.owesRequest
+                    let isKept = keepsBound && !state.owesRequest && state.flight == nil
                     if let wait = nextLook(content, observer, isKept: isKept, state.askedAt, at: now) {
                         due = min(due ?? wait, wait)
                     }

@@ -49,12 +49,16 @@ final class Rows {
     }
 
     /// Reads the content on the disk, also while the disk takes no changes; nil also if it can then not be read, which is reported.
-    private func readContent<Found>(_ body: (borrowing DiskStore.ReadTransaction) throws -> Found?) throws -> Found? {
+    private func readContent<Found>(
+        _ body: (borrowing DiskStore.ReadTransaction) throws -> Found?,
+        ifUnreadable fail: () -> Void = {}
+    ) throws -> Found? {
         if let content { return try read(content, body) }
         guard disk == nil, let store = core.contentDisk else { return nil }
         do { return try store.read(body) } catch {
             let problem = LarderError(error)
             core.delayed.add { [core] in core.configuration.onEvent(.storageFailed(problem)) }
+            fail()
             return nil
         }
     }
@@ -159,11 +163,15 @@ final class Rows {
         }
         if let content { return try write(content, body) }
         guard !hidden.contains(key) else { return nil }
-        hide(key, belongsOnDisk: true)
+        let hideUnread = { self.hide(key, belongsOnDisk: true) }
         let copy: ((borrowing DiskStore.WriteTransaction) throws -> Void)?
         switch key {
-        case .entity(let key): copy = try readContent { try $0.entity(key) }.map { row in { _ = try $0.put(row) } }
-        case .query(let key): copy = try readContent { try $0.query(key) }.map { row in { _ = try $0.store(row) } }
+        case .entity(let name):
+            let row = try readContent({ try $0.entity(name) }, ifUnreadable: hideUnread)
+            copy = row.map { row in { _ = try $0.put(row) } }
+        case .query(let name):
+            let row = try readContent({ try $0.query(name) }, ifUnreadable: hideUnread)
+            copy = row.map { row in { _ = try $0.store(row) } }
         }
         guard let copy, let memory = target(key, isOffDisk: false) else { return nil }
         do {
@@ -271,39 +279,72 @@ final class Rows {
     }
 
     /// Replaces the hidden rows of a disk that takes changes again by what is in memory and belongs on the disk. A later row, which another
-    /// process has stored, stays.
+    /// process has stored, stays. What either side has invalidated stays invalid.
     ///
-    /// - Returns: the keys that were hidden.
+    /// - Returns: the keys whose decoded values count no longer.
     func catchUp() throws -> [StoredKey] {
         guard let disk, let memory else { return [] }
         if hidden.isAll { try write(disk) { try $0.removeAllItems() } }
+        var forgotten: [StoredKey] = []
         for (key, entry) in hidden.keys {
-            let isOutlived = try read(disk) { try $0.place(of: key) }.map { $0.asked > entry.stamp } ?? false
-            if !isOutlived { try write(disk) { try $0.remove(key) } }
-            guard entry.belongsOnDisk, isOutlived || !core.memoryOnly.contains(key) else { continue }
-            if !isOutlived { try moveToDisk(key, disk, memory) }
-            try write(memory) { try $0.remove(key) }
+            let mine = try placeInMemory(of: key)
+            let theirs = try read(disk) { try $0.place(of: key) }
+            let isOutlived = theirs.map { $0.asked > mine?.asked ?? entry.stamp } ?? false
+            if isOutlived || mine != nil { forgotten.append(key) }
+            // Those of a tier that is off are in memory only.
+            let belongsOnDisk = entry.belongsOnDisk && !isDiskTierOff && !core.memoryOnly.contains(key)
+            if isOutlived {
+                if let mine { try write(disk) { try $0.invalidate(key, at: mine.invalid) } }
+            } else if belongsOnDisk, let mine {
+                try moveToDisk(key, mine, invalid: theirs?.invalid ?? .never, disk, memory)
+            } else {
+                try removeFromDisk(key, disk, withMembers: !belongsOnDisk)
+            }
+            if belongsOnDisk { try write(memory) { try $0.remove(key) } }
         }
-        defer { hidden = HiddenRows() }
-        return Array(hidden.keys.keys)
+        hidden = HiddenRows()
+        return forgotten
     }
 
-    private func moveToDisk(_ key: StoredKey, _ disk: DiskConnection, _ memory: DiskConnection) throws {
+    private func moveToDisk(
+        _ key: StoredKey,
+        _ mine: DiskStore.Place,
+        invalid: Stamp,
+        _ disk: DiskConnection,
+        _ memory: DiskConnection
+    ) throws {
         do {
             switch key {
             case .entity(let name):
                 if let row = try read(memory, { try $0.entity(name) }) {
+                    // The higher version of the two stays.
                     _ = try write(disk) { try $0.put(row) }
                     // A row in memory has no fields: the next query builds the indices of the type anew.
                     try write(disk) { try $0.setIndices([], ofType: name.type) }
-                } else if let deletion = try placeInMemory(of: key), deletion.isRemoval {
-                    _ = try write(disk) { try $0.bury(name, version: deletion.version, at: deletion.asked) }
+                } else if mine.isRemoval {
+                    _ = try write(disk) { try $0.bury(name, version: mine.version, at: mine.asked) }
                 }
             case .query(let name):
-                if let row = try read(memory, { try $0.query(name) }) { _ = try write(disk) { try $0.store(row) } }
+                guard let row = try read(memory, { try $0.query(name) }) else { return }
+                try write(disk) { try $0.remove(key) }
+                _ = try write(disk) { try $0.store(row) }
             }
+            if invalid > mine.invalid { try write(disk) { try $0.invalidate(key, at: invalid) } }
         } catch let error as DiskError where error.isOfValue {
             // The disk cannot take it: it is fetched again.
+            try write(disk) { try $0.remove(key) }
+        }
+    }
+
+    /// Removes a row, and, of a list that may not be on the disk, those of its entities that no other list there contains.
+    private func removeFromDisk(_ key: StoredKey, _ disk: DiskConnection, withMembers: Bool) throws {
+        var members: [EntityKey] = []
+        if withMembers, case .query(let name) = key {
+            members = try read(disk) { try $0.query(name) }?.members.keys ?? []
+        }
+        try write(disk) { try $0.remove(key) }
+        for member in members where try read(disk, { try $0.queries(with: member).isEmpty }) {
+            try write(disk) { try $0.remove(.entity(member)) }
         }
     }
 }

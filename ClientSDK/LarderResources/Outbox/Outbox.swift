@@ -67,11 +67,20 @@ public final class Outbox: Sendable {
         lock = OutboxLock(core)
         let file = core.outboxDisk.map { FileProcessLock(path: $0.configuration.directory + "/store.sending") }
         turn = SendLock(core.configuration.outboxLock ?? file)
-        core.outboxDisk?.setKnownOperations { [weak self] in
-            try self?.state.withLock { $0.queue.sorted }.map { ($0.row, try $0.note()) } ?? []
-        }
+        core.outboxDisk?.setKnownOperations { [weak self] in self?.knownRows ?? [] }
         do { try readRows() } catch { throw LarderError(error) }
         for operation in core.configuration.operations { register(operation) }
+    }
+
+    /// The operations and their notes, for a store that replaces a damaged one.
+    private var knownRows: [(row: DiskOutboxRow, note: [UInt8]?)] {
+        state.withLock { $0.queue.sorted }.map { entry in
+            do { return (entry.row, try entry.note()) } catch {
+                // An operation is worth more than what is noted about it. Reported when the store holds no lock.
+                core.delayed.add { [core] in core.configuration.onEvent(.storageFailed(LarderError(error))) }
+                return (entry.row, nil)
+            }
+        }
     }
 
     // MARK: Registering

@@ -179,6 +179,56 @@ struct DiskFailureTests {
         #expect(try await other.snapshot(note, .cacheOnly).value?.text == "three")
     }
 
+    @Test(arguments: [false, true])
+    func `what another process has invalidated stays invalid when the disk has caught up`(isEarlier: Bool) async throws
+    {
+        let cache = try await filled()
+        let other = try anotherProcess()
+        killable.fail(.full, untilHealed: true)
+        if isEarlier { try await other.update { $0.invalidate(Note.self, "1") } }
+        await cache.updateIfPossible { $0.put(Note(id: "1", text: "two", revision: 2)) }
+        #expect(cache.stored(note)?.freshness == .fresh)
+        if !isEarlier { try await other.update { $0.invalidate(Note.self, "1") } }
+        killable.heal()
+        try await cache.update { $0.setToken("t2", for: "feed") }
+        scene.clock.advance(by: .milliseconds(100))
+        let shown = try await cache.snapshot(note, .cacheOnly)
+        #expect(shown.value?.text == "two" && shown.freshness == (isEarlier ? .fresh : .stale(.invalidated)))
+    }
+
+    @Test func `what this process has invalidated stays invalid over a row of another process`() async throws {
+        let cache = try await filled()
+        let other = try anotherProcess()
+        await whileFailing(cache) { $0.put(Note(id: "1", text: "two", revision: 2)) }
+        try await other.update { $0.put(Note(id: "1", text: "three", revision: 3)) }
+        await cache.updateIfPossible { $0.invalidate(Note.self, "1") }
+        killable.heal()
+        try await cache.update { $0.setToken("t2", for: "feed") }
+        scene.clock.advance(by: .milliseconds(100))
+        let shown = try await cache.snapshot(note, .cacheOnly)
+        #expect(shown.value?.text == "three" && shown.freshness == .stale(.invalidated))
+    }
+
+    @Test func `a disk that heals while its tier is off takes no content`() async throws {
+        let cache = try await filled()
+        await whileFailing(cache) { $0.put(Note(id: "1", text: "two", revision: 2)) }
+        // It is off, although the setting could not be stored.
+        await #expect(throws: LarderError.self) { try await cache.setDiskTier(isOn: false) }
+        killable.heal()
+        try await cache.update { $0.put(Note(id: "2", text: "2", revision: 1)) }
+        #expect(cache.stored(note)?.value?.text == "two")
+        #expect(try cache.disk?.entity(EntityKey(type: "note", id: "1")) == nil)
+    }
+
+    @Test func `keys that the disk does not have hide nothing while it fails`() async throws {
+        let cache = try await filled()
+        await whileFailing(cache) { update in
+            for number in 0..<20_000 { update.invalidate(Note.self, "unknown \(number)") }
+        }
+        #expect(shown(cache) == ["1"])
+        #expect(shown(try await restart(cache)) == ["1"])
+    }
+
     @Test func `a change that is not tolerant changes nothing while the disk fails`() async throws {
         let cache = try await filled()
         killable.fail(.full, untilHealed: true)

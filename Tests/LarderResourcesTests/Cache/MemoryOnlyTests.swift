@@ -56,10 +56,29 @@ struct MemoryOnlyTests {
         #expect(texts(reader, stored) == ["new"])
     }
 
+    @Test func `a decoded value whose row in memory is gone is not written to the disk by a change`() async throws {
+        let cache = try scene.cache()
+        try await cache.update { $0.put(Secret(id: "1", text: "code")) }
+        try cache.core.memoryRows.trim(toCost: 0)
+        try await cache.update { $0.modify(Secret.self, "1") { $0.text = "changed" } }
+        #expect(cache.stored(Resource<Secret>.entity("1") { _ in .gone })?.value?.text == "changed")
+        #expect(try cache.disk?.entity(EntityKey(type: "secret", id: "1")) == nil)
+    }
+
+    @Test func `a decoded value without a row is invalidated by the beginning of its type`() async throws {
+        let cache = try scene.cache()
+        try await cache.update { $0.put(Secret(id: "1", text: "code")) }
+        try cache.core.memoryRows.trim(toCost: 0)
+        let secret = Resource<Secret>.entity("1") { _ in .gone }
+        try await cache.invalidate(startingWith: "sec")
+        #expect(cache.stored(secret)?.freshness == .stale(.invalidated))
+    }
+
     private struct Secret: CacheEntity {
         static let entityType = "secret"
         static var isMemoryOnly: Bool { true }
         var id: String
+        var text = ""
     }
 
     @Test func `a read of a row in memory does not wait for a commit that waits for the disk`() throws {
