@@ -364,6 +364,7 @@ public final class LarderCache: Sendable {
     /// Call it when the network is back: waiting operations are sent, stale observed values are refreshed, and live channels reconnect,
     /// all at once. `DegradationPolicy.resumeWindow` spreads the return of many clients.
     public func networkReturned() {
+        core.returnCount.add(1, ordering: .relaxed)
         // Local changes are sent first, so that later reads contain them.
         outbox.clearDelays()
         for node in core.nodes.all { node.networkReturned() }

@@ -12,6 +12,8 @@ import Synchronization
 package final class CacheCore: Sendable {
     /// Called when the network returns.
     package let returns = OrderedObservers<Void>()
+    /// How often it has returned. A request that began before and fails says nothing about the network of now.
+    let returnCount = Atomic<UInt64>(0)
     /// The tokens for reads that follow a failure.
     let readRetryBudget: Mutex<RetryPolicy.Budget>
 

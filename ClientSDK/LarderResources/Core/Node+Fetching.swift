@@ -39,7 +39,8 @@ extension Node {
                 stamp: core.stamps.next(),
                 moment: now,
                 timeout: options.timeout,
-                revalidates: revalidates
+                revalidates: revalidates,
+                returnCount: core.returnCount.load(ordering: .relaxed)
             )
             let flight = Flight(info) { [weak self] in
                 self?.abandon($0)
@@ -247,7 +248,7 @@ extension Node {
         let now = configuration.monotonicClock.uptime
         let wasRetry = state.withLock { $0.backOff.failures > 0 }
         if wasRetry, error?.isHeldBack ?? true { core.readRetryBudget.withLock { $0.refund() } }
-        let isRepeated = error?.isTransient ?? false && isObserved
+        let isRepeated = error.map { repeats($0, of: flight) } ?? false && isObserved
         state.withLock { state in
             state.revision += 1
             let isLatest = state.end(flight)
@@ -258,6 +259,7 @@ extension Node {
                 state.error = error
                 if let error {
                     state.backOff.fail(error, configuration.readRetry, jitter: jitter, at: now)
+                    if hasNetworkReturned(since: flight) { state.backOff.endNetworkDelay() }
                 } else {
                     (state.backOff, state.owesRequest) = (BackOff(), false)
                 }
@@ -268,6 +270,16 @@ extension Node {
         }
         flight.finish(error.map { .failure($0) } ?? .success(()))
         showAll(after: flight, error)
+        if isRepeated, hasNetworkReturned(since: flight) { revalidateObserved() }
+    }
+
+    /// Whether a request that has failed is repeated for observers: later, or at once if the network has returned meanwhile.
+    func repeats(_ error: LarderError, of flight: Flight) -> Bool {
+        error.isTransient || error.code == .offline && hasNetworkReturned(since: flight)
+    }
+
+    func hasNetworkReturned(since flight: Flight) -> Bool {
+        flight.info.returnCount != core.returnCount.load(ordering: .relaxed)
     }
 }
 
@@ -295,6 +307,8 @@ struct FlightInfo: Sendable {
     let timeout: Duration?
     /// Whether its answer comes from the origin and from no cache on the way (`FetchContext.mustRevalidate`).
     let revalidates: Bool
+    /// `CacheCore.returnCount` when it began.
+    let returnCount: UInt64
 }
 
 extension SingleFlight where Failure == LarderError {

@@ -34,9 +34,10 @@ extension Node {
             state.observers[state.lastObserver] = observer
             return state.lastObserver
         }
-        let mayAsk = state.withLock { state in
+        let mayAsk = state.withLock { [flight = observer.flight] state in
             // Its request may have failed before it was added.
-            let hasFailed = wantsNetwork && state.flight == nil && state.error?.isTransient ?? false
+            var hasFailed = false
+            if let flight, state.flight == nil, let error = state.error { hasFailed = repeats(error, of: flight) }
             if isPostponed || hasFailed { state.owesRequest = true }
             return (isPostponed || hasFailed) && state.backOff.retryAt == nil
         }
@@ -271,7 +272,10 @@ extension Node {
         let now = core.now()
         let wanting = state.withLock { state in
             state.observers.filter { _, observer in
-                guard observer.flight == nil, observer.options.policy.remote != .never else { return false }
+                // One that has ended is taken away by `showAll`.
+                guard observer.flight?.isFinished ?? true, observer.options.policy.remote != .never else {
+                    return false
+                }
                 if isBounded, observer.options.bound != nil { return true }
                 return freshness(content, observer.options, at: now) != .fresh
             }.map { ($0.key, $0.value.options) }
@@ -288,14 +292,13 @@ extension Node {
                 return
             }
             guard let flight = joined else { continue }
-            let isTaken = state.withLock { state in
-                guard state.observers[id] != nil, state.observers[id]?.flight == nil, state.flight === flight else {
-                    return false
-                }
+            let left = state.withLock { state -> Flight? in
+                guard let observer = state.observers[id], observer.flight?.isFinished ?? true, state.flight === flight
+                else { return flight }
                 state.observers[id]?.flight = flight
-                return true
+                return observer.flight
             }
-            if !isTaken { flight.leave() }
+            left?.leave()
         }
     }
 

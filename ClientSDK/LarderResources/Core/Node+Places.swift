@@ -32,7 +32,13 @@ extension Node {
         let (flight, isNew) = try state.withLock { state throws(LarderError) in
             guard !state.isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
             if let flight = state.places[place]?.flight, flight.hold() { return (flight, false) }
-            let info = FlightInfo(stamp: core.stamps.next(), moment: now, timeout: nil, revalidates: true)
+            let info = FlightInfo(
+                stamp: core.stamps.next(),
+                moment: now,
+                timeout: nil,
+                revalidates: true,
+                returnCount: core.returnCount.load(ordering: .relaxed)
+            )
             let flight = Flight(info) { [weak self] in self?.end($0, place, LarderError(CancellationError())) }
             state.places[place, default: PlaceState()].flight = flight
             return (flight, true)
@@ -67,7 +73,10 @@ extension Node {
             guard var known = state.places[place], known.flight === flight else { return false }
             let wasRetry = known.backOff.failures > 0
             (known.flight, known.error) = (nil, failure)
-            if let failure { known.backOff.fail(failure, configuration.readRetry, jitter: jitter, at: now) }
+            if let failure {
+                known.backOff.fail(failure, configuration.readRetry, jitter: jitter, at: now)
+                if hasNetworkReturned(since: flight) { known.backOff.endNetworkDelay() }
+            }
             state.places[place] = error == nil ? nil : known
             return wasRetry
         }

@@ -34,8 +34,6 @@ public final class ChangeSync: Sendable {
         var followedSince: WallTime?
         /// Whether an attempt to catch up found no network.
         var isRetryPending = false
-        /// How often the network has returned.
-        var returns = 0
         var returning: EventRegistration?
         var makingUp: Task<Void, Never>?
     }
@@ -57,7 +55,6 @@ public final class ChangeSync: Sendable {
     /// Repeats what failed without a network.
     private func retryAfterReturn() {
         state.withLock { state in
-            state.returns += 1
             if state.isRetryPending { retry(&state) }
         }
     }
@@ -116,7 +113,7 @@ public final class ChangeSync: Sendable {
     /// - Throws: the error of the feed; pages that were stored stay.
     @discardableResult
     public func catchUp() async throws(LarderError) -> Int {
-        let returns = state.withLock { $0.returns }
+        let returns = cache.core.returnCount.load(ordering: .relaxed)
         do {
             let count = try await gate.run { () async throws(LarderError) in try await readAllIfAllowed() }
             state.withLock { $0.isRetryPending = false }
@@ -131,7 +128,7 @@ public final class ChangeSync: Sendable {
                 state.withLock { state in
                     state.isRetryPending = true
                     // It was sent over a connection from before the return.
-                    if state.returns != returns { retry(&state) }
+                    if cache.core.returnCount.load(ordering: .relaxed) != returns { retry(&state) }
                 }
             }
             throw error

@@ -349,12 +349,31 @@ struct NetworkBehaviorTests {
         await source.waitForRequests(1)
         cache.networkReturned()
         source.fail(0, LarderError(.offline, "there was no network when this began"))
-        await seen.wait { $0.last?.refreshError != nil && $0.last?.isFetching == false }
-        scene.clock.advance(by: .milliseconds(500))
         await source.waitForRequests(2)
         source.answer(1, .value("there"))
         await seen.wait { $0.last?.value == "there" }
         #expect(source.requests.count == 2)
+    }
+
+    @Test func `a value that could not be asked for just before the network returned is asked for`() async throws {
+        let scene = CacheScene()
+        let shared = Mutex<LarderCache?>(nil)
+        var configuration = scene.configuration()
+        configuration.mayUseNetwork = {
+            // The first time the network returns just after the answer was found.
+            guard let cache = shared.withLock({ $0.take() }) else { return true }
+            cache.networkReturned()
+            return false
+        }
+        let cache = try LarderCache(configuration)
+        let source = ScriptedSource<String>()
+        let resource = Resource<String>("page") { try await source.fetch($0) }
+        shared.withLock { $0 = cache }
+        let seen = SequenceRecorder(cache.snapshots(resource))
+        await source.waitForRequests(1)
+        source.answer(0, .value("there"))
+        await seen.wait { $0.last?.value == "there" }
+        #expect(source.requests.count == 1)
     }
 
     @Test func `such a request is repeated although its observer was added after its end`() async throws {
@@ -378,7 +397,6 @@ struct NetworkBehaviorTests {
         cache.networkReturned()
         source.fail(0, LarderError(.offline, "there was no network when this began"))
         await #expect(throws: LarderError.self) { try await reading.value }
-        scene.clock.advance(by: .milliseconds(500))
         hasEnded.open()
         await source.waitForRequests(2)
         source.answer(1, .value("there"))
