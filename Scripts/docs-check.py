@@ -178,8 +178,45 @@ def known_members():
     return members
 
 
+# Names of files, of HTTP, and of the documents that the tables are about.
+OTHERS = {"CACHEDIR", "ARCHITECTURE", "ETag", "ignoringCache", "cacheDontLoad"}
+DECLARES = r"\b(?:struct|class|enum|actor|protocol|typealias|extension) (?:[\w.]+\.)?"
+
+
+def known_types():
+    """The members that the files with a declaration or an extension of a type declare, by type."""
+    types = {}
+    for name in git("ls-files", "--cached", "--others", "--exclude-standard", "*.swift").split("\n"):
+        if name and (ROOT / name).exists():
+            text = read(name)
+            declared = set(re.findall(r"\b(?:let|var|func|struct|class|enum|typealias) (\w+)", text)) | {"init", "subscript"}
+            for cases in re.findall(r"^ *(?:indirect )?case (\w[^:\n]*)", text, re.MULTILINE):
+                declared.update(re.findall(r"\w+", cases))
+            for kind in set(re.findall(DECLARES + r"(\w+)", text)):
+                types.setdefault(kind, set()).update(declared)
+    return types
+
+
+def check_seeds(types, members):
+    """The tables of Seeds.md name types, members and suites that exist."""
+    name = "Documentation/Seeds.md"
+    for number, line in enumerate(read(name).split("\n"), 1):
+        for span in re.findall(r"`([\w.]+)(?:\([\w:]*\))?`", line) if line.startswith("|") else ():
+            first, *rest = span.split(".")
+            if first in OTHERS:
+                continue
+            if first[:1].isupper() and first not in types:
+                yield f"{name}:{number}: no type is named {first}"
+            for kind, member in zip([first, *rest], rest):
+                if kind in types and member not in types[kind] and member not in types:
+                    yield f"{name}:{number}: {kind} has no {member}"
+            if not rest and first[:1].islower() and re.search(r"[A-Z]", first) and first not in members:
+                yield f"{name}:{number}: nothing is named {first}"
+
+
 def check_names():
     words, members = known_words(), known_members()
+    yield from check_seeds(known_types(), members)
     chapters = set(re.findall(r"\w+", re.search(r"case ([\w, ]+)", read("ClientSDK/LarderCommand/Arguments/TourName.swift")).group(1)))
     commands = {"help", *re.findall(r'CommandEntry\(\s*"(\w+)', read("ClientSDK/LarderCommand/Arguments/Arguments+Options.swift"))}
     for name in documents():

@@ -33,7 +33,7 @@ enum Main {
             return try await Tour(terminal).run(arguments)
         case "inspect":
             let (client, action) = try arguments.inspection()
-            let control = ControlClient(server: arguments.server, environment)
+            let control = ControlClient(arguments, environment)
             return try await InspectCommand(control: control, terminal: terminal).run(client, action)
         default: break
         }

@@ -12,7 +12,7 @@ package enum RequestFailureKind: Sendable, Hashable {
     case cancelled
     /// The response did not arrive in time.
     case timedOut
-    /// The request cannot be sent as it is.
+    /// The request cannot be sent as it is. A part of its body may have been sent.
     case invalidRequest
     /// There was a response that cannot be used: it is too large, or has a content coding that was not offered.
     case unusable

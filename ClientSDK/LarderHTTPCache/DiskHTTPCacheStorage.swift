@@ -59,15 +59,26 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
             var entries = old
             change(&entries)
             guard entries != old || body != nil else { return }
-            let named = Set(entries.map { bodyKey($0.bodyID, key) })
-            for id in list?.ids ?? [] where !named.contains(id) { try transaction.remove(id) }
-            guard !entries.isEmpty else { return try transaction.remove(queryKey) }
-            do { try put(entries, body, key, transaction) } catch let error as DiskError where error.code == .tooLarge {
+            do { try replace(list, by: entries, body, key, transaction) } catch let error as DiskError
+                where error.code == .tooLarge
+            {
                 // A response beyond the budget is not stored, and what it replaces is outdated.
-                for id in list?.ids ?? [] { try transaction.remove(id) }
-                try transaction.remove(queryKey)
+                let newID = body.map { HTTPCacheEntry.bodyID(for: $0) }
+                try replace(list, by: entries.filter { $0.bodyID != newID }, nil, key, transaction)
             }
         }
+    }
+
+    private func replace(
+        _ list: DiskQuery?,
+        by entries: [HTTPCacheEntry],
+        _ body: [UInt8]?,
+        _ key: String,
+        _ transaction: borrowing DiskStore.WriteTransaction
+    ) throws {
+        let named = Set(entries.map { bodyKey($0.bodyID, key) })
+        for id in list?.ids ?? [] where !named.contains(id) { try transaction.remove(id) }
+        if entries.isEmpty { try transaction.remove(queryKey(key)) } else { try put(entries, body, key, transaction) }
     }
 
     private func put(

@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderHTTP
 import LarderTime
 import LarderTransport
@@ -17,24 +18,24 @@ extension HTTPCache {
                 try await self.settle(plan, reply, requestedAt, ticket)
             }
         } catch {
-            return try await staleFallback(plan, for: error, ticket)
+            return try await staleFallback(plan, for: error)
         }
     }
 
     /// Returns a stored response for a transport failure, or throws the failure if none may be used.
     func staleFallback(
         _ plan: Plan,
-        for error: TransportError,
-        _ ticket: HTTPCacheTicket
+        for error: TransportError
     ) async throws(TransportError) -> HTTPCache.Response {
-        let codes: [ErrorCode<TransportError>] = [.unreachable, .interrupted, .timedOut]
-        guard codes.contains(error.code) else { throw error }
+        switch error.kind {
+        case .unsent, .noReply, .timedOut: break
+        case .cancelled, .invalidRequest, .unusable: throw error
+        }
         let response = await onDiskThread {
             self.staleFallback(
                 plan,
                 .transportFailed(error.code),
                 "\(error.code.rawValue): \(error.description)",
-                ticket,
                 isDisconnected: true
             )
         }
@@ -47,11 +48,12 @@ extension HTTPCache {
         _ plan: Plan,
         _ reason: HTTPCache.StaleReason,
         _ failure: String,
-        _ ticket: HTTPCacheTicket,
         isDisconnected: Bool = false
     ) -> HTTPCache.Response? {
-        // Without a valid ticket a change has invalidated the stored response since the request began.
-        guard ticket.isValid, let entry = plan.entry,
+        // As it is now: a change may have made it invalid since the request began, also in another process.
+        let entries = storedEntries(plan.url.text)
+        guard let known = plan.entry,
+            let entry = entries.first(where: { $0.bodyID == known.bodyID && $0.selectors == known.selectors }),
             let explanation = HTTPCacheDecision.staleFallback(
                 entry,
                 for: plan.request.fields,
@@ -89,12 +91,14 @@ extension HTTPCache {
         }
         if let rejection, !isTaken {
             // A page of the network, such as a captive portal, does not affect the storage.
-            if let response = staleFallback(plan, .unexpectedContent, rejection, ticket) { return response }
+            if let response = staleFallback(plan, .unexpectedContent, rejection, isDisconnected: true) {
+                return response
+            }
             return response(reply, "\(plan.explanation) \(rejection)")
         }
         if reply.status.isServerFailure {
             let failure = "The server answered \(reply.status.code)."
-            if let response = staleFallback(plan, .serverFailed(reply.status), failure, ticket) { return response }
+            if let response = staleFallback(plan, .serverFailed(reply.status), failure) { return response }
         }
         let decision = HTTPCacheStorageDecision.decide(
             request: plan.request,
@@ -128,7 +132,7 @@ extension HTTPCache {
         }
         if reply.status.isServerFailure {
             let failure = "The server answered \(reply.status.code)."
-            if let response = staleFallback(plan, .serverFailed(reply.status), failure, ticket) { return response }
+            if let response = staleFallback(plan, .serverFailed(reply.status), failure) { return response }
         }
         keep(nil, reply, plan, ticket)
         return response(

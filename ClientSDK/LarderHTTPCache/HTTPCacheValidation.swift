@@ -55,7 +55,7 @@ package enum HTTPCacheValidation {
         let recent = ([chosen].compactMap { $0 } + candidates.sorted { $0.receivedAt > $1.receivedAt })
         if let text = fields[.etag] {
             guard let tag = EntityTag(parsing: text) else { return nil }
-            if !tag.isWeak { return recent.first { $0.entityTag.map { $0.opaque == tag.opaque } ?? false } }
+            if !tag.isWeak { return recent.first { $0.entityTag.map { tag.stronglyMatches($0) } ?? false } }
             return recent.first { $0.entityTag.map { tag.weaklyMatches($0) } ?? false }
         }
         if let text = fields[.lastModified], let chosen {
@@ -101,7 +101,9 @@ package enum HTTPCacheValidation {
     /// Whether a stored response may be kept with its updated fields, which may forbid storing or match no request
     /// (§4.1).
     package static func mayStay(_ entry: HTTPCacheEntry, _ policy: HTTPCache.Policy) -> Bool {
-        !CacheControl(response: entry.fields).noStore && policy.varying(entry.fields) != nil
+        let directives = CacheControl(response: entry.fields)
+        let forbids = directives.noStore && !(directives.mustUnderstand && entry.status.isUnderstood)
+        return !forbids && policy.varying(entry.fields) != nil
     }
 
     /// Whether a response to `HEAD` confirms a stored response (§4.3.5).

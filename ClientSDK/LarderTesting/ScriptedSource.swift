@@ -10,6 +10,8 @@ public final class ScriptedSource<Value: Sendable>: Sendable {
         var context: FetchContext
         var continuation: CheckedContinuation<Fetched<Value>, any Error>?
         var isCancelled = false
+        /// Whether it waits for its answer or has it.
+        var hasArrived = false
     }
 
     private struct State {
@@ -52,6 +54,7 @@ public final class ScriptedSource<Value: Sendable>: Sendable {
             try await withCheckedThrowingContinuation { continuation in
                 let ready = state.withLock { state -> Result<Fetched<Value>, any Error>? in
                     state.arrived += 1
+                    state.requests[index].hasArrived = true
                     if state.requests[index].isCancelled { return .failure(CancellationError()) }
                     if !state.prepared.isEmpty { return state.prepared.removeFirst() }
                     state.requests[index].continuation = continuation
@@ -62,9 +65,11 @@ public final class ScriptedSource<Value: Sendable>: Sendable {
             }
         } onCancel: {
             let continuation = state.withLock { state in
+                let continuation = state.requests[index].continuation.take()
+                // One that has its answer is not counted.
+                if continuation != nil || !state.requests[index].hasArrived { state.cancelled += 1 }
                 state.requests[index].isCancelled = true
-                state.cancelled += 1
-                return state.requests[index].continuation.take()
+                return continuation
             }
             continuation?.resume(throwing: CancellationError())
             announce()

@@ -15,20 +15,12 @@ public final class SequenceRecorder<Element: Sendable>: Sendable {
         let state = Mutex(State())
 
         func note(_ element: Element?) {
-            let awake = state.withLock { state -> [Pending<Void>] in
+            let (elements, hasEnded, waiters) = state.withLock { state in
                 if let element { state.elements.append(element) } else { state.hasEnded = true }
-                let elements = state.elements
-                let hasEnded = state.hasEnded
-                // Called once per element, because the condition may depend on other state.
-                var awake: [Pending<Void>] = []
-                state.waiters.removeAll { waiter in
-                    guard hasEnded || waiter.isEnough(elements) else { return false }
-                    awake.append(waiter.isAwake)
-                    return true
-                }
-                return awake
+                return (state.elements, state.hasEnded, state.waiters)
             }
-            for pending in awake { pending.finish(()) }
+            // Conditions are called without the lock, because they may read this recorder.
+            for waiter in waiters where hasEnded || waiter.isEnough(elements) { waiter.isAwake.finish(()) }
         }
     }
 
@@ -57,17 +49,16 @@ public final class SequenceRecorder<Element: Sendable>: Sendable {
     @discardableResult
     public func wait(until isEnough: @escaping @Sendable ([Element]) -> Bool) async -> [Element] {
         let isAwake = Pending<Void>()
-        let isReady = log.state.withLock { state in
-            if state.hasEnded || isEnough(state.elements) { return true }
+        // Added first, so that no element is missed.
+        let (elements, hasEnded) = log.state.withLock { state in
             state.waiters.append((isEnough, isAwake))
-            return false
+            return (state.elements, state.hasEnded)
         }
-        if !isReady {
-            await isAwake.value(ifCancelled: ()) { [log] in
-                log.state.withLock { $0.waiters.removeAll { $0.isAwake === isAwake } }
-            }
+        if !hasEnded, !isEnough(elements) { await isAwake.value(ifCancelled: ()) }
+        return log.state.withLock { state in
+            state.waiters.removeAll { $0.isAwake === isAwake }
+            return state.elements
         }
-        return elements
     }
 
     /// Waits for a number of elements, the end of the sequence, or cancellation of the calling task. Returns all elements.

@@ -1,6 +1,6 @@
 /// Header fields in order with repeats (RFC 9110 §5).
 ///
-/// A lookup is a linear search. Values have no surrounding space and no CR, LF or NUL.
+/// A lookup is a linear search. Values have no CR, LF or NUL.
 public struct Fields: Sendable, Hashable, ExpressibleByDictionaryLiteral, Sequence {
     /// One field line.
     public struct Field: Sendable, Hashable {

@@ -33,20 +33,6 @@ extension Database {
         return shapes
     }
 
-    func queryPlan(of sql: SQLText) throws(SQLiteError) -> [String] {
-        let explanation = "EXPLAIN QUERY PLAN " + sql.description
-        var statement: OpaquePointer?
-        defer { unsafe sqlite3_finalize(statement) }
-        guard unsafe sqlite3_prepare_v2(connection, explanation, -1, &statement, nil) == SQLITE_OK else {
-            throw unsafe SQLiteError(connection, sql: explanation)
-        }
-        var steps: [String] = []
-        while unsafe sqlite3_step(statement) == SQLITE_ROW {
-            if let detail = unsafe sqlite3_column_text(statement, 3) { steps.append(unsafe String(cString: detail)) }
-        }
-        return steps
-    }
-
     /// Executes statements whose text was generated from the schema, because SQLite does not bind names. Never use it with
     /// external text, unless SQLite quoted it.
     package func executeGenerated(_ sql: String) throws(SQLiteError) {

@@ -25,9 +25,6 @@ import CSQLite
 
     deinit { unsafe sqlite3_finalize(handle) }
 
-    /// The steps by which SQLite runs the statement: the details of `EXPLAIN QUERY PLAN`.
-    package func queryPlan() throws(SQLiteError) -> [String] { try database.queryPlan(of: sql) }
-
     // MARK: Binding
 
     package func bind(_ value: Int64, at index: Int32) throws(SQLiteError) {
@@ -106,8 +103,6 @@ import CSQLite
     }
 
     // MARK: Columns
-
-    package var columnCount: Int32 { unsafe sqlite3_column_count(handle) }
 
     package func isNull(_ column: Int32) -> Bool { unsafe sqlite3_column_type(handle, column) == SQLITE_NULL }
 

@@ -240,7 +240,7 @@ import LarderTime
         _ = unsafe library.setVerificationFlags(parameters, TLSContext.Verification.trustsPartialChains)
         // An address is no name (RFC 6066 §3): it is not sent. OpenSSL 1.1.1 takes names that begin like one for addresses.
         if isAddress(host) {
-            _ = unsafe library.setExpectedAddress(parameters, host)
+            guard unsafe library.setExpectedAddress(parameters, host) == 1 else { throw Self.invalidHost(host) }
             return
         }
         unsafe library.setHostFlags(
@@ -254,12 +254,11 @@ import LarderTime
             var bytes = Array(name.utf8CString)
             isSet = unsafe library.control(handle, TLSContext.Control.setServerName, 0, &bytes) == 1
         }
-        guard isSet else {
-            throw TLSError(
-                .invalidSettings,
-                "'\(host)' cannot be the host of a certificate. Use a host name or an IP address."
-            )
-        }
+        guard isSet else { throw Self.invalidHost(host) }
+    }
+
+    private static func invalidHost(_ host: String) -> TLSError {
+        TLSError(.invalidSettings, "'\(host)' cannot be the host of a certificate. Use a host name or an IP address.")
     }
 
     func resume(_ ticket: TLSTicket) { _ = unsafe library.setSession(handle, ticket.handle) }

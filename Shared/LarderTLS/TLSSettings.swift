@@ -10,8 +10,8 @@ public struct TLSSettings: Sendable, Hashable {
             case file(String)
         }
 
-        /// The system's authorities. The variables `SSL_CERT_FILE` and `SSL_CERT_DIR` of the environment replace them. They are read once
-        /// for the process, when the first connection is made.
+        /// The system's authorities. The variables `SSL_CERT_FILE` and `SSL_CERT_DIR` of the environment each replace their part: the
+        /// file and the directory. They are read once for the process, when the first connection is made.
         public static let system = Roots(isSystemTrusted: true, sources: [])
 
         /// Only these certificates, in PEM or one in DER. A certificate that is not an authority's is trusted by itself.

@@ -40,10 +40,4 @@ public struct RetryPolicy: Sendable, Hashable {
         }
         return longest
     }
-
-    /// Returns a uniformly distributed delay between zero and the maximum ("full jitter").
-    package func backoff(attempt: Int, random: inout some RandomNumberGenerator) -> Duration {
-        let longest = backoffMaximum(attempt: attempt).nanosecondsSaturating
-        return .nanoseconds(Int64.random(in: 0...max(0, longest), using: &random))
-    }
 }

@@ -42,6 +42,7 @@ final class ClientScene: Sendable {
         var configuration = LarderClient.Configuration(
             transport: NamedTransport(device: "\(handle) \(device)", transport: transport)
         )
+        configuration.webSockets = SocketTransport(clock: ManualClock()).webSockets()
         if let store { configuration.cache.storage = .store(store) }
         configuration.cache.wallClock = clock
         configuration.cache.monotonicClock = clock

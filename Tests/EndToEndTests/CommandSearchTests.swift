@@ -95,7 +95,7 @@ struct CommandSearchTests {
         await backend.stop()
         let field = try scene.start(["search", "--offline"], on: backend.url, typing: true)
         field.type("person19\n")
-        await field.printed("person19: 1 people, 0 posts, 0 liked\n")
+        await field.printed("person19: 1 person, 0 posts, 0 liked\n")
         field.type("person3\n")
         await field.printed("person3: 0 people, 0 posts, 0 liked; not up to date: ")
         field.send(SIGINT)

@@ -42,7 +42,7 @@ struct LiveTests {
 
     @Test func `changes arrive over a WebSocket, and both sides complete the closing handshake`() async throws {
         let backend = try MockBackend.startSmall()
-        let socket = try await WebSocketClient(clock: ManualClock()).connect(
+        let socket = try await SocketTransport(clock: ManualClock()).webSockets().connect(
             url(backend),
             subprotocols: ["other", "larder.live.v1"]
         )
@@ -61,7 +61,7 @@ struct LiveTests {
 
     @Test func `a forbidden frame is answered with a close code`() async throws {
         let backend = try MockBackend.startSmall()
-        let socket = try await WebSocketClient(clock: ManualClock()).connect(url(backend))
+        let socket = try await SocketTransport(clock: ManualClock()).webSockets().connect(url(backend))
         try await socket.send("nonsense")
         while try await socket.receive() != nil {}
         #expect(socket.closing?.code == 1_008 && socket.closing?.reason != "")
@@ -72,7 +72,7 @@ struct LiveTests {
     @Test func `a rejected upgrade reports its status and problem`() async throws {
         let backend = try MockBackend.startSmall()
         let address = url(backend)
-        let client = WebSocketClient(clock: ManualClock())
+        let client = SocketTransport(clock: ManualClock()).webSockets()
         let foreign = await code { () async throws(WebSocketError) in
             _ = try await client.connect(address, fields: [.authorization: "Bearer wrong"])
         }
@@ -95,7 +95,7 @@ struct LiveTests {
 
     @Test func `an end with a close code is a close, and one without is an error`() async throws {
         let backend = try MockBackend.startSmall()
-        let client = WebSocketClient(clock: ManualClock())
+        let client = SocketTransport(clock: ManualClock()).webSockets()
         for closeCode in [4_242, nil] {
             try set(backend) {
                 $0.endAfterFrames = 1
@@ -118,7 +118,7 @@ struct LiveTests {
 
     @Test func `lost, duplicated and late frames are delivered unchanged`() async throws {
         let backend = try MockBackend.startSmall()
-        let client = WebSocketClient(clock: ManualClock())
+        let client = SocketTransport(clock: ManualClock()).webSockets()
         try set(backend) { $0.duplicate = 1 }
         let doubled = try await client.connect(url(backend))
         _ = try await doubled.receive()
@@ -147,7 +147,7 @@ struct LiveTests {
         let backend = try MockBackend.startSmall()
         let clock = ManualClock()
         try set(backend) { $0.silenceAfterFrames = 1 }
-        let socket = try await WebSocketClient(clock: clock).connect(url(backend))
+        let socket = try await SocketTransport(clock: clock).webSockets().connect(url(backend))
         _ = try await socket.receive()
         post(backend, "heard", "unheard")
         #expect(text(try await socket.receive()).contains("\"heard\""))
@@ -165,7 +165,7 @@ struct LiveTests {
 
     @Test func `a stopping server sends 1001, and a crashed one is an error`() async throws {
         let backend = try MockBackend.startSmall()
-        let socket = try await WebSocketClient(clock: ManualClock()).connect(url(backend))
+        let socket = try await SocketTransport(clock: ManualClock()).webSockets().connect(url(backend))
         _ = try await socket.receive()
         let reading = Task { () -> WebSocketClient.Message? in try await socket.receive() }
         await backend.stop(grace: .seconds(60))
@@ -175,7 +175,7 @@ struct LiveTests {
 
     @Test func `large messages travel both ways`() async throws {
         let backend = try MockBackend.startSmall()
-        let socket = try await WebSocketClient(clock: ManualClock()).connect(url(backend, "/_larder/echo"))
+        let socket = try await SocketTransport(clock: ManualClock()).webSockets().connect(url(backend, "/_larder/echo"))
         for size in [0, 1, 125, 126, 65_535, 65_536, 1 << 20] {
             let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0) }
             try await socket.send(.binary(bytes))

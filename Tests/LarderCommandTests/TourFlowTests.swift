@@ -57,7 +57,9 @@ struct TourFlowTests {
             let start =
                 "\(number + 1) of 300. \(read) is read: \(isHit ? "in memory." : "not in memory, stored.\(victim)") In memory: "
             let kept = line.dropFirst(start.count).prefix { $0 != "." }.split(separator: " ").map(String.init)
-            if !line.hasPrefix(start) || Set(kept) != Set(tier.keys) || !line.hasSuffix(" \(hits) hits.") {
+            if !line.hasPrefix(start) || Set(kept) != Set(tier.keys)
+                || !line.hasSuffix(" \(hits) \(hits == 1 ? "hit" : "hits").")
+            {
                 Issue.record("\(line), and the tier has \(tier.keys)")
             }
         }
@@ -175,7 +177,7 @@ struct TourFlowTests {
                 "A row asks for a picture (ListPrefetch)", "Pixels in memory, and fresh? Shown at once",
                 "Already being loaded? Waits for the same download and decode",
                 "A prefetch while prefetching is paused? Waits; not even the disk is read",
-                "No fresh file on disk? Downloaded or confirmed (304), then read", "The file is read",
+                "Without a fresh file on disk: downloaded, or confirmed (304)", "The file is read",
                 "Left the screen meanwhile? Cancelled, if nobody else waits",
                 "Decoded; when idle while a person scrolls", "Downsampled while decoding",
                 "Stored in memory, shown to all that wait",
@@ -320,7 +322,7 @@ struct TourFlowTests {
                 "The warning is reported with these figures", "Prefetching stops, fewer loads run at once",
                 "Loads of pictures out of view are cancelled",
                 "Half leave memory; all if it is critical",
-                "Quiet for five seconds? Limits grow in steps, prefetching last",
+                "After five quiet seconds limits grow in steps, prefetching last",
             ]
         )
     }

@@ -26,6 +26,42 @@ struct HTTPCacheLimitsTests {
         #expect(stage.origin.requests.last?.fields[.ifNoneMatch] == nil)
     }
 
+    @Test func `a strong tag confirms no response with a weak one`() async throws {
+        let stage = CacheStage(Origin(reply([.cacheControl: "max-age=60", .etag: "W/\"1\""])))
+        _ = try await stage.get()
+        stage.clock.advance(by: .seconds(60))
+        stage.origin.answer { request, _ in
+            let isAsked = request.fields.contains(.ifNoneMatch)
+            return reply([.etag: "\"1\""], isAsked ? "" : "exact", status: isAsked ? 304 : 200)
+        }
+        #expect(try await stage.get().text == "exact")
+    }
+
+    @Test func `a 304 keeps a response that must be understood and no other cache may store`() async throws {
+        let terms: Fields = [.cacheControl: "max-age=60, must-understand, no-store", .etag: "\"1\""]
+        let stage = CacheStage(Origin(reply(terms)))
+        _ = try await stage.get()
+        stage.clock.advance(by: .seconds(60))
+        stage.origin.answer { _, _ in reply(terms, "", status: 304) }
+        #expect(try await stage.get().source == .revalidated)
+        #expect(try await stage.get().source == .hit)
+    }
+
+    @Test func `a variant beyond the budget removes no other`() async throws {
+        let stage = CacheStage(Origin(), storage: DiskHTTPCacheStorage(inMemory: 1 << 20))
+        stage.origin.answer { request, _ in
+            let isLarge = request.fields[.acceptLanguage] == "de"
+            return reply(
+                [.cacheControl: "max-age=60", .vary: "Accept-Language"],
+                isLarge ? String(repeating: "x", count: 2 << 20) : "en"
+            )
+        }
+        _ = try await stage.get([.acceptLanguage: "en"])
+        _ = try await stage.get([.acceptLanguage: "de"])
+        #expect(try await stage.get([.acceptLanguage: "de"]).source == .network)
+        #expect(try await stage.get([.acceptLanguage: "en"]).source == .hit)
+    }
+
     @Test func `rules reach the streamed replies to changes too`() async throws {
         var rule = HTTPCache.Rule(methods: [.post])
         rule.settingFields = [.location: "/b"]

@@ -23,7 +23,10 @@ struct HTTPCacheStaleTests {
         stage.origin.answer { _, _ throws(TransportError) in throw TransportError(code, "down") }
     }
 
-    @Test(arguments: [ErrorCode<TransportError>.unreachable, .interrupted, .timedOut], [false, true])
+    @Test(
+        arguments: [ErrorCode<TransportError>.unreachable, .interrupted, .timedOut, .untrusted, .proxyRejected],
+        [false, true]
+    )
     func `without a reply a stored response stands in, visibly stale`(
         code: ErrorCode<TransportError>,
         streams: Bool
@@ -78,7 +81,7 @@ struct HTTPCacheStaleTests {
         } catch { #expect(!isServed) }
     }
 
-    @Test(arguments: [ErrorCode<TransportError>.cancelled, .tooLarge, .untrusted, .invalidRequest])
+    @Test(arguments: [ErrorCode<TransportError>.cancelled, .tooLarge, .unsupportedCoding, .invalidRequest])
     func `other failures are thrown`(code: ErrorCode<TransportError>) async throws {
         let stage = try await stage("max-age=60")
         fail(stage, code)

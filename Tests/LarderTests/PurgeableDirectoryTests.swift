@@ -18,12 +18,12 @@ struct PurgeableDirectoryTests {
     private let scene = CacheScene()
     private let large = String(repeating: "x", count: 100_000)
 
-    private func client() async throws -> APIClient {
+    private func client(isPurgeable: Bool = true) async throws -> APIClient {
         var configuration = APIClient.Configuration(transport: ScriptedTransport { _, _ in .text("") })
         configuration.cache = scene.configuration()
         configuration.cache.storage = .memory
         configuration.services = .none
-        configuration.purgeableDirectory = purgeable.path
+        configuration.purgeableDirectory = isPurgeable ? purgeable.path : nil
         configuration.imageBytesMaximum = 5 << 20
         return try await APIClient(server: "http://server", account: "ana", directory: state.path, configuration)
     }
@@ -108,6 +108,16 @@ struct PurgeableDirectoryTests {
         #expect(throws: DiskError.self) { try images.put(record("late")) }
         #expect(purgeable.files.allSatisfy { $0.hasSuffix("CACHEDIR.TAG") } && state.files == [])
         first.close()
+    }
+
+    @Test func `a sign-out erases what a version without a purgeable directory has stored`() async throws {
+        let first = try await client(isPurgeable: false)
+        try await first.cache.update { $0.put(Note(id: "1", text: large)) }
+        try #require(first.images.configuration.disk).put(record("picture"))
+        first.close()
+        #expect(state.files.contains { $0.hasSuffix("images/store.sqlite") })
+        try await client().signOut()
+        #expect(purgeable.files.allSatisfy { $0.hasSuffix("CACHEDIR.TAG") } && state.files == [])
     }
 
     @Test func `the directory is marked as a cache, which backups leave out`() async throws {

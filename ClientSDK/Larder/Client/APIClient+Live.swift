@@ -98,3 +98,16 @@ struct LiveChannelOpener: Sendable {
         }
     }
 }
+
+/// The WebSockets of a client whose transport has none. Those of another transport would have neither its pins nor its authorities.
+struct NoWebSockets: WebSocketConnector {
+    func connect(
+        _ request: WebSocketClient.Request,
+        _ configuration: WebSocketClient.Configuration
+    ) async throws(WebSocketError) -> any WebSocketConnection {
+        throw WebSocketError(
+            .invalidRequest,
+            "The transport of this client opens no WebSockets. Set APIClient.Configuration.webSockets to SocketTransport.webSockets()."
+        )
+    }
+}

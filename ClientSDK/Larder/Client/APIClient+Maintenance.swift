@@ -1,5 +1,5 @@
 extension APIClient.Services {
-    /// When the client maintains its stores: removes outdated rows and unknown files, returns free pages, empties the logs.
+    /// When the client maintains its stores: removes outdated rows, returns free pages, empties the logs.
     ///
     /// The work is done in steps, and only while nobody waits: not during an interaction (`APIClient.idle`) and not under memory pressure
     /// (`APIClient.memory`). A write to the store waits for at most one part of a step.

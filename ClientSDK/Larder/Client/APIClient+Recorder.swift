@@ -45,9 +45,12 @@ extension APIClient {
         return try FlightRecorder(path: path, capacity: recorderCapacity)
     }
 
-    /// Removes the recorded events of the account. An open recorder loses its later events with the file.
-    static func eraseRecorder(at path: String?) throws(LarderError) {
-        guard let path, FileManager.default.fileExists(atPath: path) else { return }
+    /// Removes the recorded events of the account, also those of an earlier version of the app whose settings were others. An open recorder
+    /// loses its later events with the file.
+    static func eraseRecorder(in directory: String?) throws(LarderError) {
+        guard let path = directory.map({ $0 + recorderName }), FileManager.default.fileExists(atPath: path) else {
+            return
+        }
         do { try FileManager.default.removeItem(atPath: path) } catch {
             throw LarderError(.storage, "The recorded events could not be removed: \(error)", cause: error)
         }

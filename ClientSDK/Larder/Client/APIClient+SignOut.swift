@@ -37,18 +37,19 @@ extension APIClient {
             // What can be removed is removed nevertheless.
             cache.configuration.onEvent(.storageFailed(LarderError(error)))
         }
-        let (token, unforgotten) = await session.forget()
+        let (token, unforgotten) = await session.forget(isFinal: true)
         images.clearMemory()
         cache.close()
         await http.cache?.removeAll()
         // The account's directory contains the others and is the last.
-        let left = await Self.erase(
-            uploading.files,
-            stores.all + [cache.disk],
-            recorderPath,
-            accountDirectories,
-            unforgotten == nil ? marker : nil
-        )
+        let left = await cache.core.changing {
+            await Self.erase(
+                uploading.files,
+                stores.all + [cache.disk],
+                accountDirectories,
+                unforgotten == nil ? marker : nil
+            )
+        }
         if let token { await session.revoke(token) }
         guard let failure = unforgotten ?? left else { return .success(()) }
         leaving.withLock { $0 = nil }
@@ -61,7 +62,6 @@ extension APIClient {
     private static func erase(
         _ uploads: UploadFiles?,
         _ stores: [DiskStore?],
-        _ recorderPath: String?,
         _ directories: [String],
         _ marker: DiskMarker?
     ) async -> LarderError? {
@@ -71,7 +71,7 @@ extension APIClient {
             do { try body() } catch { failure = failure ?? LarderError(error) }
         }
         for case let store? in stores { attempt { try store.erase() } }
-        attempt { try eraseRecorder(at: recorderPath) }
+        attempt { try eraseRecorder(in: directories.first) }
         if failure == nil { attempt { try marker?.remove() } }
         for directory in directories { attempt { try DiskStore.removeEmptyDirectory(directory) } }
         return failure
@@ -82,15 +82,11 @@ extension APIClient {
     /// - Parameters:
     ///   - directories: the directories of the account.
     ///   - settings: the settings of the cache that will be opened.
-    ///   - purgeable: the directory of what the system may remove.
-    ///   - recorderPath: the file of the client's own flight recorder.
     ///   - secrets: the place of the tokens; nil: the account's directory.
     /// - Throws: `.storage` if something could not be removed.
     static func finishSignOut(
         _ directories: [String],
         _ settings: CacheConfiguration,
-        in purgeable: String?,
-        _ recorderPath: String?,
         _ secrets: (any SecretStore)?
     ) async throws(LarderError) {
         guard case .disk(var values) = settings.storage, let marker = signOutMarker(directories, values), marker.isSet
@@ -99,9 +95,9 @@ extension APIClient {
         values.opensLate = true
         let content: DiskStore
         do { content = try DiskStore(values) } catch { throw LarderError(error) }
-        let stores = try ContentStores(Configuration(), settings, in: purgeable)
+        let stores = try ContentStores(Configuration(), settings, in: directories)
         let uploads = uploadFiles(settings, 0)
-        if let failure = await erase(uploads, stores.all + [content], recorderPath, directories, marker) {
+        if let failure = await erase(uploads, stores.all + [content], directories, marker) {
             throw failure
         }
     }

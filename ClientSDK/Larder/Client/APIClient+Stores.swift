@@ -2,25 +2,34 @@ import Foundation
 import LarderResources
 import LarderStorage
 
-/// The stores of what can be fetched again, beside that of the cache. None is opened before it is used; a sign-out also erases one that
+/// The stores of what can be fetched again, beside that of the cache. None is opened before it is used; a sign-out also erases those that
 /// an earlier version of the app has filled and this one does not use.
 struct ContentStores {
     let images: DiskStore?
     let pixels: DiskStore?
     let http: DiskStore?
+    /// Those of a version without a purgeable directory, that of the cache included; empty if this one has none.
+    private var earlier: [DiskStore?] = []
 
-    /// - Parameter purgeable: the directory of what the system may remove; nil: beside the cache.
+    /// - Parameters:
+    ///   - directories: the directory of the account, and that of what the system may remove, if the app has chosen one.
     init(
         _ configuration: APIClient.Configuration,
         _ settings: CacheConfiguration,
-        in purgeable: String?
+        in directories: [String]
     ) throws(LarderError) {
+        let purgeable = directories.count > 1 ? directories[1] : nil
         images = try APIClient.store("images", configuration.imageBytesMaximum, settings, in: purgeable)
         pixels = try APIClient.store("pixels", configuration.imageSpillBytesMaximum, settings, in: purgeable)
         http = try APIClient.store("http", Int64(configuration.httpCacheBytesMaximum), settings, in: purgeable)
+        guard purgeable != nil, case .disk(var values) = settings.storage else { return }
+        let names = ["images", "pixels", "http"]
+        for name in names { earlier.append(try APIClient.store(name, nil, settings, in: directories[0])) }
+        (values.directory, values.opensLate) = (directories[0], true)
+        do { earlier.append(try DiskStore(values)) } catch { throw LarderError(error) }
     }
 
-    var all: [DiskStore?] { [images, pixels, http] }
+    var all: [DiskStore?] { [images, pixels, http] + earlier }
 }
 
 extension APIClient {

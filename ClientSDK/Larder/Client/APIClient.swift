@@ -43,7 +43,8 @@ public final class APIClient: Sendable {
         /// of an earlier process are shown and sent from the first read on. Nil: none.
         public var operations: (@Sendable (HTTPSource, LarderCache) -> [any CacheConfiguration.Operation])?
         /// Opens the WebSockets of the client; nil: with the TLS settings and the proxies of `transport` if that is a `SocketTransport`,
-        /// otherwise with the standard ones. Set it if a transport of your own encloses one with pins or private roots.
+        /// otherwise none are opened, because others would not have its pins and authorities. With a transport of your own that encloses
+        /// a `SocketTransport`, set it to that one's `webSockets()`.
         public var webSockets: WebSocketClient?
         /// Whether cookies of the backend are kept and sent (RFC 6265), by requests and WebSockets; see `APIClient.cookies`.
         public var keepsCookies = false
@@ -119,8 +120,6 @@ public final class APIClient: Sendable {
     /// cancels one that is not being sent at the moment.
     public var uploads: EventSequence<[OperationID: RequestBody.Progress]> { uploading.states }
     let events: Events?
-    /// The file of the client's own flight recorder; nil if it has none.
-    let recorderPath: String?
     let accountDirectories: [String]
     let stores: ContentStores
     let channels: LiveChannelOpener
@@ -152,12 +151,12 @@ public final class APIClient: Sendable {
             settings.storage = .directory(DiskStore.directory(forAccount: account, in: directory))
         }
         let purgeable = configuration.purgeableDirectory.map { DiskStore.directory(forAccount: account, in: $0) }
-        recorderPath = Self.recorderPath(configuration.services, settings)
+        let recorderPath = Self.recorderPath(configuration.services, settings)
         accountDirectories = Self.directories(settings, purgeable)
         Self.moveContent(of: &settings, to: purgeable)
         if let parent = configuration.purgeableDirectory { Self.tag(parent) }
         let secrets = configuration.secrets?(account)
-        try await Self.finishSignOut(accountDirectories, settings, in: purgeable, recorderPath, secrets)
+        try await Self.finishSignOut(accountDirectories, settings, secrets)
         let telemetry = Self.telemetry(configuration.services, settings, recorderPath)
         let reference = RunningServices.MonitorReference()
         uploading = Uploading(Self.uploadFiles(settings, configuration.uploadBytesMaximum))
@@ -172,7 +171,8 @@ public final class APIClient: Sendable {
         let given = cookies?.attached(to: configuration.transport) ?? configuration.transport
         let base = log?.logging(given) ?? given
         let webSockets =
-            configuration.webSockets ?? (configuration.transport as? SocketTransport)?.webSockets() ?? WebSocketClient()
+            configuration.webSockets ?? (configuration.transport as? SocketTransport)?.webSockets()
+            ?? WebSocketClient(connector: NoWebSockets())
         /// - Parameter rejectsOffline: false for sign-in, which is always tried because the user asked for it.
         func transport(rejectsOffline: Bool) -> any Transport {
             let feature = configuration.feature
@@ -219,7 +219,7 @@ public final class APIClient: Sendable {
         for operation in configuration.operations?(source, cache) ?? [] { cache.outbox.register(operation) }
         let authorized = AccountTransport(base: sending, session: session, source: source)
         var pictures = ImagePipeline.Configuration(transport: authorized)
-        let stores = try ContentStores(configuration, settings, in: purgeable)
+        let stores = try ContentStores(configuration, settings, in: accountDirectories)
         self.stores = stores
         pictures.disk = stores.images
         pictures.policy.hidesCookies = configuration.keepsCookies

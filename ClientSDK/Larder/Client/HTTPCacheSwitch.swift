@@ -9,17 +9,16 @@ final class HTTPCacheSwitch: Sendable {
     /// Its presence in the account's store means that stored responses may be outdated.
     private static let key = "larder.httpCache.off"
 
-    private enum State {
-        /// The flags have not been applied, or could not be.
-        case unknown
-        case on
-        /// The mark is stored.
-        case off
+    private struct State {
+        /// What was applied last; nil: nothing, or it failed.
+        var isOn: Bool?
+        /// Whether it was off in this process since the last removal, whatever became of the mark.
+        var hasBeenOff = false
     }
 
     private let cache: LarderCache
     private let current = Atomic<Bool>(false)
-    private let state = Mutex(State.unknown)
+    private let state = Mutex(State())
 
     init(_ cache: LarderCache) { self.cache = cache }
 
@@ -28,27 +27,22 @@ final class HTTPCacheSwitch: Sendable {
     /// Turns the cache off or on. If that fails, it is off, and the failure is reported.
     func set(_ isOn: Bool, _ http: HTTPCache) {
         let failure = state.withLock { state -> LarderError? in
-            switch (state, isOn) {
-            case (.on, true), (.off, false): return nil
-            default: break
-            }
-            let wasOff = state == .off
-            state = .unknown
+            guard state.isOn != isOn else { return nil }
+            state.isOn = nil
             current.store(false, ordering: .releasing)
             // What was asked before may miss a change while it is off.
             http.abandonExchanges()
             do {
-                guard isOn else {
+                if !isOn {
+                    state.hasBeenOff = true
                     try mark([1])
-                    state = .off
-                    return nil
-                }
-                if try cache.outboxDisk?.metadata(Self.key) != nil || wasOff {
+                } else if try cache.outboxDisk?.metadata(Self.key) != nil || state.hasBeenOff {
                     try http.configuration.storage.removeAll()
                     try mark(nil)
+                    state.hasBeenOff = false
                 }
-                state = .on
-                current.store(true, ordering: .releasing)
+                state.isOn = isOn
+                current.store(isOn, ordering: .releasing)
                 return nil
             } catch {
                 return LarderError(error)

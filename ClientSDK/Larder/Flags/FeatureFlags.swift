@@ -10,7 +10,7 @@ import Synchronization
 /// Reading never waits and is valid from the start: stored settings are read at initialization, before any network. With damaged
 /// storage or an unreachable server the last known settings or the defaults apply. Safe from any thread.
 public final class FeatureFlags: Sendable {
-    private struct Settings: Codable {
+    private struct Settings: Codable, Equatable {
         var remote: [String: Bool] = [:]
         var overrides: [String: Bool] = [:]
     }
@@ -98,24 +98,28 @@ public final class FeatureFlags: Sendable {
                 + "\(Self.nameMaximum) bytes. The known ones hold."
             throw LarderError(.unexpectedReply, text)
         }
-        change { state in
+        let isNew = change { state in
             guard number > state.appliedFetch else { return }
             state.appliedFetch = number
             state.settings.remote = settings
         }
-        try save()
+        if isNew { try save() }
     }
 
-    private func change(_ body: (inout State) -> Void) {
-        let (changed, wakeups) = state.withLock { state in
+    /// - Returns: whether what is stored differs.
+    @discardableResult
+    private func change(_ body: (inout State) -> Void) -> Bool {
+        let (changed, wakeups, isNew) = state.withLock { state in
+            let before = state.settings
             let old = state.settings.remote.merging(state.settings.overrides) { $1 }
             body(&state)
             let new = state.settings.remote.merging(state.settings.overrides) { $1 }
             let changed = Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }
-            return (changed, changed.isEmpty ? [] : hub.post(changed))
+            return (changed, changed.isEmpty ? [] : hub.post(changed), state.settings != before)
         }
         for wakeup in wakeups { wakeup.resume() }
         for name in changed.sorted() { telemetry.record(.flagChanged(key: name)) }
+        return isNew
     }
 
     private func save() throws(LarderError) {

@@ -30,7 +30,7 @@ extension BearerSession {
             }
             try await keep(Self.tokens(grant, userID, grant.refreshToken ?? "", asked))
         } catch {
-            if error.code == .invalidArgument { await revoke(grant.accessToken) }
+            if error.code == .invalidArgument || error.code == .closed { await revoke(grant.accessToken) }
             throw error
         }
         cache.networkReturned()
@@ -56,10 +56,12 @@ extension BearerSession {
 
     /// Deletes the tokens from memory and from their place, and removes the cookies.
     ///
+    /// - Parameter isFinal: whether no later sign-in is stored, because the account's content is erased.
     /// - Returns: the access token, which is still valid at the server, and the error if the tokens are still in their place.
-    func forget() async -> (token: String?, failure: LarderError?) {
+    func forget(isFinal: Bool = false) async -> (token: String?, failure: LarderError?) {
         let token = current.withLock { current in
             let token = current.tokens?.access
+            current.hasEnded = current.hasEnded || isFinal
             current.tokens = nil
             current.unstored = nil
             return token

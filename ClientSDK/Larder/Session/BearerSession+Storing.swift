@@ -23,8 +23,9 @@ extension BearerSession {
         }
         let isUsed = try await storing.run { () async throws(LarderError) in
             guard try await store(bytes, of: tokens.userID, inPlaceOf: old) else { return false }
-            return current.withLock { current in
+            return try current.withLock { current throws(LarderError) in
                 // A sign-out must not be undone: it deletes what was stored after this.
+                guard !current.hasEnded else { throw Self.closed }
                 guard old == nil || current.tokens == old else { return false }
                 current.tokens = tokens
                 current.unstored = nil
@@ -35,9 +36,11 @@ extension BearerSession {
         return isUsed
     }
 
+    private static var closed: LarderError { LarderError(.closed, "The cache was closed or erased.") }
+
     /// Stores tokens; false if other tokens were stored first.
     private func store(_ bytes: [UInt8], of userID: String, inPlaceOf old: Tokens?) async throws(LarderError) -> Bool {
-        guard !cache.isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
+        guard !cache.isClosed else { throw Self.closed }
         try await acquire(storingLock) { false }
         defer { storingLock?.release() }
         if old == nil {

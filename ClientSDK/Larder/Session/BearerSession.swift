@@ -38,6 +38,8 @@ public final class BearerSession: HTTPSource.Authorizer {
         var renewal: SingleFlight<Void, Void, LarderError>?
         /// The user whose content a cache without a disk has. With a disk, the owner is in the outbox's store (`ownerKey`).
         var owner: String?
+        /// Whether the account was signed out with its content: no later sign-in is stored.
+        var hasEnded = false
     }
 
     /// The name of the session in events.
@@ -84,7 +86,7 @@ public final class BearerSession: HTTPSource.Authorizer {
         self.source = source
         self.endpoints = endpoints
         self.cookies = cookies
-        self.secrets = secrets ?? cache.outboxDisk.map { FileSecretStore(disk: $0) }
+        self.secrets = secrets ?? cache.outboxDisk.map { FileSecretStore(disk: $0, core: cache.core) }
         clock = cache.configuration.wallClock
         let directory = cache.outboxDisk?.configuration.directory
         renewalLock = directory.map { FileProcessLock(path: $0 + "/store.session") }

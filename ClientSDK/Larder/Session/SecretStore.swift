@@ -40,16 +40,21 @@ public protocol SecretStore: Sendable {
 /// Secrets in files of the account's directory.
 struct FileSecretStore: SecretStore {
     let disk: DiskStore
+    let core: CacheCore
 
     func load(_ name: String) async throws(LarderError) -> [UInt8]? {
-        do { return try disk.secret(name) } catch { throw LarderError(error) }
+        try await core.changing { () throws(LarderError) in
+            do { return try disk.secret(name) } catch { throw LarderError(error) }
+        }
     }
 
-    func save(_ secret: [UInt8], as name: String) async throws(LarderError) {
-        do { try disk.setSecret(secret, for: name) } catch { throw LarderError(error) }
-    }
+    func save(_ secret: [UInt8], as name: String) async throws(LarderError) { try await set(secret, name) }
 
-    func delete(_ name: String) async throws(LarderError) {
-        do { try disk.setSecret(nil, for: name) } catch { throw LarderError(error) }
+    func delete(_ name: String) async throws(LarderError) { try await set(nil, name) }
+
+    private func set(_ secret: [UInt8]?, _ name: String) async throws(LarderError) {
+        try await core.changing { () throws(LarderError) in
+            do { try disk.setSecret(secret, for: name) } catch { throw LarderError(error) }
+        }
     }
 }

@@ -74,7 +74,7 @@ extension Arguments {
     /// `task_7`, or `7` for short.
     private static func taskID(_ word: String) throws(UsageError) -> String {
         if Int64(word).map({ $0 > 0 }) ?? false { return "task_\(word)" }
-        guard word.hasPrefix("local-task-") || (word.hasPrefix("task_") && Int64(word.dropFirst(5)) != nil) else {
+        guard word.hasPrefix("local-") || (word.hasPrefix("task_") && Int64(word.dropFirst(5)) != nil) else {
             throw UsageError(message: "'\(word)' is not a task ID such as task_5; 'larder tasks' shows the IDs")
         }
         return word

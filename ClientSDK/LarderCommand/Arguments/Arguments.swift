@@ -97,7 +97,7 @@ struct Arguments {
     init(_ words: [String], environment: [String: String] = [:]) throws(UsageError) {
         server = environment["LARDER_SERVER"].flatMap { $0.isEmpty ? nil : $0 } ?? server
         user = environment["LARDER_USER"].flatMap { $0.isEmpty ? nil : $0 }
-        password = environment["LARDER_PASSWORD"]
+        password = environment["LARDER_PASSWORD"].flatMap { $0.isEmpty ? nil : $0 }
         let table = Self.options
         var plain: [String] = []
         let given = try table.parse(
@@ -148,7 +148,9 @@ struct Arguments {
         case "feed":
             try check(0...1, words.isEmpty ? nil : entry.options.subtracting(["--live", "--seconds", "--limit"]))
             try checkPost()
-        case "search": try check(0...100)
+        case "search":
+            // What is typed is searched by the policy of the search.
+            try check(0...100, words.isEmpty ? ["--limit"] : nil)
         case "profile":
             try check(0...1)
             if let who = words.first, !edits.isEmpty {
@@ -171,6 +173,9 @@ struct Arguments {
             if words.isEmpty, send != nil {
                 throw UsageError(message: "--send requires a conversation; 'larder chat' lists them")
             }
+            if words.isEmpty, isLive {
+                throw UsageError(message: "--live requires a conversation; 'larder chat' lists them")
+            }
             if photo != nil, send == nil { throw UsageError(message: "--photo requires a message: --send TEXT") }
         case "outbox":
             try check(0...2)
@@ -191,8 +196,13 @@ struct Arguments {
             }
         default: try check(0...0)
         }
-        if isLive, isOffline { throw UsageError(message: "--live requires the server; remove --offline") }
-        if isRefresh, isOffline { throw UsageError(message: "--refresh requires the server; remove --offline") }
+        if seconds != nil, !isLive { throw UsageError(message: "--seconds ends --live; add --live") }
+        guard isOffline else { return }
+        let needed = [
+            ("--live", isLive), ("--refresh", isRefresh), ("--explain", isExplaining), ("--inspect", isInspected),
+            ("--policy networkOnly", policy?.name == "networkOnly"), ("larder inspect", name == "inspect"),
+        ].first { $0.1 }
+        if let (what, _) = needed { throw UsageError(message: "\(what) requires the server; remove --offline") }
     }
 
     /// Rejects a first word that is no post.

@@ -34,7 +34,8 @@ enum Help {
 
         \(Arguments.options.help())
 
-        Exit codes: 0 success, 1 failure of the server, the network or the disk, 2 invalid arguments.
+        Exit codes: 0 success, also of a doctor that finds something; 1 failure of the server, the
+        network or the disk; 2 invalid arguments.
         """
     }
 }

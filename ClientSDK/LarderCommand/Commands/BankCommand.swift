@@ -100,7 +100,7 @@ struct BankCommand {
         }
         let accounts = try await context.read(bank.accounts, called: "accounts").snapshot.value?.items ?? []
         let source = try Self.account(from, accounts)
-        let target = accounts.first { Self.isCalled(to, $0) }?.id ?? to
+        let target = try Self.found(to, accounts)?.id ?? to
         let money = try MoneyText.parse(amount, currency: source.balance.currency)
         let order = Bank.TransferOrder(from: source.id, to: target, money, note: note)
         let transfer: Transfer
@@ -159,16 +159,17 @@ struct BankCommand {
         return Failure("\(Failure.sentence(error.description)) \(hint)")
     }
 
-    private static func account(_ name: String, _ accounts: [Account]) throws -> Account {
-        let found = accounts.filter { isCalled(name, $0) }
-        if found.count == 1 { return found[0] }
-        let names = accounts.map(\.id).joined(separator: ", ")
-        throw found.isEmpty
-            ? Failure("No account is called '\(name)'. Use one of \(names).")
-            : Failure("More than one account is called '\(name)'. Use one of \(names).")
+    private static func account(_ name: String, _ accounts: [Account]) throws(Failure) -> Account {
+        if let account = try found(name, accounts) { return account }
+        throw Failure("No account is called '\(name)'. Use one of \(names(accounts)).")
     }
 
-    private static func isCalled(_ name: String, _ account: Account) -> Bool {
-        account.id == name || account.name.lowercased() == name.lowercased()
+    /// The account with an ID or a name; nil if there is none.
+    private static func found(_ name: String, _ accounts: [Account]) throws(Failure) -> Account? {
+        let found = accounts.filter { $0.id == name || $0.name.lowercased() == name.lowercased() }
+        guard found.count > 1 else { return found.first }
+        throw Failure("More than one account is called '\(name)'. Use one of \(names(accounts)).")
     }
+
+    private static func names(_ accounts: [Account]) -> String { accounts.map(\.id).joined(separator: ", ") }
 }

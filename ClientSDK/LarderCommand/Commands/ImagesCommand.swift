@@ -79,7 +79,7 @@ struct ImagesCommand {
         let totals = prefetched.totals
         let fromMemory = after.memory - totals.memory
         if terminal.isJSON {
-            return terminal.json(
+            terminal.json(
                 .members([
                     ("posts", .integer(Int64(posts))), ("images", .integer(Int64(total))),
                     ("fromDisk", .integer(Int64(totals.disk))), ("fromNetwork", .integer(Int64(totals.network))),
@@ -90,7 +90,21 @@ struct ImagesCommand {
                     ("pixelBytes", .integer(Int64(memory))),
                 ])
             )
+        } else {
+            show(posts, total, prefetched, fromMemory, memory)
         }
+        guard totals.failures.count == total else { return }
+        throw Failure("No image could be loaded. Check that \(context.arguments.server) answers (larder doctor).")
+    }
+
+    private func show(
+        _ posts: Int,
+        _ total: Int,
+        _ prefetched: (totals: ImageCounts.Totals, time: Duration),
+        _ fromMemory: Int,
+        _ memory: Int
+    ) {
+        let totals = prefetched.totals
         terminal.line(
             "\(total - totals.failures.count) of \(total) images of \(posts) posts in \(TimeText.text(prefetched.time))"
         )
@@ -99,9 +113,5 @@ struct ImagesCommand {
         terminal.line("  memory   \(fromMemory) when shown (\(SizeText.text(Int64(memory))) of pixels)")
         guard let failure = totals.failures.first else { return }
         terminal.line(terminal.paint("  failed   \(totals.failures.count): \(failure)", .red))
-        if totals.failures.count == total {
-            let server = context.arguments.server
-            throw Failure("No image could be loaded. Check that \(server) answers (larder doctor).")
-        }
     }
 }

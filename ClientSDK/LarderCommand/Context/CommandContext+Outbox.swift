@@ -27,7 +27,7 @@ extension CommandContext {
         let others = entries.count { $0.state != .rejected && !own.contains($0.id) }
         if others > 0 {
             terminal.note(
-                "\(others) change\(others == 1 ? "" : "s") queued until \(arguments.server) can be reached (larder outbox)"
+                "\(others) change\(others == 1 ? "" : "s") queued; the next command that reaches \(arguments.server) sends them (larder outbox)"
             )
         }
         let rejected = entries.count { $0.state == .rejected && !own.contains($0.id) }
@@ -126,8 +126,12 @@ extension CommandContext {
         case .rejected: break
         case .postponed(let error)? where error.code != .offline:
             await report("queued", "queued for retry: \(Failure.sentence(error.description))", .yellow)
-        default:
-            let reason = isOffline ? "--offline" : "\(arguments.server) cannot be reached"
+        case let other:
+            let isLate = other == nil && connection.isOpen
+            let reason =
+                isOffline
+                ? "--offline"
+                : isLate ? "no answer within \(arguments.drainTimeout) s" : "\(arguments.server) cannot be reached"
             await report("queued", "queued (\(reason)); the next command that reaches the server sends it", .yellow)
         }
         await finish(own: [operation])

@@ -79,17 +79,18 @@ final class CommandContext: Sendable {
         networkExplanation = explanation
         let requests = arguments.isExplaining ? RequestLog() : nil
         self.requests = requests
-        if arguments.isExplaining, !arguments.isOffline {
-            let control = ControlClient(server: arguments.server, environment)
+        if arguments.isExplaining {
+            let control = ControlClient(arguments, environment)
             journal = (control, await control.newestEntry())
         } else {
             journal = nil
         }
+        let sockets = SocketTransport(timeout: .seconds(arguments.timeout))
         transport =
             arguments.isOffline
             ? ClosedTransport()
             : MonitoredTransport(
-                SocketTransport(timeout: .seconds(arguments.timeout)),
+                sockets,
                 monitor: monitor,
                 makeRequestID: requests.map { log in { @Sendable in log.makeID() } },
                 onExchange: { exchange in
@@ -98,6 +99,7 @@ final class CommandContext: Sendable {
                 }
             )
         var configuration = LarderClient.Configuration(transport: transport)
+        configuration.webSockets = sockets.webSockets()
         configuration.followsLive = arguments.isLive
         if arguments.isInspected {
             configuration.inspector = arguments.server
@@ -138,7 +140,7 @@ final class CommandContext: Sendable {
         DiskStore.directory(forAccount: Self.account(arguments.server, user) + " pictures", in: state.path)
     }
 
-    /// The directory of the run records. It is not the store's directory, because the store removes files that it does not know.
+    /// The directory of the run records.
     var runsDirectory: String { Self.runsDirectory(Self.account(arguments.server, user), in: state) }
 
     private static func runsDirectory(_ account: String, in state: StateDirectory) -> String {

@@ -6,12 +6,13 @@ struct ControlClient {
     let server: String
     /// The token of the control plane, from `LARDER_CONTROL_TOKEN`; nil: none.
     let token: String?
-    private let reading = SocketTransport(timeout: .seconds(5))
+    private let reading: SocketTransport
     /// The server waits up to 35 s for a client that is asked to do something.
     private let acting = SocketTransport(timeout: .seconds(40))
 
-    init(server: String, _ environment: [String: String]) {
-        self.server = server
+    init(_ arguments: Arguments, _ environment: [String: String]) {
+        server = arguments.server
+        reading = SocketTransport(timeout: .seconds(arguments.timeout))
         token = Self.token(environment)
     }
 

@@ -108,8 +108,8 @@ extension JSONValue {
 
     fileprivate var wastedTime: Duration {
         switch self["wastedSeconds"] {
-        case .integer(let seconds): .seconds(seconds)
-        case .number(let seconds): .seconds(seconds)
+        case .integer(let seconds): .seconds(min(max(0, seconds), 1 << 32))
+        case .number(let seconds): .seconds(min(max(0, seconds), 4e9))
         default: .zero
         }
     }

@@ -48,7 +48,7 @@ struct RunHistory {
     init(paths: [String]) {
         for path in paths {
             do { read(try FlightRecorder.records(path: path), isBusy: FlightRecorder.isOpen(path: path)) } catch {
-                problems.append("\(error.description) Remove it so that runs are recorded again.")
+                problems.append("\(error.description) If it is a recorder, remove it so that runs are recorded again.")
             }
         }
         runs.sort { $0.startedAt < $1.startedAt }

@@ -57,8 +57,12 @@ struct Terminal: Sendable {
                 unsafe systemWrite(descriptor, raw.baseAddress, raw.count)
             }
             if count < 0, errno == EINTR { continue }
-            // Standard error is closed as well.
-            guard count > 0 else { return }
+            guard count > 0 else {
+                let reason = unsafe String(cString: strerror(errno))
+                if descriptor == STDOUT_FILENO { fail("standard output cannot be written: \(reason).", code: 1) }
+                // Standard error is closed as well.
+                return
+            }
             offset += count
         }
     }

@@ -28,7 +28,8 @@ enum TimeText {
         let microseconds = duration.nanosecondsSaturating / 1_000
         if microseconds < 1_000 { return "\(microseconds) µs" }
         if microseconds < 1_000_000 { return "\(microseconds / 1_000) ms" }
-        return "\(microseconds / 1_000_000).\(microseconds / 100_000 % 10) s"
+        let seconds = microseconds / 1_000_000
+        return seconds < 1_000 ? "\(seconds).\(microseconds / 100_000 % 10) s" : "\(seconds) s"
     }
 }
 
@@ -36,12 +37,13 @@ enum TimeText {
 enum SizeText {
     /// `812 B`, `64.0 KB`, `1.5 MB`: powers of 1,024.
     static func text(_ bytes: Int64) -> String {
-        var unit: Int64 = 1 << 10
-        if abs(bytes) < unit { return "\(bytes) B" }
+        var unit: UInt64 = 1 << 10
+        let size = bytes.magnitude
+        if size < unit { return "\(bytes) B" }
         for name in ["KB", "MB"] {
-            if abs(bytes) < unit << 10 { return "\(bytes / unit).\(abs(bytes) % unit * 10 / unit) \(name)" }
+            if size < unit << 10 { return "\(bytes / Int64(unit)).\(size % unit * 10 / unit) \(name)" }
             unit <<= 10
         }
-        return "\(bytes / unit).\(abs(bytes) % unit * 10 / unit) GB"
+        return "\(bytes / Int64(unit)).\(size % unit * 10 / unit) GB"
     }
 }

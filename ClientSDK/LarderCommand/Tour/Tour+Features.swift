@@ -94,16 +94,16 @@ extension TourScene {
             return results
         }
         for (network, visitsOfNetwork) in zip(Network.all, results) {
-            for (index, strategy) in Strategy.allCases.enumerated() {
+            for strategy in Strategy.allCases {
                 guard let visit = visitsOfNetwork[strategy] else { continue }
                 visits[strategy, default: []].append(visit)
-                rows.append([.text(index == 0 ? network.name : ""), .text(strategy.rawValue)] + visit.row)
+                rows.append([.text(network.name), .text(strategy.rawValue)] + visit.row)
             }
         }
         chapter.exhibits = [
             .table(
                 TourTable(
-                    title: "Ten acts of a person",
+                    title: "Nine acts of a person",
                     columns: [
                         "network", "client", "requests", "bytes", "first feed", "after restart", "offline", "errors",
                         "not done", "done twice",

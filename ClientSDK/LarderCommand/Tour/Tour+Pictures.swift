@@ -22,14 +22,14 @@ extension TourScene {
         let (feed, album) = (Self.shownPictures(), Self.albumPictures())
         let (table, results) = try await TourTable.measured(
             "Decoded again, of \(feed.count) pictures of a feed with albums and \(album.count) of one album that is seen ten times",
-            columns: ["way", "portraits", "time, feed", "album pictures", "time, album"],
+            columns: ["way", "portraits", "other pictures", "time, feed", "album pictures", "time, album"],
             ways
         ) { way in
             [feed, album].map { Self.decoded($0, way.0, way.1) }
         } row: { decoded in
             [
-                .count(decoded[0].small), .duration(decoded[0].effort), .count(decoded[1].large),
-                .duration(decoded[1].effort),
+                .count(decoded[0].small), .count(decoded[0].large), .duration(decoded[0].effort),
+                .count(decoded[1].large), .duration(decoded[1].effort),
             ]
         }
         chapter.exhibits = [.table(table)]
@@ -111,7 +111,7 @@ extension TourScene {
             .init(text: "Pixels in memory, and fresh?", yes: "Shown at once"),
             .init(text: "Already being loaded?", yes: "Waits for the same download and decode"),
             .init(text: "A prefetch while prefetching is paused?", yes: "Waits; not even the disk is read"),
-            .init(text: "No fresh file on disk?", yes: "Downloaded or confirmed (304), then read"),
+            .init(text: "Without a fresh file on disk: downloaded, or confirmed (304)"),
             .init(text: "The file is read"),
             .init(text: "Left the screen meanwhile?", yes: "Cancelled, if nobody else waits"),
             .init(text: "Decoded; when idle while a person scrolls"),
@@ -144,7 +144,7 @@ extension TourScene {
             .init(text: "Prefetching stops, fewer loads run at once"),
             .init(text: "Loads of pictures out of view are cancelled"),
             .init(text: "Half leave memory; all if it is critical"),
-            .init(text: "Quiet for five seconds?", yes: "Limits grow in steps, prefetching last"),
+            .init(text: "After five quiet seconds limits grow in steps, prefetching last"),
         ]
     )
 

@@ -33,13 +33,14 @@ extension TourScene {
         var durable: Duration?
         var known: Duration?
         var effect = 0
-        var error = "none"
+        /// Nil: there was none.
+        var error: String?
 
         func row(_ network: String, _ strategy: String) -> [TourValue] {
             func value(_ time: Duration?) -> TourValue { time.map { .duration($0) } ?? .none }
             return [
                 .text(network), .text(strategy), value(shown), value(durable), value(known), .count(effect),
-                .text(error),
+                .text(error ?? "none"),
             ]
         }
     }
@@ -67,7 +68,7 @@ extension TourScene {
             return taps
         }
         let rows = zip(networks, taps).flatMap { network, taps in
-            zip(Self.strategies, taps).enumerated().map { $1.1.row($0 == 0 ? network.name : "", $1.0) }
+            zip(Self.strategies, taps).map { $1.row(network.name, $0) }
         }
         chapter.exhibits = [
             .table(
@@ -86,7 +87,7 @@ extension TourScene {
         ]
         let slowest = taps.compactMap(\.[0].shown).max() ?? .zero
         let open = taps.filter { $0[1].shown == nil && $0[1].known != nil }.count
-        let failed = taps.filter { $0[2].error != "none" }.count
+        let failed = taps.filter { $0[2].error != nil }.count
         chapter.answer =
             "Write-behind showed each tap within \(TourValue.duration(slowest).text) whatever the network did, and each was counted once. "
             + "Write-through made the person wait, said on \(open) of \(networks.count) networks that the outcome was not known yet, and found "
@@ -106,7 +107,7 @@ extension TourScene {
                 TourSteps.Box(
                     label: "\(name): \(event)",
                     text: time.map { "after \(TourValue.duration($0).text)" }
-                        ?? (tap.error.isEmpty ? "never" : "never; \(tap.error)"),
+                        ?? (["never"] + [tap.error].compactMap(\.self)).joined(separator: "; "),
                     tone: time.map { $0 < .milliseconds(100) ? .good : .warning } ?? .bad,
                     share: time.map { Double($0.nanosecondsSaturating) / longest } ?? 0
                 )

@@ -63,10 +63,11 @@ extension TourScene {
             ),
         ]
         /// With two figures: more are different at each run.
-        func factor(_ times: TourTimes) -> Int {
+        func factor(_ times: TourTimes) -> String {
             let exact = mobile.median / max(times.median, .nanoseconds(1))
             let unit = pow(10, max(0, log10(max(1, exact)).rounded(.down) - 1))
-            return Int((exact / unit).rounded() * unit)
+            let factor = Int((exact / unit).rounded() * unit)
+            return factor < 10_000 ? "\(factor)" : "\(factor / 1_000) thousand"
         }
         chapter.answer =
             "A memory hit is some \(factor(memory)) times as fast as the server over 3g, a disk hit \(factor(disk)) times. After SIGKILL of "

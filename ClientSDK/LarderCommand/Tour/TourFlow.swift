@@ -15,7 +15,7 @@ struct TourFlow: Sendable {
             let box =
                 "<div class=\"box \(step.yes == nil ? "neutral" : "warning")\">\(TourPage.escaped(step.text))</div>"
             guard let yes = step.yes else { return "<li>\(box)</li>" }
-            return "<li class=\"asks\">\(box)<span class=\"answer-word\">yes</span>"
+            return "<li class=\"asks\">\(box)<span class=\"answer-word\">yes →</span>"
                 + "<div class=\"box good\">\(TourPage.escaped(yes))</div></li>"
         }
         return "<ol class=\"flow\">\(rows.joined())</ol>"
@@ -68,7 +68,7 @@ struct TourTryout: Sendable {
               kept.push({ key, uses: 0 });
             }
             const names = kept.map(entry => entry.key).join(' ') || 'nothing';
-            state.textContent = `${at} of ${reads.length}. ${last} In memory: ${names}. ${hits} hits.`;
+            state.textContent = `${at} of ${reads.length}. ${last} In memory: ${names}. ${hits} ${hits === 1 ? 'hit' : 'hits'}.`;
           };
           figure.querySelector('.back').onclick = () => show(-1);
           figure.querySelector('.next').onclick = () => show(1);

@@ -155,7 +155,7 @@ struct TourPage {
         .neutral{background:var(--neutral)}.good{background:var(--good)}.warning{background:var(--warning)}.bad{background:var(--bad)}\
         .absent{background:var(--absent)}.rest{height:4px;margin-top:6px;background:var(--rule)}.rest i{height:4px;background:var(--a);\
         vertical-align:top}.boxes{display:grid;gap:8px;font-size:14px}.by3{grid-template-columns:repeat(3,1fr)}.by4{grid-template-columns:repeat(4,1fr)}
-        .flow li{display:grid;grid-template-columns:1fr 34px 1fr;align-items:center;margin-bottom:18px;position:relative}\
+        .flow li{display:grid;grid-template-columns:1fr 44px 1fr;align-items:center;margin-bottom:18px;position:relative}\
         .flow li:not(:last-child)::after{content:"";position:absolute;left:20px;top:100%;height:18px;border-left:1px solid var(--soft)}\
         .flow .asks:not(:last-child)::before{content:"no";position:absolute;left:28px;top:100%;font-size:12px;line-height:18px}\
         .answer-word{font-size:12px;text-align:center}.answer{border-left:4px solid var(--a);padding-left:12px}
@@ -164,7 +164,7 @@ struct TourPage {
         @media(max-width:640px){.by4{grid-template-columns:repeat(2,1fr)}.wide,.wide tbody{display:block}.wide thead{display:none}.wide tr{display:grid;\
         grid-template-columns:repeat(auto-fill,minmax(130px,1fr));padding:6px 0;border-bottom:1px solid var(--rule)}\
         .wide td:empty{display:none}.wide td{border:0;padding:2px 8px 2px 0;text-align:left;white-space:normal}.wide td::before{content:attr(data-label);\
-        display:block;color:var(--soft);font-size:12px}th,td{padding-right:10px}.flow li{grid-template-columns:1fr}.flow .asks{grid-template-columns:24px 1fr}\
+        display:block;color:var(--soft);font-size:12px}th,td{padding-right:10px}.flow li{grid-template-columns:1fr}.flow .asks{grid-template-columns:44px 1fr}\
         .flow .asks>:first-child{grid-column:1/-1}.asks .answer-word{text-align:right;padding-right:6px}}
         """
 

@@ -113,8 +113,13 @@ struct TourTraffic: Sendable, Hashable {
     /// `no request`, `304, 170 B`.
     var text: String {
         guard requests > 0 else { return "no request" }
-        let names = statuses.map { $0 == 0 ? "no reply" : "\($0)" }.joined(separator: ", ")
-        return "\(names), \(SizeText.text(Int64(bytes)))"
+        var kinds: [Int] = []
+        for status in statuses where !kinds.contains(status) { kinds.append(status) }
+        let names = kinds.map { status in
+            let (count, name) = (statuses.count { $0 == status }, status == 0 ? "no reply" : "\(status)")
+            return count == 1 ? name : "\(count) × \(name)"
+        }
+        return (names + [SizeText.text(Int64(bytes))]).joined(separator: ", ")
     }
 }
 

@@ -17,7 +17,7 @@ struct LiveView<Value: Sendable & Equatable> {
     func run(_ resource: Resource<Value>) async throws {
         context.noteConnection()
         let (cache, live) = (context.cache, context.client.live)
-        let policy = context.arguments.policy?.value
+        let policy = context.askedPolicy
         let inputs = Follower<Input>(seconds: context.arguments.seconds) { continuation in
             [
                 Task {

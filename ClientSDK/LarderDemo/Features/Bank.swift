@@ -173,6 +173,7 @@ public struct Bank: Sendable {
             update.invalidate(Account.self, order.toAccountID)
             update.invalidate(accountsKey)
             update.invalidate(transactionsKey(order.fromAccountID))
+            update.invalidate(transactionsKey(order.toAccountID))
         }
         return operation.requiring(EntityList<Account>.self)
     }

@@ -63,7 +63,13 @@ public import Observation
     public var summary: String {
         guard let posts, let people else { return "" }
         let liked = foundPosts.count { $0.likedByMe }
-        let text = "\(people.count) people, \(posts.count) posts, \(liked) liked"
+        func counted(_ count: String, _ one: String, _ more: String) -> String {
+            "\(count) \(count == "1" ? one : more)"
+        }
+        let found = [
+            counted(people.count, "person", "people"), counted(posts.count, "post", "posts"), "\(liked) liked",
+        ]
+        let text = found.joined(separator: ", ")
         guard let error = posts.error ?? people.error else { return text }
         return "\(text); not up to date: \(error.description)"
     }

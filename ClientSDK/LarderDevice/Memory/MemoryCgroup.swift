@@ -4,10 +4,9 @@ struct MemoryCgroup: Sendable, Hashable {
     var used: Int
     /// The limit from which the kernel throttles or kills; nil for none.
     var limit: Int?
-    /// The number of times that the group was throttled.
-    var highEvents: Int
-    /// The number of times that the group hit its limit or a process was killed for it.
-    var maxEvents: Int
+    /// How often memory could not be had, or a process was killed for it. Charges that met the limit and were served by dropping page cache
+    /// are no pressure.
+    var outOfMemoryEvents: Int
 
     /// The used share of the limit; nil without a limit.
     var share: Double? { limit.map { $0 <= 0 ? 1 : Double(used) / Double($0) } }
@@ -19,8 +18,7 @@ struct MemoryCgroup: Sendable, Hashable {
         used = Swift.max(0, current - Self.value("inactive_file", stat))
         // "max" is not a number and means no limit.
         limit = [high, max].compactMap { $0.flatMap(Self.number) }.min()
-        highEvents = Self.value("high", events)
-        maxEvents = Self.value("max", events) + Self.value("oom", events) + Self.value("oom_kill", events)
+        outOfMemoryEvents = Self.value("oom", events) + Self.value("oom_kill", events)
     }
 
     /// The path of the process's group of version 2 in /proc/self/cgroup; nil if there is none.

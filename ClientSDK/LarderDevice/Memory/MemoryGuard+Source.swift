@@ -39,7 +39,7 @@ extension MemoryGuard {
 }
 
 extension MemoryGuard {
-    /// The system's source: pressure-stall information and control groups on Linux; elsewhere one that is set by hand.
+    /// The system's source: pressure-stall information and control groups.
     package static func systemSource() -> any Source {
         LinuxMemorySource()
     }

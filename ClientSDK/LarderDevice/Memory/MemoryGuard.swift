@@ -117,7 +117,7 @@ public final class MemoryGuard: Sendable {
     }
 
     /// Reports a pressure that the app knows of otherwise than the system's signal; `.normal` ends it. Reactions have been called when this
-    /// returns.
+    /// returns, unless another thread is calling them: then it calls them for this, too.
     public func report(_ level: MemoryLevel) { note(Signal(level, cause: "reported by the app")) }
 
     /// Notes a report of a source.

@@ -21,10 +21,7 @@ struct MemoryPressureRules: Sendable, Hashable {
 
     /// The level for a group's use and its events since the last look.
     func level(_ group: MemoryCgroup, since old: MemoryCgroup?) -> MemoryLevel {
-        if let old {
-            if group.maxEvents > old.maxEvents { return .critical }
-            if group.highEvents > old.highEvents { return .warning }
-        }
+        if let old, group.outOfMemoryEvents > old.outOfMemoryEvents { return .critical }
         guard let share = group.share else { return .normal }
         if share >= criticalShare { return .critical }
         return share >= warningShare ? .warning : .normal

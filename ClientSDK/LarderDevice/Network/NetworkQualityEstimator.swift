@@ -1,3 +1,4 @@
+import Glibc
 import LarderEvents
 import LarderTime
 
@@ -188,19 +189,7 @@ struct NetworkQualityEstimator: Sendable, Hashable {
         }
         guard now > last else { return }
         updated = now
-        var factor = 1.0
-        var left = (now - last).seconds / max(thresholds.halfLife.seconds, 1e-9)
-        // 2 to the power of −left without a library: halvings, and a series for the rest.
-        if left > 64 {
-            factor = 0
-        } else {
-            while left >= 1 {
-                factor /= 2
-                left -= 1
-            }
-            let x = -left * 0.693_147_180_559_945_3
-            factor *= 1 + x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6)))))
-        }
+        let factor = exp2(-(now - last).seconds / max(thresholds.halfLife.seconds, 1e-9))
         latency.forget(factor)
         throughput.forget(factor)
         failures.forget(factor)

@@ -38,15 +38,11 @@ struct ResumeSchedule: Sendable, Hashable {
     ///   - seed: a random number of the client, stored once.
     ///   - round: the number of this return, so that the order differs each time.
     static func delay(within window: Duration, seed: UInt64, round: UInt64) -> Duration {
-        // SplitMix64's mixing, twice, so that neighbouring seeds or rounds are unrelated.
-        func mix(_ value: UInt64) -> UInt64 {
-            var z = value &+ 0x9E37_79B9_7F4A_7C15
-            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-            return z ^ (z >> 31)
-        }
+        var random = SeededGenerator(seed: seed)
+        // Unrelated for neighbouring rounds, too.
+        random = SeededGenerator(seed: random.next() ^ round)
         let nanoseconds = UInt64(max(0, window.nanosecondsSaturating))
-        return .nanoseconds(Int64(mix(mix(seed) ^ round).multipliedFullWidth(by: nanoseconds).high))
+        return .nanoseconds(Int64(random.next().multipliedFullWidth(by: nanoseconds).high))
     }
 
     /// Whether it is time to resume; true once for each return.

@@ -37,7 +37,7 @@ struct Cookie: Sendable {
         else { return nil }
         var attributes: [String: String] = [:]
         for part in parts.dropFirst() {
-            let (name, value) = Self.pair(part) ?? (Self.trimmed(part), "")
+            let (name, value) = Self.pair(part) ?? (FieldList.trimmed(part), "")
             if value.utf8.count <= 1_024 { attributes[name.lowercased()] = value }
         }
         let host = url.host
@@ -84,14 +84,7 @@ struct Cookie: Sendable {
 
     private static func pair(_ text: Substring) -> (name: String, value: String)? {
         guard let equals = text.firstIndex(of: "=") else { return nil }
-        return (trimmed(text[..<equals]), trimmed(text[text.index(after: equals)...]))
-    }
-
-    private static func trimmed(_ text: Substring) -> String {
-        let isSpace = { (character: Character) in character == " " || character == "\t" }
-        var text = text.drop(while: isSpace)
-        while let last = text.last, isSpace(last) { text.removeLast() }
-        return String(text)
+        return (FieldList.trimmed(text[..<equals]), FieldList.trimmed(text[text.index(after: equals)...]))
     }
 
     /// RFC 6265 §5.1.4.

@@ -82,8 +82,8 @@ package struct EventStreamClient: Sendable {
                 status: stream.status
             )
         }
-        let type = stream.fields[.contentType]?.lowercased() ?? ""
-        guard stream.status == .ok, type.split(separator: ";").first?.trimmed == "text/event-stream" else {
+        let type = stream.fields[.contentType]?.split(separator: ";").first.map(FieldList.trimmed)
+        guard stream.status == .ok, type?.lowercased() == "text/event-stream" else {
             throw await rejection(stream)
         }
         return EventStream(stream, configuration, clock, lastEventID: lastEventID)
@@ -116,14 +116,5 @@ package struct EventStreamClient: Sendable {
             error.description,
             transport: error
         )
-    }
-}
-
-extension Substring {
-    /// Removes spaces and tabs at both ends.
-    fileprivate var trimmed: Substring {
-        var text = drop { $0 == " " || $0 == "\t" }
-        while text.last == " " || text.last == "\t" { text.removeLast() }
-        return text
     }
 }

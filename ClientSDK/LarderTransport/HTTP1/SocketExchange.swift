@@ -20,6 +20,8 @@ final class SocketExchange: Sendable {
         var isOver = false
         /// Reads and sends the body over the current connection.
         var upload: Task<Void, Never>?
+        /// The one that was cancelled with the connection before: two do not report their progress at once.
+        var endingUpload: Task<Void, Never>?
         /// Called when a piece of the body was sent.
         var onUploadProgress: (@Sendable () -> Void)?
         var upgraded: Upgraded?
@@ -116,7 +118,8 @@ final class SocketExchange: Sendable {
                 state.hasLostCopy = true
                 lostCopies?.note()
             }
-            return state.upload.take()
+            state.endingUpload = state.upload.take()
+            return state.endingUpload
         }
         Self.cancel(upload)
     }
@@ -131,7 +134,11 @@ final class SocketExchange: Sendable {
         guard let upload else { return }
         state.withLock { state in
             guard !state.isOver else { return }
-            state.upload = Task.detached { await self.send(upload, over: connection) }
+            let earlier = state.endingUpload.take()
+            state.upload = Task.detached {
+                await earlier?.value
+                await self.send(upload, over: connection)
+            }
         }
     }
 

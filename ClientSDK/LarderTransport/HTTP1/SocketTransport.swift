@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderEvents
 import LarderHTTP
 public import LarderTLS
 public import LarderTime
@@ -184,10 +185,19 @@ public final class SocketTransport: Transport {
 
     func secureClient(for url: HTTPURL) async throws(TransportError) -> TLSClient? {
         guard url.scheme.isSecure else { return nil }
-        let client: TLSClient?
-        do throws(TLSError) { client = try await tls.get() } catch { throw TransportError(unsent: error) }
-        guard let client else { throw TransportError(.cancelled, "The request was cancelled before it was sent.") }
-        return client
+        if let made = tls.made { return made }
+        let limit = configuration.connectTimeout
+        do {
+            let client = try await within(limit, clock: clock, sleeper: clock) { [tls] in try await tls.get() }
+            if let client { return client }
+        } catch let error as TLSError {
+            throw TransportError(unsent: error)
+        } catch is TimeLimitExceeded {
+            throw TransportError(.unreachable, "The authorities for certificates could not be read within \(limit).")
+        } catch {
+            // The only other error is that of a cancelled caller.
+        }
+        throw TransportError(.cancelled, "The request was cancelled before it was sent.")
     }
 }
 

@@ -101,9 +101,6 @@ public struct RequestBody: Sendable, Hashable {
     /// Whether the body can be sent now: it can be replayed, or none of it was read yet.
     package var canBeSent: Bool { isReplayable || !shared.use.withLock { $0.hasBegun } }
 
-    /// The path of a body that is a file; nil for any other.
-    package var filePath: String? { (content as? RequestFile)?.path }
-
     /// The number of bytes that were sent in the last attempt.
     package var bytesSent: Int { shared.use.withLock { $0.sent } }
 
@@ -125,14 +122,12 @@ public struct RequestBody: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - length: the stated length, which the content must have.
-    ///   - reports: whether progress is reported here. Otherwise the caller does, with `note`.
     ///   - sink: takes a piece of at most `pieceMaximum` bytes, at the end one with `isLast`, which may be empty. It returns false if no
     ///     more is wanted.
     /// - Returns: whether everything was accepted.
     /// - Throws: `.bodyNotReplayable`, `.bodyFailed` or `.cancelled`.
     package func write(
         _ length: Int?,
-        reports: Bool = true,
         to sink: (_ piece: [UInt8], _ isLast: Bool) async -> Bool
     ) async throws(TransportError) -> Bool {
         try begin()
@@ -154,13 +149,13 @@ public struct RequestBody: Sendable, Hashable {
                     }
                     guard await sink(part, false) else { throw NotWanted() }
                     sent += part.count
-                    if reports { note(sent, length) }
+                    note(sent, length)
                 }
                 try Task.checkCancellation()
             }
             guard length == nil || read == length else { throw Self.wrongLength("\(read)", length) }
             guard await sink(held, true) else { return false }
-            if reports { note(read, length) }
+            note(read, length)
             return true
         } catch is NotWanted { return false } catch { throw Self.failure(error) }
     }

@@ -7,32 +7,49 @@ import Synchronization
 final class LazyTLSClient: Sendable {
     private typealias Made = Result<TLSClient, TLSError>
 
+    private struct State {
+        var client: TLSClient?
+        /// Those who wait for the thread that makes it.
+        var waiting: [Pending<Made?>] = []
+    }
+
     private let settings: TLSSettings
-    private let client = Mutex<TLSClient?>(nil)
+    private let state = Mutex(State())
 
     init(_ settings: TLSSettings) { self.settings = settings }
 
-    /// The client. Files are read on a thread of their own.
+    /// The client, if it was made.
+    var made: TLSClient? { state.withLock { $0.client } }
+
+    /// The client. It is made once, on a thread of its own if files are read.
     ///
     /// - Returns: nil if the calling task was cancelled.
     func get() async throws(TLSError) -> TLSClient? {
-        if let made = client.withLock({ $0 }) { return made }
-        guard settings.readFiles else { return try make() }
         let pending = Pending<Made?>()
-        let thread = Thread { pending.finish(Result { () throws(TLSError) in try self.make() }) }
-        thread.name = "larder-roots"
-        thread.start()
+        let isFirst = state.withLock { state in
+            if let client = state.client { return !pending.finish(.success(client)) }
+            state.waiting.append(pending)
+            return state.waiting.count == 1
+        }
+        if isFirst, settings.readFiles {
+            let thread = Thread { self.make() }
+            thread.name = "larder-roots"
+            thread.start()
+        } else if isFirst {
+            make()
+        }
         return try await pending.value(ifCancelled: nil)?.get()
     }
 
-    /// Sessions are resumed only by the client that made them, so the first one counts.
-    private func make() throws(TLSError) -> TLSClient {
-        let new = try TLSClient(settings)
-        return client.withLock { client in
-            let made = client ?? new
-            client = made
-            return made
+    /// After a failure the next request tries again.
+    private func make() {
+        let made = Made { () throws(TLSError) in try TLSClient(settings) }
+        let waiting = state.withLock { state in
+            if case .success(let client) = made { state.client = client }
+            defer { state.waiting = [] }
+            return state.waiting
         }
+        for pending in waiting { pending.finish(made) }
     }
 }
 

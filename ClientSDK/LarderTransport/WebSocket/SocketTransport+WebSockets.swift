@@ -7,7 +7,17 @@ extension SocketTransport {
     public func webSockets(
         _ configuration: WebSocketClient.Configuration = WebSocketClient.Configuration()
     ) -> WebSocketClient {
-        let random = SharedRandom(SystemRandomNumberGenerator())
-        return WebSocketClient(configuration, connector: SocketWebSocketConnector(transport: self, random: random))
+        webSockets(configuration, random: SystemRandomNumberGenerator())
+    }
+
+    /// - Parameter random: the source of masks and keys. Must be unpredictable (RFC 6455 §10.3).
+    package func webSockets(
+        _ configuration: WebSocketClient.Configuration = WebSocketClient.Configuration(),
+        random: any RandomNumberGenerator & Sendable
+    ) -> WebSocketClient {
+        WebSocketClient(
+            configuration,
+            connector: SocketWebSocketConnector(transport: self, random: SharedRandom(random))
+        )
     }
 }

@@ -286,7 +286,8 @@ final class SocketWebSocketChannel: SocketHandler {
 
     /// Resumes reading if there is room.
     private func resumeReading(_ state: inout State) {
-        guard state.isReadingPaused, state.failure == nil, state.inbox.byteCount * 2 <= configuration.inboxBytesMaximum
+        guard state.isReadingPaused, state.failure == nil,
+            state.inbox.byteCount * 2 <= max(0, configuration.inboxBytesMaximum)
         else { return }
         state.isReadingPaused = false
         state.heartbeat.resume(at: clock.uptime)

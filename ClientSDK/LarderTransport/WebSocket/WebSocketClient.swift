@@ -1,5 +1,4 @@
 public import LarderHTTP
-public import LarderTime
 
 /// Opens WebSockets (RFC 6455) over POSIX sockets: `ws`, and `wss` by the system's OpenSSL.
 ///
@@ -12,26 +11,7 @@ public struct WebSocketClient: Sendable {
     private let configuration: WebSocketClient.Configuration
     private let connector: any WebSocketConnector
 
-    /// Creates a client with the standard TLS settings and the proxies of the environment. `SocketTransport.webSockets` makes one with the
-    /// settings of a transport.
-    ///
-    /// - Parameters:
-    ///   - configuration: limits and timeouts.
-    ///   - clock: used for timeouts and pings.
-    ///   - random: the source of masks and keys. Must be unpredictable (RFC 6455 §10.3).
-    public init(
-        _ configuration: WebSocketClient.Configuration = WebSocketClient.Configuration(),
-        clock: any MonotonicClock = SystemMonotonicClock(),
-        random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
-    ) {
-        let connector = SocketWebSocketConnector(
-            transport: SocketTransport(clock: clock),
-            random: SharedRandom(random)
-        )
-        self.init(configuration, connector: connector)
-    }
-
-    /// Creates a client that uses a connector.
+    /// Creates a client that uses a connector. `SocketTransport.webSockets` makes one with the settings of a transport.
     package init(
         _ configuration: WebSocketClient.Configuration = WebSocketClient.Configuration(),
         connector: any WebSocketConnector

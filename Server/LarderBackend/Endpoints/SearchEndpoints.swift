@@ -12,7 +12,7 @@ enum SearchEndpoints {
     private static func search(_ call: Call) throws(Problem) -> Reply? {
         let words = (call.query.first("q") ?? "").lowercased().split(separator: " ").map(String.init)
         guard !words.isEmpty, words.reduce(0, { $0 + $1.unicodeScalars.count }) <= 100 else {
-            throw call.invalid("q", "must be a text with 1 to 100 characters without spaces")
+            throw call.invalid("q", "must have 1 to 100 characters, not counting spaces")
         }
         let isOfPeople: Bool
         switch call.query.first("kind") {

@@ -32,7 +32,7 @@ struct MemorySignalTests {
             events: "low 0\nhigh 4\nmax 2\noom 1\noom_kill 0\n"
         )
         #expect(group?.used == 600_000 && group?.limit == 1_000_000 && group?.share == 0.6)
-        #expect(group?.highEvents == 4 && group?.maxEvents == 3)
+        #expect(group?.outOfMemoryEvents == 1)
         let unlimited = MemoryCgroup(current: "5", high: "max", max: "max", stat: nil, events: nil)
         #expect(unlimited?.limit == nil && unlimited?.share == nil)
         #expect(MemoryCgroup(current: nil, high: nil, max: nil, stat: nil, events: nil) == nil)
@@ -49,15 +49,22 @@ struct MemorySignalTests {
 
     @Test func `levels follow from figures and from events since the last look`() {
         let rules = MemoryPressureRules()
-        func group(_ used: Int, high: Int = 0, max: Int = 0) -> MemoryCgroup? {
-            MemoryCgroup(current: "\(used)", high: nil, max: "100", stat: nil, events: "high \(high)\nmax \(max)\n")
+        func group(_ used: Int, max: Int = 0, oom: Int = 0) -> MemoryCgroup? {
+            MemoryCgroup(
+                current: "\(used)",
+                high: nil,
+                max: "100",
+                stat: nil,
+                events: "high 5\nmax \(max)\noom \(oom)\n"
+            )
         }
         #expect(group(84).map { rules.level($0, since: nil) } == .normal)
         #expect(group(85).map { rules.level($0, since: nil) } == .warning)
         #expect(group(95).map { rules.level($0, since: nil) } == .critical)
-        #expect(group(10, high: 3).map { rules.level($0, since: group(10, high: 2)) } == .warning)
-        #expect(group(10, max: 1).map { rules.level($0, since: group(10)) } == .critical)
-        #expect(group(10, max: 1).map { rules.level($0, since: group(10, max: 1)) } == .normal)
+        #expect(group(10, oom: 1).map { rules.level($0, since: group(10)) } == .critical)
+        #expect(group(10, oom: 1).map { rules.level($0, since: group(10, oom: 1)) } == .normal)
+        // Page cache has met the limit.
+        #expect(group(10, max: 9).map { rules.level($0, since: group(10)) } == .normal)
         #expect(PressureStall("some avg10=9.9").map { rules.level($0) } == .normal)
         #expect(PressureStall("some avg10=10").map { rules.level($0) } == .warning)
         #expect(PressureStall("some avg10=80\nfull avg10=10").map { rules.level($0) } == .critical)

@@ -1,5 +1,5 @@
+import FileFaults
 import Foundation
-import Larder
 import LarderHTTP
 import LarderHTTPCache
 import LarderResources
@@ -11,6 +11,8 @@ import SDKTestSupport
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Larder
 
 @Suite("Client: any request through the HTTP cache", .oneMinute)
 struct HTTPClientTests {
@@ -198,6 +200,44 @@ struct HTTPClientTests {
         #expect(try await on.http.document("/help").source == .network)
         #expect(try await on.http.document("/help").source == .hit)
         #expect(transport.requests.count == 3)
+    }
+
+    @Test func `what was stored before the cache was off is removed, although that could not be noted`() async throws {
+        let scene = CacheScene()
+        let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+        var configuration = scene.configuration()
+        configuration.storage = .store(try killable.store())
+        let cache = try LarderCache(configuration)
+        let http = HTTPCache(ScriptedTransport { _, _ in .text("a", fields: [.cacheControl: "max-age=60"]) })
+        let request = TransportRequest(url: "http://server/help")
+        let toggle = HTTPCacheSwitch(cache)
+        toggle.set(true, http)
+        _ = try await http.response(for: request)
+        #expect(try await http.response(for: request).source == .hit)
+        killable.fail(.full, untilHealed: true)
+        toggle.set(false, http)
+        #expect(!toggle.isOn)
+        killable.heal()
+        toggle.set(true, http)
+        #expect(try await http.response(for: request).source == .network)
+    }
+
+    @Test func `a sign-out erases the events that an earlier version has recorded`() async throws {
+        let path = fixture.directory + "/flight.recorder"
+        let recording = try await fixture.client(server()) { configuration in
+            (configuration.services.telemetry, configuration.services.recorder) = (.own, .own)
+        }
+        recording.close()
+        #expect(FileManager.default.fileExists(atPath: path))
+        try await fixture.client(server()) { $0.services.telemetry = .none }.signOut()
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test func `a transport of the app opens no WebSockets with other certificates than its own`() async throws {
+        let client = try await fixture.client(server())
+        await #expect { try await client.openWebSocket("/live") } throws: { error in
+            ((error as? LarderError)?.cause as? WebSocketError)?.code == .invalidRequest
+        }
     }
 
     @Test(arguments: [false, true])

@@ -63,6 +63,40 @@ struct SecretStoreTests {
         )
     }
 
+    /// A keychain that is slow from the second write on.
+    private final class HeldKeychain: SecretStore {
+        let keychain = Keychain()
+        let isSaving = Pending<Bool>()
+        let mayEnd = Pending<Bool>()
+
+        func load(_ name: String) async throws(LarderError) -> [UInt8]? { try await keychain.load(name) }
+
+        func save(_ secret: [UInt8], as name: String) async throws(LarderError) {
+            if try await keychain.load(name) != nil {
+                isSaving.finish(true)
+                _ = await mayEnd.value(ifCancelled: false)
+            }
+            try await keychain.save(secret, as: name)
+        }
+
+        func delete(_ name: String) async throws(LarderError) { try await keychain.delete(name) }
+    }
+
+    @Test func `a sign-in that is being stored while the account is erased leaves no tokens`() async throws {
+        let held = HeldKeychain()
+        let session = try await session(held)
+        try await session.use(token: "a", userID: "ana")
+        let signingIn = Task { try await session.use(token: "b", userID: "ana") }
+        _ = await held.isSaving.value(ifCancelled: false)
+        let states = SequenceRecorder(session.states)
+        let leaving = Task { await session.forget(isFinal: true).failure }
+        await states.wait { $0.last == .signedOut }
+        held.mayEnd.finish(true)
+        await #expect { try await signingIn.value } throws: { ($0 as? LarderError)?.code == .closed }
+        #expect(await leaving.value == nil)
+        #expect(held.keychain.values.withLock { $0.isEmpty } && session.state == .signedOut)
+    }
+
     private var file: String { scene.outboxPath + "/store.secret-session" }
 
     @Test func `the key of the storage is made once, kept in the store, and never replaced`() async throws {

@@ -167,7 +167,7 @@ struct CookieJarTests {
     @Test func `handshakes of WebSockets have cookies, and their replies store some`() async throws {
         let jar = CookieJar(clock: clock)
         let server = try WireServer()
-        let client = jar.attached(to: WebSocketClient(clock: clock))
+        let client = jar.attached(to: SocketTransport(clock: clock).webSockets())
         let url = "127.0.0.1:\(server.port)/"
         _ = try await sent([("http://" + url, ["n=1"])], to: "http://" + url, in: jar)
         async let connecting = client.connect("ws://" + url)

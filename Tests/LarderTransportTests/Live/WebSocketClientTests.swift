@@ -364,7 +364,7 @@ struct WebSocketClientTests {
 
     @Test func `releasing or cutting a WebSocket closes its connection`() async throws {
         let server = try WireServer()
-        let client = WebSocketClient(clock: ManualClock())
+        let client = SocketTransport(clock: ManualClock()).webSockets()
         for cuts in [true, false] {
             let url = "ws://127.0.0.1:\(server.port)/"
             let using = Task {
@@ -385,7 +385,7 @@ struct WebSocketClientTests {
         for round in 0..<60 {
             let server = try WireServer()
             let url = "ws://127.0.0.1:\(server.port)/"
-            let client = WebSocketClient(clock: ManualClock(), random: SeededGenerator(seed: random.next()))
+            let client = SocketTransport(clock: ManualClock()).webSockets(random: SeededGenerator(seed: random.next()))
             let task = Task { () -> Int in
                 let socket = try await client.connect(url)
                 var count = 0

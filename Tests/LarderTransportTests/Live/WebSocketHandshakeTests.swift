@@ -121,7 +121,7 @@ struct WebSocketHandshakeTests {
 
     @Test func `a rejected connection is unreachable, and timeouts follow the clock`() async throws {
         let clock = ManualClock()
-        let client = WebSocketClient(clock: clock)
+        let client = SocketTransport(clock: clock).webSockets()
         let dead = try ClosedPort()
         #expect(
             await failure { () async throws(WebSocketError) in
@@ -167,7 +167,7 @@ struct WebSocketHandshakeTests {
         -> WebSocketError?
     {
         let server = try WireServer()
-        let client = WebSocketClient(clock: clock)
+        let client = SocketTransport(clock: clock).webSockets()
         let url = "ws://127.0.0.1:\(server.port)/"
         let connecting = Task { await failure { () async throws(WebSocketError) in _ = try await client.connect(url) } }
         let peer = try await server.accept()

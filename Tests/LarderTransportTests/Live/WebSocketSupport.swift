@@ -24,7 +24,7 @@ struct WebSocketPair {
         receiveBufferBytes: Int32? = nil
     ) async throws -> WebSocketPair {
         let server = try WireServer(receiveBufferBytes: receiveBufferBytes)
-        let client = WebSocketClient(configuration, clock: clock, random: SeededGenerator(seed: seed))
+        let client = SocketTransport(clock: clock).webSockets(configuration, random: SeededGenerator(seed: seed))
         let url = "ws://127.0.0.1:\(server.port)/live?a=b%20c"
         async let connecting = client.connect(
             url,

@@ -11,7 +11,7 @@ configuration.messageBytesMaximum = 32 << 20
 configuration.inboxBytesMaximum = 32 << 20
 configuration.outputBytesMaximum = 32 << 20
 configuration.pingInterval = nil
-let client = WebSocketClient(configuration)
+let client = SocketTransport().webSockets(configuration)
 
 let counting = try await client.connect("\(server)/getCaseCount")
 guard case .text(let text)? = try await counting.receive(), let count = Int(text) else {
