@@ -127,9 +127,8 @@ final class Pacer: ChannelPacer, @unchecked Sendable {
         }
         guard delay > .zero else { return send() }
         guard !exchange.isAbandoned else { return complete([]) }
-        let (clock, loop) = (world.clock, exchange.loop)
-        let wait = clock.wait(for: delay) { if loop.isCurrent { send() } else { loop.execute(send) } }
-        exchange.end(while: { clock.isWaiting(wait) }, by: { clock.endWait(wait) })
+        let loop = exchange.loop
+        world.clock.wait(for: delay, of: exchange) { if loop.isCurrent { send() } else { loop.execute(send) } }
     }
 
     private func complete(_ last: [UInt8]) {
