@@ -185,7 +185,7 @@ final class ExchangeRun: @unchecked Sendable {
         var processing = FaultProcessing(request: request)
         for decision in decisions { decision.fault.action.effect.change(&processing, decision) }
         var deviations = WorldExchange.Deviations()
-        deviations.past = processing.past.map { lag in lag.age.map { .age($0) } ?? .commits(lag.commits ?? 1) }
+        deviations.past = processing.past
         deviations.live = processing.live.map {
             FrameFilter($0.fault, $0.decision, world: world, opening: processing.request, subject: facts.viewer)
         }
