@@ -29,20 +29,13 @@ package struct Backend: Sendable {
     ) -> Reply? {
         let own = customRoutes.routes.matches(request.path)
         if let otherwise, own.isEmpty { return otherwise() }
-        let cache = owner.world.cache
         // Fields of this exchange alone are added last, to whichever reply is found.
         var addedLines = CrossOrigin.lines(for: request)
         var result: Reply
         do {
             try limit(request, owner, &addedLines)
-            let version = own.accepting(request.method).isEmpty ? ResponseCache.Version(request, owner) : nil
-            if let known = version.flatMap({ cache.find($0) }), owner.adopt(known.session) {
-                result = known.representation.reply(to: request, now: owner.world.clock.now)
-            } else if let reply = try answer(request, exchange, owner, own, version, otherwise) {
-                result = reply
-            } else {
-                return nil
-            }
+            guard let reply = try answer(request, exchange, owner, own, otherwise) else { return nil }
+            result = reply
         } catch { result = error.reply }
         if !addedLines.isEmpty { result.head.append(lines: addedLines) }
         guard !own.isEmpty, let sequel = owner.sequel.take() else { return result }
@@ -72,15 +65,12 @@ package struct Backend: Sendable {
         }
     }
 
-    /// - Parameters:
-    ///   - own: the custom routes for the path.
-    ///   - version: what a reply of the API is cached for.
+    /// - Parameter own: the custom routes for the path.
     private func answer(
         _ request: Request,
         _ exchange: Exchange,
         _ owner: WorldExchange,
         _ own: [RouteMatch],
-        _ version: ResponseCache.Version?,
         _ otherwise: (() -> Reply?)?
     ) throws(Problem) -> Reply? {
         let world = owner.world
@@ -92,6 +82,10 @@ package struct Backend: Sendable {
         if let otherwise, !isPreflighted {
             if let reply = otherwise() { exchange.complete(reply) }
             return nil
+        }
+        let version = ResponseCache.Version(request, owner)
+        if let known = version.flatMap({ world.cache.find($0) }), owner.adopt(known.session) {
+            return known.representation.reply(to: request, now: world.clock.now)
         }
         // A preflight of a path without a collection is answered, so that a page can read the 404 of its request.
         let reason =

@@ -142,7 +142,7 @@ public struct MockWorld: Sendable {
 
     /// Answers a held exchange with another reply.
     @discardableResult public func answer(_ exchange: HeldExchange, with reply: CannedReply) -> Bool {
-        world.control.gates.release(exchange.number, .answer(reply))
+        world.control.gates.release(exchange.number, .respond(reply))
     }
 
     /// Ends a held exchange without a reply.

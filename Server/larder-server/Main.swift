@@ -61,13 +61,22 @@ enum Main {
         if room < configuration.server.connectionsMaximum {
             Terminal.warn("the system's limit allows about \(room) open connections; further ones wait (see ulimit -n)")
         }
-        let backend = try DatabaseFile.naming(configuration.databasePath) {
+        let backend = try naming(configuration.databasePath) {
             try MockBackend.start(source(arguments), configuration)
         }
         try prepare(backend, arguments)
         if !arguments.isQuiet { Terminal.print(Greeting.text(backend, arguments)) }
         signals.wait()
         await backend.stop(grace: .seconds(5))
+    }
+
+    /// Opens the database file of the command line; SQLite's errors get its name.
+    private static func naming<Result>(_ path: String?, _ open: () throws -> Result) throws -> Result {
+        do { return try open() } catch {
+            let text = "\(error)"
+            guard let path, error is SQLiteError || error is MigrationError, !text.contains(path) else { throw error }
+            throw ControlClient.Failure(description: "\(path): \(text)")
+        }
     }
 
     private static func certificates(_ arguments: Arguments) throws -> ServerCertificates? {
@@ -99,7 +108,7 @@ enum Main {
 
     private static func check(_ arguments: Arguments) throws {
         guard let path = arguments.configuration.databasePath else { return }
-        let report = try DatabaseFile.naming(path) { try DatabaseCheck.run(path) }
+        let report = try naming(path) { try DatabaseCheck.run(path) }
         for line in report.lines { Terminal.print(line) }
         if !report.isSound { exit(1) }
     }

@@ -7,11 +7,10 @@ import LarderTime
 @testable import LarderServer
 
 /// Reads one object of a settings document; nil if it has an error.
-private func settings<Value>(_ object: JSONObject, _ read: (inout BodyReader) -> Value?) -> Value? {
-    let errors = BodyErrors()
-    var reader = BodyReader(object, errors)
-    let value = read(&reader)
-    do { try errors.check() } catch { return nil }
+private func settings<Value>(_ object: JSONObject, _ read: (BodyReader) -> Value?) -> Value? {
+    let reader = BodyReader(object)
+    let value = read(reader)
+    do { try reader.check() } catch { return nil }
     return value
 }
 
@@ -19,10 +18,10 @@ private func settings<Value>(_ object: JSONObject, _ read: (inout BodyReader) ->
 func fuzzControl(_ bytes: [UInt8]) throws {
     _ = try? FaultScript(json: bytes)
     guard case .object(let object)? = try? JSONParser.parse(bytes) else { return }
-    if var fault = settings(object, { Fault.read(&$0) }) {
+    if var fault = settings(object, { Fault.read($0) }) {
         // A fault without a name gets one before it is shown.
         if fault.id.isEmpty { fault.id = "f" }
-        guard let again = settings(fault.json.object ?? JSONObject(), { Fault.read(&$0) }) else {
+        guard let again = settings(fault.json.object ?? JSONObject(), { Fault.read($0) }) else {
             fail("A fault's own document is rejected: \(text(fault.json.encoded))")
         }
         requireEqual(again.json, fault.json, "A fault changes.")
@@ -32,12 +31,12 @@ func fuzzControl(_ bytes: [UInt8]) throws {
         }
         _ = Matcher(fault.match).names(.get, Array("/v1/feed".utf8)[...])
     }
-    _ = settings(object) { ChangeFeedFault.read(&$0) }
-    _ = settings(object) { ScriptedAction.read(&$0)?.json }
-    _ = settings(object) { Gate.read(&$0).json }
-    _ = settings(object) { Expectation.read(&$0) }
-    _ = settings(object) { JournalFilter.read(&$0) }
-    if let drift = settings(object, { SchemaDrift.read(&$0) }) {
+    _ = settings(object) { ChangeFeedFault.read($0) }
+    _ = settings(object) { ScriptedAction.read($0)?.json }
+    _ = settings(object) { Gate.read($0).json }
+    _ = settings(object) { Expectation.read($0) }
+    _ = settings(object) { JournalFilter.read($0) }
+    if let drift = settings(object, { SchemaDrift.read($0) }) {
         _ = drift.json
         _ = drift.apply(.object(object))
     }

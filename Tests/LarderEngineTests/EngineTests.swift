@@ -283,6 +283,8 @@ struct EngineTests {
             async let stopped: Void = server.stop(grace: .seconds(600))
             #expect(try await socket.read(count: 4) == [0x88, 24, 0x03, 0xE9])
             _ = try await socket.read(count: 22)
+            // Nobody would answer on it.
+            #expect(throws: RawClient.Failure.self) { try RawClient(port: port) }
             var close: [UInt8] = []
             WebSocketEncoder.append(.close, [0x03, 0xE9], mask: 3, to: &close)
             try socket.send(close)

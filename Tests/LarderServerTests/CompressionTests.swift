@@ -127,7 +127,7 @@ struct CompressionTests {
         let one = representation([UInt8](repeating: 0x20, count: 4_000))
         let cache = ResponseCache(bytesMaximum: one.byteCount * 4 + 100)
         func version(_ viewer: Int64, of stamp: UInt64 = 0) -> ResponseCache.Version {
-            ResponseCache.Version(key: "\(viewer) \(Self.feed)", stamp: stamp)
+            ResponseCache.Version(target: Self.feed, credentials: "\(viewer)", stamp: stamp)
         }
         for viewer in Int64(0)..<4 { cache.store(one, for: version(viewer)) }
         #expect((Int64(0)..<4).allSatisfy { cache.find(version($0)) != nil })

@@ -212,13 +212,13 @@ struct JournalTests {
 
     @Test func `a gate and an actor can be replaced at their maximum number`() throws {
         let gates = GateSet()
-        for number in 0..<GateSet.countMaximum { _ = try gates.add(Gate(id: "g\(number)", when: FaultMatch())) }
+        for number in 0..<Gate.countMaximum { _ = try gates.add(Gate(id: "g\(number)", when: FaultMatch())) }
         let replaced = try gates.add(Gate(id: "g7", when: FaultMatch(), stage: .request))
-        #expect(gates.gates.count == GateSet.countMaximum && gates.gates.contains(replaced))
+        #expect(gates.gates.count == Gate.countMaximum && gates.gates.contains(replaced))
         #expect(throws: Problem.self) { try gates.add(Gate(id: "one more", when: FaultMatch())) }
         let actors = ScriptedActorSet()
         let act = ScriptedAction("GET", "/v1/feed", as: nil)
-        for number in 0..<ScriptedActorSet.countMaximum {
+        for number in 0..<ScriptedActor.countMaximum {
             _ = try actors.add(ScriptedActor(id: "p\(number)", [act], when: FaultMatch()))
         }
         _ = try actors.add(ScriptedActor(id: "p7", [act], when: FaultMatch(), moment: .after))

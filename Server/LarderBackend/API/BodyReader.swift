@@ -28,25 +28,33 @@ package final class BodyErrors {
 
 /// Reads the members of an object in a JSON body, and collects all errors, so that one reply names them all.
 ///
-/// Require the members that must be there, read every member, then call `check()`, or for an object within another one `finish()`.
-/// A member that is absent or null is nil.
-package struct BodyReader {
+/// Require the members that must be there, read every member, also of the objects in it, then call `check()`. A member that is absent or
+/// null is nil. A reader belongs to the thread that made it.
+package final class BodyReader {
     package let object: JSONObject
     package let pointer: String
     package let errors: BodyErrors
     private var read: Set<String> = []
+    /// The readers of objects in this one.
+    private var inner: [BodyReader] = []
 
     /// - Parameters:
     ///   - pointer: the JSON pointer of `object` in the body; empty for the body itself.
-    ///   - errors: where errors are added; those of the outer object for an object in another one.
+    ///   - errors: where errors are added.
     package init(_ object: JSONObject, at pointer: String = "", _ errors: BodyErrors = BodyErrors()) {
         self.object = object
         self.pointer = pointer
         self.errors = errors
     }
 
+    /// The members of an object that may have any.
+    package var members: [JSONObject.Member] {
+        read.formUnion(object.members.map(\.name))
+        return object.members
+    }
+
     /// Reports each of these members that is missing or null.
-    package mutating func require(_ names: String...) {
+    package func require(_ names: String...) {
         for name in names where value(name) == nil {
             fail(name, object[name] == nil ? "is missing" : "must not be null")
         }
@@ -58,8 +66,9 @@ package struct BodyReader {
         try errors.check()
     }
 
-    /// Reports every member that was not read.
+    /// Reports every member that was not read, also of the objects in this one.
     package func finish() {
+        for reader in inner { reader.finish() }
         for member in object.members where !read.contains(member.name) {
             let known = read.sorted()
             let nearest = NearestName.similar(to: member.name, in: known).first.map { "did you mean `\($0)`? " } ?? ""
@@ -87,16 +96,16 @@ package struct BodyReader {
 
     package func path(_ name: String) -> String { pointer + "/" + JSONPointer.escape(name) }
 
-    package mutating func value(_ name: String) -> JSONValue? {
+    package func value(_ name: String) -> JSONValue? {
         read.insert(name)
         guard let value = object[name], value != .null else { return nil }
         return value
     }
 
-    package mutating func has(_ name: String) -> Bool { value(name) != nil }
+    package func has(_ name: String) -> Bool { value(name) != nil }
 
     /// What `make` makes of a member; if it makes nothing, the member has an error.
-    private mutating func member<Value>(
+    private func member<Value>(
         _ name: String,
         _ expectation: @autoclosure () -> String,
         _ make: (JSONValue) -> Value?
@@ -107,7 +116,7 @@ package struct BodyReader {
         return nil
     }
 
-    package mutating func string(_ name: String, length: ClosedRange<Int> = 1...2_048) -> String? {
+    package func string(_ name: String, length: ClosedRange<Int> = 1...2_048) -> String? {
         member(name, "a string of \(length.lowerBound) to \(length.upperBound) characters") { value in
             // Counted in Unicode scalars, like a database column or another platform's string, not in graphemes.
             value.string.flatMap { length.contains($0.unicodeScalars.count) ? $0 : nil }
@@ -115,42 +124,42 @@ package struct BodyReader {
     }
 
     /// A text in a merge patch (RFC 7396), which must not be null: it cannot be removed.
-    mutating func patched(_ name: String, length: ClosedRange<Int>) -> String? {
+    func patched(_ name: String, length: ClosedRange<Int>) -> String? {
         if object[name] != nil { require(name) }
         return string(name, length: length)
     }
 
-    package mutating func bool(_ name: String, default standard: Bool = false) -> Bool {
+    package func bool(_ name: String, default standard: Bool = false) -> Bool {
         member(name, "true or false") { $0.bool } ?? standard
     }
 
-    mutating func identifier(_ name: String, _ kind: EntityKind) -> Int64? {
+    func identifier(_ name: String, _ kind: EntityKind) -> Int64? {
         member(name, "an identifier such as \"\(kind.prefix)1\"") { value in
             value.string.flatMap { EntityID(kind, parsing: $0)?.row }
         }
     }
 
-    package mutating func integer(_ name: String, in range: ClosedRange<Int>) -> Int? {
+    package func integer(_ name: String, in range: ClosedRange<Int>) -> Int? {
         member(name, "an integer from \(range.lowerBound) to \(range.upperBound)") { value in
             value.integer.flatMap { Int(exactly: $0) }.flatMap { range.contains($0) ? $0 : nil }
         }
     }
 
-    package mutating func number(_ name: String, in range: ClosedRange<Double>) -> Double? {
+    package func number(_ name: String, in range: ClosedRange<Double>) -> Double? {
         member(name, "a number from \(range.lowerBound) to \(range.upperBound)") { value in
             value.double.flatMap { range.contains($0) ? $0 : nil }
         }
     }
 
     /// A number of seconds, with an optional fraction.
-    package mutating func seconds(_ name: String, maximum: Double = 31_536_000) -> Duration? {
+    package func seconds(_ name: String, maximum: Double = 31_536_000) -> Duration? {
         number(name, in: 0...maximum).map { .seconds($0) }
     }
 
     /// Every member of the object as a number of seconds, at most 100 years in either direction.
     package func durations() -> [String: Duration] {
         var durations: [String: Duration] = [:]
-        for member in object.members {
+        for member in members {
             guard let seconds = member.value.double, abs(seconds) <= 3_153_600_000 else {
                 fail(member.name, "must be a number of seconds, at most 100 years")
                 continue
@@ -160,7 +169,7 @@ package struct BodyReader {
         return durations
     }
 
-    package mutating func choice<Value: RawRepresentable & CaseIterable>(_ name: String, _ type: Value.Type) -> Value?
+    package func choice<Value: RawRepresentable & CaseIterable>(_ name: String, _ type: Value.Type) -> Value?
     where Value.RawValue == String {
         guard let value = value(name) else { return nil }
         guard let choice = value.string.flatMap({ Value(rawValue: $0) }) else {
@@ -179,12 +188,18 @@ package struct BodyReader {
         )
     }
 
-    package mutating func child(_ name: String) -> BodyReader? {
-        member(name, "an object") { $0.object }.map { BodyReader($0, at: path(name), errors) }
+    package func child(_ name: String) -> BodyReader? {
+        member(name, "an object") { $0.object }.map { reader($0, at: path(name)) }
+    }
+
+    private func reader(_ object: JSONObject, at pointer: String) -> BodyReader {
+        let reader = BodyReader(object, at: pointer, errors)
+        inner.append(reader)
+        return reader
     }
 
     /// The elements of an array, each with its pointer.
-    package mutating func array(_ name: String, count: ClosedRange<Int> = 0...10_000) -> [(
+    package func array(_ name: String, count: ClosedRange<Int> = 0...10_000) -> [(
         value: JSONValue, pointer: String
     )]? {
         let array = member(name, "an array of \(count.lowerBound) to \(count.upperBound) elements") { value in
@@ -193,28 +208,23 @@ package struct BodyReader {
         return array?.enumerated().map { ($0.element, path(name) + "/\($0.offset)") }
     }
 
-    package mutating func objects(_ name: String, count: ClosedRange<Int> = 0...10_000) -> [BodyReader]? {
+    package func objects(_ name: String, count: ClosedRange<Int> = 0...10_000) -> [BodyReader]? {
         array(name, count: count)?.compactMap { element in
             guard case .object(let object) = element.value else {
                 errors.add(element.pointer, "must be an object")
                 return nil
             }
-            return BodyReader(object, at: element.pointer, errors)
+            return reader(object, at: element.pointer)
         }
     }
 
     /// A map from names to strings.
-    package mutating func texts(_ name: String) -> [String: String] {
+    package func texts(_ name: String) -> [String: String] {
         guard let child = child(name) else { return [:] }
-        var texts: [String: String] = [:]
-        for member in child.object.members {
-            if let text = member.value.string {
-                texts[member.name] = text
-            } else {
-                child.fail(member.name, "must be a string")
-            }
+        return child.members.reduce(into: [:]) { texts, member in
+            texts[member.name] = member.value.string
+            if member.value.string == nil { child.fail(member.name, "must be a string") }
         }
-        return texts
     }
 }
 

@@ -16,6 +16,8 @@ struct Call {
     let query: QueryString
     /// What a cached reply is valid for; nil if the reply is not cached.
     private let version: ResponseCache.Version?
+    /// Whether the reply depends on no credentials.
+    private let isForEverybody: Bool
 
     /// - Throws: `unauthenticated` for a personal route, the problem of wrong credentials, or `invalid-parameter` for a malformed query.
     init(
@@ -27,7 +29,8 @@ struct Call {
     ) throws(Problem) {
         (self.request, self.exchange, self.owner, self.version) = (request, exchange, owner, version)
         parameters = match.parameters
-        session = try match.route.authentication == .ignored ? nil : owner.session(request)
+        isForEverybody = match.route.authentication == .ignored
+        session = try isForEverybody ? nil : owner.session(request)
         if match.route.authentication == .required, session == nil {
             throw ProblemType.unauthenticated(
                 "\(match.route.template) is personal.",
@@ -47,7 +50,9 @@ struct Call {
     func reply(_ body: (Store) throws -> Representation) throws(Problem) -> Reply {
         let representation = try read(body)
         try Negotiation.requireJSON(request)
-        if let version, representation.isReusable { world.cache.store(representation, of: session, for: version) }
+        if let version, representation.isReusable {
+            world.cache.store(representation, of: session, for: version, isCommon: isForEverybody)
+        }
         return representation.reply(to: request, now: world.clock.now)
     }
 

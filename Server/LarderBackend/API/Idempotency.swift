@@ -21,16 +21,10 @@ package enum Idempotency {
             }
             return try call.write { try operation($0, &$1) }
         }
-        let (keys, held) = (call.world.keysInFlight, call.owner.deviations.heldKey)
-        let key =
-            if let held { held } else {
-                KeysInFlight.Key(user: call.viewer, route: route(call), key: try parse(field))
-            }
-        guard held != nil || keys.begin(key) else { throw inProgress() }
-        defer { if held == nil { keys.end(key) } }
-        let fingerprint = SHA256.hash(call.request.body)
+        let (key, fingerprint) = (try parse(field), SHA256.hash(call.request.body))
+        // In one transaction: of two requests at once the second one finds the reply of the first.
         return try call.write { store, commit in
-            try once(key.key, fingerprint, for: call, in: store, &commit, operation)
+            try once(key, fingerprint, for: call, in: store, &commit, operation)
         }
     }
 

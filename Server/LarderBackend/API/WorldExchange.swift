@@ -1,5 +1,6 @@
 package import LarderEngine
 package import LarderHTTP
+package import Synchronization
 
 /// An exchange with a world: what the control plane, the backend and the journal share about it, found once.
 ///
@@ -13,8 +14,6 @@ package final class WorldExchange: @unchecked Sendable {
         package var live: (any LiveFilter)?
         /// Whether the request did not arrive over a connection, so that faults of the change feed do not apply to it.
         package var isDetached = false
-        /// The idempotency key that the request already holds.
-        package var heldKey: KeysInFlight.Key?
 
         package init() {}
     }
@@ -29,6 +28,8 @@ package final class WorldExchange: @unchecked Sendable {
     package internal(set) var commit: Int64 = 0
     /// The faults and gates of the exchange, which the backend does not use.
     package var trace: (any AnyObject & Sendable)?
+    /// What the contract of the server says about the exchange, a sentence each. Any thread may complete the exchange, and its check is there.
+    package let contractFindings = Mutex<[String]>([])
     /// Whether another server, or a recording of one, answers instead of the API.
     package var isForwarded = false
     /// What a custom route does with the reply and after it.
@@ -65,9 +66,10 @@ extension ResponseCache.Version {
         guard request.method == .get || request.method == .head, owner.deviations.past == nil,
             Negotiation.acceptsJSON(request)
         else { return nil }
-        let target = request.targetText
-        // No route of collections looks at credentials: one reply is for everybody.
-        let credentials = owner.world.hasCollections ? nil : request.fields[.authorization]
-        self.init(key: credentials.map { "\($0)\n\(target)" } ?? target, stamp: owner.world.stamp)
+        self.init(
+            target: request.targetText,
+            credentials: request.fields[.authorization],
+            stamp: owner.world.stamp
+        )
     }
 }

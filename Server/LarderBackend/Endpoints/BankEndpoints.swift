@@ -39,18 +39,17 @@ enum BankEndpoints {
     // MARK: Transfers
 
     private static func transfer(_ call: Call) throws(Problem) -> Reply? {
-        var reader = BodyReader(try call.jsonObject())
+        let reader = BodyReader(try call.jsonObject())
         reader.require("fromAccountId", "toAccountId", "amount")
         let source = reader.identifier("fromAccountId", .account)
         let target = reader.identifier("toAccountId", .account)
         let note = reader.string("note", length: 0...140) ?? ""
         var amount: Int64?
         var currency: String?
-        if var amountReader = reader.child("amount") {
+        if let amountReader = reader.child("amount") {
             amountReader.require("minorUnits", "currency")
             amount = amountReader.integer("minorUnits", in: 1...Int(amountMaximum)).map { Int64($0) }
             currency = amountReader.string("currency", length: 3...3)
-            amountReader.finish()
         }
         if let source, source == target { reader.fail("toAccountId", "must differ from `fromAccountId`") }
         try reader.check()

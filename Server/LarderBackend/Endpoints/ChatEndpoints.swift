@@ -74,11 +74,11 @@ enum ChatEndpoints {
         let conversation = try call.row(.conversation)
         // Before validation of the body: a non-member must learn nothing about the conversation from errors.
         try call.read { _ = try call.visible(EntityID(.conversation, conversation), in: $0) }
-        var reader = BodyReader(try call.jsonObject())
+        let reader = BodyReader(try call.jsonObject())
         reader.require("text", "clientId")
         let text = reader.string("text", length: textLength) ?? ""
         let clientID = reader.string("clientId", length: 1...64) ?? ""
-        let image = try ImageEndpoints.reference(&reader, call)
+        let image = try ImageEndpoints.reference(reader, call)
         try reader.check()
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
             let name = EntityRow.messageName(clientID, by: call.viewer)
@@ -127,7 +127,7 @@ enum ChatEndpoints {
         let id = EntityID(.message, try call.row(.message))
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
         return try call.edit(id, isConditionRequired: false) { message, _, commit in
-            var reader = BodyReader(patch)
+            let reader = BodyReader(patch)
             reader.require("text")
             let text = reader.string("text", length: textLength)
             try reader.check()

@@ -101,10 +101,10 @@ enum FeedEndpoints {
     // MARK: Writing
 
     private static func create(_ call: Call) throws(Problem) -> Reply? {
-        var reader = BodyReader(try call.jsonObject())
+        let reader = BodyReader(try call.jsonObject())
         reader.require("text")
         let text = reader.string("text", length: textLength) ?? ""
-        let image = try ImageEndpoints.reference(&reader, call)
+        let image = try ImageEndpoints.reference(reader, call)
         try reader.check()
         let author = call.viewer
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
@@ -117,10 +117,9 @@ enum FeedEndpoints {
     private static func edit(_ call: Call) throws(Problem) -> Reply? {
         let id = EntityID(.post, try call.row(.post))
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
-        var reading = BodyReader(patch)
-        let image = patch["image"] == nil ? nil : try ImageEndpoints.reference(&reading, call) ?? .null
+        let reader = BodyReader(patch)
+        let image = patch["image"] == nil ? nil : try ImageEndpoints.reference(reader, call) ?? .null
         return try call.edit(id) { post, _, commit in
-            var reader = reading
             if let text = reader.patched("text", length: textLength) { post.members["text"] = .string(text) }
             if let image { post.members["image"] = image }
             try reader.check()

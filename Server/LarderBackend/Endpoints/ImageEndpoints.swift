@@ -63,7 +63,7 @@ enum ImageEndpoints {
     }
 
     /// Reads `{"image":{"id":"img_…"}}`, or null: an image of the catalogue or an uploaded one, as it is in posts and messages.
-    static func reference(_ reader: inout BodyReader, _ call: Call) throws(Problem) -> JSONValue? {
+    static func reference(_ reader: BodyReader, _ call: Call) throws(Problem) -> JSONValue? {
         guard let value = reader.value("image") else { return nil }
         guard case .object(let object) = value, case .string(let id)? = object["id"] else {
             reader.fail("image", "must be null or an object with the `id` of an image")

@@ -43,7 +43,7 @@ enum LikeEndpoints {
         let isLiked: Bool
         let key: String?
 
-        init?(_ reader: inout BodyReader) {
+        init?(_ reader: BodyReader) {
             reader.require("postId", "liked")
             let post = reader.identifier("postId", .post)
             isLiked = reader.bool("liked")
@@ -61,13 +61,9 @@ enum LikeEndpoints {
 
     /// Many likes in one request. Each item has its own key and its own result, in order; a missing post does not affect the others.
     private static func batch(_ call: Call) throws(Problem) -> Reply? {
-        var reader = BodyReader(try call.jsonObject())
-        var wanted: [Item] = []
+        let reader = BodyReader(try call.jsonObject())
         reader.require("items")
-        for var item in reader.objects("items", count: batchCount) ?? [] {
-            if let read = Item(&item) { wanted.append(read) }
-            item.finish()
-        }
+        let wanted = reader.objects("items", count: batchCount)?.compactMap(Item.init) ?? []
         try reader.check()
         let body = try call.write { store, commit in
             var results: [[UInt8]] = []

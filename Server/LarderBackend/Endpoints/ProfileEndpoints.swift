@@ -43,7 +43,7 @@ enum ProfileEndpoints {
     private static func apply(_ patch: JSONObject, to members: inout JSONObject, _ images: ImageCatalogue)
         throws(Problem)
     {
-        var reader = BodyReader(patch)
+        let reader = BodyReader(patch)
         if let name = reader.patched("displayName", length: 1...80) { members["displayName"] = .string(name) }
         for (name, length) in [("bio", 0...500), ("location", 0...80)] where patch[name] != nil {
             // Null removes a member (RFC 7396); a removed member is shown as empty.

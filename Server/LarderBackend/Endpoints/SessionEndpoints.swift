@@ -12,7 +12,7 @@ enum SessionEndpoints {
     ]
 
     private static func signIn(_ call: Call) throws(Problem) -> Reply? {
-        var reader = BodyReader(try call.jsonObject())
+        let reader = BodyReader(try call.jsonObject())
         reader.require("handle", "password")
         let handle = reader.string("handle", length: 1...64) ?? ""
         let password = reader.string("password", length: 1...256)
@@ -37,7 +37,7 @@ enum SessionEndpoints {
     }
 
     private static func refresh(_ call: Call) throws(Problem) -> Reply? {
-        var reader = BodyReader(try call.jsonObject())
+        let reader = BodyReader(try call.jsonObject())
         reader.require("refreshToken")
         let token = reader.string("refreshToken", length: 1...512) ?? ""
         try reader.check()

@@ -27,25 +27,25 @@ enum TaskEndpoints {
         let start = try call.sortedPageStart(.tasks, owner: digest)
         let place = start.cursor.map { TaskPlace(key: $0.key, row: $0.row) }
         return try call.reply { store in
-            let page = try store.tasks.page(query, from: place, isBackward: start.isBackward, limit: limit)
-            // The other side of the page, which an empty page begins at the requested place.
-            var inner = start.isBackward ? page.places.last : page.places.first
-            if inner == nil, var place {
-                // A cursor is exclusive, and the task at the place belongs to the other side.
+            let all = try store.entities.all(.all(.task)).compactMap(query.place).sorted(by: query.precedes)
+            var range = 0..<min(limit, all.count)
+            var edge: TaskPlace?
+            if var place {
+                // The tasks before the place, or behind it: a cursor is exclusive.
+                let first = all.firstIndex { start.isBackward ? !query.precedes($0, place) : query.precedes(place, $0) }
+                let end = first ?? all.count
+                range = start.isBackward ? max(0, end - limit)..<end : end..<min(end + limit, all.count)
+                // An empty page is followed by the task at the place.
                 place.row = max(0, place.row + (query.order.isAscending != start.isBackward ? 1 : -1))
-                inner = place
+                edge = place
             }
-            let other = try inner.flatMap { inner in
-                let beyond = try store.tasks.page(query, from: inner, isBackward: !start.isBackward, limit: 1)
-                return beyond.places.isEmpty ? nil : inner
-            }
-            let outer = start.isBackward ? page.places.first : page.places.last
-            let more = page.hasMore ? outer : nil
+            let page = all[range]
+            let next = range.upperBound < all.count ? page.last ?? edge : nil
+            let previous = range.lowerBound > 0 ? page.first ?? edge : nil
             func cursor(_ place: TaskPlace?) -> Cursor? {
                 place.map { Cursor(.tasks, owner: digest, row: $0.row, key: $0.key) }
             }
-            let (next, previous) = start.isBackward ? (other, more) : (more, other)
-            let items = try page.places.map { try store.json(.task, $0.row, form: form) }
+            let items = try page.map { try store.json(.task, $0.row, form: form) }
             return ListPage.representation(items, (cursor(next), cursor(previous)))
         }
     }
@@ -54,12 +54,12 @@ enum TaskEndpoints {
     private static func query(_ call: Call) throws(Problem) -> TaskQuery {
         var query = TaskQuery()
         if let text = call.query.first("status") {
-            query.statuses = 0
+            query.statuses = []
             for name in text.split(separator: ",", omittingEmptySubsequences: false) {
                 guard let status = TaskStatus(named: name) else {
                     throw call.invalid("status", "must be a comma-separated list of \(TaskStatus.names)")
                 }
-                query.statuses |= 1 << status.rawValue
+                query.statuses.insert(status)
             }
         }
         switch call.query.first("assignee") {
@@ -92,9 +92,9 @@ enum TaskEndpoints {
 
     private static func create(_ call: Call) throws(Problem) -> Reply? {
         let body = try call.jsonObject()
-        var reader = BodyReader(body)
+        let reader = BodyReader(body)
         if body["title"] == nil { reader.require("title") }
-        let changes = TaskChanges(body, &reader)
+        let changes = TaskChanges(body, reader)
         let clientID = reader.string("clientId", length: 1...64)
         try reader.check()
         let creator = call.viewer
@@ -121,8 +121,8 @@ enum TaskEndpoints {
     private static func edit(_ call: Call) throws(Problem) -> Reply? {
         let id = EntityID(.task, try call.row(.task))
         let patch = try call.jsonObject(orMediaType: "application/merge-patch+json")
-        var reader = BodyReader(patch)
-        let changes = TaskChanges(patch, &reader)
+        let reader = BodyReader(patch)
+        let changes = TaskChanges(patch, reader)
         try reader.check()
         // With a key a repeated edit has one effect, and does not undo a later edit of somebody else.
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
@@ -139,7 +139,7 @@ private struct TaskChanges: Sendable {
     private var members: [(name: String, value: JSONValue)] = []
     private var assignee: EntityID?
 
-    init(_ object: JSONObject, _ reader: inout BodyReader) {
+    init(_ object: JSONObject, _ reader: BodyReader) {
         if let title = reader.patched("title", length: TaskEndpoints.titleLength) {
             members.append(("title", .string(title)))
         }

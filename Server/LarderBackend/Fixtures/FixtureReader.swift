@@ -5,41 +5,41 @@ import LarderTime
 /// Reads a directory of fixtures (see `Fixtures/README.md`).
 package enum FixtureReader {
     /// - Parameter directory: the directory with the files.
-    /// - Throws: `FileError`, which names the file, the record, the member and the value: also of a reference to a record that does not
+    /// - Throws: `FileError`, which names the file, the line, the member and the value: also of a reference to a record that does not
     ///   exist, whose position the database could not name.
-    package static func read(_ directory: String) throws -> WorldContents {
-        let world = try Record(document(directory, "world.json"), "world.json")
+    package static func read(_ directory: String) throws(FileError) -> WorldContents {
+        let world = try records(directory, "world.json") { ($0.text("name"), $0.time("instant")) }
         var contents = WorldContents(
-            origin: "fixtures '\(try world.string("name"))'",
-            instant: try world.time("instant")
+            origin: "fixtures '\(world.first?.0 ?? "")'",
+            instant: world.first?.1 ?? WallTime(seconds: 0)
         )
         let images = try images(directory)
         contents.images = images
         var handles: Set<String> = []
         contents.people = try rows(directory, "people.json") { record, row in
-            let handle = try record.string("handle")
-            guard handles.insert(handle).inserted else { throw record.used("handle", handle) }
+            let handle = record.text("handle")
+            if !handles.insert(handle).inserted { record.failUsed("handle", handle) }
             return .profile(
                 row,
                 handle: handle,
-                displayName: try record.string("displayName"),
-                bio: try record.string("bio"),
-                location: try record.string("location"),
-                avatar: try record.image("avatar", images),
-                cover: try record.image("cover", images),
-                joined: try record.time("joinedAt")
+                displayName: record.text("displayName"),
+                bio: record.text("bio"),
+                location: record.text("location"),
+                avatar: record.image("avatar", images),
+                cover: record.image("cover", images),
+                joined: record.time("joinedAt")
             )
         }
         let people = Known("people.json", contents.people)
         contents.posts = try rows(directory, "posts.json") { record, row in
-            let likedBy = try record.references("likedBy", to: people)
+            let likedBy = record.references("likedBy", to: people)
             let post = EntityRow.post(
                 row,
-                author: try record.reference("author", to: people),
-                text: try record.string("text"),
-                image: try record.image("image", images)?.json,
-                created: try record.time("createdAt"),
-                edited: try record.optional("editedAt", record.time),
+                author: record.reference("author", to: people),
+                text: record.text("text"),
+                image: record.image("image", images)?.json,
+                created: record.time("createdAt"),
+                edited: record.optional("editedAt", record.time),
                 likes: likedBy.count
             )
             return (post, likedBy)
@@ -47,56 +47,52 @@ package enum FixtureReader {
         contents.accounts = try rows(directory, "accounts.json") { record, row in
             .account(
                 row,
-                owner: try record.optional("owner") { try record.reference($0, to: people) },
-                try record.string("name"),
-                kind: try record.string("kind"),
-                try record.string("currency"),
-                isOpen: try record.string("status") == "open",
-                opened: try record.time("openedAt")
+                owner: record.optional("owner") { record.reference($0, to: people) },
+                record.text("name"),
+                kind: record.text("kind"),
+                record.text("currency"),
+                isOpen: record.text("status") == "open",
+                opened: record.time("openedAt")
             )
         }
         let accounts = Known("accounts.json", contents.accounts)
         contents.transfers = try rows(directory, "transfers.json") { record, row in
             WorldContents.Transfer(
                 row: row,
-                at: try record.time("at"),
-                from: try record.reference("from", to: accounts),
-                to: try record.reference("to", to: accounts),
-                minorUnits: try record.integer("minorUnits", in: 1...BankEndpoints.amountMaximum),
-                note: try record.string("note")
+                at: record.time("at"),
+                from: record.reference("from", to: accounts),
+                to: record.reference("to", to: accounts),
+                minorUnits: record.row("minorUnits", in: 1...Int(BankEndpoints.amountMaximum)),
+                note: record.text("note")
             )
         }
         contents.conversations = try rows(directory, "conversations.json") { record, row in
-            let members = try record.references("members", to: people)
-            let title = try record.optional("title", record.string)
-            let created = try record.time("createdAt")
-            return (.conversation(row, title: title, members: members, created: created), members)
+            let members = record.references("members", to: people)
+            let title = record.optional("title", record.text)
+            return (.conversation(row, title: title, members: members, created: record.time("createdAt")), members)
         }
         let conversations = Known("conversations.json", contents.conversations.map(\.conversation))
         contents.messages = try rows(directory, "messages.json") { record, row in
             .message(
                 row,
-                conversation: try record.reference("conversation", to: conversations),
-                author: try record.reference("author", to: people),
-                text: try record.string("text"),
-                sent: try record.time("sentAt"),
-                edited: try record.optional("editedAt", record.time),
-                deleted: try record.optional("deletedAt", record.time)
+                conversation: record.reference("conversation", to: conversations),
+                author: record.reference("author", to: people),
+                text: record.text("text"),
+                sent: record.time("sentAt"),
+                edited: record.optional("editedAt", record.time),
+                deleted: record.optional("deletedAt", record.time)
             )
         }
         contents.tasks = try rows(directory, "tasks.json") { record, row in
-            guard let status = TaskStatus(named: try record.string("status")) else {
-                throw record.error("status", "must be \(TaskStatus.names)")
-            }
-            return .task(
+            .task(
                 row,
-                creator: try record.reference("creator", to: people),
-                title: try record.string("title"),
-                status: status,
-                assignee: try record.optional("assignee") { try record.reference($0, to: people) },
-                due: try record.optional("due", record.date),
-                created: try record.time("createdAt"),
-                updated: try record.time("updatedAt")
+                creator: record.reference("creator", to: people),
+                title: record.text("title"),
+                status: record.parsed("status", TaskStatus.names, TaskStatus.init(named:)) ?? .open,
+                assignee: record.optional("assignee") { record.reference($0, to: people) },
+                due: record.optional("due") { record.parsed($0, "a date, YYYY-MM-DD", TaskDate.init(parsing:)) } ?? nil,
+                created: record.time("createdAt"),
+                updated: record.time("updatedAt")
             )
         }
         return contents
@@ -106,162 +102,134 @@ package enum FixtureReader {
     private static func rows<Value>(
         _ directory: String,
         _ file: String,
-        _ make: (Record, _ row: Int64) throws -> Value
-    ) throws -> [Value] {
+        _ make: (BodyReader, _ row: Int64) -> Value
+    ) throws(FileError) -> [Value] {
         var known: Set<Int64> = []
         return try records(directory, file) { record in
-            let row = try record.integer("id", in: 1...Int64.max)
-            guard known.insert(row).inserted else { throw record.used("id", "\(row)") }
-            return try make(record, row)
+            let row = record.row("id", in: 1...Int.max)
+            if !known.insert(row).inserted { record.failUsed("id", "\(row)") }
+            return make(record, row)
         }
     }
 
     /// Reads only the image catalogue, for a database that already has its rows.
-    package static func images(_ directory: String) throws -> ImageCatalogue {
-        ImageCatalogue(try records(directory, "images.json") { try image($0, directory) })
+    package static func images(_ directory: String) throws(FileError) -> ImageCatalogue {
+        ImageCatalogue(try records(directory, "images.json") { image($0, directory) })
     }
 
-    private static func image(_ record: Record, _ directory: String) throws -> ImageCatalogue.Image {
-        let id = try record.string("id")
-        let renditions = try record.records("renditions").map { rendition in
-            let digest = try rendition.string("sha256")
-            guard let tag = EntityTag(opaque: String(digest.prefix(32))) else {
-                throw rendition.error("sha256", "is not hexadecimal")
+    private static func image(_ record: BodyReader, _ directory: String) -> ImageCatalogue.Image {
+        let id = record.text("id")
+        let renditions = record.objects("renditions", count: 0...Int.max)?.compactMap { rendition in
+            let digest = rendition.parsed("sha256", "hexadecimal") { EntityTag(opaque: String($0.prefix(32))) }
+            return digest.map { tag in
+                ImageCatalogue.Rendition(
+                    width: Int(rendition.row("width", in: 1...65_535)),
+                    height: Int(rendition.row("height", in: 1...65_535)),
+                    mediaType: rendition.text("type"),
+                    path: directory + "/" + rendition.text("file"),
+                    byteCount: Int(rendition.row("bytes", in: 0...1 << 40)),
+                    entityTag: tag
+                )
             }
-            return ImageCatalogue.Rendition(
-                width: Int(try rendition.integer("width", in: 1...65_535)),
-                height: Int(try rendition.integer("height", in: 1...65_535)),
-                mediaType: try rendition.string("type"),
-                path: directory + "/" + (try rendition.string("file")),
-                byteCount: Int(try rendition.integer("bytes", in: 0...1 << 40)),
-                entityTag: tag
-            )
         }
-        let url = "/v1/images/" + id
-        let reference = [("id", JSONValue.string(id)), ("url", .string(url))]
-        let widths = Set(renditions.map(\.width)).sorted()
+        let reference = [("id", JSONValue.string(id)), ("url", .string("/v1/images/" + id))]
+        let widths = Set((renditions ?? []).map(\.width)).sorted()
         let members: [(String, JSONValue)] = [
-            ("width", .integer(try record.integer("width"))), ("height", .integer(try record.integer("height"))),
-            ("alt", .string(try record.string("alt"))), ("placeholder", .string(try record.string("placeholder"))),
+            ("width", .integer(record.row("width"))), ("height", .integer(record.row("height"))),
+            ("alt", .string(record.text("alt"))), ("placeholder", .string(record.text("placeholder"))),
             ("widths", .array(widths.map { .integer(Int64($0)) })),
         ]
         return ImageCatalogue.Image(
             id: id,
-            renditions: renditions.sorted { $0.width < $1.width },
+            renditions: (renditions ?? []).sorted { $0.width < $1.width },
             json: .members(reference + members),
             reference: .members(reference)
         )
     }
 
+    /// What `make` makes of the objects in a file, or of the only one.
     private static func records<Value>(
         _ directory: String,
         _ file: String,
-        _ make: (Record) throws -> Value
-    ) throws -> [Value] {
-        guard case .array(let items) = try document(directory, file) else {
-            throw FileError("\(file): the file must contain an array.")
+        _ make: (BodyReader) -> Value
+    ) throws(FileError) -> [Value] {
+        let path = directory + "/" + file
+        let (bytes, value): ([UInt8], JSONValue)
+        do {
+            bytes = try SourceFile.bytes(path)
+            value = try SourceFile.json(bytes, named: path)
+        } catch { throw FileError("\(error). Name the directory with --fixtures.") }
+        let errors = BodyErrors()
+        let made = (value.array ?? [value]).enumerated().compactMap { index, element -> Value? in
+            let pointer = value.array == nil ? "" : "/\(index)"
+            if let object = element.object { return make(BodyReader(object, at: pointer, errors)) }
+            errors.add(pointer, "must be an object")
+            return nil
         }
-        return try items.enumerated().map { try make(Record($0.element, "\(file), record \($0.offset + 1)")) }
-    }
-
-    private static func document(_ directory: String, _ file: String) throws(FileError) -> JSONValue {
-        do { return try SourceFile.json(directory + "/" + file) } catch {
-            throw FileError("\(error). Name the directory with --fixtures.")
-        }
+        if let first = errors.all.first { throw FileError(path, bytes, at: first.pointer, first.detail) }
+        return made
     }
 }
 
-/// A JSON object of a file, with its position for error messages.
-private struct Record {
-    private let object: JSONObject
-    private let place: String
+/// The members of records. One that is missing or wrong is reported, and has any value.
+extension BodyReader {
+    fileprivate func text(_ name: String) -> String { parsed(name, "a string") { $0 } ?? "" }
 
-    init(_ value: JSONValue, _ place: String) throws(FileError) {
-        guard case .object(let object) = value else { throw FileError("\(place): must be an object.") }
-        self.object = object
-        self.place = place
-    }
-
-    func error(_ name: String, _ what: String) -> FileError { FileError("\(place): '\(name)' \(what).") }
-
-    func string(_ name: String) throws(FileError) -> String {
-        guard let value = object[name]?.string else { throw error(name, "must be a string") }
+    /// What `parse` makes of a text; reported if it makes nothing.
+    fileprivate func parsed<Value>(_ name: String, _ expectation: String, _ parse: (String) -> Value?) -> Value? {
+        let value = value(name)?.string.flatMap(parse)
+        if value == nil { fail(name, "must be " + expectation) }
         return value
     }
 
-    func integer(_ name: String) throws(FileError) -> Int64 {
-        guard let value = object[name]?.integer else { throw error(name, "must be an integer") }
-        return value
+    fileprivate func time(_ name: String) -> WallTime {
+        parsed(name, "an RFC 3339 time", WallTime.init(rfc3339:)) ?? WallTime(seconds: 0)
     }
 
-    func integer(_ name: String, in range: ClosedRange<Int64>) throws(FileError) -> Int64 {
-        let value = try integer(name)
-        guard range.contains(value) else {
-            throw error(name, "is \(value), and must be \(range.lowerBound) to \(range.upperBound)")
-        }
-        return value
-    }
-
-    func time(_ name: String) throws(FileError) -> WallTime {
-        guard let time = WallTime(rfc3339: try string(name)) else { throw error(name, "must be an RFC 3339 time") }
-        return time
-    }
-
-    func date(_ name: String) throws(FileError) -> TaskDate {
-        guard let date = TaskDate(parsing: try string(name)) else { throw error(name, "must be a date, YYYY-MM-DD") }
-        return date
+    fileprivate func row(_ name: String, in range: ClosedRange<Int> = 0...Int.max) -> Int64 {
+        let row = integer(name, in: range)
+        if row == nil { failMissing(name, "is missing") }
+        return Int64(row ?? 0)
     }
 
     /// What `read` makes of a member; nil for null.
-    func optional<Value>(_ name: String, _ read: (String) throws -> Value) rethrows -> Value? {
-        object[name] ?? .null == .null ? nil : try read(name)
+    fileprivate func optional<Value>(_ name: String, _ read: (String) -> Value) -> Value? {
+        has(name) ? read(name) : nil
     }
 
-    func image(_ name: String, _ images: ImageCatalogue) throws -> ImageCatalogue.Image? {
-        try optional(name) { name in
-            let id = try string(name)
-            guard let image = images[id] else {
-                throw error(name, "is '\(id)', which is the id of no record in images.json")
-            }
-            return image
-        }
+    fileprivate func image(_ name: String, _ images: ImageCatalogue) -> ImageCatalogue.Image? {
+        optional(name) { name in
+            let id = text(name)
+            if images[id] == nil { fail(name, "is '\(id)', which is the id of no record in images.json") }
+            return images[id]
+        } ?? nil
     }
 
     /// The row of a record of another file.
-    func reference(_ name: String, to known: Known) throws(FileError) -> Int64 {
-        let row = try integer(name)
-        try check(row, name, known)
+    fileprivate func reference(_ name: String, to known: Known) -> Int64 {
+        let row = row(name)
+        check(row, name, known)
         return row
     }
 
     /// The rows of records of another file, each once.
-    func references(_ name: String, to known: Known) throws(FileError) -> [Int64] {
-        guard let array = object[name]?.array else { throw error(name, "must be an array") }
-        let rows = array.compactMap(\.integer)
-        guard rows.count == array.count else { throw error(name, "must contain integers") }
-        for (index, row) in rows.enumerated() {
-            try check(row, name, known)
-            if rows[..<index].contains(row) { throw error(name, "is \(rows), which names \(row) twice") }
+    fileprivate func references(_ name: String, to known: Known) -> [Int64] {
+        let rows = array(name, count: 0...Int.max)?.map { $0.value.integer ?? 0 }
+        if rows == nil { failMissing(name, "is missing") }
+        for (index, row) in (rows ?? []).enumerated() {
+            check(row, name, known)
+            if rows?[..<index].contains(row) ?? false { fail(name, "names \(row) twice") }
         }
-        return rows
+        return rows ?? []
     }
 
-    private func check(_ row: Int64, _ name: String, _ known: Known) throws(FileError) {
-        guard !known.rows.contains(row) else { return }
-        throw error(name, "is \(row), which is the id of no record in \(known.file)")
+    private func check(_ row: Int64, _ name: String, _ known: Known) {
+        if !known.rows.contains(row) { fail(name, "is \(row), which is the id of no record in \(known.file)") }
     }
 
-    func used(_ name: String, _ value: String) -> FileError {
-        error(name, "is \(value), which is used by an earlier record")
+    fileprivate func failUsed(_ name: String, _ value: String) {
+        fail(name, "is \(value), which is used by an earlier record")
     }
-
-    func records(_ name: String) throws(FileError) -> [Record] {
-        guard let array = object[name]?.array else { throw error(name, "must be an array") }
-        var records: [Record] = []
-        for value in array { records.append(try Record(value, "\(place), \(name)")) }
-        return records
-    }
-
 }
 
 /// The records of a file to which others may refer.

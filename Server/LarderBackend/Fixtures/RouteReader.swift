@@ -29,19 +29,16 @@ package struct RouteReader {
         guard let object = try SourceFile.json(bytes, named: file).object else {
             throw FileError(file, bytes, at: "", "must be an object with `routes`, such as {\"routes\": []}")
         }
-        let errors = BodyErrors()
-        var top = BodyReader(object, errors)
+        let top = BodyReader(object)
         if !top.has("routes") { top.failMissing("routes", "must be an array of routes") }
-        for var reader in top.objects("routes") ?? [] {
-            if let route = route(&reader) { routes.append(route) }
-            reader.finish()
+        for reader in top.objects("routes") ?? [] {
+            if let route = route(reader) { routes.append(route) }
         }
         top.finish()
+        let errors = top.errors.all
         // A misspelled name explains a missing one.
-        guard let first = errors.all.first(where: { $0.detail.contains("did you mean") }) ?? errors.all.first else {
-            return
-        }
-        let others = errors.all.count > 1 ? " (and \(errors.all.count - 1) more)" : ""
+        guard let first = errors.first(where: { $0.detail.contains("did you mean") }) ?? errors.first else { return }
+        let others = errors.count > 1 ? " (and \(errors.count - 1) more)" : ""
         throw FileError(file, bytes, at: first.pointer, first.detail + others)
     }
 
@@ -53,7 +50,7 @@ package struct RouteReader {
 
     // MARK: Routes
 
-    private mutating func route(_ reader: inout BodyReader) -> Route? {
+    private mutating func route(_ reader: BodyReader) -> Route? {
         let method = reader.string("method", length: 1...32) ?? "GET"
         if method != "*", !method.allSatisfy({ ("A"..."Z").contains($0) }) {
             reader.fail("method", "must be a method in capitals, such as \"POST\", or \"*\"")
@@ -69,17 +66,16 @@ package struct RouteReader {
             reader.fail("path", form)
         }
         let order = reader.choice("order", CustomRoute.Order.self) ?? .first
-        let conditions = conditions(&reader)
+        let conditions = conditions(reader)
         var replies: [CustomReply] = []
         if let children = reader.objects("replies", count: 1...Self.repliesMaximum) {
-            for var child in children {
-                var reply = reply(&child)
-                reply.conditions = self.conditions(&child)
-                child.finish()
+            for child in children {
+                var reply = reply(child)
+                reply.conditions = self.conditions(child)
                 replies.append(reply)
             }
         } else {
-            replies = [reply(&reader)]
+            replies = [reply(reader)]
         }
         guard let path else { return nil }
         let route = CustomRoute(
@@ -95,9 +91,9 @@ package struct RouteReader {
         }
     }
 
-    private func conditions(_ reader: inout BodyReader) -> [RouteCondition] {
+    private func conditions(_ reader: BodyReader) -> [RouteCondition] {
         guard let child = reader.child("when") else { return [] }
-        return child.object.members.compactMap { member in
+        return child.members.compactMap { member in
             guard let subject = RouteSubject(member.name) else {
                 child.fail(member.name, "must be query.NAME, field.NAME, path.NAME, state.NAME, body or body.PATH")
                 return nil
@@ -110,11 +106,9 @@ package struct RouteReader {
     }
 
     private func test(_ member: JSONObject.Member, in outer: BodyReader) -> RouteCondition.Test? {
-        guard case .object(let object) = member.value else {
+        guard member.value.object != nil, let reader = outer.child(member.name) else {
             return member.value == .null ? .exists(false) : .equals(member.value)
         }
-        var reader = BodyReader(object, at: outer.path(member.name), outer.errors)
-        defer { reader.finish() }
         if let text = reader.string("matches", length: 0...2_048) {
             return reader.made("matches") { .matches(try TextPattern(text)) }
         }
@@ -124,7 +118,7 @@ package struct RouteReader {
         return nil
     }
 
-    private mutating func reply(_ reader: inout BodyReader) -> CustomReply {
+    private mutating func reply(_ reader: BodyReader) -> CustomReply {
         var reply = CustomReply()
         reply.weight = reader.integer("weight", in: 1...1_000_000) ?? 1
         if let target = reader.string("redirect") {
@@ -134,19 +128,18 @@ package struct RouteReader {
             }
         }
         reply.status = reader.integer("status", in: 200...599).map { Status(code: $0) } ?? reply.status
-        reply.fields += fields(&reader)
+        reply.fields += fields(reader)
         reply.mediaType = reader.string("mediaType", length: 3...200)
-        reply.body = body(&reader, &reply.mediaType) ?? (reply.status.code < 400 ? .none : .problem(nil))
-        reply.states = templates("set", &reader)
-        reply.delay = delay(&reader)
-        for var child in reader.objects("webhooks", count: 0...8) ?? [] {
-            if let webhook = webhook(&child) { reply.webhooks.append(webhook) }
-            child.finish()
+        reply.body = body(reader, &reply.mediaType) ?? (reply.status.code < 400 ? .none : .problem(nil))
+        reply.states = templates("set", reader)
+        reply.delay = delay(reader)
+        for child in reader.objects("webhooks", count: 0...8) ?? [] {
+            if let webhook = webhook(child) { reply.webhooks.append(webhook) }
         }
         return reply
     }
 
-    private mutating func body(_ reader: inout BodyReader, _ mediaType: inout String?) -> CustomReply.Body? {
+    private mutating func body(_ reader: BodyReader, _ mediaType: inout String?) -> CustomReply.Body? {
         let given = ["json", "text", "file", "problem"].filter { reader.object[$0] != nil }
         if given.count > 1 { reader.fail(given[1], "cannot be given together with `\(given[0])`") }
         // `null` is a document, too.
@@ -173,8 +166,8 @@ package struct RouteReader {
         }
     }
 
-    private func fields(_ reader: inout BodyReader) -> [(name: FieldName, value: RouteTemplate)] {
-        templates("fields", &reader).compactMap { field in
+    private func fields(_ reader: BodyReader) -> [(name: FieldName, value: RouteTemplate)] {
+        templates("fields", reader).compactMap { field in
             guard let name = FieldName(field.name), !Self.ownFields.contains(name) else {
                 let detail = "is not a field that a route can set; the server writes framing and dates itself"
                 reader.errors.add(reader.path("fields") + "/" + JSONPointer.escape(field.name), detail)
@@ -189,9 +182,9 @@ package struct RouteReader {
     ]
 
     /// The members of an object as templates; an array has several values for one name.
-    private func templates(_ name: String, _ reader: inout BodyReader) -> [(name: String, value: RouteTemplate)] {
+    private func templates(_ name: String, _ reader: BodyReader) -> [(name: String, value: RouteTemplate)] {
         guard let child = reader.child(name) else { return [] }
-        return child.object.members.flatMap { member in
+        return child.members.flatMap { member in
             (member.value.array ?? [member.value]).compactMap { value in
                 guard let text = value.string else {
                     child.fail(member.name, "must be a string")
@@ -202,7 +195,7 @@ package struct RouteReader {
         }
     }
 
-    private func delay(_ reader: inout BodyReader) -> ClosedRange<Double>? {
+    private func delay(_ reader: BodyReader) -> ClosedRange<Double>? {
         guard let value = reader.value("delaySeconds") else { return nil }
         let bounds = (value.array ?? [value]).compactMap(\.double)
         guard let low = bounds.first, let high = bounds.last, (1...2).contains(bounds.count), 0 <= low, low <= high,
@@ -214,11 +207,11 @@ package struct RouteReader {
         return low...high
     }
 
-    private mutating func webhook(_ reader: inout BodyReader) -> CustomReply.Webhook? {
+    private mutating func webhook(_ reader: BodyReader) -> CustomReply.Webhook? {
         let method = Method(reader.string("method", length: 1...32) ?? "POST")
-        let fields = fields(&reader)
+        let fields = fields(reader)
         var mediaType: String?
-        let body = body(&reader, &mediaType) ?? .none
+        let body = body(reader, &mediaType) ?? .none
         let delay = reader.seconds("delaySeconds", maximum: 3_600) ?? .zero
         let text = reader.string("url") ?? ""
         guard let url = HTTPURL(text), url.scheme == .http, Authority.isLoopback(url.authority) else {

@@ -8,8 +8,8 @@ import Synchronization
 final class ResponseCache: Sendable {
     /// A read of one state of the world.
     struct Version {
-        /// The target of the request, behind its credentials.
-        let key: String
+        let target: String
+        let credentials: String?
         /// Taken before the state is read: an entry with an older stamp is only rebuilt once more.
         let stamp: UInt64
     }
@@ -22,8 +22,16 @@ final class ResponseCache: Sendable {
 
     private struct State {
         var stamp: UInt64 = 0
-        var entries: [String: Entry] = [:]
+        /// By target.
+        var entries: [String: Replies] = [:]
         var bytes = 0
+    }
+
+    /// The replies to requests with one target.
+    private struct Replies {
+        /// That for everybody, whatever the credentials.
+        var common: Entry?
+        var personal: [String?: Entry] = [:]
     }
 
     private let state = Mutex(State())
@@ -34,20 +42,35 @@ final class ResponseCache: Sendable {
 
     /// The reply that was built from the state with the version's stamp.
     func find(_ version: Version) -> Entry? {
-        state.withLock { $0.stamp == version.stamp ? $0.entries[version.key] : nil }
+        state.withLock { state in
+            guard state.stamp == version.stamp, let replies = state.entries[version.target] else { return nil }
+            return replies.common ?? replies.personal[version.credentials]
+        }
     }
 
     /// Stores a reply that was built after the version's stamp was taken.
-    func store(_ representation: Representation, of session: SessionRow? = nil, for version: Version) {
-        let keyBytes = version.key.utf8.count
-        let cost = keyBytes + representation.byteCount
+    ///
+    /// - Parameters:
+    ///   - session: that of the credentials.
+    ///   - isCommon: whether the reply depends on no credentials.
+    func store(
+        _ representation: Representation,
+        of session: SessionRow? = nil,
+        for version: Version,
+        isCommon: Bool = false
+    ) {
+        let cost = version.target.utf8.count + (version.credentials?.utf8.count ?? 0) + representation.byteCount
         guard cost <= bytesMaximum / 4 else { return }
         state.withLock { state in
             guard version.stamp >= state.stamp else { return }
             if version.stamp > state.stamp || state.bytes + cost > bytesMaximum { state = State(stamp: version.stamp) }
             let entry = Entry(representation: representation, session: session)
-            let replaced = state.entries.updateValue(entry, forKey: version.key)
-            state.bytes += cost - (replaced.map { keyBytes + $0.representation.byteCount } ?? 0)
+            var replies = state.entries[version.target] ?? Replies()
+            // Two loops have made it at once.
+            guard (isCommon ? replies.common : replies.personal[version.credentials]) == nil else { return }
+            if isCommon { replies.common = entry } else { replies.personal[version.credentials] = entry }
+            state.entries[version.target] = replies
+            state.bytes += cost
         }
     }
 }

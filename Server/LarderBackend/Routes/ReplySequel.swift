@@ -21,11 +21,10 @@ struct ReplySequel: Sendable {
         var following = exchange
         following.interceptor = { [self] reply in
             let clock = world.clock
-            let wait = clock.wait(for: delay) {
+            clock.wait(for: delay, of: exchange) {
                 exchange.complete(reply)
                 for webhook in webhooks { webhook.send(on: exchange.loop, clock, counter) }
             }
-            exchange.end(while: { clock.isWaiting(wait) }, by: { clock.endWait(wait) })
         }
         return following
     }

@@ -18,7 +18,6 @@ final class Store {
     var likes: LikeTable { LikeTable(sql: sql) }
     var ledger: LedgerTable { LedgerTable(sql: sql) }
     var conversations: ConversationTable { ConversationTable(sql: sql) }
-    var tasks: TaskTable { TaskTable(sql: sql) }
     var collections: CollectionTable { CollectionTable(sql: sql) }
     var sessions: SessionTable { SessionTable(sql: sql) }
     var idempotency: IdempotencyTable { IdempotencyTable(sql: sql) }

@@ -21,28 +21,38 @@ struct TaskQuery: Sendable, Hashable {
         case anyone
         case nobody
         case person(Int64)
-
-        /// The number in the statement: -1, 0 or the row of the person.
-        var stored: Int64 {
-            switch self {
-            case .anyone: -1
-            case .nobody: 0
-            case .person(let row): row
-            }
-        }
     }
 
-    /// The statuses to include, as a bit for each raw value.
-    var statuses: Int64 = 0b111
+    var statuses = Set(TaskStatus.allCases)
     var assignee = Assignee.anyone
-    /// The due dates to include, as stored. The upper end `TaskDate.none` includes tasks without a date.
+    /// The due dates to include, in days. The upper end `TaskDate.none` includes tasks without a date.
     var due: ClosedRange<Int64> = .min...TaskDate.none
     var order = Order.due
 
     /// Identifies the query in cursors, so that a cursor of one list cannot be used in another.
     var digest: Int64 {
-        let text = "\(statuses) \(assignee.stored) \(due.lowerBound) \(due.upperBound) \(order.rawValue)"
+        let text = "\(statuses.map(\.rawValue).sorted()) \(assignee) \(due) \(order.rawValue)"
         return Int64(ContentHash.hash64(Array(text.utf8).span) >> 1)
+    }
+
+    /// The place of a task in the list; nil if it is not in it.
+    func place(of task: EntityRow) -> TaskPlace? {
+        let days = task.members["due"]?.string.flatMap { TaskDate(parsing: $0)?.days } ?? TaskDate.none
+        let status = task.members["status"]?.string.flatMap { TaskStatus(named: $0) } ?? .open
+        let person = task.members["assigneeId"]?.string
+        let isAssigned =
+            switch assignee {
+            case .anyone: true
+            case .nobody: person == nil
+            case .person(let row): person == EntityID(.profile, row).text
+            }
+        guard isAssigned, statuses.contains(status), due.contains(days) else { return nil }
+        return TaskPlace(key: order.isByDue ? days : 0, row: task.id.row)
+    }
+
+    func precedes(_ place: TaskPlace, _ other: TaskPlace) -> Bool {
+        let (place, other) = ((place.key, place.row), (other.key, other.row))
+        return order.isAscending ? place < other : place > other
     }
 
     /// Reads a filter of due dates: `2026-07-01`, `2026-07-01..2026-07-31` with either end optional, or `none`.
@@ -61,7 +71,7 @@ struct TaskQuery: Sendable, Hashable {
 
 /// The place of a task in a sorted list.
 struct TaskPlace: Sendable, Hashable {
-    /// The due date as stored; 0 in a list that is sorted by creation.
+    /// The due date in days; 0 in a list that is sorted by creation.
     var key: Int64
     var row: Int64
 }

@@ -19,18 +19,8 @@ package enum WorldSchema {
         )
     }
 
-    // The columns of tasks and accounts are in their JSON. These are no views, because a database without trust in its schema runs no
-    // functions of JSON in one.
-
-    /// A table for a `FROM`. due: days since 1970-01-01, or `TaskDate.none` without a date, so that these tasks sort last.
-    static let tasks: SQLText = """
-        (SELECT id, json_extract(json, '$.assigneeId') AS assignee,
-            CASE json_extract(json, '$.status') WHEN 'open' THEN 0 WHEN 'started' THEN 1 ELSE 2 END AS status,
-            ifnull(CAST(strftime('%s', json_extract(json, '$.due')) AS INTEGER) / 86400, 9223372036854775807) AS due
-        FROM (SELECT id, CAST(head AS TEXT) || '}' AS json FROM entities WHERE kind = 8 AND deleted = 0))
-        """
-
-    /// A table for a `FROM`.
+    /// The columns of accounts, which are in their JSON, as a table for a `FROM`. It is no view, because a database without trust in its
+    /// schema runs no functions of JSON in one.
     static let accounts: SQLText = """
         (SELECT id, nullif(list, 0) AS owner, json_extract(json, '$.balance.minorUnits') AS balance,
             json_extract(json, '$.balance.currency') AS currency

@@ -1,4 +1,4 @@
-/// The progress of a task. Raw values are stored and never reused.
+/// The progress of a task.
 enum TaskStatus: Int64, Sendable, CaseIterable {
     case open = 0
     case started = 1

@@ -20,7 +20,6 @@ package final class World: Sendable {
     package let images: ImageCatalogue
     let cache: ResponseCache
     package let live = LiveHub()
-    package let keysInFlight = KeysInFlight()
     let limiter: RateLimiter?
     package let hooks: any WorldHooks
     /// The source of history identities. A world in memory derives them from its seed, so that two runs give the same change tokens. A

@@ -217,13 +217,17 @@ public final class WorldClock: WallClock, JumpingClock {
         return id ?? TimerID(rawValue: 0)
     }
 
+    /// As `wait(for:)`, for an exchange: the wait also ends when its client leaves.
+    package func wait(for delay: Duration, of exchange: Exchange, _ job: @escaping @Sendable () -> Void) {
+        let id = wait(for: delay, job)
+        exchange.end(while: { self.state.withLock { $0.waits.contains(id) } }, by: { self.endWait(id) })
+    }
+
     /// Runs the job of a wait now; no effect if it has run.
-    package func endWait(_ id: TimerID) {
+    private func endWait(_ id: TimerID) {
         let job = state.withLock { state in state.waits.remove(id) == nil ? nil : state.timers.cancel(id) }
         job?()
     }
-
-    package func isWaiting(_ id: TimerID) -> Bool { state.withLock { $0.waits.contains(id) } }
 
     /// The number of waits that are not over.
     package var waitCount: Int { state.withLock { $0.waits.count } }

@@ -15,7 +15,7 @@ package protocol ExchangeHandler: Sendable {
     func rejected(_ rejection: Rejection) -> Reply
 
     /// The exchange is over: its last byte was written, or is about to be in one write, or its connection is gone.
-    func finished(_ record: ExchangeRecord)
+    func finished(_ record: consuming ExchangeRecord)
 
     /// The head of a request with a body has arrived, and the body is not read yet. A handler that returns `.hold` keeps `exchange` and
     /// either lets the body be read with `Exchange.proceed(upTo:)` or ends the exchange.
@@ -43,13 +43,13 @@ extension Status {
 
 /// The result of an exchange.
 package struct ExchangeRecord: Sendable {
-    package let request: Request
+    package var request: Request
     package let started: MonotonicTime
-    package let context: ExchangeContext?
+    package var context: ExchangeContext?
     /// The head of the reply, without `Date` and `Connection` if the engine added them; `.none` without a reply.
     package internal(set) var head = ReplyHead.none
     /// Bytes of the reply's head and body.
-    package internal(set) var bytesSent = 0
+    package var bytesSent = 0
     package internal(set) var bodyBytes = 0
     /// The bytes that a content coding has taken off the body.
     package internal(set) var bytesSavedByCoding = 0
@@ -57,7 +57,7 @@ package struct ExchangeRecord: Sendable {
     /// Whether the whole reply was written.
     package internal(set) var isComplete = true
 
-    init(request: Request, started: MonotonicTime, context: ExchangeContext?) {
+    package init(request: Request, started: MonotonicTime, context: ExchangeContext?) {
         (self.request, self.started, self.context) = (request, started, context)
         ended = started
     }

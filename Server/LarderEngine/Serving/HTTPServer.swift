@@ -99,7 +99,9 @@ package final class HTTPServer: Sendable {
             defer { stopping = true }
             return !stopping
         }
-        port.withLock { $0.listener = nil }
+        let listener = port.withLock { port in port.listener.take() }
+        // Before the last loop ends, so that no connection is accepted that nobody answers.
+        if let listener { Self.visit(loops[...], { $0.listen(false) }, then: { listener.pause() }) }
         await withTaskGroup(of: Void.self) { group in
             for loop in loops {
                 group.addTask {

@@ -91,7 +91,7 @@ enum ClientEndpoints {
         guard let number = Int(id), clients.numbers.contains(number) else {
             throw ProblemType.notFound("There is no client '\(id.prefix(32))'. GET /_larder/clients lists all.")
         }
-        var reader = try call.settings()
+        let reader = try call.settings()
         var members = JSONObject()
         switch action.member {
         case "key"?:

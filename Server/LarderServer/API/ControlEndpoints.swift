@@ -29,28 +29,28 @@ struct ControlCall: Sendable {
         return BodyReader(object)
     }
 
-    func integer(_ name: String, in range: ClosedRange<Int>) throws(Problem) -> Int? {
-        guard let text = query.first(name) else { return nil }
-        guard let value = Int(text), range.contains(value) else {
-            throw invalid(name, "must be an integer from \(range.lowerBound) to \(range.upperBound)")
+    /// The parameters as a settings document.
+    ///
+    /// - Parameter numbers: those that are integers; the others are texts.
+    func parameters(numbers: Set<String>) -> BodyReader {
+        BodyReader(
+            JSONObject(
+                query.items.map { item in
+                    let number = numbers.contains(item.name) ? Int64(item.value) : nil
+                    return .init(name: item.name, value: number.map { .integer($0) } ?? .string(item.value))
+                }
+            )
+        )
+    }
+
+    /// Rejects wrong parameters, and those with other names: an ignored filter would give the wrong items.
+    func check(_ parameters: BodyReader) throws(Problem) {
+        parameters.finish()
+        let errors = parameters.errors.all.map { error in
+            Problem.FieldError(pointer: String(error.pointer.dropFirst()), detail: error.detail)
         }
-        return value
-    }
-
-    /// Rejects parameters with other names: an ignored filter would give the wrong items.
-    func check(parameters known: [String]) throws(Problem) {
-        guard let item = query.items.first(where: { !known.contains($0.name) }) else { return }
-        throw invalid(
-            String(item.name.prefix(64)),
-            "is not a parameter of this list; its parameters are \(known.joined(separator: ", "))"
-        )
-    }
-
-    func invalid(_ name: String, _ detail: String) -> Problem {
-        ProblemType.invalidParameter(
-            "`\(name)` \(detail).",
-            errors: [Problem.FieldError(pointer: name, detail: detail)]
-        )
+        guard let first = errors.first else { return }
+        throw ProblemType.invalidParameter("`\(first.pointer.prefix(64))` \(first.detail).", errors: errors)
     }
 
     func handle(of user: Int64) -> String? { Authenticator.handle(of: user, in: world) }
@@ -61,7 +61,7 @@ struct ControlCall: Sendable {
 /// The functions of a world are under `/_larder/worlds/ID/…`; without a world they apply to `main`.
 enum ControlEndpoints {
     static func answer(_ request: Request, _ exchange: Exchange, _ plane: ControlPlane, worldID: String) -> Reply? {
-        do {
+        do throws(Problem) {
             if DashboardEndpoints.isDashboard(request) {
                 return try DashboardEndpoints.answer(request, plane.controlGuard)
             }
@@ -69,36 +69,18 @@ enum ControlEndpoints {
             guard let query = QueryString(parsing: Array(request.query ?? [])) else {
                 throw ProblemType.invalidParameter("The query is not valid percent-encoded UTF-8.")
             }
-            var segments = request.pathText.split(separator: "/", omittingEmptySubsequences: true).dropFirst()
-                .compactMap { QueryString.percentDecoded(Array($0.utf8)) }
-            if segments.first == "worlds" {
-                let call = ControlCall(
-                    request: request,
-                    exchange: exchange,
-                    plane: plane,
-                    world: plane.worlds.main,
-                    query: query
-                )
-                if segments.count == 1 {
-                    return later(call) { call throws(Problem) in try WorldEndpoints.answerAll(call) }
-                }
-                let world = try plane.worlds.world(segments[1])
-                segments.removeFirst(2)
-                return try answer(
-                    ControlCall(request: request, exchange: exchange, plane: plane, world: world, query: query),
-                    segments
-                )
-            }
-            let world = try plane.worlds.world(worldID)
-            return try answer(
-                ControlCall(request: request, exchange: exchange, plane: plane, world: world, query: query),
-                segments
+            var (id, segments) = (
+                worldID,
+                request.pathText.split(separator: "/").dropFirst()
+                    .compactMap { QueryString.percentDecoded(Array($0.utf8)) }
             )
-        } catch let problem as Problem {
-            return problem.reply
-        } catch {
-            return World.problem(error).reply
-        }
+            let isAboutAll = segments == ["worlds"]
+            if !isAboutAll, segments.first == "worlds" { (id, segments) = (segments[1], Array(segments[2...])) }
+            let world = try isAboutAll ? plane.worlds.main : plane.worlds.world(id)
+            let call = ControlCall(request: request, exchange: exchange, plane: plane, world: world, query: query)
+            if isAboutAll { return later(call) { call throws(Problem) in try WorldEndpoints.answerAll(call) } }
+            return try answer(call, segments)
+        } catch { return error.reply }
     }
 
     /// The description of the control plane: the file, with the actions of the table.
@@ -121,10 +103,10 @@ enum ControlEndpoints {
             return later(call) { call throws(Problem) in try WorldEndpoints.snapshots(call, method, rest) }
         case "clock": return try ClockEndpoints.answer(call, method, rest)
         case "skew": return try ClockEndpoints.skew(call, method)
-        case "faults": return try FaultEndpoints.answer(call, method, rest)
+        case "faults": return try FaultEndpoints.answer(call, rest)
         case "script": return try FaultEndpoints.script(call, method)
         case "journeys": return try FaultEndpoints.journeys(call, method, rest)
-        case "gates": return try GateEndpoints.answer(call, method, rest)
+        case "gates": return try GateEndpoints.answer(call, rest)
         case "held": return try GateEndpoints.held(call, method, rest)
         case "journal":
             return later(call) { call throws(Problem) in try JournalEndpoints.answer(call, method, rest) }
@@ -133,7 +115,7 @@ enum ControlEndpoints {
         case "conduct": return later(call) { call throws(Problem) in try JournalEndpoints.conduct(call, method) }
         case "oracles": return later(call) { call throws(Problem) in try OracleEndpoints.answer(call, method, rest) }
         case "act": return try ScriptedActorEndpoints.act(call, method)
-        case "actors": return try ScriptedActorEndpoints.answer(call, method, rest)
+        case "actors": return try ScriptedActorEndpoints.answer(call, rest)
         case "changes": return try ScriptedActorEndpoints.changes(call, method)
         case "dialect": return try ScriptedActorEndpoints.dialect(call, method)
         case "drift": return try ScriptedActorEndpoints.drift(call, method)
@@ -163,6 +145,38 @@ enum ControlEndpoints {
             }
         }
         return nil
+    }
+
+    /// Requests for what has names: `GET` and `DELETE` of all, `DELETE` of one, and further methods that add.
+    ///
+    /// - Parameters:
+    ///   - items: all of them, in order.
+    ///   - add: adds what the request says, and returns the body of the reply.
+    static func named(
+        _ call: ControlCall,
+        _ rest: [String],
+        _ noun: String,
+        _ items: [(id: String, json: JSONValue)],
+        remove: (String) -> Bool,
+        _ methods: [Method] = [.post],
+        add: () throws(Problem) -> JSONValue
+    ) throws(Problem) -> Reply {
+        switch (call.method, rest.first) {
+        case (.get, nil): return json(.members(["items": .array(items.map(\.json))]))
+        case (.delete, nil):
+            for item in items { _ = remove(item.id) }
+            return done
+        case (.delete, let id?):
+            guard !remove(id) else { return done }
+            let known = items.prefix(20).map(\.id).joined(separator: ", ")
+            throw ProblemType.notFound(
+                "There is no \(noun) '\(id.prefix(64))'. Existing \(noun)s: \(known.isEmpty ? "none" : known)."
+            )
+        case (let method, nil) where methods.contains(method): return json(try add(), status: .created)
+        default:
+            let taken = ["GET", "DELETE"] + methods.map(\.rawValue)
+            throw wrongMethod(rest.isEmpty ? taken.joined(separator: ", ") : "DELETE")
+        }
     }
 
     /// The functions listed by `GET /_larder`.

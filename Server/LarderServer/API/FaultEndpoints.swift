@@ -6,46 +6,26 @@ import LarderTime
 
 /// Faults, journeys and scripts over HTTP.
 enum FaultEndpoints {
-    static func answer(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
+    static func answer(_ call: ControlCall, _ rest: [String]) throws(Problem) -> Reply {
         let faults = call.world.control.faults
-        if let id = rest.first {
-            guard method == .delete else { throw ControlEndpoints.wrongMethod("DELETE") }
-            guard faults.remove(id) else {
-                let names = faults.all.prefix(20).map(\.fault.id).joined(separator: ", ")
-                throw ProblemType.notFound(
-                    "There is no fault '\(id.prefix(64))'. Existing faults: \(names.isEmpty ? "none" : names)."
-                )
-            }
-            return ControlEndpoints.done
-        }
-        switch method {
-        case .get: return ControlEndpoints.json(.members(["items": .array(list(faults, call))]))
-        case .delete:
-            faults.removeAll()
-            return ControlEndpoints.done
-        case .post, .put:
+        let methods: [Method] = [.post, .put]
+        return try ControlEndpoints.named(call, rest, Fault.noun, list(faults, call), remove: faults.remove, methods) {
+            () throws(Problem) in
             let reader = try call.settings()
             let read = readFaults(reader)
-            try reader.errors.check()
+            try reader.check()
             let isList = reader.object["faults"] != nil
-            let named = try call.plane.setFaults(read, in: call.world, replacesAll: method == .put) {
+            let named = try call.plane.setFaults(read, in: call.world, replacesAll: call.method == .put) {
                 isList ? "/faults/\($0)" : ""
             }
-            return ControlEndpoints.json(describe(named, call), status: .created)
-        default: throw ControlEndpoints.wrongMethod("GET, POST, PUT, DELETE")
+            return describe(named, call)
         }
     }
 
     /// One fault, or `{"faults": […]}`.
     private static func readFaults(_ reader: BodyReader) -> [Fault] {
-        var reader = reader
-        guard reader.object["faults"] != nil else { return Fault.read(&reader).map { [$0] } ?? [] }
-        var faults: [Fault] = []
-        for var child in reader.objects("faults") ?? [] {
-            if let fault = Fault.read(&child) { faults.append(fault) }
-        }
-        reader.finish()
-        return faults
+        guard reader.object["faults"] != nil else { return Fault.read(reader).map { [$0] } ?? [] }
+        return reader.objects("faults")?.compactMap(Fault.read) ?? []
     }
 
     private static func describe(_ named: [Fault], _ call: ControlCall) -> JSONValue {
@@ -58,12 +38,12 @@ enum FaultEndpoints {
         ])
     }
 
-    private static func list(_ faults: FaultSet, _ call: ControlCall) -> [JSONValue] {
+    private static func list(_ faults: FaultSet, _ call: ControlCall) -> [(id: String, json: JSONValue)] {
         faults.all.map { fault, applications in
             var object = fault.json.object ?? JSONObject()
             object["applications"] = .integer(Int64(applications))
             if let doubt = call.plane.doubt(about: fault, in: call.world) { object[doubt.name] = .string(doubt.reason) }
-            return .object(object)
+            return (fault.id, .object(object))
         }
     }
 
@@ -83,12 +63,8 @@ enum FaultEndpoints {
         }
         switch method {
         case .post:
-            var reader = try call.settings()
-            var match = FaultMatch()
-            if var child = reader.child("match") {
-                match = FaultMatch.read(&child)
-                child.finish()
-            }
+            let reader = try call.settings()
+            let match = reader.child("match").map(FaultMatch.read) ?? FaultMatch()
             try reader.check()
             let named = try call.plane.set(journey, for: match, in: call.world)
             return ControlEndpoints.json(describe(named, call), status: .created)
@@ -104,8 +80,8 @@ enum FaultEndpoints {
     static func script(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         if method == .get { return ControlEndpoints.json(call.world.control.script.json) }
         guard method == .post else { throw ControlEndpoints.wrongMethod("GET, POST") }
-        var reader = try call.settings()
-        let script = FaultScript.read(&reader)
+        let reader = try call.settings()
+        let script = FaultScript.read(reader)
         try reader.check()
         let warnings = try call.plane.run(script, in: call.world)
         return ControlEndpoints.json(
@@ -146,37 +122,27 @@ public struct FaultScript: Sendable {
                 errors: [Problem.FieldError(pointer: "", detail: "must be an object")]
             )
         }
-        var reader = BodyReader(object)
-        self = FaultScript.read(&reader)
+        let reader = BodyReader(object)
+        self = FaultScript.read(reader)
         try reader.check()
     }
 
     private init(steps: [Step]) { self.steps = steps }
 
     /// Reads the member `steps`.
-    static func read(_ reader: inout BodyReader) -> FaultScript {
+    static func read(_ reader: BodyReader) -> FaultScript {
         var steps: [Step] = []
         if reader.object["steps"] == nil { reader.fail("steps", "is missing") }
-        for var step in reader.objects("steps") ?? [] {
+        for step in reader.objects("steps") ?? [] {
             var operations: [Operation] = []
             let at = step.seconds("atSeconds") ?? .zero
-            var faults: [Fault] = []
-            for var child in step.objects("faults") ?? [] {
-                if let fault = Fault.read(&child) { faults.append(fault) }
-            }
+            let faults = step.objects("faults")?.compactMap(Fault.read) ?? []
             if !faults.isEmpty { operations.append(.set(faults)) }
             if let journey = step.choice("journey", Journey.self) { operations.append(.follow(journey)) }
             if let remove = step.array("remove") { operations.append(.remove(remove.compactMap { $0.value.string })) }
             if step.bool("removeAll") { operations.append(.removeAll) }
-            if var child = step.child("act") {
-                if let act = ScriptedAction.read(&child) { operations.append(.act(act)) }
-                child.finish()
-            }
-            if var child = step.child("changes") {
-                if let fault = ChangeFeedFault.read(&child) { operations.append(.inject(fault)) }
-                child.finish()
-            }
-            step.finish()
+            if let act = step.child("act").flatMap(ScriptedAction.read) { operations.append(.act(act)) }
+            if let fault = step.child("changes").flatMap(ChangeFeedFault.read) { operations.append(.inject(fault)) }
             steps.append(Step(at: at, operations: operations))
         }
         return FaultScript(steps: steps)
@@ -184,7 +150,7 @@ public struct FaultScript: Sendable {
 }
 
 extension ChangeFeedFault {
-    static func read(_ reader: inout BodyReader) -> ChangeFeedFault? {
+    static func read(_ reader: BodyReader) -> ChangeFeedFault? {
         switch reader.string("fault") {
         case "expire"?:
             if let token = reader.string("token") { return .expire(token: token) }

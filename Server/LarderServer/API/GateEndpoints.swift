@@ -5,34 +5,18 @@ import LarderHTTP
 
 /// Gates and held exchanges over HTTP.
 enum GateEndpoints {
-    static func answer(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
+    static func answer(_ call: ControlCall, _ rest: [String]) throws(Problem) -> Reply {
         let gates = call.world.control.gates
-        if let id = rest.first {
-            if rest.count == 2, rest[1] == "release" {
-                guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
-                let count = gates.releaseAll(of: id)
-                return ControlEndpoints.json(.members(["released": .integer(Int64(count))]))
-            }
-            guard method == .delete else { throw ControlEndpoints.wrongMethod("DELETE, and POST on release") }
-            guard gates.remove(id) else { throw ProblemType.notFound("There is no gate '\(id.prefix(64))'.") }
-            return ControlEndpoints.done
+        if rest.count == 2, rest[1] == "release" {
+            guard call.method == .post else { throw ControlEndpoints.wrongMethod("POST") }
+            return ControlEndpoints.json(.members(["released": .int(gates.releaseAll(of: rest[0]))]))
         }
-        switch method {
-        case .get:
-            return ControlEndpoints.json(.members(["items": .array(gates.gates.map(\.json))]))
-        case .post:
-            var reader = try call.settings()
-            let gate = Gate.read(&reader)
-            try reader.errors.check()
-            let added = try gates.add(gate)
-            return ControlEndpoints.json(
-                added.json.warning(added.match.whyNobodyMatches(in: call.world)),
-                status: .created
-            )
-        case .delete:
-            gates.removeAll()
-            return ControlEndpoints.done
-        default: throw ControlEndpoints.wrongMethod("GET, POST, DELETE")
+        let items = gates.gates.map { ($0.id, $0.json) }
+        return try ControlEndpoints.named(call, rest, Gate.noun, items, remove: gates.remove) { () throws(Problem) in
+            let reader = try call.settings()
+            let gate = Gate.read(reader)
+            try reader.check()
+            return try gates.add(gate).json.warning(gate.match.whyNobodyMatches(in: call.world))
         }
     }
 
@@ -44,23 +28,17 @@ enum GateEndpoints {
             return ControlEndpoints.json(.members(["items": .array(gates.held.map(\.json))]))
         }
         guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
-        let verdict: GateSet.Verdict
+        var ending: FaultEnding?
         switch rest[1] {
-        case "release": verdict = .proceed
+        case "release": break
         case "answer":
-            var reader = try call.settings()
-            if let cut = reader.choice("cut", FaultAction.ExchangeCut.self) {
-                reader.finish()
-                verdict = .cut(cut)
-            } else {
-                let canned = CannedReply.read(&reader)
-                reader.finish()
-                verdict = .answer(canned ?? CannedReply(status: 500))
-            }
-            try reader.errors.check()
+            let reader = try call.settings()
+            let cut = reader.choice("cut", FaultAction.ExchangeCut.self)
+            ending = cut.map { .cut($0) } ?? .respond(CannedReply.read(reader) ?? CannedReply(status: 500))
+            try reader.check()
         default: throw ProblemType.notFound("A held exchange can be released or answered.")
         }
-        guard let number = Int(rest[0]), gates.release(number, verdict) else {
+        guard let number = Int(rest[0]), gates.release(number, ending) else {
             throw ProblemType.notFound("No exchange with the number '\(rest[0].prefix(32))' is held.")
         }
         return ControlEndpoints.done

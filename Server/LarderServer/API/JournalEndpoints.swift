@@ -36,38 +36,16 @@ enum JournalEndpoints {
         (call.request.fields[.host] ?? "127.0.0.1") + call.world.basePath
     }
 
-    private static let listParameters = [
-        "afterNumber", "limit", "method", "path", "user", "device", "status", "outcome", "fault", "kind",
-    ]
-
     private static func list(_ call: ControlCall) throws(Problem) -> Reply {
-        try call.check(parameters: listParameters)
-        let limit = try call.integer("limit", in: 1...10_000) ?? 100
-        var filter = JournalFilter()
-        let start = try call.integer("afterNumber", in: 0...Int(Int32.max))
-        filter.after = start ?? 0
-        filter.match.method = call.query.first("method")
-        filter.match.path = call.query.first("path")
-        filter.match.user = call.query.first("user")
-        filter.match.device = call.query.first("device")
-        filter.status = call.query.first("status")
-        filter.outcome = call.query.first("outcome")
-        filter.fault = call.query.first("fault")
-        filter.kind = call.query.first("kind").flatMap { JournalFilter.Kind(rawValue: $0) }
-        if let status = filter.status, !JournalFilter.isStatus(status) {
-            throw call.invalid("status", "must be a status or a class such as 4xx")
-        }
-        if filter.kind == nil, call.query.first("kind") != nil {
-            throw call.invalid("kind", "must be exchange or frame")
-        }
-        if let path = filter.match.path, PathPattern(path) == nil {
-            throw call.invalid("path", PathPattern.rule)
-        }
+        let parameters = call.parameters(numbers: ["afterNumber", "limit"])
+        let limit = parameters.integer("limit", in: 1...10_000) ?? 100
+        let filter = JournalFilter.read(parameters)
+        try call.check(parameters)
         let matcher = JournalMatcher(filter) { call.handle(of: $0) }
         let journal = call.world.control.journal
         // After a number the next ones, otherwise the newest ones.
         let matching = journal.entries(after: filter.after).filter { matcher.matches($0) }
-        let page = start == nil ? matching.suffix(limit) : matching.prefix(limit)
+        let page = parameters.has("afterNumber") ? matching.prefix(limit) : matching.suffix(limit)
         return ControlEndpoints.json(
             .members([
                 "items": .array(page.map { $0.json(handle: call.handle(of: $0.user)) }),
@@ -80,8 +58,8 @@ enum JournalEndpoints {
 
     static func verify(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
-        var reader = try call.settings()
-        let (expectations, inOrder, noneOther) = Expectation.list(&reader, isRequired: true)
+        let reader = try call.settings()
+        let (expectations, inOrder, noneOther) = Expectation.list(reader, isRequired: true)
         try reader.check()
         let report = call.plane.verifier(call.world).verify(expectations, inOrder: inOrder, noneOther: noneOther)
         guard report.holds else {
@@ -94,7 +72,9 @@ enum JournalEndpoints {
 
     static func conduct(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         guard method == .get else { throw ControlEndpoints.wrongMethod("GET") }
-        let newest = try call.integer("findings", in: 0...10_000)
+        let parameters = call.parameters(numbers: ["findings"])
+        let newest = parameters.integer("findings", in: 0...10_000)
+        try call.check(parameters)
         let report = ConductReport(call.world.control.journal.entries)
         let wantsText = call.request.fields.combined(.accept).map { $0.hasPrefix("text/plain") } ?? false
         return wantsText

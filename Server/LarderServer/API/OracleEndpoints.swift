@@ -39,11 +39,11 @@ enum OracleEndpoints {
                 .members(["isSound": .bool(faults.isEmpty), "faults": .array(faults.map { .string($0) })])
             )
         case (.post, "converged"?):
-            var reader = try call.settings()
+            let reader = try call.settings()
             let person = reader.string("as", length: 1...64)
             var held: [String: Int] = [:]
             if let child = reader.child("held") {
-                for member in child.object.members {
+                for member in child.members {
                     guard let version = member.value.integer else {
                         child.fail(member.name, "must be the client's version")
                         continue

@@ -10,7 +10,7 @@ enum RecordingEndpoints {
         switch method {
         case .get: return ControlEndpoints.json(try RecordingFile.document(of: recording))
         case .post:
-            var reader = try call.settings()
+            let reader = try call.settings()
             if !reader.bool("record") { reader.failMissing("record", "must be true") }
             try reader.check()
             recording.start()

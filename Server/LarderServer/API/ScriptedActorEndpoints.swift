@@ -9,9 +9,9 @@ enum ScriptedActorEndpoints {
     /// `POST /_larder/act`: one or several actions, immediately or after a delay.
     static func act(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
-        var reader = try call.settings()
+        let reader = try call.settings()
         let after = reader.seconds("afterSeconds")
-        let acts = readActs(&reader)
+        let acts = readActs(reader)
         try reader.check()
         let (plane, world) = (call.plane, call.world)
         try plane.requireDomain("An action of another person")
@@ -28,57 +28,36 @@ enum ScriptedActorEndpoints {
         return ControlEndpoints.json(.members(["results": .array(results)]))
     }
 
-    private static func readActs(_ reader: inout BodyReader) -> [ScriptedAction] {
-        guard reader.object["acts"] != nil else { return ScriptedAction.read(&reader).map { [$0] } ?? [] }
-        var acts: [ScriptedAction] = []
-        for var child in reader.objects("acts") ?? [] {
-            if let act = ScriptedAction.read(&child) { acts.append(act) }
-            child.finish()
-        }
-        return acts
+    private static func readActs(_ reader: BodyReader) -> [ScriptedAction] {
+        guard reader.object["acts"] != nil else { return ScriptedAction.read(reader).map { [$0] } ?? [] }
+        return reader.objects("acts")?.compactMap(ScriptedAction.read) ?? []
     }
 
-    static func answer(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
+    static func answer(_ call: ControlCall, _ rest: [String]) throws(Problem) -> Reply {
         let actors = call.world.control.actors
-        switch (method, rest.first) {
-        case (.get, nil): return ControlEndpoints.json(.members(["items": .array(actors.all.map(\.json))]))
-        case (.post, nil):
-            var reader = try call.settings()
-            var match = FaultMatch()
-            if var child = reader.child("match") {
-                match = FaultMatch.read(&child)
-                child.finish()
-            }
+        let items = actors.all.map { ($0.id, $0.json) }
+        let noun = ScriptedActor.noun
+        return try ControlEndpoints.named(call, rest, noun, items, remove: actors.remove) { () throws(Problem) in
+            let reader = try call.settings()
             let actor = ScriptedActor(
                 id: reader.string("id", length: 1...64) ?? "",
-                readActs(&reader),
-                when: match,
+                readActs(reader),
+                when: reader.child("match").map(FaultMatch.read) ?? FaultMatch(),
                 moment: reader.choice("moment", ScriptedActor.Moment.self) ?? .before,
                 after: reader.integer("after", in: 0...1_000_000) ?? 0,
                 count: reader.integer("count", in: 1...1_000_000) ?? 1
             )
             try reader.check()
             try call.plane.requireDomain("An actor")
-            let added = try actors.add(actor)
-            return ControlEndpoints.json(
-                added.json.warning(match.whyNobodyMatches(in: call.world)),
-                status: .created
-            )
-        case (.delete, nil):
-            actors.removeAll()
-            return ControlEndpoints.done
-        case (.delete, let id?):
-            guard actors.remove(id) else { throw ProblemType.notFound("There is no actor '\(id.prefix(64))'.") }
-            return ControlEndpoints.done
-        default: throw ControlEndpoints.wrongMethod("GET, POST, DELETE")
+            return try actors.add(actor).json.warning(actor.match.whyNobodyMatches(in: call.world))
         }
     }
 
     /// `POST /_larder/changes`: a fault of the change feed.
     static func changes(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
-        var reader = try call.settings()
-        let fault = ChangeFeedFault.read(&reader)
+        let reader = try call.settings()
+        let fault = ChangeFeedFault.read(reader)
         try reader.check()
         if let fault { try call.plane.inject(fault, in: call.world) }
         return ControlEndpoints.done
@@ -86,7 +65,7 @@ enum ScriptedActorEndpoints {
 
     static func dialect(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         if method == .put || method == .patch {
-            var reader = try call.settings()
+            let reader = try call.settings()
             var dialect = method == .put ? Dialect() : call.world.control.current.dialect
             if let value = reader.choice("idempotency", Dialect.Idempotency.self) { dialect.idempotency = value }
             if let value = reader.choice("resync", Dialect.Resync.self) { dialect.resync = value }
@@ -108,9 +87,9 @@ enum ScriptedActorEndpoints {
         switch method {
         case .get: break
         case .put:
-            var reader = try call.settings()
-            let drift = SchemaDrift.read(&reader)
-            try reader.errors.check()
+            let reader = try call.settings()
+            let drift = SchemaDrift.read(reader)
+            try reader.check()
             call.world.control.change { $0.drift = drift }
         case .delete:
             call.world.control.change { $0.drift = nil }

@@ -8,8 +8,8 @@ import LarderTime
 enum WaitEndpoints {
     static func wait(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply? {
         guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
-        var reader = try call.settings()
-        let condition = read(&reader)
+        let reader = try call.settings()
+        let condition = read(reader)
         let limit = reader.seconds("timeoutSeconds", maximum: 600) ?? .seconds(10)
         let clock = reader.choice("clock", Waiter.LimitClock.self) ?? .real
         try reader.check()
@@ -33,23 +33,21 @@ enum WaitEndpoints {
         return nil
     }
 
-    private static func read(_ reader: inout BodyReader) -> WaitCondition? {
-        if var child = reader.child("entries") {
-            defer { child.finish() }
+    private static func read(_ reader: BodyReader) -> WaitCondition? {
+        if let child = reader.child("entries") {
             let count = child.integer("count", in: 1...1_000_000) ?? 1
-            return .entries(JournalFilter.read(&child), count: count)
+            return .entries(JournalFilter.read(child), count: count)
         }
         if let count = reader.integer("held", in: 1...1_000_000) { return .held(count) }
         if let duration = reader.seconds("quietSeconds", maximum: 86_400) { return .quiet(duration) }
         if let count = reader.integer("commits", in: 1...Int(Int32.max)) { return .commits(count) }
-        if var child = reader.child("state") { return state(&child) }
+        if let child = reader.child("state") { return state(child) }
         reader.fail("entries", "or `held`, `quietSeconds`, `commits` or `state` must be given")
         return nil
     }
 
     /// The condition that a member of a reply has a value.
-    static func state(_ reader: inout BodyReader) -> WaitCondition? {
-        defer { reader.finish() }
+    static func state(_ reader: BodyReader) -> WaitCondition? {
         let (path, pointer) = (reader.string("path"), reader.string("pointer", length: 0...1_024))
         let person = reader.string("as", length: 1...64)
         let wanted = reader.value("equals").map { $0.string ?? String(decoding: $0.encoded, as: UTF8.self) }

@@ -21,7 +21,7 @@ enum WorldEndpoints {
     }
 
     private static func create(_ call: ControlCall) throws(Problem) -> World {
-        var reader = try call.settings()
+        let reader = try call.settings()
         let id = reader.string("id", length: 1...64)
         let seed = reader.integer("seed", in: 0...Int.max).map { UInt64($0) }
         let idleLimit = reader.seconds("idleSeconds")
@@ -33,10 +33,9 @@ enum WorldEndpoints {
                 source = nil
             } else if from.string == "empty" {
                 source = .empty
-            } else if var child = reader.child("from") {
+            } else if let child = reader.child("from") {
                 original = child.string("fork", length: 1...64)
-                if original == nil { source = worldSize(&child).map { .generated($0, picturesFrom: nil) } }
-                child.finish()
+                if original == nil { source = worldSize(child).map { .generated($0, picturesFrom: nil) } }
             }
         }
         try reader.check()
@@ -45,8 +44,8 @@ enum WorldEndpoints {
         return try worlds.create(id: id, source: source, seed: seed, idleLimit: idleLimit)
     }
 
-    private static func worldSize(_ reader: inout BodyReader) -> WorldSize? {
-        guard var child = reader.child("generator") else {
+    private static func worldSize(_ reader: BodyReader) -> WorldSize? {
+        guard let child = reader.child("generator") else {
             reader.failMissing(
                 anyOf: ["generator", "fork"],
                 "or `fork` must be given, or `from` as \"fixtures\" or \"empty\""
@@ -61,7 +60,6 @@ enum WorldEndpoints {
         size.messages = child.integer("messages", in: 0...1_000_000) ?? size.messages
         size.tasks = child.integer("tasks", in: 0...1_000_000) ?? size.tasks
         size.transfers = child.integer("transfers", in: 0...1_000_000) ?? size.transfers
-        child.finish()
         return size
     }
 
@@ -110,7 +108,7 @@ enum WorldEndpoints {
             let items = worlds.snapshots(of: call.world.id).map { describe($0.name, $0.snapshot) }
             return ControlEndpoints.json(.members(["items": .array(items)]))
         case .post:
-            var reader = try call.settings()
+            let reader = try call.settings()
             let name = reader.string("name", length: 1...64)
             let isKept = reader.bool("file")
             if name == nil { reader.failMissing("name", "is missing") }
@@ -136,7 +134,7 @@ enum ClockEndpoints {
         switch (method, rest.first) {
         case (.get, nil): break
         case (.put, nil), (.patch, nil):
-            var reader = try call.settings()
+            let reader = try call.settings()
             let mode = reader.string("mode")
             let factor = reader.number("factor", in: 0.000_001...1_000_000)
             let time = reader.string("time").map { ($0, WallTime(rfc3339: $0)) }
@@ -162,7 +160,7 @@ enum ClockEndpoints {
             }
             if let time = time?.1 { clock.set(to: time) }
         case (.post, "advance"?):
-            var reader = try call.settings()
+            let reader = try call.settings()
             let duration = reader.seconds("seconds", maximum: 3_153_600_000)
             let toNext = reader.bool("toNextTimer")
             if let duration, duration > clock.remaining {
@@ -199,7 +197,7 @@ enum ClockEndpoints {
     /// The offsets of devices' dates: `{"devices": {"phone": -60, "*": 5}}`.
     static func skew(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         if method == .put {
-            var reader = try call.settings()
+            let reader = try call.settings()
             let skews = reader.child("devices")?.durations() ?? [:]
             try reader.check()
             call.world.control.change { $0.skews = skews }

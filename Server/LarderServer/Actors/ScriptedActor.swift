@@ -2,7 +2,6 @@ import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
-import Synchronization
 
 /// A request by another person, or by the same person on another device.
 public struct ScriptedAction: Sendable, Hashable {
@@ -25,7 +24,7 @@ public struct ScriptedAction: Sendable, Hashable {
         self.body = body.map { Array($0.utf8) }
     }
 
-    static func read(_ reader: inout BodyReader) -> ScriptedAction? {
+    static func read(_ reader: BodyReader) -> ScriptedAction? {
         let person = reader.string("as", length: 1...64)
         let method = reader.string("method", length: 1...16)
         let path = reader.string("path")
@@ -119,82 +118,38 @@ public struct ScriptedActor: Sendable, Hashable {
     }
 }
 
-/// The scripted actors of a world. Safe from any thread.
-final class ScriptedActorSet: Sendable {
-    private struct Rule {
-        let actor: ScriptedActor
-        let matcher: Matcher
-        var seen = 0
-        var acted = 0
-    }
+extension ScriptedActor: NamedRule {
+    static var noun: String { "actor" }
+    static var countMaximum: Int { 1_000 }
+}
 
-    private struct State {
-        var rules: [Rule] = []
-        var lastID = 0
-    }
+/// How many matching exchanges an actor has seen, and how often it has acted.
+struct ActorCounts {
+    var seen = 0
+    var acted = 0
+}
 
-    static let countMaximum = 1_000
+/// The scripted actors of a world.
+typealias ScriptedActorSet = RuleSet<ScriptedActor, ActorCounts>
 
-    private let state = Mutex(State())
-    private let count = Atomic<Int>(0)
-
-    var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
-
+extension ScriptedActorSet {
     func add(_ actor: ScriptedActor) throws(Problem) -> ScriptedActor {
-        try state.withLock { state throws(Problem) in
-            var actor = actor
-            let isKnown = state.rules.contains { $0.actor.id == actor.id }
-            guard isKnown || state.rules.count < Self.countMaximum else {
-                throw ProblemType.limitReached(
-                    "A world has at most \(Self.countMaximum) actors.",
-                    limit: Self.countMaximum
-                )
-            }
-            if actor.id.isEmpty {
-                repeat {
-                    state.lastID += 1
-                    actor.id = "actor-\(state.lastID)"
-                } while state.rules.contains(where: { $0.actor.id == actor.id })
-            }
-            state.rules.removeAll { $0.actor.id == actor.id }
-            state.rules.append(Rule(actor: actor, matcher: Matcher(actor.match)))
-            count.store(state.rules.count, ordering: .relaxed)
-            return actor
-        }
+        try add([actor]) { _ in ActorCounts() }[0]
     }
-
-    @discardableResult func remove(_ id: String) -> Bool {
-        state.withLock { state in
-            let before = state.rules.count
-            state.rules.removeAll { $0.actor.id == id }
-            count.store(state.rules.count, ordering: .relaxed)
-            return state.rules.count < before
-        }
-    }
-
-    func removeAll() {
-        state.withLock { state in
-            state.rules.removeAll()
-            count.store(0, ordering: .relaxed)
-        }
-    }
-
-    var all: [ScriptedActor] { state.withLock { $0.rules.map(\.actor) } }
 
     /// The actions that are due at this stage of an exchange.
     func due(_ facts: ExchangeFacts, _ moment: ScriptedActor.Moment) -> [ScriptedAction] {
-        guard !isEmpty else { return [] }
-        return state.withLock { state in
+        withEntries { entries in
             var acts: [ScriptedAction] = []
-            for index in state.rules.indices where state.rules[index].actor.moment == moment {
-                let rule = state.rules[index]
-                guard rule.acted < rule.actor.count, rule.matcher.matches(facts) else { continue }
-                state.rules[index].seen += 1
-                guard rule.seen >= rule.actor.after else { continue }
-                state.rules[index].acted += 1
-                acts += rule.actor.acts
+            for index in entries.indices where entries[index].rule.moment == moment {
+                let (actor, counts) = (entries[index].rule, entries[index].counts)
+                guard counts.acted < actor.count, entries[index].matcher.matches(facts) else { continue }
+                entries[index].counts.seen += 1
+                guard counts.seen >= actor.after else { continue }
+                entries[index].counts.acted += 1
+                acts += actor.acts
             }
             return acts
-        }
+        } ?? []
     }
 }

@@ -14,7 +14,7 @@ extension ControlPlane {
             return backend.handle(request, exchange, owner, otherwise: otherwise)
         }
         guard let contract = contractChecks.contract else { return respond(request, exchange) }
-        return contractChecks.checking(request, exchange, contract, respond)
+        return contract.checking(request, exchange, owner, respond)
     }
 
     private func forward(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) -> Reply? {

@@ -176,18 +176,16 @@ final class ControlPlane: ExchangeHandler {
 
     // MARK: The journal
 
-    func finished(_ record: ExchangeRecord) {
+    func finished(_ record: consuming ExchangeRecord) {
         log?.write(record, at: main.clock.now)
-        let contractFindings = contractChecks.take(record.request)
         // Exchanges with the control plane belong to no world.
         let owner = record.context as? WorldExchange
-        let trace = owner?.trace as? ExchangeTrace
-        counts.count(record, route(of: record.request, owner), trace, contractFindings: contractFindings.count)
+        counts.count(record, route(of: record.request, owner), owner)
         if let collectionFiles, !record.request.method.isSafe, let loop = firstLoop {
             collectionFiles.changed(on: loop)
         }
         guard let owner, owner.world.control.journal.isEnabled else { return }
-        owner.world.control.journal.append(JournalEntry(record, of: owner, contractFindings: contractFindings))
+        owner.world.control.journal.append(JournalEntry(consume record, of: owner))
     }
 
     // MARK: Replies

@@ -24,7 +24,7 @@ final class ExchangeRun: @unchecked Sendable {
     private let trace: ExchangeTrace
     private var repeats = 0
     /// The idempotency key that the exchange holds.
-    private var key: KeysInFlight.Key?
+    private var key: String?
     /// The place of the exchange in the recording; nil if it is not recorded.
     private let arrival: Recording.Arrival?
     private var sent: [UInt8] = []
@@ -86,11 +86,11 @@ final class ExchangeRun: @unchecked Sendable {
         guard plane.hasDomain, request.method == .post, let text = request.fields[.idempotencyKey],
             let parsed = try? Idempotency.parse(text)
         else { return act() }
-        let key = KeysInFlight.Key(user: facts.viewer, route: "\(request.method) \(request.pathText)", key: parsed)
+        let key = "\(facts.viewer) \(request.pathText) \(parsed)"
         let waits = world.control.current.dialect.idempotency == .blocking
         let loop = exchange.loop
         let again: @Sendable () -> Void = { [self] in loop.execute { [self] in begin() } }
-        let isFree = world.keysInFlight.begin(key, orWait: waits ? again : nil)
+        let isFree = world.control.keysInFlight.begin(key, orWait: waits ? again : nil)
         if isFree {
             self.key = key
             act()
@@ -158,10 +158,8 @@ final class ExchangeRun: @unchecked Sendable {
 
     private func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) {
         guard delay > .zero, !exchange.isAbandoned else { return body() }
-        let clock = world.clock
         trace.change { $0.injected += delay }
-        let wait = clock.wait(for: delay, body)
-        exchange.end(while: { clock.isWaiting(wait) }, by: { clock.endWait(wait) })
+        world.clock.wait(for: delay, of: exchange, body)
     }
 
     /// Continues when no gate holds the exchange.
@@ -170,14 +168,10 @@ final class ExchangeRun: @unchecked Sendable {
         guard !set.isEmpty, !exchange.isAbandoned else { return body() }
         let started = world.clock.uptime
         let count = trace.gates.count
-        let held = set.hold(facts, stage) { [self] gate, verdict in
+        let held = set.hold(facts, stage) { [self] gate, ending in
             trace.add(gate: gate, after: count)
             trace.change { $0.injected += world.clock.uptime - started }
-            switch verdict {
-            case .proceed: body()
-            case .answer(let canned): send(plane.reply(canned, to: request, from: facts.device, in: world))
-            case .cut(let cut): self.cut(cut)
-            }
+            if let ending { end(ending) } else { body() }
         }
         guard let held else { return body() }
         // Another thread may already have released it and be running its next stage.
@@ -191,7 +185,7 @@ final class ExchangeRun: @unchecked Sendable {
         var processing = FaultProcessing(request: request)
         for decision in decisions { decision.fault.action.effect.change(&processing, decision) }
         var deviations = WorldExchange.Deviations()
-        deviations.past = processing.past.map { lag in lag.age.map { .age($0) } ?? .commits(lag.commits ?? 1) }
+        deviations.past = processing.past
         deviations.live = processing.live.map {
             FrameFilter($0.fault, $0.decision, world: world, opening: processing.request, subject: facts.viewer)
         }
@@ -200,7 +194,6 @@ final class ExchangeRun: @unchecked Sendable {
         if world.control.current.drift != nil {
             processing.request = processing.request.removing(["accept-encoding"])
         }
-        deviations.heldKey = key
         owner.deviations = deviations
         dispatch(processing.request)
     }
@@ -369,7 +362,7 @@ final class ExchangeRun: @unchecked Sendable {
         if let arrival, !isChannel {
             world.control.recording.finished(arrival, request, reply: sent, ending: word ?? "")
         }
-        if let key { world.keysInFlight.end(key) }
+        if let key { world.control.keysInFlight.end(key) }
         key = nil
     }
 

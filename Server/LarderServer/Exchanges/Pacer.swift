@@ -100,15 +100,7 @@ final class Pacer: ChannelPacer, @unchecked Sendable {
 
     private func step() {
         isSending = true
-        var count = 0
-        var delay = Duration.zero
-        // Pieces without a delay between them are sent together.
-        while count < waiting.count, delay == .zero {
-            let next = next(at: count)
-            if next.delay > .zero, count > 0 { break }
-            delay = next.delay
-            count += next.count
-        }
+        let (count, delay) = next()
         let start = waiting.start
         let piece = Array(waiting.bytes[start..<(start + count)])
         let isLast = isComplete && count == waiting.count
@@ -127,9 +119,8 @@ final class Pacer: ChannelPacer, @unchecked Sendable {
         }
         guard delay > .zero else { return send() }
         guard !exchange.isAbandoned else { return complete([]) }
-        let (clock, loop) = (world.clock, exchange.loop)
-        let wait = clock.wait(for: delay) { if loop.isCurrent { send() } else { loop.execute(send) } }
-        exchange.end(while: { clock.isWaiting(wait) }, by: { clock.endWait(wait) })
+        let loop = exchange.loop
+        world.clock.wait(for: delay, of: exchange) { if loop.isCurrent { send() } else { loop.execute(send) } }
     }
 
     private func complete(_ last: [UInt8]) {
@@ -138,19 +129,15 @@ final class Pacer: ChannelPacer, @unchecked Sendable {
         completion(spent, last)
     }
 
-    /// The size of the piece behind the first `taken` bytes that wait, and its delay.
-    private func next(at taken: Int) -> (count: Int, delay: Duration) {
-        let position = offset + taken
-        if let waiting = lookedAhead, waiting.position == position {
-            lookedAhead = nil
-            return (waiting.count, waiting.delay)
-        }
-        var count = position < headCount ? headCount - position : waiting.count - taken
+    /// The size of the next piece, and its delay.
+    private func next() -> (count: Int, delay: Duration) {
+        guard plan.isSlow else { return (waiting.count, .zero) }
+        var count = offset < headCount ? headCount - offset : waiting.count
         guard !world.control.hasEnded else { return (count, .zero) }
-        var delay = position == headCount ? plan.bodyDelay : .zero
-        if let drip = plan.drip, position >= headCount {
+        var delay = offset == headCount ? plan.bodyDelay : .zero
+        if let drip = plan.drip, offset >= headCount {
             count = min(count, drip.bytes)
-            if position > headCount { delay += drip.every }
+            if offset > headCount { delay += drip.every }
         }
         if var loss = plan.loss {
             count = min(count, Self.segmentBytes)
@@ -172,10 +159,6 @@ final class Pacer: ChannelPacer, @unchecked Sendable {
                 world.control.bandwidth.carry(count, device: device, isUp: false, bytesPerSecond: rate, now: now)
             )
         }
-        if delay > .zero, taken > 0 { lookedAhead = (position, count, delay) }
         return (count, delay)
     }
-
-    /// A piece that was computed and waits for the next step.
-    private var lookedAhead: (position: Int, count: Int, delay: Duration)?
 }

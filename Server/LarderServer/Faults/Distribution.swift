@@ -54,11 +54,10 @@ public enum Distribution: Sendable, Hashable {
 
     /// Reads `0.3`, `{"fixed": 0.3}`, `{"uniform": [0.1, 0.5]}`, `{"logNormal": {"median": 0.2, "sigma": 0.5}}` or `{"trace":
     /// […]}`; all in seconds.
-    static func read(_ name: String, _ parent: inout BodyReader) -> Distribution? {
+    static func read(_ name: String, _ parent: BodyReader) -> Distribution? {
         guard let value = parent.value(name) else { return nil }
         if value.double != nil { return parent.seconds(name, maximum: 86_400).map { .fixed($0) } }
-        guard var reader = parent.child(name) else { return nil }
-        defer { reader.finish() }
+        guard let reader = parent.child(name) else { return nil }
         if reader.has("fixed") { return reader.seconds("fixed", maximum: 86_400).map { .fixed($0) } }
         if let bounds = reader.array("uniform", count: 0...2) {
             let values = bounds.compactMap { $0.value.double }
@@ -68,8 +67,7 @@ public enum Distribution: Sendable, Hashable {
             }
             return .uniform(.seconds(values[0]), .seconds(values[1]))
         }
-        if var normal = reader.child("logNormal") {
-            defer { normal.finish() }
+        if let normal = reader.child("logNormal") {
             let median = normal.seconds("median", maximum: 86_400)
             let sigma = normal.number("sigma", in: 0...5)
             let maximum = normal.seconds("maximum", maximum: 86_400)

@@ -99,24 +99,19 @@ public struct Fault: Sendable, Hashable {
     }
 
     /// Reads one fault; errors are added to the reader's.
-    static func read(_ reader: inout BodyReader) -> Fault? {
-        defer { reader.finish() }
+    static func read(_ reader: BodyReader) -> Fault? {
         let id = reader.string("id", length: 1...64)
         var match = FaultMatch()
         var occurrence = Occurrence()
-        if var child = reader.child("match") {
-            match = FaultMatch.read(&child)
-            occurrence = readOccurrence(&child)
-            child.finish()
-        }
+        if let child = reader.child("match") { (match, occurrence) = (.read(child), readOccurrence(child)) }
         let stage = reader.choice("stage", Stage.self)
         let at = reader.integer("at", in: 0...1 << 30)
         let lifetime = reader.seconds("lifetimeSeconds")
-        guard var action = reader.child("action") else {
+        guard let action = reader.child("action") else {
             if reader.object["action"] == nil { reader.fail("action", "is missing") }
             return nil
         }
-        guard let read = FaultAction.read(&action) else { return nil }
+        guard let read = FaultAction.read(action) else { return nil }
         let fault = Fault(
             id: id,
             read,
@@ -144,7 +139,7 @@ public struct Fault: Sendable, Hashable {
         return fault
     }
 
-    private static func readOccurrence(_ reader: inout BodyReader) -> Occurrence {
+    private static func readOccurrence(_ reader: BodyReader) -> Occurrence {
         var occurrence = Occurrence()
         occurrence.after = reader.integer("after", in: 0...1_000_000_000) ?? 0
         occurrence.every = reader.integer("every", in: 1...1_000_000_000) ?? 1

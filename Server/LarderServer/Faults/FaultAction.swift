@@ -138,8 +138,7 @@ public struct FaultAction: Sendable, Hashable {
     // MARK: JSON
 
     /// Reads `{"type": "reset"}` and the like.
-    static func read(_ reader: inout BodyReader) -> FaultAction? {
-        defer { reader.finish() }
+    static func read(_ reader: BodyReader) -> FaultAction? {
         let names = FaultKind.all.map(\.name)
         guard let type = reader.string("type", length: 1...64) else {
             reader.failMissing("type", "is missing; it is one of \(names.joined(separator: ", "))")
@@ -149,7 +148,7 @@ public struct FaultAction: Sendable, Hashable {
             reader.failChoice("type", names)
             return nil
         }
-        return kind.read(&reader).map { FaultAction($0) }
+        return kind.read(reader).map { FaultAction($0) }
     }
 
     var json: JSONValue {

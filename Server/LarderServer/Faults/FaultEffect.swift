@@ -1,3 +1,4 @@
+import LarderBackend
 import LarderEngine
 import LarderHTTP
 import LarderTLS
@@ -56,7 +57,7 @@ enum FaultEnding {
 struct FaultProcessing {
     var request: Request
     /// The past state that reads see.
-    var past: FaultAction.Lag?
+    var past: StateHistory.Limit?
     /// The fault of the frames of a live channel.
     var live: (fault: LiveFault, decision: FaultDecision)?
     /// How many further times the request is processed.

@@ -26,7 +26,7 @@ struct FaultKind: Sendable {
     /// Each member's name, its JSON schema and an example.
     let members: [(name: String, schema: JSONValue, example: JSONValue)]
     /// Reads the members; nil after an error.
-    let read: @Sendable (inout BodyReader) -> (any FaultEffect)?
+    let read: @Sendable (BodyReader) -> (any FaultEffect)?
     /// Writes the members of an effect of this kind.
     let write: @Sendable (any FaultEffect) -> [JSONObject.Member]
 
@@ -48,7 +48,7 @@ struct FaultKind: Sendable {
         self.members = members.map { ($0.name, $0.schema, $0.example) }
         read = { reader in
             var effect = standard
-            for member in members { member.read(&reader, &effect) }
+            for member in members { member.read(reader, &effect) }
             let isMissing: Bool
             let names: [String]
             var ending = ""
@@ -92,39 +92,47 @@ struct FaultMember<Effect: FaultEffect>: Sendable {
     let name: String
     let schema: JSONValue
     let example: JSONValue
-    let read: @Sendable (inout BodyReader, inout Effect) -> Void
+    let read: @Sendable (BodyReader, inout Effect) -> Void
     let write: @Sendable (Effect) -> JSONValue?
 
     typealias Path<Value> = any WritableKeyPath<Effect, Value> & Sendable
+}
 
-    static func integer(
+extension FaultMember {
+    /// A member with a value of its own where none is given.
+    private init<Value>(
         _ name: String,
-        _ path: Path<Int>,
-        in range: ClosedRange<Int>,
-        example: Int
-    ) -> FaultMember {
-        FaultMember(
-            name: name,
-            schema: numeric("integer", range),
-            example: .integer(Int64(example)),
-            read: { if let value = $0.integer(name, in: range) { $1[keyPath: path] = value } },
-            write: { .integer(Int64($0[keyPath: path])) }
-        )
+        _ schema: JSONValue,
+        _ example: JSONValue,
+        _ path: Path<Value>,
+        _ read: @escaping @Sendable (BodyReader) -> Value?,
+        _ write: @escaping @Sendable (Value) -> JSONValue?
+    ) {
+        self.init(name: name, schema: schema, example: example) { reader, effect in
+            if let value = read(reader) { effect[keyPath: path] = value }
+        } write: {
+            write($0[keyPath: path])
+        }
     }
 
-    static func integer(
+    /// A member that may have no value.
+    private init<Value>(
         _ name: String,
-        _ path: Path<Int?>,
-        in range: ClosedRange<Int>,
-        example: Int
-    ) -> FaultMember {
-        FaultMember(
-            name: name,
-            schema: numeric("integer", range),
-            example: .integer(Int64(example)),
-            read: { $1[keyPath: path] = $0.integer(name, in: range) },
-            write: { $0[keyPath: path].map { .integer(Int64($0)) } }
-        )
+        _ schema: JSONValue,
+        _ example: JSONValue,
+        optional path: Path<Value?>,
+        _ read: @escaping @Sendable (BodyReader) -> Value?,
+        _ write: @escaping @Sendable (Value) -> JSONValue
+    ) {
+        self.init(name, schema, example, path, { read($0).map { .some($0) } }, { $0.map(write) })
+    }
+
+    static func integer(_ name: String, _ path: Path<Int>, in range: ClosedRange<Int>, example: Int) -> Self {
+        Self(name, numeric(range), .int(example), path, { $0.integer(name, in: range) }, { .int($0) })
+    }
+
+    static func integer(_ name: String, _ path: Path<Int?>, in range: ClosedRange<Int>, example: Int) -> Self {
+        Self(name, numeric(range), .int(example), optional: path, { $0.integer(name, in: range) }, { .int($0) })
     }
 
     /// - Parameter omitsZero: whether 0 is not written.
@@ -133,59 +141,31 @@ struct FaultMember<Effect: FaultEffect>: Sendable {
         _ path: Path<Double>,
         omitsZero: Bool = false,
         example: Double = 0.1
-    ) -> FaultMember {
-        FaultMember(
-            name: name,
-            schema: .members(["type": .string("number"), "minimum": .integer(0), "maximum": .integer(1)]),
-            example: .number(example),
-            read: { if let value = $0.number(name, in: 0...1) { $1[keyPath: path] = value } },
-            write: { omitsZero && $0[keyPath: path] == 0 ? nil : .number($0[keyPath: path]) }
-        )
+    ) -> Self {
+        let schema = JSONValue.members([
+            "type": .string("number"), "minimum": .integer(0), "maximum": .integer(1),
+        ])
+        return Self(name, schema, .number(example), path, { $0.number(name, in: 0...1) }) {
+            omitsZero && $0 == 0 ? nil : .number($0)
+        }
     }
 
-    static func seconds(
-        _ name: String,
-        _ path: Path<Duration>,
-        maximum: Double,
-        example: Double
-    ) -> FaultMember {
-        FaultMember(
-            name: name,
-            schema: .members(["type": .string("number"), "minimum": .integer(0), "maximum": .number(maximum)]),
-            example: .number(example),
-            read: { if let value = $0.seconds(name, maximum: maximum) { $1[keyPath: path] = value } },
-            write: { .seconds($0[keyPath: path]) }
-        )
+    static func seconds(_ name: String, _ path: Path<Duration>, maximum: Double, example: Double) -> Self {
+        Self(name, seconds(maximum), .number(example), path, { $0.seconds(name, maximum: maximum) }, { .seconds($0) })
     }
 
-    static func seconds(_ name: String, _ path: Path<Duration?>, example: Double) -> FaultMember {
-        FaultMember(
-            name: name,
-            schema: .members(["type": .string("number"), "minimum": .integer(0)]),
-            example: .number(example),
-            read: { $1[keyPath: path] = $0.seconds(name) },
-            write: { $0[keyPath: path].map { .seconds($0) } }
-        )
+    static func seconds(_ name: String, _ path: Path<Duration?>, example: Double) -> Self {
+        Self(name, seconds(nil), .number(example), optional: path, { $0.seconds(name) }, { .seconds($0) })
     }
 
-    static func duration(_ name: String, _ path: Path<Distribution?>, example: JSONValue) -> FaultMember {
-        FaultMember(
-            name: name,
-            schema: .members(["$ref": .string("#/components/schemas/FaultDuration")]),
-            example: example,
-            read: { $1[keyPath: path] = Distribution.read(name, &$0) },
-            write: { $0[keyPath: path]?.json }
-        )
+    static func duration(_ name: String, _ path: Path<Distribution?>, example: JSONValue) -> Self {
+        let schema = JSONValue.members(["$ref": .string("#/components/schemas/FaultDuration")])
+        return Self(name, schema, example, optional: path, { Distribution.read(name, $0) }, { $0.json })
     }
 
-    static func bool(_ name: String, _ path: Path<Bool>) -> FaultMember {
-        FaultMember(
-            name: name,
-            schema: .members(["type": .string("boolean")]),
-            example: .bool(false),
-            read: { reader, effect in effect[keyPath: path] = reader.bool(name, default: effect[keyPath: path]) },
-            write: { .bool($0[keyPath: path]) }
-        )
+    static func bool(_ name: String, _ path: Path<Bool>) -> Self {
+        let schema = JSONValue.members(["type": .string("boolean")])
+        return Self(name, schema, .bool(false), path, { $0.has(name) ? $0.bool(name) : nil }, { .bool($0) })
     }
 
     static func text(
@@ -193,53 +173,39 @@ struct FaultMember<Effect: FaultEffect>: Sendable {
         _ path: Path<String?>,
         length: ClosedRange<Int> = 1...2_048,
         example: String
-    ) -> FaultMember {
-        FaultMember(
-            name: name,
-            schema: .members(["type": .string("string")]),
-            example: .string(example),
-            read: { if let value = $0.string(name, length: length) { $1[keyPath: path] = value } },
-            write: { $0[keyPath: path].map { .string($0) } }
-        )
+    ) -> Self {
+        let schema = JSONValue.members(["type": .string("string")])
+        return Self(name, schema, .string(example), optional: path, { $0.string(name, length: length) }) { .string($0) }
     }
 
-    static func choice<Value: RawRepresentable & CaseIterable & Sendable>(
-        _ name: String,
-        _ path: Path<Value>,
-        example: Value
-    ) -> FaultMember where Value.RawValue == String {
-        FaultMember(
-            name: name,
-            schema: oneOf(Value.self),
-            example: .string(example.rawValue),
-            read: { if let value = $0.choice(name, Value.self) { $1[keyPath: path] = value } },
-            write: { .string($0[keyPath: path].rawValue) }
-        )
+    static func choice<Value>(_ name: String, _ path: Path<Value>, example: Value) -> Self where Value: FaultChoice {
+        Self(name, oneOf(Value.self), .string(example.rawValue), path, { $0.choice(name, Value.self) }) {
+            .string($0.rawValue)
+        }
     }
 
-    static func choice<Value: RawRepresentable & CaseIterable & Sendable>(
-        _ name: String,
-        _ path: Path<Value?>,
-        example: Value
-    ) -> FaultMember where Value.RawValue == String {
-        FaultMember(
-            name: name,
-            schema: oneOf(Value.self),
-            example: .string(example.rawValue),
-            read: { $1[keyPath: path] = $0.choice(name, Value.self) },
-            write: { $0[keyPath: path].map { .string($0.rawValue) } }
-        )
+    static func choice<Value>(_ name: String, _ path: Path<Value?>, example: Value) -> Self where Value: FaultChoice {
+        Self(name, oneOf(Value.self), .string(example.rawValue), optional: path, { $0.choice(name, Value.self) }) {
+            .string($0.rawValue)
+        }
     }
 
-    private static func numeric(_ type: String, _ range: ClosedRange<Int>) -> JSONValue {
+    private static func numeric(_ range: ClosedRange<Int>) -> JSONValue {
         .members([
-            "type": .string(type), "minimum": .integer(Int64(range.lowerBound)),
-            "maximum": .integer(Int64(range.upperBound)),
+            "type": .string("integer"), "minimum": .int(range.lowerBound), "maximum": .int(range.upperBound),
         ])
     }
 
-    private static func oneOf<Value: RawRepresentable & CaseIterable>(_ type: Value.Type) -> JSONValue
-    where Value.RawValue == String {
+    private static func seconds(_ maximum: Double?) -> JSONValue {
+        .members([
+            "type": .string("number"), "minimum": .integer(0), "maximum": maximum.map { .number($0) },
+        ])
+    }
+
+    private static func oneOf<Value: FaultChoice>(_ type: Value.Type) -> JSONValue {
         .members(["type": .string("string"), "enum": .array(type.allCases.map { .string($0.rawValue) })])
     }
 }
+
+/// The value of a member that is one of several words.
+typealias FaultChoice = RawRepresentable<String> & CaseIterable & Sendable

@@ -38,7 +38,7 @@ public struct FaultMatch: Sendable, Hashable {
         self.path = path
     }
 
-    static func read(_ reader: inout BodyReader) -> FaultMatch {
+    static func read(_ reader: BodyReader) -> FaultMatch {
         var match = FaultMatch()
         match.host = reader.string("host", length: 1...253)?.lowercased()
         match.peer = reader.string("peer", length: 1...64)
@@ -55,7 +55,7 @@ public struct FaultMatch: Sendable, Hashable {
         }
         match.query = reader.texts("query")
         if let body = reader.child("body") {
-            for member in body.object.members {
+            for member in body.members {
                 guard member.name.hasPrefix("/") || member.name.isEmpty else {
                     body.fail(member.name, "must be a JSON pointer")
                     continue

@@ -25,173 +25,135 @@ struct FaultDecision: Sendable, Hashable {
     }
 }
 
+extension Fault: NamedRule {
+    static var noun: String { "fault" }
+    static var countMaximum: Int { 10_000 }
+}
+
 /// The faults of a world and their counters per device.
 ///
 /// Every decision is a function of the world's seed, the fault, the device and the ordinal, and of nothing else: not of
 /// threads, other devices or elapsed time. Safe from any thread.
 final class FaultSet: Sendable {
-    private struct Rule {
-        let fault: Fault
-        let matcher: Matcher
+    private struct Counts: Sendable {
         let setAt: MonotonicTime
         /// A hash of the fault's name.
         let hash: UInt64
         var ordinals: [String: Int] = [:]
         var applications: [String: Int] = [:]
         var applicationCount = 0
-
-        init(_ fault: Fault, setAt: MonotonicTime) {
-            self.fault = fault
-            self.setAt = setAt
-            matcher = Matcher(fault.match)
-            hash = ContentHash.hash64(Array(fault.id.utf8).span)
-        }
     }
 
-    private struct State {
-        /// In the order in which the faults were set: earlier faults apply first.
-        var rules: [Rule] = []
-        var lastID = 0
-    }
-
-    static let countMaximum = 10_000
     private static let devicesMaximum = 10_000
 
     private let seed: UInt64
-    private let state = Mutex(State())
-    private let count = Atomic<Int>(0)
+    /// Earlier faults apply first.
+    private let rules = RuleSet<Fault, Counts>()
 
     init(seed: UInt64) { self.seed = seed }
 
-    var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
-
     /// Whether any fault applies before the body is read.
-    var hasHeadFaults: Bool { contains { $0.fault.stage.precedesBody } }
+    var hasHeadFaults: Bool { contains { $0.stage.precedesBody } }
 
     /// Whether any fault makes reads see an earlier state.
-    var hasLag: Bool { contains { $0.fault.action.effect is FaultAction.Lag } }
+    var hasLag: Bool { contains { $0.action.effect is FaultAction.Lag } }
 
     /// Whether any fault applies to TLS handshakes.
-    var hasHandshakeFaults: Bool { contains { $0.fault.stage == .handshake } }
+    var hasHandshakeFaults: Bool { contains { $0.stage == .handshake } }
 
-    private func contains(_ isWanted: (Rule) -> Bool) -> Bool {
-        !isEmpty && state.withLock { $0.rules.contains(where: isWanted) }
+    private func contains(_ isWanted: (Fault) -> Bool) -> Bool {
+        rules.withEntries { $0.contains { isWanted($0.rule) } } ?? false
     }
 
     // MARK: Setting
 
-    /// Adds faults, all or none; a fault replaces one with the same name.
-    ///
-    /// - Parameter replacesAll: whether all other faults are removed.
-    /// - Returns: the faults with their names.
+    /// As `RuleSet.add`.
     func add(_ faults: [Fault], now: MonotonicTime, replacesAll: Bool = false) throws(Problem) -> [Fault] {
-        try change { state throws(Problem) in
-            var next = State(rules: replacesAll ? [] : state.rules, lastID: state.lastID)
-            var names = Set(next.rules.map(\.fault.id))
-            var named: [Fault] = []
-            for var fault in faults {
-                if fault.id.isEmpty {
-                    repeat {
-                        next.lastID += 1
-                        fault.id = "fault-\(next.lastID)"
-                    } while names.contains(fault.id)
-                }
-                if !names.insert(fault.id).inserted { next.rules.removeAll { $0.fault.id == fault.id } }
-                next.rules.append(Rule(fault, setAt: now))
-                named.append(fault)
-            }
-            guard next.rules.count <= Self.countMaximum else {
-                throw ProblemType.limitReached(
-                    "A world has at most \(Self.countMaximum) faults.",
-                    limit: Self.countMaximum
-                )
-            }
-            state = next
-            return named
+        try rules.add(faults, replacesAll: replacesAll) { fault in
+            Counts(setAt: now, hash: ContentHash.hash64(Array(fault.id.utf8).span))
         }
     }
 
-    @discardableResult func remove(_ id: String) -> Bool {
-        change { state in
-            let before = state.rules.count
-            state.rules.removeAll { $0.fault.id == id }
-            return state.rules.count < before
-        }
-    }
+    @discardableResult func remove(_ id: String) -> Bool { rules.remove(id) }
 
-    func removeAll() { change { $0.rules = [] } }
-
-    private func change<Result, Failure>(
-        _ body: (inout State) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try state.withLock { state throws(Failure) in
-            defer { count.store(state.rules.count, ordering: .relaxed) }
-            return try body(&state)
-        }
-    }
+    func removeAll() { rules.removeAll() }
 
     /// The faults in the order in which they were set, each with the number of exchanges that it was applied to.
-    var all: [(fault: Fault, applications: Int)] { state.withLock { $0.rules.map { ($0.fault, $0.applicationCount) } } }
+    var all: [(fault: Fault, applications: Int)] {
+        rules.withEntries { $0.map { ($0.rule, $0.counts.applicationCount) } } ?? []
+    }
 
     // MARK: Deciding
 
     /// Whether any fault may match a path.
-    func mayMatch(path: ArraySlice<UInt8>) -> Bool { contains { $0.matcher.pattern?.matches(path) ?? true } }
+    func mayMatch(path: ArraySlice<UInt8>) -> Bool {
+        rules.withEntries { $0.contains { $0.matcher.pattern?.matches(path) ?? true } } ?? false
+    }
 
     /// Whether any fault replies to the method on the path, regardless of its other conditions.
     func answers(_ method: Method, _ path: ArraySlice<UInt8>) -> Bool {
-        contains { $0.fault.action.effect is CannedReply && $0.matcher.names(method, path) }
+        rules.withEntries { $0.contains { $0.rule.action.effect is CannedReply && $0.matcher.names(method, path) } }
+            ?? false
     }
 
     /// The faults that apply to an exchange, earlier faults first.
     ///
     /// - Parameter isWanted: which stages are decided.
     func decide(_ facts: ExchangeFacts, now: MonotonicTime, at isWanted: (Fault.Stage) -> Bool) -> [FaultDecision] {
-        decide(for: facts.device, now: now) { rule in
-            rule.fault.stage != .handshake && isWanted(rule.fault.stage) && rule.matcher.matches(facts)
+        decide(for: facts.device, now: now) { fault, matcher in
+            fault.stage != .handshake && isWanted(fault.stage) && matcher.matches(facts)
         }
     }
 
     /// The faults that apply to a TLS handshake, earlier faults first. A handshake has no device: the matching ones are counted for each
     /// host that clients name.
     func decide(handshakeFor host: String?, of peer: String, now: MonotonicTime) -> [FaultDecision] {
-        decide(for: "host:" + (host?.lowercased() ?? ""), now: now) { rule in
-            rule.fault.stage == .handshake && rule.fault.match.matches(handshakeFor: host, of: peer)
+        decide(for: "host:" + (host?.lowercased() ?? ""), now: now) { fault, _ in
+            fault.stage == .handshake && fault.match.matches(handshakeFor: host, of: peer)
         }
     }
 
-    private func decide(for name: String, now: MonotonicTime, _ matches: (Rule) -> Bool) -> [FaultDecision] {
-        guard !isEmpty else { return [] }
-        return state.withLock { state in
-            state.rules.indices.compactMap { index in
-                matches(state.rules[index]) ? decide(&state.rules[index], name, now) : nil
+    private func decide(
+        for name: String,
+        now: MonotonicTime,
+        _ matches: (Fault, Matcher) -> Bool
+    ) -> [FaultDecision] {
+        rules.withEntries { entries in
+            entries.indices.compactMap { index in
+                let (fault, matcher) = (entries[index].rule, entries[index].matcher)
+                return matches(fault, matcher) ? decide(fault, &entries[index].counts, name, now) : nil
             }
-        }
+        } ?? []
     }
 
     /// Counts a matching exchange or handshake of a device, and decides about it.
-    private func decide(_ rule: inout Rule, _ name: String, _ now: MonotonicTime) -> FaultDecision? {
-        let occurrence = rule.fault.occurrence
+    private func decide(
+        _ fault: Fault,
+        _ counts: inout Counts,
+        _ name: String,
+        _ now: MonotonicTime
+    ) -> FaultDecision? {
+        let occurrence = fault.occurrence
         guard occurrence.probability > 0 else { return nil }
-        var age = now - rule.setAt
-        if let lifetime = rule.fault.lifetime, age >= lifetime { return nil }
+        var age = now - counts.setAt
+        if let lifetime = fault.lifetime, age >= lifetime { return nil }
         if let period = occurrence.roundNanoseconds { age = .nanoseconds(age.nanosecondsSaturating % period) }
         guard age >= occurrence.from, occurrence.until.map({ age < $0 }) ?? true else { return nil }
         // Beyond the bound devices share one count, so that memory stays bounded.
         let device =
-            rule.ordinals[name] != nil || rule.ordinals.count < Self.devicesMaximum ? name : "others"
-        let ordinal = (rule.ordinals[device] ?? 0) + 1
-        rule.ordinals[device] = ordinal
+            counts.ordinals[name] != nil || counts.ordinals.count < Self.devicesMaximum ? name : "others"
+        let ordinal = (counts.ordinals[device] ?? 0) + 1
+        counts.ordinals[device] = ordinal
         guard ordinal > occurrence.after, (ordinal - occurrence.after - 1) % occurrence.every == 0 else { return nil }
-        if let count = occurrence.count, rule.applications[device] ?? 0 >= count { return nil }
-        let deviceHash = ContentHash.hash64(Array(device.utf8).span, seed: rule.hash)
+        if let count = occurrence.count, counts.applications[device] ?? 0 >= count { return nil }
+        let deviceHash = ContentHash.hash64(Array(device.utf8).span, seed: counts.hash)
         var mixer = SeededGenerator(seed: seed ^ deviceHash ^ (UInt64(ordinal) &* 0x9E37_79B9_7F4A_7C15))
         let drawn = mixer.unit()
         guard occurrence.probability >= 1 || drawn < occurrence.probability else { return nil }
-        rule.applications[device, default: 0] += 1
-        rule.applicationCount += 1
+        counts.applications[device, default: 0] += 1
+        counts.applicationCount += 1
         return FaultDecision(
-            fault: rule.fault,
+            fault: fault,
             ordinal: ordinal,
             seed: mixer.next(),
             windowStart: now + (occurrence.from - age)

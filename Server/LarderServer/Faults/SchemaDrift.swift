@@ -68,7 +68,7 @@ public struct SchemaDrift: Sendable, Hashable {
         ContentHash.hash64(Array(place.utf8).span, seed: seed &+ salt &* 0x9E37_79B9_7F4A_7C15)
     }
 
-    static func read(_ reader: inout BodyReader) -> SchemaDrift {
+    static func read(_ reader: BodyReader) -> SchemaDrift {
         var drift = SchemaDrift(seed: UInt64(reader.integer("seed", in: 0...Int.max) ?? 0))
         drift.addsMembers = reader.bool("addsMembers", default: true)
         drift.addsCases = reader.bool("addsCases", default: true)
@@ -76,7 +76,6 @@ public struct SchemaDrift: Sendable, Hashable {
         drift.enlargesIntegers = reader.bool("enlargesIntegers", default: true)
         drift.reordersMembers = reader.bool("reordersMembers", default: true)
         drift.probability = reader.number("probability", in: 0...1) ?? 0.5
-        reader.finish()
         return drift
     }
 

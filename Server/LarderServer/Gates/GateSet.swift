@@ -36,20 +36,13 @@ public struct Gate: Sendable, Hashable {
         self.count = count
     }
 
-    static func read(_ reader: inout BodyReader) -> Gate {
-        var match = FaultMatch()
-        if var child = reader.child("match") {
-            match = FaultMatch.read(&child)
-            child.finish()
-        }
-        let gate = Gate(
+    static func read(_ reader: BodyReader) -> Gate {
+        Gate(
             id: reader.string("id", length: 1...64) ?? "",
-            when: match,
+            when: reader.child("match").map(FaultMatch.read) ?? FaultMatch(),
             stage: reader.choice("stage", Stage.self) ?? .reply,
             count: reader.integer("count", in: 1...1_000_000)
         )
-        reader.finish()
-        return gate
     }
 
     var json: JSONValue {
@@ -81,80 +74,42 @@ public struct HeldExchange: Sendable, Hashable {
     }
 }
 
+extension Gate: NamedRule {
+    static var noun: String { "gate" }
+    static var countMaximum: Int { 1_000 }
+}
+
 /// The gates of a world and the exchanges that they hold. Safe from any thread.
 final class GateSet: Sendable {
-    /// How a held exchange continues.
-    enum Verdict: Sendable {
-        case proceed
-        case answer(CannedReply)
-        case cut(FaultAction.ExchangeCut)
-    }
-
-    /// Called on the releasing thread with the name of the gate.
-    typealias Resumption = @Sendable (_ gate: String, Verdict) -> Void
-
-    private struct Rule {
-        let gate: Gate
-        let matcher: Matcher
-        var heldEver = 0
-    }
-
-    private struct Held {
-        let exchange: HeldExchange
-        let resume: Resumption
-
-        func resume(_ verdict: Verdict) { resume(exchange.gate, verdict) }
-    }
+    /// Called on the releasing thread with the name of the gate, and with how the exchange ends; nil: it goes on.
+    typealias Resumption = @Sendable (_ gate: String, FaultEnding?) -> Void
 
     private struct State {
-        var rules: [Rule] = []
-        var held: [Held] = []
+        var held: [(exchange: HeldExchange, resume: Resumption)] = []
         var lastNumber = 0
-        var lastID = 0
     }
 
-    static let countMaximum = 1_000
     static let heldMaximum = 10_000
 
+    /// Each with the number of exchanges that it has held.
+    private let rules = RuleSet<Gate, Int>()
+    /// Used inside of the lock of the rules: a gate that is removed holds nothing afterwards.
     private let state = Mutex(State())
     /// Told of each exchange that is held.
     let observers = Observers<HeldExchange>()
-    private let count = Atomic<Int>(0)
 
-    var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
+    var isEmpty: Bool { rules.isEmpty }
+
+    var gates: [Gate] { rules.all }
+
+    var held: [HeldExchange] { state.withLock { $0.held.map(\.exchange) } }
 
     /// Adds a gate; it replaces one with the same name, whose held exchanges stay held.
-    func add(_ gate: Gate) throws(Problem) -> Gate {
-        try state.withLock { state throws(Problem) in
-            var gate = gate
-            let isKnown = state.rules.contains { $0.gate.id == gate.id }
-            guard isKnown || state.rules.count < Self.countMaximum else {
-                throw ProblemType.limitReached(
-                    "A world has at most \(Self.countMaximum) gates.",
-                    limit: Self.countMaximum
-                )
-            }
-            if gate.id.isEmpty {
-                repeat {
-                    state.lastID += 1
-                    gate.id = "gate-\(state.lastID)"
-                } while state.rules.contains(where: { $0.gate.id == gate.id })
-            }
-            state.rules.removeAll { $0.gate.id == gate.id }
-            state.rules.append(Rule(gate: gate, matcher: Matcher(gate.match)))
-            count.store(state.rules.count, ordering: .relaxed)
-            return gate
-        }
-    }
+    func add(_ gate: Gate) throws(Problem) -> Gate { try rules.add([gate]) { _ in 0 }[0] }
 
     /// Removes a gate and releases the exchanges that it holds.
     @discardableResult func remove(_ id: String) -> Bool {
-        let found = state.withLock { state in
-            let before = state.rules.count
-            state.rules.removeAll { $0.gate.id == id }
-            count.store(state.rules.count, ordering: .relaxed)
-            return state.rules.count < before
-        }
+        let found = rules.remove(id)
         _ = releaseAll(of: id)
         return found
     }
@@ -163,34 +118,32 @@ final class GateSet: Sendable {
         for gate in gates { remove(gate.id) }
     }
 
-    var gates: [Gate] { state.withLock { $0.rules.map(\.gate) } }
-
-    var held: [HeldExchange] { state.withLock { $0.held.map(\.exchange) } }
-
     /// Holds the exchange if a gate matches; then `resume` is called once, from any thread and possibly before this method
     /// returns.
     ///
     /// - Returns: the held exchange; nil if it is not held.
     func hold(_ facts: ExchangeFacts, _ stage: Gate.Stage, _ resume: @escaping Resumption) -> HeldExchange? {
-        guard !isEmpty else { return nil }
-        let held = state.withLock { state -> HeldExchange? in
-            guard state.held.count < Self.heldMaximum else { return nil }
-            let index = state.rules.firstIndex { rule in
-                rule.gate.stage == stage && rule.heldEver < rule.gate.count ?? .max && rule.matcher.matches(facts)
-            }
-            guard let index else { return nil }
-            state.rules[index].heldEver += 1
-            state.lastNumber += 1
-            let exchange = HeldExchange(
-                number: state.lastNumber,
-                gate: state.rules[index].gate.id,
-                method: facts.request.method.rawValue,
-                target: facts.request.targetText,
-                device: facts.device
-            )
-            state.held.append(Held(exchange: exchange, resume: resume))
-            return exchange
-        }
+        let held =
+            rules.withEntries { entries -> HeldExchange? in
+                let index = entries.firstIndex {
+                    $0.rule.stage == stage && $0.counts < $0.rule.count ?? .max && $0.matcher.matches(facts)
+                }
+                guard let index else { return nil }
+                return state.withLock { state in
+                    guard state.held.count < Self.heldMaximum else { return nil }
+                    entries[index].counts += 1
+                    state.lastNumber += 1
+                    let exchange = HeldExchange(
+                        number: state.lastNumber,
+                        gate: entries[index].rule.id,
+                        method: facts.request.method.rawValue,
+                        target: facts.request.targetText,
+                        device: facts.device
+                    )
+                    state.held.append((exchange, resume))
+                    return exchange
+                }
+            } ?? nil
         if let held { observers.tell(held) }
         return held
     }
@@ -198,19 +151,19 @@ final class GateSet: Sendable {
     func isHolding(_ number: Int) -> Bool { state.withLock { $0.held.contains { $0.exchange.number == number } } }
 
     /// Releases one exchange; false if it is not held.
-    @discardableResult func release(_ number: Int, _ verdict: Verdict = .proceed) -> Bool {
-        release(verdict) { $0.exchange.number == number } > 0
+    @discardableResult func release(_ number: Int, _ ending: FaultEnding? = nil) -> Bool {
+        release(ending) { $0.number == number } > 0
     }
 
     /// Releases all exchanges of a gate, in the order of arrival.
-    func releaseAll(of gate: String?) -> Int { release(.proceed) { gate == nil || $0.exchange.gate == gate } }
+    func releaseAll(of gate: String?) -> Int { release(nil) { gate == nil || $0.gate == gate } }
 
-    private func release(_ verdict: Verdict, _ isWanted: (Held) -> Bool) -> Int {
+    private func release(_ ending: FaultEnding?, _ isWanted: (HeldExchange) -> Bool) -> Int {
         let items = state.withLock { state in
-            defer { state.held.removeAll(where: isWanted) }
-            return state.held.filter(isWanted)
+            defer { state.held.removeAll { isWanted($0.exchange) } }
+            return state.held.filter { isWanted($0.exchange) }
         }
-        for item in items { item.resume(verdict) }
+        for item in items { item.resume(item.exchange.gate, ending) }
         return items.count
     }
 }

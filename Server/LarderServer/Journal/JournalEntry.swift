@@ -41,6 +41,7 @@ final class ExchangeTrace: Sendable {
 }
 
 /// An exchange, or a frame of a live channel.
+@dynamicMemberLookup
 struct JournalEntry: Sendable {
     /// A frame of a live channel.
     struct Frame: Sendable {
@@ -67,24 +68,14 @@ struct JournalEntry: Sendable {
     let kind: Kind
     /// The world's time at the end.
     let at: WallTime
-    let request: Request
+    /// What the engine has recorded: the request without the part of its path that names the world, and without a long body. A frame has the
+    /// request that has opened its channel.
+    let record: ExchangeRecord
     let connection: Int
-    var status = 0
-    var head = ReplyHead.none
-    var bodyBytes = 0
-    let bytesSent: Int
-    /// The bytes that a content coding has taken off the body.
-    var bytesSavedByCoding = 0
     var requestBodyBytes = 0
-    /// On the server's clock.
-    let started: MonotonicTime
-    let ended: MonotonicTime
     /// On the world's clock, on which waits and lifetimes pass.
     let startedInWorld: MonotonicTime
     let endedInWorld: MonotonicTime
-    var isComplete = true
-    /// The address of the client; empty for a frame.
-    var peer = ""
     let user: Int64
     /// The commit that the exchange made; 0 for none.
     var commit: Int64 = 0
@@ -96,23 +87,30 @@ struct JournalEntry: Sendable {
     /// The time since the failure that this request repeats.
     var retryGap: Duration?
 
+    subscript<Value>(dynamicMember path: KeyPath<ExchangeRecord, Value>) -> Value { record[keyPath: path] }
+
+    var request: Request { record.request }
+
+    /// 0 without a reply.
+    var status: Int { record.status == .noReply ? 0 : record.status.code }
+
     /// The bytes that count towards the bound of the journal.
-    var byteCount: Int { request.head.count + request.body.count + head.bytes.count }
+    var byteCount: Int { request.head.count + request.body.count + record.head.bytes.count }
 
     var isExchange: Bool { if case .exchange = kind { true } else { false } }
 
     /// The first value of a field of the reply.
-    func replyField(_ name: String) -> String? { head[name] }
+    func replyField(_ name: String) -> String? { record.head[name] }
 
-    var duration: Duration { ended - started }
+    var duration: Duration { record.ended - record.started }
 
     /// Names the client whose exchanges are compared with each other: its device, its user, or without both its credentials and its
     /// address. Another server's users are not known.
     var client: String {
         if let device = ExchangeFacts.device(of: request) { return "device " + device }
         if user != 0 { return "user \(user)" }
-        guard let range = request.fields.range(of: "authorization") else { return "peer " + peer }
-        return "peer \(peer) \(ContentHash.hash64(request.head.span.extracting(range)))"
+        guard let range = request.fields.range(of: "authorization") else { return "peer " + request.peer.host }
+        return "peer \(request.peer.host) \(ContentHash.hash64(request.head.span.extracting(range)))"
     }
 
     /// Whether other clients may have the same name.
@@ -130,7 +128,7 @@ struct JournalEntry: Sendable {
     var outcome: String {
         if let ending = trace?.ending { return ending }
         if status == 0 { return "abandoned" }
-        return isComplete ? "complete" : "cut"
+        return record.isComplete ? "complete" : "cut"
     }
 }
 
@@ -139,52 +137,44 @@ extension JournalEntry {
     private static let keptBodyBytesMaximum = 8 << 10
 
     /// An exchange that is over.
-    ///
-    /// - Parameter contractFindings: what the contract says about it.
-    init(_ record: ExchangeRecord, of owner: WorldExchange, contractFindings: [String]) {
+    init(_ record: consuming ExchangeRecord, of owner: WorldExchange) {
         let (world, clock) = (owner.world, owner.world.clock)
         // A stage of the exchange may go on after its record.
         let trace = (owner.trace as? ExchangeTrace)?.copy
         let endedInWorld = clock.followsSystem ? record.ended : trace?.ended ?? clock.uptime
-        var request = record.request.droppingPathPrefix(owner.prefixLength)
-        let bodyCount = request.body.count
-        if bodyCount > Self.keptBodyBytesMaximum { request.body = [] }
+        // What goes directly to the backend is answered at once.
+        let startedInWorld = clock.followsSystem ? record.started : trace?.arrived ?? endedInWorld
+        // The exchange has the world, which has the journal.
+        record.context = nil
+        if owner.prefixLength > 0 { record.request = record.request.droppingPathPrefix(owner.prefixLength) }
+        let bodyCount = record.request.body.count
+        if bodyCount > Self.keptBodyBytesMaximum { record.request.body = [] }
+        let connection = world.control.connections.index(of: record.request.connection, now: endedInWorld)
         self.init(
             kind: .exchange,
             at: clock.now,
-            request: request,
-            connection: world.control.connections.index(of: request.connection, now: endedInWorld),
-            status: record.status == .noReply ? 0 : record.status.code,
-            head: record.head,
-            bodyBytes: record.bodyBytes,
-            bytesSent: record.bytesSent,
-            bytesSavedByCoding: record.bytesSavedByCoding,
+            record: consume record,
+            connection: connection,
             requestBodyBytes: bodyCount,
-            started: record.started,
-            ended: record.ended,
-            // What goes directly to the backend is answered at once.
-            startedInWorld: clock.followsSystem ? record.started : trace?.arrived ?? endedInWorld,
+            startedInWorld: startedInWorld,
             endedInWorld: endedInWorld,
-            isComplete: record.isComplete,
-            peer: request.peer.host,
             user: owner.viewer,
             commit: owner.commit,
             trace: trace,
-            contractFindings: contractFindings
+            contractFindings: owner.contractFindings.withLock { $0 }
         )
     }
 
     /// A frame of a live channel that was opened by a request.
     init(_ frame: Frame, bytes: Int, opening: Request, user: Int64, in world: World) {
         let uptime = world.clock.uptime
+        var record = ExchangeRecord(request: opening, started: uptime, context: nil)
+        record.bytesSent = bytes
         self.init(
             kind: .frame(frame),
             at: world.clock.now,
-            request: opening,
+            record: record,
             connection: world.control.connections.index(of: opening.connection, now: uptime),
-            bytesSent: bytes,
-            started: uptime,
-            ended: uptime,
             startedInWorld: uptime,
             endedInWorld: uptime,
             user: user
@@ -206,7 +196,7 @@ extension JournalEntry {
             let own: [(String, JSONValue?)] = [
                 ("kind", .string("frame")), ("channel", .string(frame.channel)),
                 ("direction", .string(frame.direction.rawValue)), ("token", frame.token.map { .string($0) }),
-                ("bytes", count(bytesSent)), ("injectedFault", frame.injectedFault.map { .string($0) }),
+                ("bytes", count(record.bytesSent)), ("injectedFault", frame.injectedFault.map { .string($0) }),
             ]
             return .members(common + own)
         }
@@ -221,13 +211,13 @@ extension JournalEntry {
         let own: [(String, JSONValue?)] = [
             ("kind", .string("exchange")), ("exchange", count(request.exchangeIndex)), ("requestID", requestID),
             ("status", status > 0 ? count(status) : .null), ("outcome", .string(outcome)),
-            ("bytesSent", count(bytesSent)), ("bodyBytes", count(bodyBytes)),
-            ("bytesSavedByCoding", bytesSavedByCoding > 0 ? count(bytesSavedByCoding) : nil),
+            ("bytesSent", count(record.bytesSent)), ("bodyBytes", count(record.bodyBytes)),
+            ("bytesSavedByCoding", record.bytesSavedByCoding > 0 ? count(record.bytesSavedByCoding) : nil),
             ("durationSeconds", .seconds(duration)), ("injectedSeconds", trace.map { .seconds($0.injected) }),
             ("commit", commit > 0 ? .integer(commit) : nil),
             ("carriedOut", isSilentlyCarriedOut ? .bool(true) : nil),
             ("validators", validators == .object(JSONObject()) ? nil : validators),
-            ("requestFields", Self.fields(request.fields.all)), ("replyFields", Self.fields(head.fields)),
+            ("requestFields", Self.fields(request.fields.all)), ("replyFields", Self.fields(record.head.fields)),
             ("requestBodyBytes", count(requestBodyBytes)),
             ("requestBody", request.body.isEmpty ? nil : Secrets.masked(body: request.body)),
             ("faults", list(trace?.decisions.map(\.json))), ("verdicts", list(verdicts.map(\.json))),

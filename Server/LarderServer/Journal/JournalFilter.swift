@@ -39,9 +39,9 @@ public struct JournalFilter: Sendable, Hashable {
         self.status = status
     }
 
-    static func read(_ reader: inout BodyReader) -> JournalFilter {
+    static func read(_ reader: BodyReader) -> JournalFilter {
         var filter = JournalFilter()
-        filter.match = FaultMatch.read(&reader)
+        filter.match = FaultMatch.read(reader)
         filter.kind = reader.choice("kind", Kind.self)
         if let value = reader.value("status") {
             filter.status = value.string ?? value.integer.map { String($0) }

@@ -27,12 +27,15 @@ final class RequestCounts: Sendable {
 
     var totals: Totals { state.withLock { $0 } }
 
-    func count(_ record: ExchangeRecord, _ route: Route, _ trace: ExchangeTrace?, contractFindings: Int) {
+    func count(_ record: ExchangeRecord, _ route: Route, _ owner: WorldExchange?) {
+        let findings = owner?.contractFindings.withLock { $0.count } ?? 0
         let key = Key(route: route, status: record.status == .noReply ? 0 : record.status.code)
         state.withLock { totals in
             totals.requests[key, default: 0] += 1
-            totals.contractFindings += contractFindings
-            for decision in trace?.decisions ?? [] { totals.faults[decision.fault.action.name, default: 0] += 1 }
+            totals.contractFindings += findings
+            for decision in (owner?.trace as? ExchangeTrace)?.decisions ?? [] {
+                totals.faults[decision.fault.action.name, default: 0] += 1
+            }
         }
     }
 }

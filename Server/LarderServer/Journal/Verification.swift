@@ -40,13 +40,8 @@ public struct Expectation: Sendable, Hashable {
         self.atMost = atMost
     }
 
-    static func read(_ reader: inout BodyReader) -> Expectation? {
-        defer { reader.finish() }
-        var filter = JournalFilter()
-        if var child = reader.child("match") {
-            filter = JournalFilter.read(&child)
-            child.finish()
-        }
+    static func read(_ reader: BodyReader) -> Expectation? {
+        var filter = reader.child("match").map(JournalFilter.read) ?? JournalFilter()
         if filter.kind == nil { filter.kind = .exchange }
         let exactly = reader.integer("exactly", in: 0...1_000_000_000)
         let least = reader.integer("atLeast", in: 0...1_000_000_000)
@@ -65,14 +60,11 @@ public struct Expectation: Sendable, Hashable {
     }
 
     /// Reads `expect`, `inOrder` and `noneOther`.
-    static func list(_ reader: inout BodyReader, isRequired: Bool) -> (
+    static func list(_ reader: BodyReader, isRequired: Bool) -> (
         expectations: [Expectation], inOrder: Bool, noneOther: Bool
     ) {
         if isRequired { reader.require("expect") }
-        var expectations: [Expectation] = []
-        for var child in reader.objects("expect") ?? [] {
-            if let expectation = read(&child) { expectations.append(expectation) }
-        }
+        let expectations = reader.objects("expect")?.compactMap(read) ?? []
         return (expectations, reader.bool("inOrder"), reader.bool("noneOther"))
     }
 

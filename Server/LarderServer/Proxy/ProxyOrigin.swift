@@ -82,13 +82,7 @@ final class ProxyOrigin: Sendable {
         guard !sent.contains(where: { $0.split(separator: " ").dropFirst().first.map { $0 == name } ?? false }) else {
             throw ProblemType.loopDetected("\(authority) leads back to this proxy.")
         }
-        // The host of an absolute target replaces the field (RFC 9112 §3.2.2).
-        guard let authority = request.targetAuthority ?? request.fields.combined(.host) else {
-            return
-        }
-        // An IPv6 address is in brackets.
-        guard !authority.hasPrefix("[") else { return }
-        let host = authority.prefix { $0 != ":" }.lowercased()
+        guard let host = request.hostName else { return }
         guard Self.isPrivate(host) || allowedHosts.contains(host) else {
             throw ProblemType.hostRejected(
                 "The host '\(host.prefix(100))' may be that of another site. Use the address of this machine."
@@ -100,7 +94,7 @@ final class ProxyOrigin: Sendable {
     /// (RFC 6761 §6.2, §6.3).
     private static func isPrivate(_ host: String) -> Bool {
         let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-        if parts.count == 1 || parts.last == "localhost" || parts.last == "test" { return true }
+        if parts.count == 1 || host.contains(":") || parts.last == "localhost" || parts.last == "test" { return true }
         return parts.count == 4 && parts.allSatisfy { part in UInt8(part).map { String($0) == part } ?? false }
     }
 

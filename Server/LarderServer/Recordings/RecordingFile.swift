@@ -40,7 +40,7 @@ struct RecordingFile: Sendable {
         guard case .object(let object) = try JSONParser.parse(json) else {
             throw ProblemType.invalidParameter("The file is not a JSON object.")
         }
-        var reader = BodyReader(object, errors)
+        let reader = BodyReader(object, errors)
         guard reader.string("format") == Self.format else {
             throw ProblemType.invalidParameter(
                 "The file's format is not \(Self.format). Recordings of other server versions cannot be played; record again."
@@ -50,7 +50,7 @@ struct RecordingFile: Sendable {
         isComplete = reader.bool("isComplete")
         var steps: [RecordedExchange] = []
         // The number is not limited: a recording is bounded by bytes.
-        for var child in reader.objects("exchanges", count: 0...Int.max) ?? [] {
+        for child in reader.objects("exchanges", count: 0...Int.max) ?? [] {
             let (request, reply) = (Self.bytes(child.value("request")), Self.bytes(child.value("reply")))
             guard let request, let reply else {
                 child.fail("request", "and `reply` must be Base64")

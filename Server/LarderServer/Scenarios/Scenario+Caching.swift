@@ -5,11 +5,6 @@ import LarderTime
 extension Scenario {
     private static let profilePath = "/v1/profiles/user_2"
 
-    private static func readProfile(_ variables: inout [String: String]) {
-        variables["LARDER_PATH"] = profilePath
-        variables["shown"] = "user_2"
-    }
-
     private static func readAccount(_ world: MockWorld, _ variables: inout [String: String]) throws {
         let id = try world.text("/v1/accounts", "/items/0/id")
         variables["LARDER_PATH"] = "/v1/accounts/" + id
@@ -22,17 +17,17 @@ extension Scenario {
         Scenario(
             "fresh-resource",
             .read,
-            problem: "a profile is fresh for 300 s and is shown twice within a second",
-            requirement: "send one request",
+            "a profile is fresh for 300 s and is shown twice within a second",
+            "send one request",
             rounds: 2,
             exercise: [.reports(2)],
             checks: [.shown(), .requests(JournalFilter("GET", profilePath), 1...1), .conduct(.refetchedFresh)]
-        ) { _, variables in readProfile(&variables) },
+        ),
         Scenario(
             "unchanged-resource",
             .read,
-            problem: "an account must be validated each time (no-cache) and has not changed",
-            requirement: "send If-None-Match, and accept 304",
+            "an account must be validated each time (no-cache) and has not changed",
+            "send If-None-Match, and accept 304",
             rounds: 2,
             exercise: [.reports(2), .requests(account, atLeast: 2)],
             checks: [.shown(), .conduct(.downloadedTwice)]
@@ -40,13 +35,12 @@ extension Scenario {
         Scenario(
             "not-modified-fields",
             .read,
-            problem: "a 304 says that the resource is fresh for 300 s, which the 200 did not",
-            requirement: "update the stored fields from the 304 (RFC 9111, section 3.2): the third visit sends nothing",
+            "a 304 says that the resource is fresh for 300 s, which the 200 did not",
+            "update the stored fields from the 304 (RFC 9111, section 3.2): the third visit sends nothing",
             rounds: 3,
             exercise: [.reports(3), .fault("not-modified")],
             checks: [.shown(), .requests(JournalFilter("GET", profilePath), 2...2)]
-        ) { world, variables in
-            readProfile(&variables)
+        ) { world, _ in
             guard let profile = world.value(profilePath) else { return }
             var full = CannedReply(status: 200)
             full.body = String(decoding: profile.encoded, as: UTF8.self)
@@ -64,20 +58,17 @@ extension Scenario {
         Scenario(
             "clock-ahead",
             .read,
-            problem: "the server's Date is a day ahead of the client's clock",
-            requirement: "count freshness from Age and max-age, not from the difference of two clocks",
+            "the server's Date is a day ahead of the client's clock",
+            "count freshness from Age and max-age, not from the difference of two clocks",
             rounds: 2,
             exercise: [.reports(2)],
             checks: [.shown(), .requests(JournalFilter("GET", profilePath), 1...1)]
-        ) { world, variables in
-            readProfile(&variables)
-            world.skewDates(of: "*", by: .seconds(86_400))
-        },
+        ) { world, _ in world.skewDates(of: "*", by: .seconds(86_400)) },
         Scenario(
             "clock-behind",
             .read,
-            problem: "the server's clock is a day behind, so every `expiresAt` seems to have passed",
-            requirement: "count a token's lifetime from expiresIn, and renew it at most once",
+            "the server's clock is a day behind, so every `expiresAt` seems to have passed",
+            "count a token's lifetime from expiresIn, and renew it at most once",
             rounds: 3,
             exercise: [.reports(3), .requests(JournalFilter("POST", "/v1/sessions"))],
             checks: [
@@ -92,8 +83,8 @@ extension Scenario {
         Scenario(
             "stale-connection",
             .read,
-            problem: "the connection of the first visit died while it was idle",
-            requirement: "open a new connection and send the request again",
+            "the connection of the first visit died while it was idle",
+            "open a new connection and send the request again",
             rounds: 2,
             exercise: [.fault("fault"), .requests(reset)],
             checks: [.reports(2), .shown(), .requests(account, 2...6)],
@@ -105,8 +96,8 @@ extension Scenario {
         Scenario(
             "changed-resource",
             .read,
-            problem: "another device changes an account's data between two visits",
-            requirement: "validate what says no-cache, and show the new version",
+            "another device changes an account's data between two visits",
+            "validate what says no-cache, and show the new version",
             rounds: 2,
             exercise: [.reports(1)],
             checks: [.reports(2), .shown()],

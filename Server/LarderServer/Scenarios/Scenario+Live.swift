@@ -6,26 +6,20 @@ extension Scenario {
         _ name: String,
         _ problem: String,
         _ requirement: String,
-        _ change: @escaping @Sendable (inout LiveFault) -> Void
+        _ change: (inout LiveFault) -> Void
     ) -> Scenario {
-        Scenario(
+        var live = LiveFault()
+        change(&live)
+        var webSocket = Fault.scenario(.live(live), FaultMatch("GET", "/v1/live"))
+        webSocket.id = "fault-websocket"
+        return Scenario(
             name,
             .follow,
-            problem: problem,
-            requirement: requirement,
+            problem,
+            requirement,
+            faults: [.scenario(.live(live), FaultMatch("GET", "/v1/live/events")), webSocket],
             exercise: [.fault("fault"), .reports(1)],
             checks: [.reports(2), .converged(), .conduct(.polledBesideLive)],
-            prepare: { world, variables in
-                variables["LARDER_PATH"] = "/v1/live/events?types=post"
-                variables["LARDER_TYPES"] = "post"
-                variables["LARDER_LIMIT"] = "100"
-                variables["LARDER_SECONDS"] = "1.5"
-                var fault = LiveFault()
-                change(&fault)
-                var webSocket = Fault.scenario(.live(fault), FaultMatch("GET", "/v1/live"))
-                webSocket.id = "fault-websocket"
-                try world.set(Fault.scenario(.live(fault), FaultMatch("GET", "/v1/live/events")), webSocket)
-            },
             afterFirstReport: { world, variables in
                 try Self.change(world, variables)
                 let edited = try world.text("/v1/feed", "/items/6/id")

@@ -11,13 +11,11 @@ extension Scenario {
             guard case .object(let object) = try JSONParser.parse(bytes) else {
                 throw FileError("\(path): must be an object with `scenarios`")
             }
-            var reader = BodyReader(object)
+            let reader = BodyReader(object)
             reader.require("scenarios")
             var names: Set<String> = []
             let scenarios = (reader.objects("scenarios", count: 1...1_000) ?? []).compactMap { child -> Scenario? in
-                var child = child
-                let scenario = own(&child)
-                child.finish()
+                let scenario = own(child)
                 if let scenario, !names.insert(scenario.name).inserted { child.fail("name", "is that of another one") }
                 return scenario
             }
@@ -26,7 +24,7 @@ extension Scenario {
         }
     }
 
-    private static func own(_ reader: inout BodyReader) -> Scenario? {
+    private static func own(_ reader: BodyReader) -> Scenario? {
         reader.require("name")
         let name = reader.string("name", length: 1...64)
         let (problem, requirement) = (reader.string("problem"), reader.string("requirement"))
@@ -35,18 +33,15 @@ extension Scenario {
         for name in given.keys.sorted() where !name.hasPrefix("LARDER_") {
             reader.fail("variables", "has '\(name)', which does not begin with LARDER_")
         }
-        let script = FaultScript.read(&reader)
-        let (expectations, inOrder, noneOther) = Expectation.list(&reader, isRequired: false)
+        let script = FaultScript.read(reader)
+        let (expectations, inOrder, noneOther) = Expectation.list(reader, isRequired: false)
         let conduct = (reader.array("conduct") ?? []).compactMap { element -> ConductReport.Rule? in
             let rule = element.value.string.flatMap { ConductReport.Rule(rawValue: $0) }
             let known = ConductReport.Rule.allCases.map(\.rawValue).joined(separator: ", ")
             if rule == nil { reader.errors.add(element.pointer, "must be one of \(known)") }
             return rule
         }
-        var states: [WaitCondition] = []
-        for var child in reader.objects("state") ?? [] {
-            if let state = WaitEndpoints.state(&child) { states.append(state) }
-        }
+        let states = reader.objects("state")?.compactMap(WaitEndpoints.state) ?? []
         guard let name else { return nil }
         given["LARDER_TASK"] = given["LARDER_TASK"] ?? name
         let hasFaults = script.steps.contains { step in
@@ -59,16 +54,14 @@ extension Scenario {
         return Scenario(
             name,
             .own,
-            problem: problem ?? "see the steps",
-            requirement: requirement ?? "see what is expected",
+            problem ?? "see the steps",
+            requirement ?? "see what is expected",
             isSecure: isSecure,
             isOwn: true,
+            variables: given,
             exercise: [hasFaults ? .fault("") : .requests(JournalFilter(nil, nil))],
             checks: [journal, .conduct(conduct)] + states.map { .state($0) }
-        ) { [given] world, variables in
-            variables.merge(given) { $1 }
-            try world.run(script)
-        }
+        ) { world, _ in try world.run(script) }
     }
 }
 

@@ -32,9 +32,9 @@ extension CannedReply {
         return reply
     }
 
-    static func rejection(_ status: Int, after wait: RetryAfter? = nil) -> CannedReply {
+    static func rejection(_ status: Int, after wait: RetryAfter? = nil, problem: String? = nil) -> CannedReply {
         var reply = CannedReply(status: status)
-        reply.retryAfter = wait
+        (reply.retryAfter, reply.problem) = (wait, problem)
         return reply
     }
 }
@@ -64,20 +64,16 @@ extension Scenario {
             Scenario(
                 name,
                 .read,
-                problem: problem,
-                requirement: requirement,
+                problem,
+                requirement,
                 isSecure: isSecure,
                 isOwn: path != nil,
-                exercise: [.fault("fault")],
+                // A handshake is not that of a path yet.
+                faults: [.scenario(action, isSecure ? FaultMatch() : match, count: count, stage: stage, at: at)],
+                variables: ["LARDER_PATH": target],
                 checks: [path == nil ? .shown() : .informed(by: [read]), .requests(read, 1...atMost)] + checks
                     + (isSecure ? [.secureOnly] : [])
-            ) { world, variables in
-                variables["LARDER_PATH"] = target
-                variables["shown"] = "user_2"
-                // A handshake is not that of a path yet.
-                let match = isSecure ? FaultMatch() : match
-                try world.set(.scenario(action, match, count: count, stage: stage, at: at))
-            }
+            )
         }
         return [
             reading(

@@ -7,24 +7,22 @@ extension Scenario {
         _ problem: String,
         _ requirement: String,
         rounds: Int = 1,
+        faults: [Fault] = [],
+        injecting feedFault: ChangeFeedFault? = nil,
         exercise: [ScenarioExercise] = [.requests(changes)],
         checks: [ScenarioCheck] = [],
-        prepare: @escaping @Sendable (MockWorld) throws -> Void = { _ in },
         afterFirstReport: (@Sendable (MockWorld, [String: String]) throws -> Void)? = nil
     ) -> Scenario {
         Scenario(
             name,
             .sync,
-            problem: problem,
-            requirement: requirement,
+            problem,
+            requirement,
             rounds: rounds,
+            faults: faults,
             exercise: exercise,
             checks: [.reports(rounds), .converged(), .requests(changes, 1...20)] + checks,
-            prepare: { world, variables in
-                variables["LARDER_TYPES"] = "post"
-                variables["LARDER_LIMIT"] = "20"
-                try prepare(world)
-            },
+            prepare: { world, _ in if let feedFault { try world.inject(feedFault) } },
             afterFirstReport: afterFirstReport
         )
     }
@@ -83,45 +81,45 @@ extension Scenario {
             "expired-midway",
             "the token expires after the first page (410)",
             "begin again, and end complete",
-            exercise: [.requests(gone)],
-            prepare: { try $0.inject(.expireAfter(pages: 1)) }
+            injecting: .expireAfter(pages: 1),
+            exercise: [.requests(gone)]
         ),
         syncing(
             "empty-page",
             "a page is empty and says that there is more",
             "go on until hasMore is false",
-            prepare: { try $0.inject(.emptyPage) }
+            injecting: .emptyPage
         ),
         syncing(
             "repeated-page",
             "a page is delivered twice",
             "apply it twice without harm, and come to an end",
-            prepare: { try $0.inject(.repeatPage) }
+            injecting: .repeatPage
         ),
         syncing(
             "reversed-page",
             "a page is in reverse order",
             "decide by version and not by order",
-            prepare: { try $0.inject(.reversePage) }
+            injecting: .reversePage
         ),
         syncing(
             "token-expires-during-sync",
             "the access token expires after the first page (401)",
             "renew it once, and go on at the page that failed",
+            faults: [.scenario(.expireToken, feedOfChanges, after: 1)],
             exercise: [.fault("fault"), .requests(JournalFilter("POST", "/v1/sessions"))],
             checks: [
                 .noPageTwice("/v1/changes"), .requests(JournalFilter("POST", "/v1/sessions/refresh"), 0...1),
                 .requests(JournalFilter("POST", "/v1/sessions"), 1...2),
-            ],
-            prepare: { try $0.set(Fault.scenario(.expireToken, feedOfChanges, after: 1)) }
+            ]
         ),
         syncing(
             "interrupted-sync",
             "the connection is reset in the middle of the second page",
             "keep the pages that have arrived, and go on at the page that failed",
+            faults: [.scenario(.reset, feedOfChanges, after: 1, stage: .body, at: 100)],
             exercise: [.fault("fault")],
-            checks: [.noPageTwice("/v1/changes")],
-            prepare: { try $0.set(Fault.scenario(.reset, feedOfChanges, after: 1, stage: .body, at: 100)) }
+            checks: [.noPageTwice("/v1/changes")]
         ),
     ]
 }

@@ -13,16 +13,23 @@ extension Scenario {
         _ problem: String,
         _ requirement: String,
         amounts: String = "125",
+        fault: Fault? = nil,
         exercise: [ScenarioExercise] = [.fault("fault")],
         checks: [ScenarioCheck] = [told, .movedOnce, repeated],
-        prepare: @escaping @Sendable (MockWorld, inout [String: String]) throws -> Void
+        prepare: @escaping @Sendable (inout [String: String]) -> Void = { _ in }
     ) -> Scenario {
-        Scenario(name, .transfer, problem: problem, requirement: requirement, exercise: exercise, checks: checks) {
-            world,
-            variables in
+        Scenario(
+            name,
+            .transfer,
+            problem,
+            requirement,
+            faults: fault.map { [$0] } ?? [],
+            variables: ["LARDER_AMOUNTS": amounts],
+            exercise: exercise,
+            checks: checks
+        ) { world, variables in
             try prepareTransfer(world, &variables)
-            variables["LARDER_AMOUNTS"] = amounts
-            try prepare(world, &variables)
+            prepare(&variables)
         }
     }
 
@@ -42,7 +49,6 @@ extension Scenario {
                 variables["LARDER_FROM"] = from
                 variables["LARDER_TO"] = to
                 variables["LARDER_CURRENCY"] = currency
-                variables["LARDER_AMOUNTS"] = "125"
                 variables["balance"] = String(balance)
                 return
             }
@@ -101,37 +107,34 @@ extension Scenario {
             Scenario(
                 name,
                 .write,
-                problem: problem,
-                requirement: requirement,
+                problem,
+                requirement,
                 isOwn: true,
-                exercise: [.fault("fault")],
+                faults: [.scenario(action, FaultMatch("POST", path), count: count)],
+                variables: ["LARDER_PATH": path],
                 checks: [.informed(by: [written]), .keyed(written), repeated]
-            ) { world, variables in
-                variables["LARDER_PATH"] = path
-                try world.set(.scenario(action, FaultMatch("POST", path), count: count))
-            }
+            )
         }
     }
 
     static let transfers =
         repeatable.map { name, problem, requirement, action, count in
-            transferring(name, problem, requirement) { world, _ in
-                try world.set(.scenario(action, transferPath, count: count))
-            }
+            transferring(name, problem, requirement, fault: .scenario(action, transferPath, count: count))
         } + [
             transferring(
                 "key-reuse",
                 "two transfers follow each other, and the first reply is lost",
                 "use a new key for each transfer and not for each attempt",
                 amounts: "125,250",
+                fault: .scenario(.loseReply(.reset), transferPath),
                 exercise: [.fault("fault"), .requests(posted, atLeast: 2)]
-            ) { world, _ in try world.set(Fault.scenario(.loseReply(.reset), transferPath)) },
+            ),
             transferring(
                 "rejected-transfer",
                 "the account has not enough money (422)",
                 "do not repeat what is rejected for good",
                 exercise: [.requests(posted)],
                 checks: [.requests(posted, 1...1)]
-            ) { _, variables in variables["LARDER_AMOUNTS"] = String((Int64(variables["balance"] ?? "") ?? 0) + 1) },
+            ) { variables in variables["LARDER_AMOUNTS"] = String((Int64(variables["balance"] ?? "") ?? 0) + 1) },
         ]
 }

@@ -6,63 +6,44 @@ extension Scenario {
     private static let patch = FaultMatch("PATCH")
     private static let patched = JournalFilter("PATCH")
 
-    private static func editing(
-        _ name: String,
-        _ problem: String,
-        _ requirement: String,
-        words: String = "apple",
-        exercise: [ScenarioExercise] = [.fault("fault")],
-        checks: [ScenarioCheck] = [.biography("LARDER_WORDS")],
-        prepare: @escaping @Sendable (MockWorld, inout [String: String]) throws -> Void
-    ) -> Scenario {
-        Scenario(
-            name,
-            .edit,
-            problem: problem,
-            requirement: requirement,
-            rounds: words.split(separator: ",").count,
-            exercise: exercise,
-            checks: checks
-        ) { world, variables in
-            variables["LARDER_PATH"] = "/v1/me"
-            variables["LARDER_WORDS"] = words
-            try prepare(world, &variables)
-        }
-    }
-
     static let edits = [
-        editing(
+        Scenario(
             "overlapping-edits",
+            .edit,
             "another device edits the profile between this client's read and its write",
             "send If-Match; after 412 read again and repeat the change on the new version",
+            variables: ["other": "pear"],
             exercise: [.requests(patched)],
             checks: [.biography("LARDER_WORDS"), .biography("other")]
-        ) { world, variables in
-            variables["other"] = "pear"
+        ) { world, _ in
             let bio = try world.text("/v1/me", "/bio")
             let body = JSONValue.members(["bio": .string(bio + " pear")])
             var act = ScriptedAction("PATCH", "/v1/me", as: "ana", body: String(decoding: body.encoded, as: UTF8.self))
             act.headers = ["If-Match": "*", "Content-Type": "application/merge-patch+json"]
             try world.set(ScriptedActor([act], when: patch))
         },
-        editing(
+        Scenario(
             "lost-edit",
+            .edit,
             "the edit is committed, and the reply is lost",
             "recognise the own edit when the repetition meets 412, and do not apply it twice",
+            faults: [.scenario(.loseReply(.reset), patch)],
             checks: [
                 .biography("LARDER_WORDS"),
                 .informed(by: [patched, JournalFilter("GET", "/v1/me"), JournalFilter("GET", "/v1/profiles/*")]),
             ]
-        ) { world, _ in try world.set(Fault.scenario(.loseReply(.reset), patch)) },
-        editing(
+        ),
+        Scenario(
             "stale-replica",
+            .edit,
             "reads come from a replica that is one second behind",
             "do not write an old state over the own first edit",
-            words: "apple,pear",
-            exercise: [.fault("fault"), .requests(patched, atLeast: 2)]
-        ) { world, _ in
-            try world.set(Fault.scenario(.lag(.init(age: .seconds(1))), FaultMatch("GET"), count: nil))
-        },
+            rounds: 2,
+            faults: [.scenario(.lag(.init(age: .seconds(1))), FaultMatch("GET"), count: nil)],
+            variables: ["LARDER_WORDS": "apple,pear"],
+            exercise: [.fault("fault"), .requests(patched, atLeast: 2)],
+            checks: [.biography("LARDER_WORDS")]
+        ),
     ]
 
     private static func sending(
@@ -71,20 +52,19 @@ extension Scenario {
         _ problem: String,
         _ requirement: String,
         _ fault: Fault,
-        _ check: ScenarioCheck,
-        path: @escaping @Sendable (MockWorld) throws -> String
+        _ check: ScenarioCheck
     ) -> Scenario {
         Scenario(
             name,
             task,
-            problem: problem,
-            requirement: requirement,
-            exercise: [.fault("fault")],
+            problem,
+            requirement,
+            faults: [fault],
             checks: [check, .informed(by: [JournalFilter(fault.match.method, fault.match.path)])]
         ) { world, variables in
-            variables["LARDER_PATH"] = try path(world)
-            variables["LARDER_TEXT"] = "written once"
-            try world.set(fault)
+            guard task == .message else { return }
+            let id = try world.text("/v1/conversations", "/items/0/id")
+            variables["LARDER_PATH"] = "/v1/conversations/\(id)/messages"
         }
     }
 
@@ -101,12 +81,14 @@ extension Scenario {
         return "/v1/posts/\(post)/like"
     }
 
-    @Sendable private static func conversationPath(_ world: MockWorld) throws -> String {
-        "/v1/conversations/\(try world.text("/v1/conversations", "/items/0/id"))/messages"
-    }
-
     private static let posts = FaultMatch("POST", "/v1/posts")
     private static let messages = FaultMatch("POST", "/v1/conversations/*/messages")
+
+    private static var batch: Fault {
+        var batch = Fault.scenario(.reset, FaultMatch("POST", "/v1/likes"))
+        batch.id = "fault-batch"
+        return batch
+    }
 
     static let sends = [
         sending(
@@ -115,24 +97,23 @@ extension Scenario {
             "the post is published, and the reply is lost",
             "repeat it under the same Idempotency-Key: one post",
             .scenario(.loseReply(.reset), posts),
-            .sentOnce("/v1/posts")
-        ) { _ in "/v1/posts" },
+            .sentOnce
+        ),
         sending(
             "duplicate-post",
             .post,
             "a proxy delivers the request twice",
             "send an Idempotency-Key: one post",
             .scenario(.duplicate, posts),
-            .sentOnce("/v1/posts")
-        ) { _ in "/v1/posts" },
+            .sentOnce
+        ),
         sending(
             "lost-message",
             .message,
             "the message is stored, and the reply is lost",
             "repeat it with the same clientId: one message",
             .scenario(.loseReply(.reset), messages),
-            .sentOnce("LARDER_PATH"),
-            path: conversationPath
+            .sentOnce
         ),
         sending(
             "message-in-an-outage",
@@ -140,24 +121,18 @@ extension Scenario {
             "503 three times",
             "keep the message, and send it when the server is back",
             .scenario(.respond(.rejection(503)), messages, count: 3),
-            .sentOnce("LARDER_PATH"),
-            path: conversationPath
+            .sentOnce
         ),
         Scenario(
             "lost-like",
             .like,
-            problem: "the connection is reset before anything is done",
-            requirement: "repeat it: setting a like is idempotent",
-            exercise: [.fault("fault")],
+            "the connection is reset before anything is done",
+            "repeat it: setting a like is idempotent",
+            faults: [.scenario(.reset, FaultMatch("PUT", "/v1/posts/*/like")), batch],
             checks: [
                 liked,
                 .informed(by: [JournalFilter("PUT", "/v1/posts/*/like"), JournalFilter("POST", "/v1/likes")]),
             ]
-        ) { world, variables in
-            variables["LARDER_PATH"] = try likePath(world)
-            var batch = Fault.scenario(.reset, FaultMatch("POST", "/v1/likes"))
-            batch.id = "fault-batch"
-            try world.set(Fault.scenario(.reset, FaultMatch("PUT", "/v1/posts/*/like")), batch)
-        },
+        ) { world, variables in variables["LARDER_PATH"] = try likePath(world) },
     ]
 }

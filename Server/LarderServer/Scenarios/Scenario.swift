@@ -18,8 +18,11 @@ package struct Scenario: Sendable {
     let isSecure: Bool
     /// Whether the API is the user's, to which nothing is reported: the command says by its exit code whether it has what it needs.
     let isOwn: Bool
-    /// Sets faults and actors, and the variables that the task needs. Variables whose name does not begin with `LARDER_` are for
-    /// the checks.
+    /// Set at the beginning.
+    let faults: [Fault]
+    /// The variables that the task needs besides its own. Those whose name does not begin with `LARDER_` are for the checks.
+    let variables: [String: String]
+    /// Sets what depends on the world: actors, and further faults and variables.
     let prepare: @Sendable (MockWorld, inout [String: String]) throws -> Void
     /// What happens when the client has reported for the first time.
     let afterFirstReport: (@Sendable (MockWorld, [String: String]) throws -> Void)?
@@ -30,12 +33,14 @@ package struct Scenario: Sendable {
     init(
         _ name: String,
         _ task: ScenarioTask,
-        problem: String,
-        requirement: String,
+        _ problem: String,
+        _ requirement: String,
         rounds: Int = 1,
         isSecure: Bool = false,
         isOwn: Bool = false,
-        exercise: [ScenarioExercise],
+        faults: [Fault] = [],
+        variables: [String: String] = [:],
+        exercise: [ScenarioExercise] = [.fault("fault")],
         checks: [ScenarioCheck],
         prepare: @escaping @Sendable (MockWorld, inout [String: String]) throws -> Void = { _, _ in },
         afterFirstReport: (@Sendable (MockWorld, [String: String]) throws -> Void)? = nil
@@ -47,6 +52,8 @@ package struct Scenario: Sendable {
         self.rounds = rounds
         self.isSecure = isSecure
         self.isOwn = isOwn
+        self.faults = faults
+        self.variables = variables
         self.exercise = exercise
         self.checks = checks
         self.prepare = prepare
@@ -89,6 +96,25 @@ package enum ScenarioTask: String, Sendable, CaseIterable {
     case follow
     case write
     case own
+
+    /// The variables that all of its scenarios have unless they say otherwise.
+    var variables: [String: String] {
+        switch self {
+        case .read: ["LARDER_PATH": "/v1/profiles/user_2", "shown": "user_2"]
+        case .list: ["LARDER_PATH": "/v1/feed", "LARDER_LIMIT": "20", "LARDER_TYPES": "post"]
+        case .sync: ["LARDER_LIMIT": "20", "LARDER_TYPES": "post"]
+        case .transfer: ["LARDER_AMOUNTS": "125"]
+        case .edit: ["LARDER_PATH": "/v1/me", "LARDER_WORDS": "apple"]
+        case .post: ["LARDER_PATH": "/v1/posts", "LARDER_TEXT": "written once"]
+        case .message: ["LARDER_TEXT": "written once"]
+        case .follow:
+            [
+                "LARDER_PATH": "/v1/live/events?types=post", "LARDER_LIMIT": "100", "LARDER_TYPES": "post",
+                "LARDER_SECONDS": "1.5",
+            ]
+        case .like, .write, .own: [:]
+        }
+    }
 
     /// The task in a sentence, with its variables.
     package var explanation: String {

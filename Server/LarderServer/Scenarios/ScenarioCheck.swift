@@ -128,13 +128,11 @@ struct ScenarioCheck: Sendable {
         }
     }
 
-    /// Exactly one item of a list has the text.
-    static func sentOnce(_ list: String) -> ScenarioCheck {
-        ScenarioCheck { evidence in
-            let path = evidence.variables[list] ?? list
-            let items = evidence.ask(path + "?limit=50")?["items"]?.array ?? []
-            let count = items.count { $0["text"]?.string == evidence.variables["LARDER_TEXT"] }
-            return count == 1 ? nil : "the text was sent \(count) times"
-        }
+    /// Exactly one item of the list that the task adds to has the text.
+    static let sentOnce = ScenarioCheck { evidence in
+        let path = evidence.variables["LARDER_PATH"] ?? ""
+        let items = evidence.ask(path + "?limit=50")?["items"]?.array ?? []
+        let count = items.count { $0["text"]?.string == evidence.variables["LARDER_TEXT"] }
+        return count == 1 ? nil : "the text was sent \(count) times"
     }
 }

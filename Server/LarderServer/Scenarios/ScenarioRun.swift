@@ -71,7 +71,9 @@ package final class ScenarioRun: Sendable {
         }
         authority = try backend.authorityPEM.map { pem throws(TLSError) in try TemporaryFile(pem) }
         if let authority { variables["LARDER_CA"] = authority.path }
+        variables.merge(scenario.task.variables.merging(scenario.variables) { $1 }) { $1 }
         try scenario.prepare(world, &variables)
+        for fault in scenario.faults { try world.set(fault) }
         self.variables = variables
         guard let body = scenario.afterFirstReport else { return }
         _ = world.world.control.heldReports.observers.add { [weak self] number in

@@ -2,6 +2,8 @@ import LarderCoding
 import LarderTime
 
 extension JSONValue {
+    static func int(_ number: Int) -> JSONValue { .integer(Int64(number)) }
+
     /// A duration in the control plane's form: seconds.
     static func seconds(_ duration: Duration) -> JSONValue {
         let nanoseconds = duration.nanosecondsSaturating

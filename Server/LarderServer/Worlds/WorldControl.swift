@@ -24,6 +24,7 @@ package final class WorldControl: WorldHooks {
     let actors = ScriptedActorSet()
     let recording = Recording()
     let heldReports = HeldReports()
+    let keysInFlight = KeysInFlight()
     private let lastScript = Mutex(ScriptProgress(stepCount: 0))
     private let settings = Mutex(ReplySettings())
     private let isPlain = Atomic<Bool>(true)

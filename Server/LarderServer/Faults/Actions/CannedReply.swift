@@ -89,7 +89,7 @@ extension CannedReply: FaultEffect {
         ]),
         example: .members(["seconds": .integer(30)]),
         read: { reader, reply in
-            guard var retry = reader.child("retryAfter") else { return }
+            guard let retry = reader.child("retryAfter") else { return }
             if let seconds = retry.integer("seconds", in: 0...31_536_000) {
                 reply.retryAfter = .seconds(seconds)
             } else if let seconds = retry.integer("dateInSeconds", in: 0...31_536_000) {
@@ -97,7 +97,6 @@ extension CannedReply: FaultEffect {
             } else {
                 retry.failMissing(anyOf: ["seconds", "dateInSeconds"], "or `dateInSeconds` must be an integer")
             }
-            retry.finish()
         },
         write: { reply in
             switch reply.retryAfter {
@@ -110,7 +109,7 @@ extension CannedReply: FaultEffect {
 
     private static let delaySchema = JSONValue.members(["type": .string("integer"), "minimum": .integer(0)])
 
-    static func read(_ reader: inout BodyReader) -> CannedReply? { kind.read(&reader) as? CannedReply }
+    static func read(_ reader: BodyReader) -> CannedReply? { kind.read(reader) as? CannedReply }
 
     var name: String { "respond" }
     var ending: FaultEnding? { .respond(self) }

@@ -37,7 +37,8 @@ extension FaultAction.Lag: FaultEffect {
 
     func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) {
         var generator = decision.generator
-        if isConsistent || generator.unit() < 0.5 { processing.past = self }
+        guard isConsistent || generator.unit() < 0.5 else { return }
+        processing.past = age.map { .age($0) } ?? .commits(commits ?? 1)
     }
 }
 
