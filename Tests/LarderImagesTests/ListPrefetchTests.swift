@@ -128,6 +128,22 @@ struct ListPrefetchTests {
         withExtendedLifetime(prefetch) {}
     }
 
+    @Test func `a window without a limit of bytes is limited by its counts`() async throws {
+        let setting = try setting()
+        defer { setting.remove() }
+        let prefetch = ImagePipeline.ListPrefetch(
+            setting.pipeline,
+            aheadMaximum: 3,
+            behindMaximum: 0,
+            bytesMaximum: .max,
+            request: Self.request
+        )
+        prefetch.show(0..<1, of: 40)
+        await waitUntilIdle(setting, delivered: 4)
+        #expect(rows(setting) == [0, 1, 2, 3])
+        withExtendedLifetime(prefetch) {}
+    }
+
     @Test func `a begun download of a picture in lower quality is finished, also after everything was erased`()
         async throws
     {

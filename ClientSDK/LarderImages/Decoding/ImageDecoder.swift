@@ -1,7 +1,7 @@
 extension DecodedImage {
     /// The largest picture that is decoded, so that a small file cannot fill the memory.
     public struct Limits: Sendable, Hashable {
-        /// The most pixels of the picture in the file. They are never all in memory, but they take time.
+        /// The most pixels of the picture in the file, which take time even if the result is small.
         public var sourcePixelsMaximum: Int
         /// The most pixels of the result; each takes four bytes.
         public var resultPixelsMaximum: Int

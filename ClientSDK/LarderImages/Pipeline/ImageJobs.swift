@@ -95,6 +95,17 @@ struct ImagePipelineState {
         }
     }
 
+    /// The bytes of the loaded files of this priority and above that wait to be decoded.
+    func undecodedBytes(from lowest: ImageRequest.Priority) -> Int {
+        jobs.values.reduce(0) { sum, job in
+            switch job.phase {
+            case .queued(let loaded) where job.priority >= lowest: sum + loaded.bytes.count
+            case .waitingForIdle(let loaded) where job.priority >= lowest: sum + loaded.bytes.count
+            default: sum
+            }
+        }
+    }
+
     private static func next<Key, Work>(
         _ all: [Key: Work],
         downTo lowest: ImageRequest.Priority,

@@ -44,6 +44,9 @@ extension ImagePipeline {
 
     // MARK: Joining
 
+    /// The most pixels of a placeholder, so that the main thread is not blocked.
+    private static var placeholderPixelsMaximum: Int { 256 * 256 }
+
     func start(_ request: ImageRequest, placeholder: Bool, keepsPicture: Bool = true) -> ImageTask {
         let waiter = ImageWaiter(keepsPictures: keepsPicture)
         if placeholder, !request.placeholder.isEmpty, cachedImage(for: request) == nil,
@@ -81,12 +84,14 @@ extension ImagePipeline {
         }
     }
 
-    /// Decodes the placeholder of a request; nil if it cannot be decoded.
+    /// Decodes the placeholder of a request on the caller's thread; nil if it cannot be decoded, or is no small picture.
     private func placeholder(_ request: ImageRequest) -> DecodedImage? {
         let begun = configuration.uptime.uptime
+        var limits = configuration.limits
+        limits.sourcePixelsMaximum = min(limits.sourcePixelsMaximum, Self.placeholderPixelsMaximum)
         do {
             let decoder = try configuration.decoders.decoder(for: request.placeholder)
-            let image = try decoder.decode(request.placeholder, into: request.target, limits: configuration.limits)
+            let image = try decoder.decode(request.placeholder, into: request.target, limits: limits)
             report { .placeholder(url: request.url, duration: configuration.uptime.uptime - begun) }
             return image
         } catch {

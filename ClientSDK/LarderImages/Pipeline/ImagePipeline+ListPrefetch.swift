@@ -133,13 +133,9 @@ extension ImagePipeline {
             var bytesLeft = scaled(bytesMaximum)
             for index in state.movesForward ? following + preceding : preceding + following {
                 guard var request = request(index) else { continue }
-                let pixels = request.target.map { $0.width.multipliedReportingOverflow(by: $0.height) }
-                let bytes = pixels.map {
-                    $0.overflow ? ($0.partialValue, true) : $0.partialValue.multipliedReportingOverflow(by: 4)
-                }
-                if bytes?.1 ?? false { break }
-                bytesLeft -= min(bytesLeft + 1, bytes?.0 ?? Self.unknownBytes)
-                if bytesLeft < 0 { break }
+                let bytes = request.target?.bytesMaximum ?? Self.unknownBytes
+                guard bytes <= bytesLeft else { break }
+                bytesLeft -= bytes
                 request.priority = .prefetch
                 wanted.append((index, request))
             }

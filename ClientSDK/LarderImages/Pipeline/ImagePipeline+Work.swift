@@ -7,19 +7,13 @@ import Synchronization
 extension ImagePipeline {
     /// The longest time for which a failure is remembered because of `Retry-After`.
     private static var negativeMaximum: Duration { .seconds(300) }
+    /// The bytes of loaded files that wait to be decoded, at which no further load of their priority or a lower one starts.
+    private static var undecodedBytesMaximum: Int { 32 << 20 }
     /// A preview that took longer is the last one of its job.
     private static var previewDurationMaximum: Duration { .milliseconds(250) }
 
     func schedule(_ state: inout ImagePipelineState, _ effects: inout [Effect]) {
         let lowest: ImageRequest.Priority = state.isPrefetchPaused ? .low : .prefetch
-        while state.runningLoads < state.loadsMaximum, let key = state.nextLoad(downTo: lowest),
-            let load = state.loads[key]
-        {
-            state.runningLoads += 1
-            // The store waits for the disk, and a file is verified: neither belongs on a thread of the concurrency runtime.
-            let task = Task.detached(executorPreference: diskWork) { [self] in await run(key, load.serial) }
-            state.loads[key]?.phase = .running(task)
-        }
         while state.runningDecodes < state.decodesMaximum, let key = state.nextJob(downTo: lowest),
             let job = state.jobs[key], case .queued(let loaded) = job.phase
         {
@@ -32,6 +26,15 @@ extension ImagePipeline {
                 await decode(key, job.serial, job.request, loaded)
             }
             state.jobs[key]?.phase = .running(task)
+        }
+        // After the decodes, which make room.
+        while state.runningLoads < state.loadsMaximum, let key = state.nextLoad(downTo: lowest),
+            let load = state.loads[key], state.undecodedBytes(from: load.priority) < Self.undecodedBytesMaximum
+        {
+            state.runningLoads += 1
+            // The store waits for the disk, and a file is verified: neither belongs on a thread of the concurrency runtime.
+            let task = Task.detached(executorPreference: diskWork) { [self] in await run(key, load.serial) }
+            state.loads[key]?.phase = .running(task)
         }
     }
 
