@@ -28,13 +28,26 @@ public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendab
     }
 
     /// - Parameter onDeparture: called with every removed entry, while no lock is held.
-    package init(
+    package convenience init(
         limits: Limits,
         policy: EvictionPolicy = .lru,
         clock: any MonotonicClock = SystemMonotonicClock(),
         onDeparture: (@Sendable (Departure) -> Void)?
     ) {
-        state = Mutex(MemoryEntries(limits, policy))
+        self.init(.one(limits.cost), countMaximum: limits.count, policy: policy, clock: clock, onDeparture: onDeparture)
+    }
+
+    /// - Parameters:
+    ///   - budgets: the limits of cost, so that neither size evicts the other.
+    ///   - countMaximum: the limit of count, for all sizes together.
+    package init(
+        _ budgets: SizeBudgets,
+        countMaximum: Int = .max,
+        policy: EvictionPolicy = .lru,
+        clock: any MonotonicClock = SystemMonotonicClock(),
+        onDeparture: (@Sendable (Departure) -> Void)? = nil
+    ) {
+        state = Mutex(MemoryEntries(budgets, countMaximum, policy))
         self.clock = clock
         self.onDeparture = onDeparture
     }
@@ -102,19 +115,33 @@ public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendab
     }
 
     /// Removes everything.
-    public func removeAll() { change { $0.shrink(to: Limits(count: 0), .removed, &$1) } }
+    public func removeAll() { change { $0.trim(to: Limits(count: 0), .removed, &$1) } }
 
     /// Evicts entries down to a count and a cost, as under memory pressure.
     public func trim(toCount count: Int = .max, cost: Int = .max) {
-        change { $0.shrink(to: Limits(count: count, cost: cost), .pressure, &$1) }
+        change { $0.trim(to: Limits(count: count, cost: cost), .pressure, &$1) }
     }
 
     /// Changes the limits; the excess is evicted at once.
-    public func setLimits(_ limits: Limits) { change { $0.setLimits(limits, &$1) } }
+    public func setLimits(_ limits: Limits) { change { $0.setBudgets(.one(limits.cost), limits.count, &$1) } }
 
-    /// Removes all entries with an ended lifetime. O(n).
-    public func removeExpired() {
-        let now = clock.uptime
-        change { $0.removeExpired(at: now, &$1) }
+    /// Changes the budgets; the excess is evicted at once.
+    package func setBudgets(_ budgets: SizeBudgets) { change { $0.setBudgets(budgets, .max, &$1) } }
+}
+
+/// Removed entries, collected while a lock is held and reported after it. Safe from any thread.
+package final class DepartureList<Departure: Sendable>: Sendable {
+    private let list = Mutex<[Departure]>([])
+
+    package init() {}
+
+    package func add(_ departure: Departure) { list.withLock { $0.append(departure) } }
+
+    /// Returns all departures and forgets them.
+    package func take() -> [Departure] {
+        list.withLock { list in
+            defer { list = [] }
+            return list
+        }
     }
 }

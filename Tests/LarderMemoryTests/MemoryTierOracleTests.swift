@@ -88,8 +88,7 @@ struct MemoryTierOracleTests {
                 case 85..<91:
                     let known = oracle[key]
                     Self.check(tier.remove(key) == known?.value, note)
-                case 91..<96: clock.advance(by: .seconds(generator.uniform(in: 0..<4)))
-                case 96: tier.removeExpired()
+                case 91..<97: clock.advance(by: .seconds(generator.uniform(in: 0..<4)))
                 case 97:
                     tier.trim(
                         toCount: generator.uniform(in: 0..<400),

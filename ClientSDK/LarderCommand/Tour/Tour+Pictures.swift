@@ -85,7 +85,7 @@ extension TourScene {
         _ budgets: SizeBudgets,
         _ policy: EvictionPolicy
     ) -> DecodedPictures {
-        let tier = SizedTier<Int, Int>(budgets, policy: policy)
+        let tier = MemoryTier<Int, Int>(budgets, policy: policy)
         var seen: Set<Int> = []
         var decoded = DecodedPictures()
         for picture in shown where tier[picture.key] == nil {

@@ -93,7 +93,7 @@ public final class ImagePipeline: Sendable {
 
     /// The settings of the pipeline.
     public let configuration: Configuration
-    let memory: SizedTier<ImageResultKey, MemoryPicture>
+    let memory: MemoryTier<ImageResultKey, MemoryPicture>
     let spill: ImageSpill?
     let loader: ImageLoader
     let state: Mutex<ImagePipelineState>
@@ -126,7 +126,7 @@ public final class ImagePipeline: Sendable {
                 if onEvent != nil { evicted.add(departure) }
             }
         }
-        memory = SizedTier(
+        memory = MemoryTier(
             configuration.budgets(share: 1),
             policy: configuration.memory.order,
             clock: configuration.uptime,
