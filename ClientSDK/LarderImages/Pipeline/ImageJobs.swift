@@ -50,7 +50,7 @@ struct ImageJob {
 
 /// A recent failure: requests before `until` fail with it at once.
 struct RememberedFailure {
-    let error: ImageError
+    var error: ImageError
     let until: MonotonicTime
 }
 
@@ -125,15 +125,14 @@ struct ImagePipelineState {
         _ key: ImageSourceKey,
         _ options: ImageRequest.CacheOptions,
         now: MonotonicTime
-    ) -> ImageError? {
-        guard !options.contains(.skipDiskRead), let failure = failures[key] else { return nil }
+    ) -> RememberedFailure? {
+        guard !options.contains(.skipDiskRead), var failure = failures[key] else { return nil }
         guard now < failure.until else {
             failures[key] = nil
             return nil
         }
-        var error = failure.error
-        error.isRemembered = true
-        return error
+        failure.error.isRemembered = true
+        return failure
     }
 
     mutating func remember(_ error: ImageError, for key: ImageSourceKey, now: MonotonicTime, until: MonotonicTime) {

@@ -66,6 +66,7 @@ extension ImagePipeline {
                 for dependent in load.dependents { follow(redirect, dependent, from: key, &state, &effects) }
             case .failure(let error):
                 let now = configuration.uptime.uptime
+                var remembered: MonotonicTime?
                 // The result of a background validation is not reported.
                 let isAnswer = error.code != .cancelled && !key.options.contains(.mustValidate)
                 if isAnswer, error.code != .notCached, key.epoch == state.epoch {
@@ -76,8 +77,10 @@ extension ImagePipeline {
                     for source in Set(load.dependents.map(\.result.source) + [key.source]) {
                         state.remember(error, for: source, now: now, until: until)
                     }
+                    remembered = until
                 }
                 for dependent in load.dependents { end(dependent, with: error, &state, &effects) }
+                if let remembered, load.priority >= .high { effects.append(.refreshLists(at: remembered)) }
             }
         }
     }

@@ -61,7 +61,8 @@ public final class ImagePipeline: Sendable {
         /// minutes.
         public var negativeLifetime: Duration = .seconds(5)
         /// The back-off between tries of a download. A try that brought bytes that can be kept resets it: `attemptsMaximum` and
-        /// `elapsedMaximum` limit consecutive tries without such bytes. With `.never` a download is tried once.
+        /// `elapsedMaximum` limit consecutive tries without such bytes. With `.never` a download is tried once. `attemptsMaximum` is also
+        /// the number of times that a `ListPrefetch` requests a visible picture that fails.
         public var retry = RetryPolicy(attemptsMaximum: 3, elapsedMaximum: .seconds(300), ceiling: .seconds(4))
         /// The maximum number of tries of a download in total.
         public var triesMaximum = 20
@@ -276,7 +277,7 @@ public final class ImagePipeline: Sendable {
     /// when the network is back.
     public func forgetFailures() {
         change { state in state.failures = [:] }
-        for list in lists.all { list.restartFailed() }
+        for list in lists.all { list.forgiveFailures() }
     }
 
     /// Cancels all work below a priority; its requests fail with `.cancelled`.
