@@ -99,7 +99,7 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
         package internal(set) var failures: [String: Int] = [:]
         /// Pictures that were loaded from disk or network.
         package internal(set) var images = 0
-        /// Pictures that could not be loaded or decoded, or only a part of them.
+        /// Pictures that could not be loaded or decoded.
         package internal(set) var imagesFailed = 0
         /// Failed pictures by the code of the error: `damaged`.
         package internal(set) var imageFailures: [String: Int] = [:]

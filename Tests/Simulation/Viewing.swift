@@ -135,10 +135,9 @@ extension Device {
         simulation.expect(loads == 0, .pictures, "\(name): \(loads) downloads that nobody waits for")
     }
 
-    /// A picture that is shown is the wanted one, whole unless it says so, and not larger than its target.
+    /// A picture that is shown is the wanted one, and not larger than its target.
     private func judge(_ image: DecodedImage, _ wanted: Wanted) {
         let rendition = wanted.rendition
-        guard !image.isPartial else { return simulation.coverage.count("pictures partial") }
         simulation.coverage.count("pictures shown")
         func expect(_ holds: Bool, _ what: @autoclosure () -> String) {
             simulation.expect(holds, .pictures, "\(name): \(rendition.path) \(what())")
@@ -210,11 +209,6 @@ extension Device {
                 client.images.forgetFailures()
                 do throws(ImageError) {
                     let image = try await client.images.image(for: wanted.request)
-                    simulation.expect(
-                        !image.isPartial,
-                        .pictures,
-                        "\(name): \(rendition.path) is incomplete in the end"
-                    )
                     judge(image, wanted)
                     break
                 } catch {

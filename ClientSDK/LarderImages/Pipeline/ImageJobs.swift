@@ -1,4 +1,3 @@
-import LarderEvents
 import LarderTime
 
 /// A waiting or running download.
@@ -37,10 +36,8 @@ struct ImageJob {
     var waiters: [Int: (waiter: ImageWaiter, priority: ImageRequest.Priority)] = [:]
     /// The freshness of the redirects that were followed.
     var hops: [ImageFreshness?] = []
-    /// The number of times that its bytes were damaged.
-    var damages = 0
-    /// What could be decoded of damaged bytes, to be shown if they cannot be fetched again.
-    var partial: (image: DecodedImage, origin: CacheTier)?
+    /// Whether its bytes were damaged and are fetched again.
+    var isRepeated = false
     /// The running preview.
     var preview: Task<Void, Never>?
     /// The detail of the last preview; 0 before the first one.
