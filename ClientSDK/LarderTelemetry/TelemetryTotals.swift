@@ -222,12 +222,10 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
                 feature.changesApplied &+= applied
                 feature.changesRemaining = remaining ?? feature.changesRemaining
             }
-        case .image(let stage, let duration, _, false):
+        case .image(let stage, let duration, _, let isPrefetch):
             count(stage, for: labels)
-            images[stage, default: TelemetryTotals.Histogram()].record(duration)
-        case .image(let stage, let duration, _, true):
-            count(stage, for: labels)
-            prefetchedImages[stage, default: TelemetryTotals.Histogram()].record(duration)
+            let path = isPrefetch ? \Self.prefetchedImages : \Self.images
+            self[keyPath: path][stage, default: TelemetryTotals.Histogram()].record(duration)
         case .memoryLevel(let level, _, _):
             memoryLevel = level
             memoryChanges += 1

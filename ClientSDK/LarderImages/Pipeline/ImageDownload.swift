@@ -48,9 +48,8 @@ struct ImageDownload {
     mutating func run(_ progress: ([UInt8], Int?) -> Void) async throws(ImageError) -> ImageReply {
         if !order.options.contains(.skipDiskRead) { partial = loader.store.part(order.key) ?? PartialImage() }
         mayKeep = partial.isResumable && mayStore(partial.fields)
-        let retry = loader.retry
         var (tries, idle) = (0, 0)
-        let begun = loader.uptime.uptime
+        let begun = loader.configuration.uptime.uptime
         var progressed = begun
         while true {
             tries += 1
@@ -65,7 +64,7 @@ struct ImageDownload {
                     if let reply = confirmed(fields, requestedAt, receivedAt) { return reply }
                     // It confirms nothing that is stored here: the request is repeated without conditions.
                     conditions = Fields()
-                    guard tries < retry.triesMaximum else {
+                    guard tries < loader.configuration.triesMaximum else {
                         throw ImageError(
                             .invalid,
                             "\(url) was answered with 304, although the request had no condition."
@@ -74,7 +73,7 @@ struct ImageDownload {
                     continue
                 case .complete:
                     try verify(partial)
-                    return .picture(finished(loader.uptime.uptime - begun))
+                    return .picture(finished(loader.configuration.uptime.uptime - begun))
                 }
             } catch {
                 failure = error
@@ -84,7 +83,7 @@ struct ImageDownload {
                 drop()
                 reloads = true
             }
-            let now = loader.uptime.uptime
+            let now = loader.configuration.uptime.uptime
             if partial.isResumable, partial.bytes.count > had {
                 (idle, progressed) = (0, now)
             } else {
@@ -92,7 +91,7 @@ struct ImageDownload {
             }
             let (asked, elapsed) = (failure.retryAfter ?? .zero, now - progressed)
             guard !Task.isCancelled, failure.isTransient,
-                let wait = retry.wait(idle: idle, tries: tries, asked: asked, elapsed: elapsed)
+                let wait = wait(idle: idle, tries: tries, asked: asked, elapsed: elapsed)
             else {
                 keepPart()
                 throw Task.isCancelled ? .cancelled : failure
@@ -100,12 +99,24 @@ struct ImageDownload {
             let attempt = tries + 1
             loader.report { [url] in .retried(url: url, attempt: attempt, because: failure) }
             do {
-                if idle > 0 { try await loader.uptime.sleep(until: now + wait) }
+                if idle > 0 { try await loader.configuration.uptime.sleep(until: now + wait) }
             } catch {
                 keepPart()
                 throw .cancelled
             }
         }
+    }
+
+    /// The wait before the next try; nil for no further try.
+    private func wait(idle: Int, tries: Int, asked: Duration, elapsed: Duration) -> Duration? {
+        let policy = loader.configuration.retry
+        guard policy.attemptsMaximum > 1, tries < loader.configuration.triesMaximum, asked <= .seconds(10) else {
+            return nil
+        }
+        guard idle > 0 else { return .zero }
+        guard idle < policy.attemptsMaximum else { return nil }
+        let wait = policy.backoffMaximum(attempt: idle) * loader.configuration.random() + asked
+        return elapsed + wait <= policy.elapsedMaximum ? wait : nil
     }
 
     // MARK: One exchange
@@ -123,9 +134,9 @@ struct ImageDownload {
             for field in conditions { request.fields.add(field.name, field.value) }
         }
         do {
-            let requestedAt = loader.clock.now
-            let stream = try await loader.transport.open(request)
-            let receivedAt = loader.clock.now
+            let requestedAt = loader.configuration.clock.now
+            let stream = try await loader.configuration.transport.open(request)
+            let receivedAt = loader.configuration.clock.now
             if let target = order.key.redirected(stream.status, stream.fields) {
                 drop()
                 return .redirected(redirect(to: target, stream.status, stream.fields, requestedAt, receivedAt))
@@ -160,9 +171,9 @@ struct ImageDownload {
                 )
             }
             for try await piece in stream.body {
-                guard piece.count <= loader.bytesMaximum - partial.bytes.count else {
+                guard piece.count <= loader.configuration.bytesMaximum - partial.bytes.count else {
                     drop()
-                    throw ImageError(.tooLarge, "\(url) has more than \(loader.bytesMaximum) bytes.")
+                    throw ImageError(.tooLarge, "\(url) has more than \(loader.configuration.bytesMaximum) bytes.")
                 }
                 partial.bytes += piece
                 // Written early, because the process may die at any time.
@@ -207,7 +218,7 @@ struct ImageDownload {
             throw ImageError(.damaged, "\(url) has \(whole.bytes.count) bytes, but the server announced \(length).")
         }
         do {
-            try loader.decoders.decoder(for: whole.bytes).verify(whole.bytes)
+            try loader.configuration.decoders.decoder(for: whole.bytes).verify(whole.bytes)
         } catch {
             throw error.ofWholeFile
         }
@@ -294,7 +305,7 @@ struct ImageDownload {
 
     /// Stores a response in place of the one that matched the same requests, or removes the one that it made outdated.
     private func put(_ entry: HTTPCacheEntry?, inPlaceOf old: HTTPCacheEntry?, _ body: [UInt8]?) {
-        let now = loader.clock.now
+        let now = loader.configuration.clock.now
         let maximum = max(1, loader.terms.policy.variantsMaximum)
         loader.store.change(order.key, body: entry == nil ? nil : body, epoch: order.epoch) { entries in
             if let entry, entries.contains(where: { entry.isOutdated(by: $0, now: now) }) { return }

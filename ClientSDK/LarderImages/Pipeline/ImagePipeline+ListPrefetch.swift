@@ -37,7 +37,6 @@ extension ImagePipeline {
             var visible = 0..<0
             var count = 0
             var movesForward = true
-            var share = 1.0
             var isCancelled = false
             /// Whether a call applies the state; others only change it, and the call applies it again.
             var isApplying = false
@@ -73,8 +72,8 @@ extension ImagePipeline {
         ///   - finishesBegun: whether a download that has begun is finished after its item has left the window.
         ///   - onRecovery: called with the index of a visible item whose picture has been loaded after a failure, on any thread, while
         ///     no lock is held: request the picture again to show it.
-        ///   - request: returns the request for an item; nil for an item without picture. Its priority is ignored. Called by `show`,
-        ///     `setShare`, and when the share of the pipeline changes or failures are forgotten, on any thread, while no lock is held.
+        ///   - request: returns the request for an item; nil for an item without picture. Its priority is ignored. Called by `show`, and
+        ///     when the share of the pipeline changes or failures are forgotten, on any thread, while no lock is held.
         public init(
             _ pipeline: ImagePipeline,
             aheadMaximum: Int = 12,
@@ -115,11 +114,6 @@ extension ImagePipeline {
             }
         }
 
-        /// Scales the window, from 0, which loads only what is visible, to 1. The share of `ImagePipeline.setPrefetchShare` multiplies it.
-        public func setShare(_ share: Double) {
-            update { $0.share = ImagePipeline.bounded(share) }
-        }
-
         /// Cancels all loads. Later calls have no effect.
         public func cancel() {
             let loads = state.withLock { state in
@@ -146,7 +140,7 @@ extension ImagePipeline {
                 wanted.append((index, request))
             }
             guard !state.visible.isEmpty else { return wanted }
-            let share = state.share * pipeline.lists.share
+            let share = pipeline.lists.share
             func scaled(_ count: Int) -> Int { ImagePipeline.scaled(max(0, count), by: share) }
             let (ahead, behind) = (scaled(aheadMaximum), scaled(behindMaximum))
             let (after, before) = state.movesForward ? (ahead, behind) : (behind, ahead)

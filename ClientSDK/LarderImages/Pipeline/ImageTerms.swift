@@ -20,10 +20,8 @@ struct ImageFreshness: Sendable, Hashable {
 /// Caching decisions for picture responses, made by RFC 9111 as implemented in `HTTPCacheDecision`. Pure.
 struct ImageTerms: Sendable {
     let policy: HTTPCache.Policy
-    /// The lifetime of a response without any freshness information: a heuristic that RFC 9111 §4.2.2 leaves to caches.
-    let standardLifetime: Duration
 
-    /// The fields, with `standardLifetime` added if they state no lifetime and allow no heuristic.
+    /// The fields, with a lifetime of a day added if they state none and allow no heuristic, which RFC 9111 §4.2.2 leaves to caches.
     func supplemented(_ fields: Fields, receivedAt: WallTime) -> Fields {
         let source = ResponseTerms(
             status: .ok,
@@ -32,9 +30,9 @@ struct ImageTerms: Sendable {
             receivedAt: receivedAt,
             policy: policy
         ).source
-        guard source == .none, standardLifetime > .zero else { return fields }
+        guard source == .none else { return fields }
         var supplemented = fields
-        supplemented.add(.cacheControl, "max-age=\(standardLifetime.components.seconds)")
+        supplemented.add(.cacheControl, "max-age=86400")
         return supplemented
     }
 

@@ -98,7 +98,9 @@
             // The planes have a place for every block of the frame, or of a row of its units.
             let values = unsafe values.baseAddress.unsafelyUnwrapped
             for column in unsafe 0..<columns {
-                if unsafe restartInterval > 0, unsafe unit > 0, unsafe unit % restartInterval == 0 { try unsafe restart() }
+                if unsafe restartInterval > 0, unsafe unit > 0, unsafe unit % restartInterval == 0 {
+                    try unsafe restart()
+                }
                 guard unsafe readUnit(row, column, values), unsafe !bits.isExhausted else {
                     throw unsafe ImageError(.damaged, "The JPEG is damaged at block \(unit) of a scan.")
                 }
