@@ -287,10 +287,10 @@ private final class PreviewingDecoder: ProgressiveImageDecoder {
         beyond detail: Int,
         into target: ImageTarget?,
         limits: DecodedImage.Limits
-    ) -> DecodedImage.Preview? {
+    ) -> (image: DecodedImage, detail: Int)? {
         let running = state.withLock { $0.onPreview }()
         state.withLock { $0.running.append(running) }
         let pixels = [UInt8](repeating: 1, count: 4)
-        return DecodedImage.Preview(DecodedImage(width: 1, height: 1, pixels: pixels), detail: detail + 1)
+        return (DecodedImage(width: 1, height: 1, pixels: pixels), detail + 1)
     }
 }

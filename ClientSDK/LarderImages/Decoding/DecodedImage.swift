@@ -37,19 +37,3 @@ public struct DecodedImage: Sendable, Hashable {
     /// The size of the pixels in bytes.
     public var cost: Int { pixels.count }
 }
-
-extension DecodedImage {
-    /// A preliminary picture from the beginning of a file.
-    package struct Preview: Sendable, Hashable {
-        /// The picture.
-        package let image: DecodedImage
-        /// How fine it is, by the decoder's own measure; at least 1.
-        package let detail: Int
-
-        /// Creates a preview.
-        package init(_ image: DecodedImage, detail: Int) {
-            self.image = image
-            self.detail = detail
-        }
-    }
-}

@@ -71,13 +71,13 @@ package protocol ProgressiveImageDecoder: ImageDecoder {
     ///   - detail: the detail of the last preview of the same file; 0 before the first one.
     ///   - target: the size to decode to.
     ///   - limits: the largest picture that is decoded.
-    /// - Returns: nil if there is none of a greater detail.
+    /// - Returns: the picture and how fine it is, by the decoder's own measure, at least 1; nil if there is none of a greater detail.
     func preview(
         _ start: [UInt8],
         beyond detail: Int,
         into target: ImageTarget?,
         limits: DecodedImage.Limits
-    ) -> DecodedImage.Preview?
+    ) -> (image: DecodedImage, detail: Int)?
 }
 
 extension ImageDecoder {

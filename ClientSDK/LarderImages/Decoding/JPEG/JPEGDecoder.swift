@@ -42,7 +42,7 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
         beyond detail: Int,
         into target: ImageTarget?,
         limits: DecodedImage.Limits
-    ) -> DecodedImage.Preview? {
+    ) -> (image: DecodedImage, detail: Int)? {
         do {
             let file = try JPEGFile(start, limits: limits, isPart: true)
             guard file.frame.isProgressive, file.hasAllComponents, file.scans.count > detail else { return nil }
@@ -51,8 +51,7 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
             if file.scans.allSatisfy({ $0.band.upperBound == 0 }) {
                 plan = plan.limited(width: plan.sourceWidth / 8, height: plan.sourceHeight / 8)
             }
-            let picture = try Self.picture(start, file, plan, limits)
-            return DecodedImage.Preview(picture, detail: file.scans.count)
+            return (try Self.picture(start, file, plan, limits), file.scans.count)
         } catch {
             // Errors are reported when the complete file is decoded; until then there is no preview.
             return nil
