@@ -37,10 +37,13 @@ extension Device {
         switch act {
         case .showPictures: await showPictures(&random, client.images)
         case .prefetchPictures:
-            let requests = (0..<random.uniform(in: 2..<9)).map { _ in draw(&random).request }
-            let prefetch = client.images.prefetch(requests)
+            let tasks = (0..<random.uniform(in: 2..<9)).map { _ in
+                var request = draw(&random).request
+                request.priority = .prefetch
+                return client.images.task(for: request)
+            }
             await simulation.wait(random.uniform(in: 0..<6_000))
-            prefetch.cancel()
+            for task in tasks { task.cancel() }
         case .cancelPictures:
             client.images.cancelPending(below: random.unit() < 0.5 ? .high : .highest)
         case .pressPictures: await pressPictures(&random, client.images)

@@ -166,23 +166,13 @@ public final class ImagePipeline: Sendable {
         return try withExtendedLifetime(task) { result }.get().0
     }
 
-    /// Requests a picture; its stages and the picture itself can be awaited on the returned task.
+    /// Requests a picture; its stages and the picture itself can be awaited on the returned task. With the priority `.prefetch` it is loaded
+    /// before it is needed, after all other requests; for the rows of a list see `ListPrefetch`.
     public func task(for request: ImageRequest) -> ImageTask { start(request, placeholder: true) }
 
     /// The stages of a picture: placeholder, previews, picture. Releasing the sequence cancels the request.
     public func stages(for request: ImageRequest) -> some AsyncSequence<ImageTask.Stage, ImageError> & Sendable {
         task(for: request).stages
-    }
-
-    /// Loads pictures before they are needed, after all other requests.
-    public func prefetch(_ requests: [ImageRequest]) -> ImagePipeline.Prefetch {
-        ImagePipeline.Prefetch(
-            requests.map { request in
-                var request = request
-                request.priority = .prefetch
-                return start(request, placeholder: false, keepsPicture: false)
-            }
-        )
     }
 
     // MARK: Limits and memory
