@@ -196,7 +196,8 @@ struct ImageDownload {
     // MARK: Parts
 
     private func mayStore(_ fields: Fields) -> Bool {
-        !order.options.contains(.skipDiskWrite) && loader.terms.mayStore(order.request, fields)
+        !order.options.contains(.skipDiskWrite)
+            && HTTPCacheStorageDecision.rejection(order.request, .ok, fields, loader.configuration.policy) == nil
     }
 
     private mutating func keepPart() {
@@ -234,12 +235,7 @@ struct ImageDownload {
     ) -> ImageRedirect {
         var fields = fields
         fields.removeAll { $0 == .contentLength || $0 == .contentEncoding }
-        let entry = loader.terms.entry(
-            order.request,
-            TransportResponse(status: status, fields: fields),
-            requestedAt: requestedAt,
-            receivedAt: receivedAt
-        )
+        let entry = entry(TransportResponse(status: status, fields: fields), requestedAt, receivedAt)
         if !order.options.contains(.skipDiskWrite), entry != nil || stored != nil {
             put(entry, inPlaceOf: stored?.entry, [])
         }
@@ -255,26 +251,24 @@ struct ImageDownload {
                 stored?.entry,
                 entries,
                 request.fields,
-                loader.terms.policy
+                loader.configuration.policy
             ),
             // An entry whose file cannot be read confirms nothing.
             let bytes = try? entry.bodyID == stored?.entry.bodyID
                 ? stored?.bytes : loader.store.body(entry, order.key)
         else { return nil }
-        var renewed = HTTPCacheValidation.freshened(
+        let renewed = HTTPCacheValidation.freshened(
             entry,
             by: fields,
             for: request.fields,
             requestedAt: requestedAt,
             receivedAt: receivedAt,
-            policy: loader.terms.policy
+            policy: loader.configuration.policy
         )
-        if renewed.status.isHeuristicallyCacheable {
-            renewed.fields = loader.terms.supplemented(renewed.fields, receivedAt: receivedAt)
-        }
         loader.report { [url] in .revalidated(url: url, bytesSaved: bytes.count) }
         let mayStay =
-            HTTPCacheValidation.mayStay(renewed, loader.terms.policy) && !CacheControl(request: request.fields).noStore
+            HTTPCacheValidation.mayStay(renewed, loader.configuration.policy)
+            && !CacheControl(request: request.fields).noStore
         if !order.options.contains(.skipDiskWrite) {
             put(mayStay ? renewed : nil, inPlaceOf: entry, nil)
         }
@@ -289,12 +283,8 @@ struct ImageDownload {
         loader.report { [url, order] in
             .downloadFinished(url: url, byteCount: count, duration: duration, isPrefetch: order.isPrefetch())
         }
-        let entry = loader.terms.entry(
-            order.request,
-            TransportResponse(status: .ok, fields: partial.fields, body: partial.bytes),
-            requestedAt: partial.requestedAt,
-            receivedAt: partial.receivedAt
-        )
+        let response = TransportResponse(status: .ok, fields: partial.fields, body: partial.bytes)
+        let entry = entry(response, partial.requestedAt, partial.receivedAt)
         if partial.keptCount > 0 { loader.store.removePart(order.key) }
         let writes = !order.options.contains(.skipDiskWrite)
         if writes, entry != nil || stored != nil { put(entry, inPlaceOf: stored?.entry, partial.bytes) }
@@ -303,10 +293,25 @@ struct ImageDownload {
         return image
     }
 
+    /// A response as it is stored; nil if it must not be stored.
+    private func entry(
+        _ response: TransportResponse,
+        _ requestedAt: WallTime,
+        _ receivedAt: WallTime
+    ) -> HTTPCacheEntry? {
+        HTTPCacheStorageDecision.decide(
+            request: order.request,
+            response: response,
+            requestedAt: requestedAt,
+            receivedAt: receivedAt,
+            policy: loader.configuration.policy
+        ).entry
+    }
+
     /// Stores a response in place of the one that matched the same requests, or removes the one that it made outdated.
     private func put(_ entry: HTTPCacheEntry?, inPlaceOf old: HTTPCacheEntry?, _ body: [UInt8]?) {
         let now = loader.configuration.clock.now
-        let maximum = max(1, loader.terms.policy.variantsMaximum)
+        let maximum = max(1, loader.configuration.policy.variantsMaximum)
         loader.store.change(order.key, body: entry == nil ? nil : body, epoch: order.epoch) { entries in
             if let entry, entries.contains(where: { entry.isOutdated(by: $0, now: now) }) { return }
             if let old { entries.removeAll { $0.bodyID == old.bodyID && $0.selectors == old.selectors } }

@@ -42,7 +42,6 @@ struct ImageLoader: Sendable {
 
     let configuration: ImagePipeline.Configuration
     let store: ImageStore
-    let terms: ImageTerms
     let report: @Sendable (() -> ImagePipeline.Event) -> Void
 
     /// - Parameters:
@@ -71,7 +70,7 @@ struct ImageLoader: Sendable {
                 fields: fields,
                 entries: entries,
                 now: configuration.clock.now,
-                policy: terms.policy,
+                policy: configuration.policy,
                 isOffline: options.contains(.onlyCached)
             )
             var stored: Stored?
@@ -90,7 +89,7 @@ struct ImageLoader: Sendable {
             case .serveWhileRevalidating:
                 if let stored {
                     guard options.contains(.mustValidate) else { return hit(stored, order, wantsValidation: true) }
-                    conditions = HTTPCacheValidation.conditions(stored.entry, entries, fields, terms.policy)
+                    conditions = HTTPCacheValidation.conditions(stored.entry, entries, fields, configuration.policy)
                 }
             case .validate(let asked): conditions = asked
             case .forward: break
@@ -105,7 +104,9 @@ struct ImageLoader: Sendable {
                 return try await download.run(progress)
             } catch {
                 // 404 and 410 remove the stored file; after other failures it may be used.
-                if let stored, terms.mayServeStale(stored.entry, for: error, fields, now: configuration.clock.now) {
+                if let stored,
+                    configuration.policy.mayServeStale(stored.entry, for: error, fields, now: configuration.clock.now)
+                {
                     report { .staleUsed(url: key.url, because: error) }
                     if let redirect = redirect(stored.entry, order) { return .redirect(redirect) }
                     return .picture(loaded(stored.entry, stored.bytes, .disk, order, isOnDisk: true))
@@ -134,7 +135,7 @@ struct ImageLoader: Sendable {
         order.key.redirected(entry.status, entry.fields).map { target in
             ImageRedirect(
                 target: target,
-                freshness: terms.freshness(entry, order.request.fields, now: configuration.clock.now)
+                freshness: configuration.policy.freshness(entry, order.request.fields, now: configuration.clock.now)
             )
         }
     }
@@ -151,7 +152,9 @@ struct ImageLoader: Sendable {
             bytes: bytes,
             origin: origin,
             contentID: entry?.bodyID,
-            freshness: entry.flatMap { terms.freshness($0, order.request.fields, now: configuration.clock.now) },
+            freshness: entry.flatMap {
+                configuration.policy.freshness($0, order.request.fields, now: configuration.clock.now)
+            },
             isOnDisk: isOnDisk
         )
     }

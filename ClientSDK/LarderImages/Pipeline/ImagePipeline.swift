@@ -102,6 +102,7 @@ public final class ImagePipeline: Sendable {
     public init(_ configuration: Configuration) {
         var configuration = configuration
         configuration.policy.bodyBytesMaximum = max(configuration.policy.bodyBytesMaximum, configuration.bytesMaximum)
+        configuration.policy.standardLifetime = .seconds(86_400)
         self.configuration = configuration
         let mayBlock = [configuration.disk, configuration.spill].contains { $0?.configuration.mayBlock ?? false }
         diskWork = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
@@ -132,7 +133,6 @@ public final class ImagePipeline: Sendable {
         loader = ImageLoader(
             configuration: configuration,
             store: ImageStore(configuration) { error in report { .storageFailed(error) } },
-            terms: ImageTerms(policy: configuration.policy),
             report: report
         )
     }

@@ -1,7 +1,6 @@
 import LarderHTTP
 import LarderHTTPCache
 import LarderTime
-import LarderTransport
 
 /// The period in which a picture may be shown without a request to the server.
 struct ImageFreshness: Sendable, Hashable {
@@ -17,50 +16,7 @@ struct ImageFreshness: Sendable, Hashable {
     }
 }
 
-/// Caching decisions for picture responses, made by RFC 9111 as implemented in `HTTPCacheDecision`. Pure.
-struct ImageTerms: Sendable {
-    let policy: HTTPCache.Policy
-
-    /// The fields, with a lifetime of a day added if they state none and allow no heuristic, which RFC 9111 §4.2.2 leaves to caches.
-    func supplemented(_ fields: Fields, receivedAt: WallTime) -> Fields {
-        let source = ResponseTerms(
-            status: .ok,
-            fields: fields,
-            requestedAt: receivedAt,
-            receivedAt: receivedAt,
-            policy: policy
-        ).source
-        guard source == .none else { return fields }
-        var supplemented = fields
-        supplemented.add(.cacheControl, "max-age=86400")
-        return supplemented
-    }
-
-    /// A response as it is stored; nil if it must not be stored.
-    func entry(
-        _ request: TransportRequest,
-        _ response: TransportResponse,
-        requestedAt: WallTime,
-        receivedAt: WallTime
-    ) -> HTTPCacheEntry? {
-        var response = response
-        if response.status.isHeuristicallyCacheable {
-            response.fields = supplemented(response.fields, receivedAt: receivedAt)
-        }
-        return HTTPCacheStorageDecision.decide(
-            request: request,
-            response: response,
-            requestedAt: requestedAt,
-            receivedAt: receivedAt,
-            policy: policy
-        ).entry
-    }
-
-    /// Whether the head of a response allows storing it.
-    func mayStore(_ request: TransportRequest, _ fields: Fields) -> Bool {
-        HTTPCacheStorageDecision.rejection(request, .ok, fields, policy) == nil
-    }
-
+extension HTTPCache.Policy {
     /// The period in which its pixels may be shown for a request with these fields; nil if each use needs a decision.
     func freshness(_ entry: HTTPCacheEntry, _ fields: Fields, now: WallTime) -> ImageFreshness? {
         // Cache directives of the request are evaluated each time.
@@ -70,10 +26,10 @@ struct ImageTerms: Sendable {
             fields: fields,
             entries: [entry],
             now: now,
-            policy: policy
+            policy: self
         )
         guard decision.action == .serve else { return nil }
-        let times = HTTPCacheFreshness(entry, now: now, policy: policy)
+        let times = HTTPCacheFreshness(entry, now: now, policy: self)
         guard let age = times.age else { return nil }
         return ImageFreshness(from: now, until: now + (times.lifetime - age))
     }
@@ -88,12 +44,12 @@ struct ImageTerms: Sendable {
                 fields: fields,
                 entries: [entry],
                 now: now,
-                policy: policy,
+                policy: self,
                 isOffline: true
             )
             return decision.entry != nil && decision.action != .unreachable
         case .status where [500, 502, 503, 504].contains(error.status):
-            return HTTPCacheDecision.staleFallback(entry, for: fields, now: now, policy: policy) != nil
+            return HTTPCacheDecision.staleFallback(entry, for: fields, now: now, policy: self) != nil
         default: return false
         }
     }
