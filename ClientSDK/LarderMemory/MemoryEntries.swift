@@ -1,5 +1,3 @@
-public import LarderTime
-
 /// Entries under limits of count and cost, with one budget for all of them or one for each size. A value without a lock.
 ///
 /// Entries that leave are added to `gone`, for the owner to release and report after its lock. A hit is inlinable, so that the compiler
@@ -8,11 +6,9 @@ public import LarderTime
     @usableFromInline typealias Tier = MemoryTier<Key, Value>
 
     @usableFromInline struct Entry: Sendable {
-        @usableFromInline let key: Key
+        let key: Key
         @usableFromInline let value: Value
-        @usableFromInline let cost: Int
-        /// The end of its lifetime; nil for none.
-        @usableFromInline let expiresAt: MonotonicTime?
+        let cost: Int
         /// The index of its part.
         @usableFromInline let part: Int
     }
@@ -40,22 +36,12 @@ public import LarderTime
 
     var cost: Int { parts[0].cost + parts[1].cost }
 
-    /// The value of a key whose lifetime has not ended.
-    @inlinable func peek(_ key: Key, _ clock: any MonotonicClock) -> Value? {
-        guard let slot = slots[key], let entry = entries[slot] else { return nil }
-        if let end = entry.expiresAt, clock.uptime >= end { return nil }
-        return entry.value
-    }
+    func peek(_ key: Key) -> Value? { slots[key].flatMap { entries[$0]?.value } }
 
-    /// The same, counted as a use. An entry whose lifetime has ended is removed.
-    @inlinable mutating func use(_ key: Key, _ clock: any MonotonicClock, _ gone: inout [Tier.Departure]) -> Value? {
+    /// The value of a key, counted as a use.
+    @inlinable mutating func use(_ key: Key) -> Value? {
         guard let slot = slots[key], let entry = entries[slot] else {
             statistics.misses += 1
-            return nil
-        }
-        if let end = entry.expiresAt, clock.uptime >= end {
-            statistics.misses += 1
-            remove(slot, .expired, &gone)
             return nil
         }
         statistics.hits += 1
@@ -69,7 +55,6 @@ public import LarderTime
         _ value: Value,
         for key: Key,
         cost: Int,
-        expiresAt: MonotonicTime?,
         score: Double,
         _ gone: inout [Tier.Departure]
     ) {
@@ -86,11 +71,10 @@ public import LarderTime
         shrink(part, Tier.Limits(count: countMaximum - 1, cost: budget - cost), nil, &gone)
         let slot = free.popLast() ?? entries.count
         if slot == entries.count { entries.append(nil) }
-        entries[slot] = Entry(key: key, value: value, cost: cost, expiresAt: expiresAt, part: part)
+        entries[slot] = Entry(key: key, value: value, cost: cost, part: part)
         slots[key] = slot
         parts[part].order.insert(slot, score: score)
         parts[part].cost += cost
-        statistics.stores += 1
     }
 
     mutating func setBudgets(_ new: SizeBudgets, _ countMaximum: Int, _ gone: inout [Tier.Departure]) {
@@ -122,14 +106,13 @@ public import LarderTime
         }
     }
 
-    @usableFromInline mutating func remove(_ slot: Int, _ reason: Tier.Reason, _ gone: inout [Tier.Departure]) {
+    mutating func remove(_ slot: Int, _ reason: Tier.Reason, _ gone: inout [Tier.Departure]) {
         guard let entry = entries[slot] else { return }
         entries[slot] = nil
         slots[entry.key] = nil
         free.append(slot)
         parts[entry.part].order.remove(slot)
         parts[entry.part].cost -= entry.cost
-        statistics.departures[reason, default: 0] += 1
         gone.append(Tier.Departure(key: entry.key, value: entry.value, cost: entry.cost, reason: reason))
     }
 }

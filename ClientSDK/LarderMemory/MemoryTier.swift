@@ -1,7 +1,6 @@
-public import LarderTime
 public import Synchronization
 
-/// An in-memory cache: values by key, limited by count and cost, each with an optional lifetime. Safe from any thread.
+/// An in-memory cache: values by key, limited by count and cost. Safe from any thread.
 ///
 /// Every operation is O(1) unless stated otherwise. Removed entries are released and reported after the lock.
 ///
@@ -12,29 +11,22 @@ public import Synchronization
 /// ```
 public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     @usableFromInline let state: Mutex<MemoryEntries<Key, Value>>
-    @usableFromInline let clock: any MonotonicClock
     private let onDeparture: (@Sendable (Departure) -> Void)?
 
     /// - Parameters:
     ///   - limits: the limits of the tier.
     ///   - policy: selects the entry to evict.
-    ///   - clock: used for lifetimes.
-    public convenience init(
-        limits: Limits,
-        policy: EvictionPolicy = .lru,
-        clock: any MonotonicClock = SystemMonotonicClock()
-    ) {
-        self.init(limits: limits, policy: policy, clock: clock, onDeparture: nil)
+    public convenience init(limits: Limits, policy: EvictionPolicy = .lru) {
+        self.init(limits: limits, policy: policy, onDeparture: nil)
     }
 
     /// - Parameter onDeparture: called with every removed entry, while no lock is held.
     package convenience init(
         limits: Limits,
         policy: EvictionPolicy = .lru,
-        clock: any MonotonicClock = SystemMonotonicClock(),
         onDeparture: (@Sendable (Departure) -> Void)?
     ) {
-        self.init(.one(limits.cost), countMaximum: limits.count, policy: policy, clock: clock, onDeparture: onDeparture)
+        self.init(.one(limits.cost), countMaximum: limits.count, policy: policy, onDeparture: onDeparture)
     }
 
     /// - Parameters:
@@ -44,16 +36,14 @@ public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendab
         _ budgets: SizeBudgets,
         countMaximum: Int = .max,
         policy: EvictionPolicy = .lru,
-        clock: any MonotonicClock = SystemMonotonicClock(),
         onDeparture: (@Sendable (Departure) -> Void)? = nil
     ) {
         state = Mutex(MemoryEntries(budgets, countMaximum, policy))
-        self.clock = clock
         self.onDeparture = onDeparture
     }
 
     /// Reports what leaves during a change, after the lock.
-    @usableFromInline func change<Result: Sendable>(
+    private func change<Result: Sendable>(
         _ body: (inout MemoryEntries<Key, Value>, inout [Departure]) -> Result
     ) -> Result {
         let (result, gone) = state.withLock { state in
@@ -66,16 +56,16 @@ public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendab
 
     // MARK: Reading
 
-    /// The value of a key; nil if there is none or its lifetime has ended.
-    @inlinable public subscript(key: Key) -> Value? { change { $0.use(key, clock, &$1) } }
+    /// The value of a key; nil if there is none.
+    @inlinable public subscript(key: Key) -> Value? { state.withLock { $0.use(key) } }
 
     /// Like the subscript, but counts neither as a hit nor as a use.
-    package func peek(_ key: Key) -> Value? { state.withLock { $0.peek(key, clock) } }
+    package func peek(_ key: Key) -> Value? { state.withLock { $0.peek(key) } }
 
     /// The keys of all entries, in no order. O(n).
     public var keys: [Key] { state.withLock { Array($0.slots.keys) } }
 
-    /// The number of entries, including those with an ended lifetime that were not read since.
+    /// The number of entries.
     public var count: Int { state.withLock { $0.slots.count } }
 
     /// The sum of the costs of all entries.
@@ -92,24 +82,16 @@ public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendab
     ///   - value: the value to store.
     ///   - key: its key. A value under the same key is replaced.
     ///   - cost: counted against the limit; less than 0 counts as 0. A value that costs more than the limit is not stored.
-    ///   - lifetime: the time for which it may be used; nil for no end, zero or less stores nothing.
     ///   - score: the effort to get it again divided by its cost, in any unit. Used by `EvictionPolicy.greedyDual` only, to the
     ///     nearest power of two between 2⁻³² and 2³¹.
-    public func store(_ value: Value, for key: Key, cost: Int = 1, lifetime: Duration? = nil, score: Double = 1) {
-        if let lifetime, lifetime <= .zero {
-            remove(key, .replaced)
-            return
-        }
-        let end = lifetime.map { clock.uptime + $0 }
-        change { $0.store(value, for: key, cost: max(0, cost), expiresAt: end, score: score, &$1) }
+    public func store(_ value: Value, for key: Key, cost: Int = 1, score: Double = 1) {
+        change { $0.store(value, for: key, cost: max(0, cost), score: score, &$1) }
     }
 
     /// Removes a value; returns it if it was there.
-    @discardableResult public func remove(_ key: Key) -> Value? { remove(key, .removed) }
-
-    @discardableResult private func remove(_ key: Key, _ reason: Reason) -> Value? {
+    @discardableResult public func remove(_ key: Key) -> Value? {
         change { state, gone in
-            if let slot = state.slots[key] { state.remove(slot, reason, &gone) }
+            if let slot = state.slots[key] { state.remove(slot, .removed, &gone) }
             return gone.first?.value
         }
     }

@@ -193,7 +193,7 @@ extension TourScene {
         let source = MemoryGuard.ManualSource()
         let memory = MemoryGuard(source: source, clock: clock)
         defer { memory.close() }
-        let tier = MemoryTier<Int, Int>(limits: .init(cost: budget), clock: clock)
+        let tier = MemoryTier<Int, Int>(limits: .init(cost: budget))
         let loads = PictureLoads()
         let registration = memory.register(
             MemoryReaction(

@@ -127,7 +127,6 @@ public final class ImagePipeline: Sendable {
         memory = MemoryTier(
             configuration.budgets(share: 1),
             policy: configuration.memory.order,
-            clock: configuration.uptime,
             onDeparture: onDeparture
         )
         loader = ImageLoader(
