@@ -137,7 +137,7 @@ let package = Package(
 
         // ClientSDK: each module may use the ones that it names, and no other (Scripts/modules.py has the table).
         sdk("LarderEvents", ["LarderTime"]),
-        sdk("LarderMemory", ["LarderTime"]),
+        sdk("LarderMemory", []),
         sdk("LarderStorage", ["LarderSQLite", "LarderTLS", "LarderCoding", "LarderTime"]),
         sdk(
             "LarderTransport",

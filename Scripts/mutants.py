@@ -434,8 +434,8 @@ MUTANTS = {
     "damaged pictures are fetched again": [
         (
             "ClientSDK/LarderImages/Pipeline/ImagePipeline+Work.swift",
-            "            if isDamaged, job.damages == 0, !key",
-            "            if isDamaged, !MUTANT, job.damages == 0, !key",
+            "            if isDamaged, !job.isRepeated, !key",
+            "            if isDamaged, !MUTANT, !job.isRepeated, !key",
         )
     ],
     "eviction of pictures from the disk": [

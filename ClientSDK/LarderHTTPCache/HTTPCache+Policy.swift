@@ -19,6 +19,8 @@ extension HTTPCache {
         public var heuristicFraction = 0.1
         /// The maximum heuristic lifetime.
         public var heuristicMaximum: Duration = .seconds(86_400)
+        /// The lifetime of a response that states none and has no `Last-Modified`, if its status allows a heuristic.
+        package var standardLifetime = Duration.zero
         /// Whether a stale response is used when there is no reply: while offline, and after a failed or timed out exchange
         /// (§4.2.4). It is visibly stale: by `HTTPCache.Response.source`, and by its `Age`.
         ///

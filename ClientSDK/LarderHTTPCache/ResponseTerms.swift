@@ -105,7 +105,7 @@ package struct ResponseTerms: Sendable, Hashable {
             return (expires.map { max(.zero, $0 - date) } ?? .zero, .expires)
         }
         guard status.isHeuristicallyCacheable || directives.isPublic, let age, age > .zero else {
-            return (.zero, .none)
+            return (status.isHeuristicallyCacheable ? policy.standardLifetime : .zero, .none)
         }
         let fraction = policy.heuristicFraction.isNaN ? 0 : min(1, max(0, policy.heuristicFraction))
         let guess = Double(age.nanosecondsSaturating) * fraction / 1_000_000_000

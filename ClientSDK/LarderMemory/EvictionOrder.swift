@@ -23,9 +23,8 @@
 
     init(_ policy: EvictionPolicy) { self.policy = policy }
 
-    /// Adds a slot: a new one must have the next number.
     mutating func insert(_ slot: Int, score: Double) {
-        if slot == links.count { links.append(Link()) }
+        while slot >= links.count { links.append(Link()) }
         link(slot, to: policy == .greedyDual ? Self.rank(score) : 0)
     }
 

@@ -1,6 +1,4 @@
-public import LarderTime
-
-/// Entries under one limit of count and cost. A value without a lock.
+/// Entries under limits of count and cost, with one budget for all of them or one for each size. A value without a lock.
 ///
 /// Entries that leave are added to `gone`, for the owner to release and report after its lock. A hit is inlinable, so that the compiler
 /// of a user's module specialises it.
@@ -8,99 +6,113 @@ public import LarderTime
     @usableFromInline typealias Tier = MemoryTier<Key, Value>
 
     @usableFromInline struct Entry: Sendable {
-        @usableFromInline let key: Key
+        let key: Key
         @usableFromInline let value: Value
-        @usableFromInline let cost: Int
-        /// The end of its lifetime; nil for none.
-        @usableFromInline let expiresAt: MonotonicTime?
+        let cost: Int
+        /// The index of its part.
+        @usableFromInline let part: Int
+    }
+
+    /// The entries of one size.
+    @usableFromInline struct Part: Sendable {
+        @usableFromInline var order: EvictionOrder
+        var cost = 0
     }
 
     @usableFromInline var slots: [Key: Int] = [:]
     /// The entries by slot; nil for free slots.
     @usableFromInline var entries: [Entry?] = []
     private var free: [Int] = []
-    @usableFromInline var order: EvictionOrder
-    private(set) var limits: Tier.Limits
-    private(set) var cost = 0
+    /// The small entries, of which there are none with one budget, and the large ones.
+    @usableFromInline var parts: [Part]
+    private var budgets: SizeBudgets
+    private var countMaximum: Int
     @usableFromInline var statistics = Tier.Statistics()
 
-    init(_ limits: Tier.Limits, _ policy: EvictionPolicy) {
-        self.limits = limits
-        order = EvictionOrder(policy)
+    init(_ budgets: SizeBudgets, _ countMaximum: Int, _ policy: EvictionPolicy) {
+        (self.budgets, self.countMaximum) = (budgets, countMaximum)
+        parts = [Part(order: EvictionOrder(policy)), Part(order: EvictionOrder(policy))]
     }
 
-    /// The value of a key whose lifetime has not ended.
-    @inlinable func peek(_ key: Key, _ clock: any MonotonicClock) -> Value? {
-        guard let slot = slots[key], let entry = entries[slot] else { return nil }
-        if let end = entry.expiresAt, clock.uptime >= end { return nil }
-        return entry.value
-    }
+    var cost: Int { parts[0].cost + parts[1].cost }
 
-    /// The same, counted as a use. An entry whose lifetime has ended is removed.
-    @inlinable mutating func use(_ key: Key, _ clock: any MonotonicClock, _ gone: inout [Tier.Departure]) -> Value? {
+    func peek(_ key: Key) -> Value? { slots[key].flatMap { entries[$0]?.value } }
+
+    /// The value of a key, counted as a use.
+    @inlinable mutating func use(_ key: Key) -> Value? {
         guard let slot = slots[key], let entry = entries[slot] else {
             statistics.misses += 1
             return nil
         }
-        if let end = entry.expiresAt, clock.uptime >= end {
-            statistics.misses += 1
-            remove(slot, .expired, &gone)
-            return nil
-        }
         statistics.hits += 1
-        order.touch(slot)
+        parts[entry.part].order.touch(slot)
         return entry.value
     }
 
-    /// Stores a value in place of the one with the same key, and makes room for it. One that costs more than the limit is not stored.
+    /// Stores a value in place of the one with the same key, and makes room for it. One that costs more than the budget of its size, with
+    /// lending also more than what the other leaves free, is not stored.
     mutating func store(
         _ value: Value,
         for key: Key,
         cost: Int,
-        expiresAt: MonotonicTime?,
         score: Double,
         _ gone: inout [Tier.Departure]
     ) {
         if let slot = slots[key] { remove(slot, .replaced, &gone) }
-        guard limits.count > 0, limits.cost > 0, cost <= limits.cost else { return }
-        shrink(to: Tier.Limits(count: limits.count - 1, cost: limits.cost - cost), nil, &gone)
+        let part = cost > budgets.threshold ? 1 : 0
+        var budget = part == 1 ? budgets.large : budgets.small
+        if budgets.lends {
+            // The other part gives back what it has borrowed and this one may have; then this one may use what the other leaves.
+            let needed = min(budget, parts[part].cost + cost)
+            shrink(1 - part, Tier.Limits(cost: budgets.total - needed), nil, &gone)
+            budget = budgets.total - parts[1 - part].cost
+        }
+        guard countMaximum > 0, budget > 0, cost <= budget else { return }
+        shrink(part, Tier.Limits(count: countMaximum - 1, cost: budget - cost), nil, &gone)
         let slot = free.popLast() ?? entries.count
         if slot == entries.count { entries.append(nil) }
-        entries[slot] = Entry(key: key, value: value, cost: cost, expiresAt: expiresAt)
+        entries[slot] = Entry(key: key, value: value, cost: cost, part: part)
         slots[key] = slot
-        order.insert(slot, score: score)
-        self.cost += cost
-        statistics.stores += 1
+        parts[part].order.insert(slot, score: score)
+        parts[part].cost += cost
     }
 
-    mutating func setLimits(_ new: Tier.Limits, _ gone: inout [Tier.Departure]) {
-        limits = new
-        shrink(to: new, .cost, &gone)
+    mutating func setBudgets(_ new: SizeBudgets, _ countMaximum: Int, _ gone: inout [Tier.Departure]) {
+        (budgets, self.countMaximum) = (new, countMaximum)
+        let (small, large) = (min(parts[0].cost, new.small), min(parts[1].cost, new.large))
+        let limits = new.lends ? [new.total - large, new.total - small] : [new.small, new.large]
+        for part in 0...1 { shrink(part, Tier.Limits(count: countMaximum, cost: limits[part]), nil, &gone) }
     }
 
-    /// Evicts entries until the rest is within limits.
+    /// Evicts entries until the rest is within limits; each part gives its share of the cost.
+    mutating func trim(to target: Tier.Limits, _ reason: Tier.Reason, _ gone: inout [Tier.Departure]) {
+        var small = parts[0].cost
+        if cost > target.cost { small = Int(Double(small) * Double(target.cost) / Double(cost)) }
+        shrink(0, Tier.Limits(count: target.count, cost: small), reason, &gone)
+        shrink(1, Tier.Limits(count: target.count, cost: target.cost - small), reason, &gone)
+    }
+
+    /// Evicts entries of a part until all are within the limit of count, and the part is within that of cost.
     ///
     /// - Parameter reason: nil for the limit that is exceeded.
-    mutating func shrink(to target: Tier.Limits, _ reason: Tier.Reason?, _ gone: inout [Tier.Departure]) {
-        while slots.count > target.count || cost > target.cost, let slot = order.victim() {
+    private mutating func shrink(
+        _ part: Int,
+        _ target: Tier.Limits,
+        _ reason: Tier.Reason?,
+        _ gone: inout [Tier.Departure]
+    ) {
+        while slots.count > target.count || parts[part].cost > target.cost, let slot = parts[part].order.victim() {
             remove(slot, reason ?? (slots.count > target.count ? .count : .cost), &gone)
         }
     }
 
-    mutating func removeExpired(at now: MonotonicTime, _ gone: inout [Tier.Departure]) {
-        for slot in entries.indices {
-            if let end = entries[slot]?.expiresAt, now >= end { remove(slot, .expired, &gone) }
-        }
-    }
-
-    @usableFromInline mutating func remove(_ slot: Int, _ reason: Tier.Reason, _ gone: inout [Tier.Departure]) {
+    mutating func remove(_ slot: Int, _ reason: Tier.Reason, _ gone: inout [Tier.Departure]) {
         guard let entry = entries[slot] else { return }
         entries[slot] = nil
         slots[entry.key] = nil
         free.append(slot)
-        order.remove(slot)
-        cost -= entry.cost
-        statistics.departures[reason, default: 0] += 1
+        parts[entry.part].order.remove(slot)
+        parts[entry.part].cost -= entry.cost
         gone.append(Tier.Departure(key: entry.key, value: entry.value, cost: entry.cost, reason: reason))
     }
 }

@@ -19,8 +19,6 @@ extension MemoryTier {
         case count
         /// The limit of cost.
         case cost
-        /// The end of its lifetime.
-        case expired
         /// Another value was stored under its key.
         case replaced
         /// `remove` or `removeAll`.
@@ -43,10 +41,6 @@ extension MemoryTier {
         @usableFromInline package var hits = 0
         /// The number of misses.
         @usableFromInline package var misses = 0
-        /// The number of stored values.
-        package var stores = 0
-        /// The number of removed entries by reason.
-        package var departures: [Reason: Int] = [:]
 
         /// Creates counters of zero.
         package init() {}

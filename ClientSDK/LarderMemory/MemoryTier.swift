@@ -1,7 +1,6 @@
-public import LarderTime
 public import Synchronization
 
-/// An in-memory cache: values by key, limited by count and cost, each with an optional lifetime. Safe from any thread.
+/// An in-memory cache: values by key, limited by count and cost. Safe from any thread.
 ///
 /// Every operation is O(1) unless stated otherwise. Removed entries are released and reported after the lock.
 ///
@@ -12,35 +11,39 @@ public import Synchronization
 /// ```
 public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     @usableFromInline let state: Mutex<MemoryEntries<Key, Value>>
-    @usableFromInline let clock: any MonotonicClock
     private let onDeparture: (@Sendable (Departure) -> Void)?
 
     /// - Parameters:
     ///   - limits: the limits of the tier.
     ///   - policy: selects the entry to evict.
-    ///   - clock: used for lifetimes.
-    public convenience init(
-        limits: Limits,
-        policy: EvictionPolicy = .lru,
-        clock: any MonotonicClock = SystemMonotonicClock()
-    ) {
-        self.init(limits: limits, policy: policy, clock: clock, onDeparture: nil)
+    public convenience init(limits: Limits, policy: EvictionPolicy = .lru) {
+        self.init(limits: limits, policy: policy, onDeparture: nil)
     }
 
     /// - Parameter onDeparture: called with every removed entry, while no lock is held.
-    package init(
+    package convenience init(
         limits: Limits,
         policy: EvictionPolicy = .lru,
-        clock: any MonotonicClock = SystemMonotonicClock(),
         onDeparture: (@Sendable (Departure) -> Void)?
     ) {
-        state = Mutex(MemoryEntries(limits, policy))
-        self.clock = clock
+        self.init(.one(limits.cost), countMaximum: limits.count, policy: policy, onDeparture: onDeparture)
+    }
+
+    /// - Parameters:
+    ///   - budgets: the limits of cost, so that neither size evicts the other.
+    ///   - countMaximum: the limit of count, for all sizes together.
+    package init(
+        _ budgets: SizeBudgets,
+        countMaximum: Int = .max,
+        policy: EvictionPolicy = .lru,
+        onDeparture: (@Sendable (Departure) -> Void)? = nil
+    ) {
+        state = Mutex(MemoryEntries(budgets, countMaximum, policy))
         self.onDeparture = onDeparture
     }
 
     /// Reports what leaves during a change, after the lock.
-    @usableFromInline func change<Result: Sendable>(
+    private func change<Result: Sendable>(
         _ body: (inout MemoryEntries<Key, Value>, inout [Departure]) -> Result
     ) -> Result {
         let (result, gone) = state.withLock { state in
@@ -53,16 +56,16 @@ public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendab
 
     // MARK: Reading
 
-    /// The value of a key; nil if there is none or its lifetime has ended.
-    @inlinable public subscript(key: Key) -> Value? { change { $0.use(key, clock, &$1) } }
+    /// The value of a key; nil if there is none.
+    @inlinable public subscript(key: Key) -> Value? { state.withLock { $0.use(key) } }
 
     /// Like the subscript, but counts neither as a hit nor as a use.
-    package func peek(_ key: Key) -> Value? { state.withLock { $0.peek(key, clock) } }
+    package func peek(_ key: Key) -> Value? { state.withLock { $0.peek(key) } }
 
     /// The keys of all entries, in no order. O(n).
     public var keys: [Key] { state.withLock { Array($0.slots.keys) } }
 
-    /// The number of entries, including those with an ended lifetime that were not read since.
+    /// The number of entries.
     public var count: Int { state.withLock { $0.slots.count } }
 
     /// The sum of the costs of all entries.
@@ -79,42 +82,48 @@ public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendab
     ///   - value: the value to store.
     ///   - key: its key. A value under the same key is replaced.
     ///   - cost: counted against the limit; less than 0 counts as 0. A value that costs more than the limit is not stored.
-    ///   - lifetime: the time for which it may be used; nil for no end, zero or less stores nothing.
     ///   - score: the effort to get it again divided by its cost, in any unit. Used by `EvictionPolicy.greedyDual` only, to the
     ///     nearest power of two between 2⁻³² and 2³¹.
-    public func store(_ value: Value, for key: Key, cost: Int = 1, lifetime: Duration? = nil, score: Double = 1) {
-        if let lifetime, lifetime <= .zero {
-            remove(key, .replaced)
-            return
-        }
-        let end = lifetime.map { clock.uptime + $0 }
-        change { $0.store(value, for: key, cost: max(0, cost), expiresAt: end, score: score, &$1) }
+    public func store(_ value: Value, for key: Key, cost: Int = 1, score: Double = 1) {
+        change { $0.store(value, for: key, cost: max(0, cost), score: score, &$1) }
     }
 
     /// Removes a value; returns it if it was there.
-    @discardableResult public func remove(_ key: Key) -> Value? { remove(key, .removed) }
-
-    @discardableResult private func remove(_ key: Key, _ reason: Reason) -> Value? {
+    @discardableResult public func remove(_ key: Key) -> Value? {
         change { state, gone in
-            if let slot = state.slots[key] { state.remove(slot, reason, &gone) }
+            if let slot = state.slots[key] { state.remove(slot, .removed, &gone) }
             return gone.first?.value
         }
     }
 
     /// Removes everything.
-    public func removeAll() { change { $0.shrink(to: Limits(count: 0), .removed, &$1) } }
+    public func removeAll() { change { $0.trim(to: Limits(count: 0), .removed, &$1) } }
 
     /// Evicts entries down to a count and a cost, as under memory pressure.
     public func trim(toCount count: Int = .max, cost: Int = .max) {
-        change { $0.shrink(to: Limits(count: count, cost: cost), .pressure, &$1) }
+        change { $0.trim(to: Limits(count: count, cost: cost), .pressure, &$1) }
     }
 
     /// Changes the limits; the excess is evicted at once.
-    public func setLimits(_ limits: Limits) { change { $0.setLimits(limits, &$1) } }
+    public func setLimits(_ limits: Limits) { change { $0.setBudgets(.one(limits.cost), limits.count, &$1) } }
 
-    /// Removes all entries with an ended lifetime. O(n).
-    public func removeExpired() {
-        let now = clock.uptime
-        change { $0.removeExpired(at: now, &$1) }
+    /// Changes the budgets; the excess is evicted at once.
+    package func setBudgets(_ budgets: SizeBudgets) { change { $0.setBudgets(budgets, .max, &$1) } }
+}
+
+/// Removed entries, collected while a lock is held and reported after it. Safe from any thread.
+package final class DepartureList<Departure: Sendable>: Sendable {
+    private let list = Mutex<[Departure]>([])
+
+    package init() {}
+
+    package func add(_ departure: Departure) { list.withLock { $0.append(departure) } }
+
+    /// Returns all departures and forgets them.
+    package func take() -> [Departure] {
+        list.withLock { list in
+            defer { list = [] }
+            return list
+        }
     }
 }

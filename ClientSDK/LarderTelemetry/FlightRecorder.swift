@@ -19,13 +19,14 @@ public final class FlightRecorder: Sendable {
     public let life: UInt32
 
     private let descriptor: Int32
-    private let slotBytes: Int
     private let lastPosition: Atomic<UInt64>
     private let failures = Atomic<Int>(0)
 
     private static let magic: [UInt8] = Array("LARDERFR0001".utf8)
     /// The first bytes of the file, before the slots.
     private static let prefaceBytes = 256
+    /// The bytes of an event.
+    private static let slotBytes = 256
     private static let capacityMaximum = 1 << 20
 
     /// Opens a file and continues after its last event, or creates it.
@@ -55,13 +56,12 @@ public final class FlightRecorder: Sendable {
                     description: "\(path) is not a flight recorder's file. Choose another path."
                 )
             }
-            slotBytes = 256
-            if let ring, ring.capacity == capacity, ring.slotBytes == slotBytes, ring.isComplete {
+            if let ring, ring.capacity == capacity, ring.isComplete {
                 let records = ring.records
                 lastPosition = Atomic(records.last?.position ?? 0)
                 life = (records.map(\.life).max() ?? 0) &+ 1
             } else {
-                try Self.format(descriptor, path, capacity, slotBytes)
+                try Self.format(descriptor, path, capacity)
                 lastPosition = Atomic(0)
                 life = 1
             }
@@ -90,9 +90,9 @@ public final class FlightRecorder: Sendable {
     /// Replaces the oldest event. A failure is counted, and the stored events stay readable.
     public func record(_ event: TelemetryEvent) {
         let position = lastPosition.wrappingAdd(1, ordering: .relaxed).newValue
-        let bytes = Record.encode(event, position: position, life: life, slotBytes: slotBytes)
+        let bytes = Record.encode(event, position: position, life: life, slotBytes: Self.slotBytes)
         let slot = Int((position - 1) % UInt64(capacity))
-        let offset = off_t(Self.prefaceBytes + slot * slotBytes)
+        let offset = off_t(Self.prefaceBytes + slot * Self.slotBytes)
         while true {
             let count = unsafe pwrite(descriptor, bytes, bytes.count, offset)
             if count < 0, errno == EINTR { continue }
@@ -124,7 +124,6 @@ public final class FlightRecorder: Sendable {
     /// A parsed file: the preface has the number and size of the slots.
     private struct Ring {
         let capacity: Int
-        let slotBytes: Int
         let bytes: [UInt8]
 
         init?(_ bytes: [UInt8]) {
@@ -136,29 +135,24 @@ public final class FlightRecorder: Sendable {
                 (0..<4).reduce(0) { $0 | Int(bytes[numbers + 4 * index + $1]) << (8 * $1) }
             }
             capacity = number(0)
-            slotBytes = number(1)
-            guard (1...FlightRecorder.capacityMaximum).contains(capacity), (64...4_096).contains(slotBytes) else {
+            guard (1...FlightRecorder.capacityMaximum).contains(capacity), number(1) == FlightRecorder.slotBytes else {
                 return nil
             }
             self.bytes = bytes
         }
 
         /// Whether no slot is truncated.
-        var isComplete: Bool { bytes.count >= FlightRecorder.prefaceBytes + capacity * slotBytes }
+        var isComplete: Bool { bytes.count >= FlightRecorder.prefaceBytes + capacity * FlightRecorder.slotBytes }
 
         var records: [Record] {
+            let slotBytes = FlightRecorder.slotBytes
             let starts = stride(from: FlightRecorder.prefaceBytes, through: bytes.count - slotBytes, by: slotBytes)
             return starts.prefix(capacity).compactMap { Record(slot: bytes[$0..<$0 + slotBytes]) }
                 .sorted { $0.position < $1.position }
         }
     }
 
-    private static func format(
-        _ descriptor: Int32,
-        _ path: String,
-        _ capacity: Int,
-        _ slotBytes: Int
-    ) throws(FlightRecorderError) {
+    private static func format(_ descriptor: Int32, _ path: String, _ capacity: Int) throws(FlightRecorderError) {
         guard ftruncate(descriptor, 0) == 0 else { throw error(path) }
         var bytes = [UInt8](repeating: 0, count: prefaceBytes + capacity * slotBytes)
         bytes.replaceSubrange(0..<magic.count, with: magic)
@@ -189,7 +183,7 @@ public final class FlightRecorder: Sendable {
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw FlightRecorderError(code: .foreignFile, description: "\(path) is not a file. Choose another path.")
         }
-        let size = min(Int(status.st_size), prefaceBytes + capacityMaximum * 256)
+        let size = min(Int(status.st_size), prefaceBytes + capacityMaximum * slotBytes)
         var failed = false
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             while count < size {

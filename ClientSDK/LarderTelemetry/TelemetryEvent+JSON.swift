@@ -17,29 +17,108 @@ extension TelemetryEvent.Labels {
 }
 
 extension TelemetryEvent.Kind {
+    /// The value of a member of the JSON object.
+    private enum Member {
+        /// A text that is the same for all people: one of the SDK, or a short name in the code of an app.
+        case word(String)
+        /// A private text: it may hold names, URLs or keys.
+        case text(String)
+        case number(Int)
+        /// In nanoseconds.
+        case duration(Duration)
+        case flag(Bool)
+    }
+
     /// The name of the case in JSON.
-    public var name: String {
+    public var name: String { content.name }
+
+    /// The name of the case and its members in their order; nil for those that are left out.
+    private var content: (name: String, members: [(name: StaticString, value: Member?)]) {
         switch self {
-        case .tierHit: "tierHit"
-        case .tierMiss: "tierMiss"
-        case .eviction: "eviction"
-        case .merged: "merged"
-        case .revalidated: "revalidated"
-        case .retry: "retry"
-        case .outbox: "outbox"
-        case .sync: "sync"
-        case .image: "image"
-        case .memoryLevel: "memoryLevel"
-        case .memoryWarning: "memoryWarning"
-        case .memoryReaction: "memoryReaction"
-        case .networkLevel: "networkLevel"
-        case .gateRejected: "gateRejected"
-        case .request: "request"
-        case .firstContent: "firstContent"
-        case .storeRecovered: "storeRecovered"
-        case .flagChanged: "flagChanged"
-        case .note: "note"
+        case .tierHit(let tier, let feature, let bytes):
+            ("tierHit", [("tier", .word(tier.rawValue)), ("feature", .word(feature)), ("bytes", Self.known(bytes))])
+        case .tierMiss(let tier, let feature):
+            ("tierMiss", [("tier", .word(tier.rawValue)), ("feature", .word(feature))])
+        case .eviction(let tier, let reason, let count, let bytes):
+            (
+                "eviction",
+                [
+                    ("tier", .word(tier.rawValue)), ("reason", .word(reason)), ("count", .number(count)),
+                    ("bytes", .number(bytes)),
+                ]
+            )
+        case .merged(let feature): ("merged", [("feature", .word(feature))])
+        case .revalidated(let feature, let bytes):
+            ("revalidated", [("feature", .word(feature)), ("bytesSaved", .number(bytes))])
+        case .retry(let feature, let attempt, let delay):
+            ("retry", [("feature", .word(feature)), ("attempt", .number(attempt)), ("delay", .duration(delay))])
+        case .outbox(let change, let depth):
+            ("outbox", [("change", .word(change.rawValue)), ("depth", .number(depth))])
+        case .sync(let feature, let applied, let remaining):
+            (
+                "sync",
+                [
+                    ("feature", .word(feature)), ("applied", .number(applied)),
+                    ("remaining", remaining.map { .number($0) }),
+                ]
+            )
+        case .image(let stage, let duration, let bytes, let isPrefetch):
+            (
+                "image",
+                [
+                    ("stage", .word(stage.rawValue)), ("duration", .duration(duration)), ("bytes", Self.known(bytes)),
+                    ("isPrefetch", isPrefetch ? .flag(true) : nil),
+                ]
+            )
+        case .memoryLevel(let level, let old, let cause):
+            ("memoryLevel", Self.change(level.description, old.description, cause))
+        case .memoryWarning(let level, let cost, let requests, let loads):
+            (
+                "memoryWarning",
+                [
+                    ("level", .word(level.description)), ("cost", .number(cost)), ("requests", .number(requests)),
+                    ("loads", .number(loads)),
+                ]
+            )
+        case .memoryReaction(let level, let loads, let bytes):
+            (
+                "memoryReaction",
+                [
+                    ("level", .word(level.description)), ("loadsCancelled", .number(loads)),
+                    ("bytesFreed", .number(bytes)),
+                ]
+            )
+        case .networkLevel(let level, let old, let cause):
+            ("networkLevel", Self.change(level.description, old.description, cause))
+        case .gateRejected(let feature, let reason):
+            ("gateRejected", [("feature", .word(feature)), ("reason", .word(reason))])
+        case .request(let feature, let status, let failure, let duration, let received, let sent, let decoded):
+            (
+                "request",
+                [
+                    ("feature", .word(feature)), ("status", status.map { .number($0) }),
+                    ("failure", failure.map { .word($0) }), ("duration", .duration(duration)),
+                    ("bytesReceived", .number(received)), ("bytesSent", .number(sent)),
+                    ("bytesDecoded", decoded.map { .number($0) }),
+                ]
+            )
+        case .firstContent(let feature, let tier, let duration):
+            (
+                "firstContent",
+                [("feature", .word(feature)), ("tier", .word(tier.rawValue)), ("duration", .duration(duration))]
+            )
+        case .storeRecovered(let store, let kept, let isWhole):
+            ("storeRecovered", [("store", .text(store)), ("kept", .number(kept)), ("isOutboxWhole", .flag(isWhole))])
+        case .flagChanged(let key): ("flagChanged", [("key", .text(key))])
+        case .note(let name, let detail):
+            ("note", [("name", .word(name)), ("detail", detail.isEmpty ? nil : .text(detail))])
         }
+    }
+
+    private static func known(_ bytes: Int) -> Member? { bytes == 0 ? nil : .number(bytes) }
+
+    private static func change(_ level: String, _ old: String, _ cause: String) -> [(StaticString, Member?)] {
+        [("level", .word(level)), ("from", .word(old)), ("cause", .word(cause))]
     }
 
     /// Writes the members of the object.
@@ -48,113 +127,20 @@ extension TelemetryEvent.Kind {
     ///   - textMaximum: the maximum length of texts in bytes; longer ones are truncated.
     ///   - hidesPrivate: whether `<private>` stands for texts that an app or a server may have filled.
     func write(to writer: inout JSONWriter, textMaximum: Int, hidesPrivate: Bool = false) {
-        var members = TelemetryMembers(writer: writer, textMaximum: textMaximum, hidesPrivate: hidesPrivate)
-        members.word("kind", name)
-        switch self {
-        case .tierHit(let tier, let feature, let bytes):
-            members.word("tier", tier.rawValue)
-            members.word("feature", feature)
-            if bytes != 0 { members.number("bytes", bytes) }
-        case .tierMiss(let tier, let feature):
-            members.word("tier", tier.rawValue)
-            members.word("feature", feature)
-        case .eviction(let tier, let reason, let count, let bytes):
-            members.word("tier", tier.rawValue)
-            members.word("reason", reason)
-            members.number("count", count)
-            members.number("bytes", bytes)
-        case .merged(let feature): members.word("feature", feature)
-        case .revalidated(let feature, let bytes):
-            members.word("feature", feature)
-            members.number("bytesSaved", bytes)
-        case .retry(let feature, let attempt, let delay):
-            members.word("feature", feature)
-            members.number("attempt", attempt)
-            members.nanoseconds("delay", delay)
-        case .outbox(let change, let depth):
-            members.word("change", change.rawValue)
-            members.number("depth", depth)
-        case .sync(let feature, let applied, let remaining):
-            members.word("feature", feature)
-            members.number("applied", applied)
-            if let remaining { members.number("remaining", remaining) }
-        case .image(let stage, let duration, let bytes, let isPrefetch):
-            members.word("stage", stage.rawValue)
-            members.nanoseconds("duration", duration)
-            if bytes != 0 { members.number("bytes", bytes) }
-            if isPrefetch {
-                members.writer.key("isPrefetch")
-                members.writer.bool(true)
+        let (name, members) = content
+        writer.key("kind")
+        writer.string(name)
+        for case (let name, let value?) in members {
+            writer.key(name)
+            switch value {
+            case .text where hidesPrivate: writer.string("<private>")
+            case .word(let text), .text(let text):
+                writer.string(text.utf8.count > textMaximum ? text.prefix(utf8Maximum: textMaximum) : text)
+            case .number(let number): writer.integer(Int64(number))
+            case .duration(let duration): writer.integer(duration.nanosecondsSaturating)
+            case .flag(let flag): writer.bool(flag)
             }
-        case .memoryLevel(let level, let old, let cause):
-            members.word("level", level.description)
-            members.word("from", old.description)
-            members.word("cause", cause)
-        case .memoryWarning(let level, let cost, let requests, let loads):
-            members.word("level", level.description)
-            members.number("cost", cost)
-            members.number("requests", requests)
-            members.number("loads", loads)
-        case .memoryReaction(let level, let loads, let bytes):
-            members.word("level", level.description)
-            members.number("loadsCancelled", loads)
-            members.number("bytesFreed", bytes)
-        case .networkLevel(let level, let old, let cause):
-            members.word("level", level.description)
-            members.word("from", old.description)
-            members.word("cause", cause)
-        case .gateRejected(let feature, let reason):
-            members.word("feature", feature)
-            members.word("reason", reason)
-        case .request(let feature, let status, let failure, let duration, let received, let sent, let decoded):
-            members.word("feature", feature)
-            if let status { members.number("status", status) }
-            if let failure { members.word("failure", failure) }
-            members.nanoseconds("duration", duration)
-            members.number("bytesReceived", received)
-            members.number("bytesSent", sent)
-            if let decoded { members.number("bytesDecoded", decoded) }
-        case .firstContent(let feature, let tier, let duration):
-            members.word("feature", feature)
-            members.word("tier", tier.rawValue)
-            members.nanoseconds("duration", duration)
-        case .storeRecovered(let store, let kept, let isWhole):
-            members.text("store", store)
-            members.number("kept", kept)
-            members.writer.key("isOutboxWhole")
-            members.writer.bool(isWhole)
-        case .flagChanged(let key): members.text("key", key)
-        case .note(let name, let detail):
-            members.word("name", name)
-            if !detail.isEmpty { members.text("detail", detail) }
         }
-        writer = members.writer
-    }
-}
-
-/// Writes members with bounded texts.
-private struct TelemetryMembers {
-    var writer: JSONWriter
-    let textMaximum: Int
-    let hidesPrivate: Bool
-
-    /// A private text: it may hold names, URLs or keys.
-    mutating func text(_ name: StaticString, _ value: String) { word(name, hidesPrivate ? "<private>" : value) }
-
-    /// A text that is the same for all people: one of the SDK, or a short name in the code of an app.
-    mutating func word(_ name: StaticString, _ value: String) {
-        writer.key(name)
-        writer.string(value.utf8.count > textMaximum ? value.prefix(utf8Maximum: textMaximum) : value)
-    }
-
-    mutating func number(_ name: StaticString, _ value: Int) {
-        writer.key(name)
-        writer.integer(Int64(value))
-    }
-
-    mutating func nanoseconds(_ name: StaticString, _ value: Duration) {
-        writer.key(name)
-        writer.integer(value.nanosecondsSaturating)
     }
 }
 

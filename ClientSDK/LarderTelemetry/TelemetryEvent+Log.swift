@@ -24,16 +24,18 @@ extension TelemetryEvent {
         writer.beginObject()
         kind.write(to: &writer, textMaximum: 256, hidesPrivate: !showsPrivate)
         writer.endObject()
-        guard case .object(let members)? = try? JSONParser.parse(writer.bytes) else { return kind.name }
-        let words = members.members.compactMap { member -> String? in
-            if member.name == "kind" { return nil }
+        return Self.line(writer.bytes) ?? kind.name
+    }
+
+    /// One line of the JSON of an event: the kind, and its members as `name=value`; nil if it is not JSON.
+    package static func line(_ json: [UInt8]) -> String? {
+        guard case .object(let members)? = try? JSONParser.parse(json) else { return nil }
+        let words = members.members.map { member in
+            let value = member.value.string ?? String(decoding: member.value.encoded, as: UTF8.self)
             // A line stays a line.
-            var value = JSONWriter()
-            value.value(member.value)
-            let text = member.value.string ?? String(decoding: value.bytes, as: UTF8.self)
-            return "\(member.name)=" + String(text.map { $0.isNewline ? " " : $0 })
+            return (member.name == "kind" ? "" : "\(member.name)=") + String(value.map { $0.isNewline ? " " : $0 })
         }
-        return ([kind.name] + words).joined(separator: " ")
+        return words.joined(separator: " ")
     }
 }
 

@@ -58,8 +58,6 @@ public struct TelemetryEvent: Sendable, Hashable {
     public enum ImageStage: String, Sendable, Hashable, CaseIterable {
         /// The placeholder was decoded.
         case placeholder
-        /// The file was read from disk.
-        case disk
         /// The file was downloaded.
         case download
         /// The decode was waiting.

@@ -32,15 +32,13 @@ extension TelemetryTotals {
         /// Creates an empty histogram.
         public init() {}
 
-        /// Counts a duration, once or several times.
-        public mutating func record(_ duration: Duration, times: UInt64 = 1) {
-            guard times > 0 else { return }
+        /// Counts a duration.
+        public mutating func record(_ duration: Duration) {
             let nanoseconds = max(0, duration.nanosecondsSaturating)
-            add(times, at: Self.bucket(nanoseconds))
-            count = Self.sum(count, times)
-            let (product, overflow) = nanoseconds.multipliedReportingOverflow(by: Int64(clamping: times))
-            let (total, carry) = sum.nanosecondsSaturating.addingReportingOverflow(overflow ? .max : product)
-            sum = .nanoseconds(carry ? .max : total)
+            add(1, at: Self.bucket(nanoseconds))
+            count = Self.sum(count, 1)
+            let (total, overflow) = sum.nanosecondsSaturating.addingReportingOverflow(nanoseconds)
+            sum = .nanoseconds(overflow ? .max : total)
             least = min(least, nanoseconds)
             greatest = max(greatest, nanoseconds)
         }
@@ -71,12 +69,6 @@ extension TelemetryTotals {
                 }
             }
             return maximum
-        }
-
-        /// The number of durations of at most 2^exponent nanoseconds. Exact: no bucket crosses a power of two.
-        func count(upToPowerOfTwo exponent: Int) -> UInt64 {
-            let last = Self.bucket(exponent >= 63 ? .max : 1 << Int64(exponent))
-            return counts.enumerated().reduce(0) { Self.sum($0, first + $1.offset <= last ? $1.element : 0) }
         }
 
         private mutating func add(_ times: UInt64, at bucket: Int) {

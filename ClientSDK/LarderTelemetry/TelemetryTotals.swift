@@ -99,7 +99,7 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
         package internal(set) var failures: [String: Int] = [:]
         /// Pictures that were loaded from disk or network.
         package internal(set) var images = 0
-        /// Pictures that could not be loaded or decoded, or only a part of them.
+        /// Pictures that could not be loaded or decoded.
         package internal(set) var imagesFailed = 0
         /// Failed pictures by the code of the error: `damaged`.
         package internal(set) var imageFailures: [String: Int] = [:]
@@ -222,12 +222,10 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
                 feature.changesApplied &+= applied
                 feature.changesRemaining = remaining ?? feature.changesRemaining
             }
-        case .image(let stage, let duration, _, false):
+        case .image(let stage, let duration, _, let isPrefetch):
             count(stage, for: labels)
-            images[stage, default: TelemetryTotals.Histogram()].record(duration)
-        case .image(let stage, let duration, _, true):
-            count(stage, for: labels)
-            prefetchedImages[stage, default: TelemetryTotals.Histogram()].record(duration)
+            let path = isPrefetch ? \Self.prefetchedImages : \Self.images
+            self[keyPath: path][stage, default: TelemetryTotals.Histogram()].record(duration)
         case .memoryLevel(let level, _, _):
             memoryLevel = level
             memoryChanges += 1

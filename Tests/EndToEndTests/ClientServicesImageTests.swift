@@ -99,11 +99,13 @@ struct ClientServicesImageTests {
                 { try? client.flags?.setOverride(nil, for: .imagePrefetch) }
             ),
         ]
+        var ahead = client.imageRequest(for: images[0], width: 320)
+        ahead.priority = .prefetch
         for (index, pressure) in pressures.enumerated() {
             pressure.hold()
             await reached { client.images.state.withLock { $0.isPrefetchPaused } }
             do {
-                let prefetch = client.images.prefetch([client.imageRequest(for: images[0], width: 320)])
+                let prefetch = client.images.task(for: ahead)
                 // A later request overtakes the prefetch.
                 _ = try await client.images.image(for: client.imageRequest(for: images[index + 1], width: 320))
                 withExtendedLifetime(prefetch) {}
@@ -117,7 +119,7 @@ struct ClientServicesImageTests {
             }
             await reached { client.images.state.withLock { !$0.isPrefetchPaused } }
         }
-        let last = client.images.prefetch([client.imageRequest(for: images[0], width: 320)])
+        let last = client.images.task(for: ahead)
         await reached { scene.transport.sent.contains { $0.contains(wanted) } }
         withExtendedLifetime(last) {}
         client.close()

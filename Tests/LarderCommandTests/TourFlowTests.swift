@@ -147,7 +147,7 @@ struct TourFlowTests {
         seen["merged"] = watch.take()
         pictures.clearMemory()
         pictures.pausePrefetch()
-        let prefetch = pictures.prefetch([request("a")])
+        let prefetch = pictures.task(for: request("a", .prefetch))
         _ = try await pictures.image(for: request("slow"))
         seen["paused"] = watch.take()
         pictures.resumePrefetch()

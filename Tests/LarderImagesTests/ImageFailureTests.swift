@@ -38,8 +38,8 @@ struct ImageFailureTests {
         #expect(setting.server.requests.dropFirst().allSatisfy { $0.fields[.ifRange] == "\"v1\"" })
     }
 
-    /// A JPEG with restart markers, and the place of a byte whose damage leaves most of it.
-    private func restarting() throws -> (JPEGFixture, Int) {
+    /// A JPEG, and the place of a byte whose damage is found when it is decoded.
+    private func damageable() throws -> (JPEGFixture, Int) {
         let fixture = try JPEGFixture.named("pillow-restarts")
         let markers = JPEGEditor.restarts(in: fixture.bytes)
         let place = try #require(
@@ -47,17 +47,16 @@ struct ImageFailureTests {
                 .first { place in
                     var bytes = fixture.bytes
                     bytes[place] ^= 0x10
-                    let image = try? JPEGDecoder().decode(bytes, into: nil, limits: DecodedImage.Limits())
-                    return image?.isPartial == true
+                    return (try? JPEGDecoder().decode(bytes, into: nil, limits: DecodedImage.Limits())) == nil
                 }
         )
         return (fixture, place)
     }
 
-    @Test func `a picture of which a part is damaged is fetched again`() async throws {
+    @Test func `a picture whose damage is found when it is decoded is fetched again`() async throws {
         let setting = try ImageSetting()
         defer { setting.remove() }
-        let (fixture, place) = try restarting()
+        let (fixture, place) = try damageable()
         setting.server[url] = .init(bytes: fixture.bytes, flips: [place])
         #expect(try await setting.pipeline.image(for: ImageRequest(url: url)) == fixture.image)
         #expect(setting.server.requests.count == 2 && setting.log.damaged == 1)
@@ -65,41 +64,16 @@ struct ImageFailureTests {
         #expect(setting.server.requests.map { $0.fields[.cacheControl] } == [nil, "no-cache"])
     }
 
-    @Test func `a partial picture is shown if its second download fails`() async throws {
-        let setting = try ImageSetting { $0.retry = .never }
-        defer { setting.remove() }
-        let (fixture, place) = try restarting()
-        // Only the first download ends, and it is damaged.
-        setting.server[url] = .init(bytes: fixture.bytes, breaks: [.max, 0], flips: [place])
-        let request = ImageRequest(url: url)
-        let image = try await setting.pipeline.image(for: request)
-        #expect(image.isPartial && setting.server.requests.count == 2)
-        // Its events say both.
-        let ends = setting.log.events.compactMap { event in
-            switch event {
-            case .failed(_, let error): "failed: \(error.code.rawValue)"
-            case .delivered: "delivered"
-            default: nil
-            }
-        }
-        #expect(ends == ["failed: interrupted", "delivered"])
-        // It is not kept, and a later request gets the whole picture.
-        #expect(setting.pipeline.cachedImage(for: request) == nil)
-        setting.clock.advance(by: .seconds(6))
-        #expect(try await setting.pipeline.image(for: request) == fixture.image)
-    }
-
-    @Test func `a picture of which a part stays damaged is shown as partial and not kept`() async throws {
+    @Test func `a picture that stays damaged fails, and is requested again later`() async throws {
         let setting = try ImageSetting()
         defer { setting.remove() }
-        let (fixture, place) = try restarting()
+        let (fixture, place) = try damageable()
         var damaged = fixture.bytes
         damaged[place] ^= 0x10
         setting.server[url] = .init(bytes: damaged)
         let request = ImageRequest(url: url)
-        let image = try await setting.pipeline.image(for: request)
-        #expect(image.isPartial && setting.server.requests.count == 2)
-        #expect(setting.pipeline.cachedImage(for: request) == nil)
+        #expect(await failure { try await setting.pipeline.image(for: request) }?.code == .damaged)
+        #expect(setting.server.requests.count == 2 && setting.pipeline.cachedImage(for: request) == nil)
         setting.server[url] = .init(bytes: fixture.bytes, tag: "\"v2\"")
         #expect(try await setting.pipeline.image(for: request) == fixture.image)
     }

@@ -67,15 +67,12 @@ struct ImagePartTests {
     }
 
     @Test func `a part beyond its lifetime is removed and fetched again`() async throws {
-        let setting = try ImageSetting {
-            $0.retry = .never
-            $0.partialLifetime = .seconds(100)
-        }
+        let setting = try ImageSetting { $0.retry = .never }
         defer { setting.remove() }
         setting.server[url] = .init(bytes: picture, breaks: [900])
         let request = ImageRequest(url: url)
         await fail(setting, setting.pipeline, request)
-        setting.clock.advance(by: .seconds(100))
+        setting.clock.advance(by: .seconds(86_400))
         #expect(try await setting.restarted().image(for: request) == whole())
         #expect(setting.server.requests.allSatisfy { $0.fields[.range] == nil })
         #expect(try setting.parts().isEmpty)
@@ -132,16 +129,8 @@ struct ImagePartTests {
     @Test func `parts of another process count towards the limit`() throws {
         let setting = try ImageSetting()
         defer { setting.remove() }
-        func process() -> ImageStore {
-            ImageStore(
-                setting.disk,
-                setting.clock,
-                HTTPCache.Policy(),
-                partBytesMaximum: 1_000,
-                partLifetime: .seconds(100),
-                report: { _ in }
-            )
-        }
+        var configuration = setting.pipeline.configuration
+        configuration.partialBytesMaximum = 1_000
         func part() -> PartialImage {
             var part = PartialImage(
                 beginning: [.etag: "\"v1\"", .contentLength: "900", .acceptRanges: "bytes"],
@@ -152,7 +141,7 @@ struct ImagePartTests {
             return part
         }
         func key(_ name: String) -> ImageSourceKey { ImageSourceKey(url: "http://pictures/\(name)", fields: Fields()) }
-        let (one, other) = (process(), process())
+        let (one, other) = (ImageStore(configuration) { _ in }, ImageStore(configuration) { _ in })
         #expect(one.part(key("a")) == nil && other.part(key("a")) == nil)
         var first = part()
         one.keep(&first, for: key("a"), epoch: 0)

@@ -235,7 +235,7 @@ struct ImagePipelineTests {
         setting.server[try #require(urls["busy"])]?.gate = gate
         var tasks = [setting.pipeline.task(for: try request("busy", .low))]
         await setting.log.waitForDownloads(1)
-        let prefetch = setting.pipeline.prefetch([try request("prefetch", .normal)])
+        let prefetch = setting.pipeline.task(for: try request("prefetch", .prefetch))
         tasks.append(setting.pipeline.task(for: try request("low", .low)))
         let lowered = setting.pipeline.task(for: try request("lowered", .highest))
         let rest = setting.pipeline.task(for: try request("lowered", .low))
@@ -249,8 +249,7 @@ struct ImagePipelineTests {
         lowered.cancel()
         left.cancel()
         gate.open()
-        for task in tasks + [raised, soon, rest] { _ = try await task.image }
-        #expect(await prefetch.finish() == 1)
+        for task in tasks + [raised, soon, rest, prefetch] { _ = try await task.image }
         let order = setting.server.requests.map { $0.url.dropFirst("http://pictures/".count) }
         #expect(order == ["busy", "raised", "normal", "low", "lowered", "left", "prefetch"])
     }
@@ -261,13 +260,13 @@ struct ImagePipelineTests {
         setting.server[url] = .init(bytes: picture)
         setting.server[other] = .init(bytes: picture)
         setting.pipeline.pausePrefetch()
-        let prefetch = setting.pipeline.prefetch([ImageRequest(url: url), ImageRequest(url: other)])
+        let prefetch = [url, other].map { setting.pipeline.task(for: ImageRequest(url: $0, priority: .prefetch)) }
         #expect(setting.server.requests.isEmpty)
         _ = try await setting.pipeline.image(for: ImageRequest(url: url))
         #expect(setting.log.downloads == 1)
         #expect(setting.log.count { if case .mergedDecode = $0 { true } else { false } } == 1)
         setting.pipeline.resumePrefetch()
-        #expect(await prefetch.finish() == 2)
+        for task in prefetch { _ = try await task.image }
         #expect(setting.log.downloads == 2)
     }
 
@@ -306,8 +305,8 @@ struct ImagePipelineTests {
         waiter.show(.image(DecodedImage(width: 1, height: 1, pixels: [1, 2, 3, 4]), from: .network))
         #expect(try await waiter.stage(after: 0).get() == nil)
         #expect(await waiter.failure() == nil)
-        let prefetch = setting.pipeline.prefetch([ImageRequest(url: url), ImageRequest(url: "nowhere")])
-        #expect(await prefetch.finish() == 1)
+        let task = setting.pipeline.start(ImageRequest(url: url), placeholder: false, keepsPicture: false)
+        #expect(await task.waiter.failure() == nil)
         #expect(setting.pipeline.cachedImage(for: ImageRequest(url: url)) != nil)
     }
 
@@ -328,7 +327,7 @@ struct ImagePipelineTests {
         for index in 0..<4 { _ = try await setting.pipeline.image(for: ImageRequest(url: "u\(index)")) }
         let seen = setting.pipeline.task(for: ImageRequest(url: "u4", priority: .high))
         let others = (5..<12).map { setting.pipeline.task(for: ImageRequest(url: "u\($0)")) }
-        let prefetch = setting.pipeline.prefetch((12..<20).map { ImageRequest(url: "u\($0)") })
+        let prefetch = (12..<20).map { setting.pipeline.task(for: ImageRequest(url: "u\($0)", priority: .prefetch)) }
         await setting.log.waitForDownloads(6)
         #expect(setting.pipeline.memoryCost == 4 * 24 * 16 * 4)
         setting.pipeline.pausePrefetch()
@@ -337,8 +336,7 @@ struct ImagePipelineTests {
         setting.pipeline.clearMemory()
         gate.open()
         #expect(try await seen.image.width == 24)
-        for task in others { #expect(await code { try await task.image } == .cancelled) }
-        #expect(await prefetch.finish() == 0)
+        for task in others + prefetch { #expect(await code { try await task.image } == .cancelled) }
         // Visible pictures are in memory, and no others.
         #expect(setting.pipeline.memoryCost == 24 * 16 * 4 && setting.log.decodes == 5)
     }

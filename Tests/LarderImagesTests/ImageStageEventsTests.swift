@@ -65,17 +65,18 @@ struct ImageStageEventsTests {
         for url in [ahead, joined, wanted] {
             setting.server[url] = .init(bytes: PNGBuilder.picture(width: 4, height: 4) { (UInt8($0), UInt8($1), 7) })
         }
-        let prefetch = setting.pipeline.prefetch([ImageRequest(url: ahead)])
-        #expect(await prefetch.finish() == 1)
+        func prefetch(_ url: String) -> ImageTask {
+            setting.pipeline.task(for: ImageRequest(url: url, priority: .prefetch))
+        }
+        _ = try await prefetch(ahead).image
         setting.pipeline.pausePrefetch()
-        let later = setting.pipeline.prefetch([ImageRequest(url: joined)])
+        let later = prefetch(joined)
         _ = try await setting.pipeline.image(for: ImageRequest(url: joined))
-        #expect(await later.finish() == 1)
+        _ = try await later.image
         _ = try await setting.pipeline.image(for: ImageRequest(url: wanted))
         _ = try await setting.pipeline.image(for: ImageRequest(url: ahead))
         setting.pipeline.resumePrefetch()
-        let again = setting.pipeline.prefetch([ImageRequest(url: wanted)])
-        #expect(await again.finish() == 1)
+        _ = try await prefetch(wanted).image
         let told = setting.log.events.compactMap { event -> String? in
             switch event {
             case .downloadStarted(let url, _, let isPrefetch): "start \(url.suffix(5).prefix(1)) \(isPrefetch)"

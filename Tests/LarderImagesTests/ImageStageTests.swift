@@ -56,6 +56,17 @@ struct ImageStageTests {
         for try await stage in task.stages { #expect(stage.image.width == 64) }
     }
 
+    @Test func `a placeholder that is no small picture is not decoded on the caller's thread`() throws {
+        let setting = try ImageSetting()
+        defer { setting.remove() }
+        setting.server[url] = .init(bytes: placeholder, gate: Gate())
+        for (side, count) in [(257, 0), (256, 1)] {
+            let picture = PNGBuilder.picture(width: side, height: side) { _, _ in (1, 2, 3) }
+            setting.pipeline.task(for: ImageRequest(url: url, placeholder: picture)).cancel()
+            #expect(setting.log.count { if case .placeholder = $0 { true } else { false } } == count)
+        }
+    }
+
     @Test func `a preview is shown during the download and never stored`() async throws {
         let fixture = try JPEGFixture.named("pillow-420-progressive")
         let scans = JPEGEditor.markers(0xDA, in: fixture.bytes)
@@ -206,6 +217,32 @@ struct ImageStageTests {
         moving.cancel()
     }
 
+    @Test func `no download starts while many bytes wait to be decoded, except for a more urgent picture`() async throws
+    {
+        let (idle, more) = AsyncStream.makeStream(of: (@Sendable () -> Void).self)
+        let setting = try ImageSetting(pieceLength: 1 << 20) {
+            $0.disk = nil
+            $0.decoders = [PlainDecoder()]
+            $0.loadsMaximum = 1
+            $0.submitWhenIdle = { _, start in more.yield(start) }
+        }
+        defer { setting.remove() }
+        let file = PlainDecoder.file(width: 2, height: 2, gray: 9) + [UInt8](repeating: 0, count: 12 << 20)
+        let names = ["a", "b", "c", "d", "e"]
+        for name in names + ["seen"] { setting.server[name] = .init(bytes: file) }
+        let tasks = names.map { setting.pipeline.task(for: ImageRequest(url: $0)) }
+        var starts: [@Sendable () -> Void] = []
+        var iterator = idle.makeAsyncIterator()
+        while starts.count < 3, let start = await iterator.next() { starts.append(start) }
+        #expect(setting.pipeline.state.withLock { $0.runningLoads } == 0)
+        #expect(setting.server.requests.count == 3 && setting.pipeline.workload.loads == 2)
+        #expect(try await setting.pipeline.image(for: ImageRequest(url: "seen", priority: .high)).width == 2)
+        #expect(setting.server.requests.count == 4)
+        for start in starts { start() }
+        for _ in 0..<2 { await iterator.next()?() }
+        for task in tasks { #expect(try await task.image.width == 2) }
+    }
+
     @Test func `decoding waits for nothing if no interaction was ever reported`() async throws {
         let clock = ManualClock()
         let idle = IdleScheduler(clock: clock)
@@ -250,10 +287,10 @@ private final class PreviewingDecoder: ProgressiveImageDecoder {
         beyond detail: Int,
         into target: ImageTarget?,
         limits: DecodedImage.Limits
-    ) -> DecodedImage.Preview? {
+    ) -> (image: DecodedImage, detail: Int)? {
         let running = state.withLock { $0.onPreview }()
         state.withLock { $0.running.append(running) }
         let pixels = [UInt8](repeating: 1, count: 4)
-        return DecodedImage.Preview(DecodedImage(width: 1, height: 1, pixels: pixels), detail: detail + 1)
+        return (DecodedImage(width: 1, height: 1, pixels: pixels), detail + 1)
     }
 }

@@ -9,7 +9,7 @@ struct JPEGStageTests {
         _ start: [UInt8],
         beyond detail: Int = 0,
         into target: ImageTarget? = nil
-    ) -> DecodedImage.Preview? {
+    ) -> (image: DecodedImage, detail: Int)? {
         JPEGDecoder().preview(start, beyond: detail, into: target, limits: DecodedImage.Limits())
     }
 
@@ -17,7 +17,7 @@ struct JPEGStageTests {
     func `each scan that has arrived makes a better picture`(_ name: String) throws {
         let fixture = try JPEGFixture.named(name)
         let scans = JPEGEditor.markers(0xDA, in: fixture.bytes).count
-        var stages: [DecodedImage.Preview] = []
+        var stages: [(image: DecodedImage, detail: Int)] = []
         for count in 0..<fixture.bytes.count {
             guard let stage = preview(Array(fixture.bytes[..<count]), beyond: stages.last?.detail ?? 0) else {
                 continue
@@ -25,7 +25,7 @@ struct JPEGStageTests {
             #expect(stage.image.sourceWidth == fixture.width && stage.image.isOpaque)
             stages.append(stage)
         }
-        #expect(stages.map(\.detail) == Array(stages[0].detail..<scans) || stages.last?.detail == scans)
+        #expect(stages.map { $0.detail } == Array(stages[0].detail..<scans) || stages.last?.detail == scans)
         #expect(stages.count > scans / 2)
         // Coarse ones of the first coefficients, then full ones that come nearer and nearer.
         #expect(stages[0].image.width <= (fixture.width + 7) / 8)

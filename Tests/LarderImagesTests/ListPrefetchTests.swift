@@ -118,13 +118,29 @@ struct ListPrefetchTests {
         )
         prefetch.show(0..<1, of: 40)
         await waitUntilIdle(setting, delivered: 4)
-        prefetch.setShare(0)
+        setting.pipeline.setPrefetchShare(0)
         prefetch.show(10..<12, of: 40)
         await waitUntilIdle(setting, delivered: 6)
-        prefetch.setShare(0.5)
+        setting.pipeline.setPrefetchShare(0.5)
         await waitUntilIdle(setting, delivered: 7)
         #expect(rows(setting) == [0, 1, 2, 3, 10, 11, 12])
         #expect(setting.pipeline.workload == (loads: 0, decodes: 0))
+        withExtendedLifetime(prefetch) {}
+    }
+
+    @Test func `a window without a limit of bytes is limited by its counts`() async throws {
+        let setting = try setting()
+        defer { setting.remove() }
+        let prefetch = ImagePipeline.ListPrefetch(
+            setting.pipeline,
+            aheadMaximum: 3,
+            behindMaximum: 0,
+            bytesMaximum: .max,
+            request: Self.request
+        )
+        prefetch.show(0..<1, of: 40)
+        await waitUntilIdle(setting, delivered: 4)
+        #expect(rows(setting) == [0, 1, 2, 3])
         withExtendedLifetime(prefetch) {}
     }
 

@@ -53,7 +53,7 @@ struct MemoryScoreTests {
         for seed in UInt64(1)...8 {
             var generator = SeededGenerator(seed: seed)
             var model = Model(limit: 400)
-            let tier = MemoryTier<Int, Int>(limits: .init(cost: 400), policy: .greedyDual, clock: ManualClock())
+            let tier = MemoryTier<Int, Int>(limits: .init(cost: 400), policy: .greedyDual)
             for step in 0..<2_000 {
                 let key = generator.uniform(in: 0..<120)
                 if generator.uniform(in: 0..<2) == 0 {
@@ -73,7 +73,7 @@ struct MemoryScoreTests {
 
     @Test func `an expensive entry stays while cheap ones pass, and is evicted when it was unused for long`() {
         func isThere(after count: Int, score: Double) -> Bool {
-            let tier = MemoryTier<Int, Int>(limits: .init(count: 10), policy: .greedyDual, clock: ManualClock())
+            let tier = MemoryTier<Int, Int>(limits: .init(count: 10), policy: .greedyDual)
             tier.store(0, for: -1, score: score)
             for key in 0..<count { tier.store(key, for: key) }
             return tier.peek(-1) != nil

@@ -10,7 +10,6 @@ struct MemoryTierOracleTests {
     private struct Known {
         var value: Int
         var cost: Int
-        var expires: Int64
     }
 
     /// The expected content: stored entries without the reported departures.
@@ -63,33 +62,27 @@ struct MemoryTierOracleTests {
                 count: generator.uniform(in: 1..<400),
                 cost: generator.uniform(in: 1..<4_000)
             )
-            let clock = ManualClock()
             let oracle = Oracle()
-            let tier = MemoryTier<String, Int>(limits: limits, policy: policy, clock: clock) { oracle.leave($0) }
+            let tier = MemoryTier<String, Int>(limits: limits, policy: policy) { oracle.leave($0) }
             for step in 0..<1_500 {
                 var note: String { "seed \(seed), step \(step)" }
                 let key = "key \(generator.uniform(in: 0..<700))"
                 switch generator.uniform(in: 0..<100) {
                 case 0..<50:
                     let cost = generator.uniform(in: 0..<(generator.uniform(in: 0..<20) == 0 ? 4_000 : 30))
-                    let seconds = generator.uniform(in: 0..<4) == 0 ? generator.uniform(in: 0..<50) : nil
-                    tier.store(step, for: key, cost: cost, lifetime: seconds.map { .seconds($0) })
+                    tier.store(step, for: key, cost: cost)
                     // Departures are reported before `store` returns, including a replaced value.
                     Self.check(oracle[key] == nil, note)
-                    if seconds != 0, limits.count > 0, limits.cost > 0, cost <= limits.cost {
-                        let expires = seconds.map { (clock.uptime + .seconds($0)).nanoseconds } ?? .max
-                        oracle.store(Known(value: step, cost: cost, expires: expires), for: key)
+                    if limits.count > 0, limits.cost > 0, cost <= limits.cost {
+                        oracle.store(Known(value: step, cost: cost), for: key)
                     }
                 case 50..<85:
                     let known = oracle[key]
-                    let isAlive = known.map { clock.uptime.nanoseconds < $0.expires } ?? false
-                    Self.check(tier.peek(key) == (isAlive ? known?.value : nil), note)
-                    Self.check(tier[key] == (isAlive ? known?.value : nil), note)
-                case 85..<91:
+                    Self.check(tier.peek(key) == known?.value, note)
+                    Self.check(tier[key] == known?.value, note)
+                case 85..<97:
                     let known = oracle[key]
                     Self.check(tier.remove(key) == known?.value, note)
-                case 91..<96: clock.advance(by: .seconds(generator.uniform(in: 0..<4)))
-                case 96: tier.removeExpired()
                 case 97:
                     tier.trim(
                         toCount: generator.uniform(in: 0..<400),
@@ -106,13 +99,11 @@ struct MemoryTierOracleTests {
                 Self.check(tier.cost == oracle.cost, note)
                 if step % 100 == 0 { Self.check(Set(tier.keys) == oracle.keys, note) }
             }
-            let statistics = tier.statistics
-            #expect(statistics.departures.values.reduce(0, +) + tier.count == statistics.stores, "seed \(seed)")
         }
     }
 
     @Test func `a value as large as the limit is stored, and the oldest make room for it`() {
-        let tier = MemoryTier<String, Int>(limits: .init(count: 5_000, cost: 5_000), clock: ManualClock())
+        let tier = MemoryTier<String, Int>(limits: .init(count: 5_000, cost: 5_000))
         for key in 0..<5_000 { tier.store(key, for: "\(key)") }
         tier.store(-1, for: "half", cost: 2_500)
         #expect(tier["half"] == -1 && tier.cost == 5_000 && tier.count == 2_501)

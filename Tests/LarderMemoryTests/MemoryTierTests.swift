@@ -1,5 +1,5 @@
-import LarderMemory
 import LarderTime
+import LarderMemory
 import Synchronization
 import TestSupport
 import Testing
@@ -14,55 +14,45 @@ struct MemoryTierTests {
                 count: generator.uniform(in: 1..<40),
                 cost: generator.uniform(in: 1..<200)
             )
-            let clock = ManualClock()
             let gone = Mutex<[Int: Int]>([:])
-            let tier = MemoryTier<Int, Int>(limits: limits, policy: policy, clock: clock) { departure in
+            let tier = MemoryTier<Int, Int>(limits: limits, policy: policy) { departure in
                 gone.withLock { $0[departure.key, default: 0] += departure.cost }
             }
-            var model: [Int: (value: Int, cost: Int, expires: Int64)] = [:]
+            var model: [Int: Int] = [:]
             for step in 0..<2_000 {
                 let key = generator.uniform(in: 0..<80)
                 switch generator.uniform(in: 0..<10) {
                 case 0..<5:
                     let cost = generator.uniform(in: 0..<30)
-                    let lifetime: Duration? =
-                        generator.uniform(in: 0..<3) == 0 ? .seconds(generator.uniform(in: 1..<50)) : nil
-                    tier.store(step, for: key, cost: cost, lifetime: lifetime)
-                    let expires = lifetime.map { (clock.uptime + $0).nanoseconds } ?? .max
-                    model[key] = cost <= limits.cost ? (step, cost, expires) : nil
-                case 5..<8:
-                    let value = tier[key]
-                    if let value {
-                        #expect(model[key]?.value == value, "seed \(seed), step \(step)")
-                        #expect(clock.uptime.nanoseconds < model[key]?.expires ?? 0, "seed \(seed), step \(step)")
-                    } else if let known = model[key], clock.uptime.nanoseconds < known.expires {
+                    tier.store(step, for: key, cost: cost)
+                    model[key] = cost <= limits.cost ? step : nil
+                case 5..<9:
+                    if let value = tier[key] {
+                        #expect(model[key] == value, "seed \(seed), step \(step)")
+                    } else if model[key] != nil {
                         #expect(gone.withLock { $0[key] != nil }, "seed \(seed), step \(step): it left without a word")
                     }
-                case 8:
+                default:
                     tier.remove(key)
                     model[key] = nil
-                default: clock.advance(by: .seconds(generator.uniform(in: 0..<3)))
                 }
                 #expect(tier.count <= limits.count && tier.cost <= limits.cost, "seed \(seed), step \(step)")
             }
             tier.removeAll()
             #expect(tier.count == 0 && tier.cost == 0, "seed \(seed)")
-            let statistics = tier.statistics
-            #expect(statistics.departures.values.reduce(0, +) == statistics.stores, "seed \(seed)")
         }
     }
 
     @Test func `a value beyond the limit is not stored and evicts nothing`() {
-        let tier = MemoryTier<String, Int>(limits: .init(count: 3, cost: 10), clock: ManualClock())
+        let tier = MemoryTier<String, Int>(limits: .init(count: 3, cost: 10))
         tier.store(1, for: "a", cost: 4)
         tier.store(2, for: "huge", cost: .max)
-        tier.store(3, for: "dead", lifetime: .zero)
         tier.store(4, for: "negative", cost: -5)
-        #expect(tier["huge"] == nil && tier["dead"] == nil && tier["a"] == 1 && tier["negative"] == 4 && tier.cost == 4)
-        let none = MemoryTier<String, Int>(limits: .init(count: -1), clock: ManualClock())
+        #expect(tier["huge"] == nil && tier["a"] == 1 && tier["negative"] == 4 && tier.cost == 4)
+        let none = MemoryTier<String, Int>(limits: .init(count: -1))
         none.store(1, for: "a")
         #expect(none["a"] == nil)
         tier.trim(cost: 0)
-        #expect(tier["a"] == nil && tier.statistics.departures[.pressure] ?? 0 >= 1)
+        #expect(tier["a"] == nil)
     }
 }

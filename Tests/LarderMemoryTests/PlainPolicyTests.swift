@@ -39,7 +39,7 @@ struct PlainPolicyTests {
             var generator = SeededGenerator(seed: seed)
             let room = generator.uniform(in: 1..<40)
             var model = Model(policy, room: room)
-            let tier = MemoryTier<Int, Int>(limits: .init(count: room), policy: policy, clock: ManualClock())
+            let tier = MemoryTier<Int, Int>(limits: .init(count: room), policy: policy)
             for step in 0..<3_000 {
                 // Small numbers are more frequent.
                 let key = generator.uniform(in: 0..<(1 + generator.uniform(in: 0..<90)))
@@ -53,7 +53,7 @@ struct PlainPolicyTests {
 
     @Test func `each policy evicts another entry after the same reads`() {
         func left(_ policy: EvictionPolicy) -> Int? {
-            let tier = MemoryTier<Int, Int>(limits: .init(count: 3), policy: policy, clock: ManualClock())
+            let tier = MemoryTier<Int, Int>(limits: .init(count: 3), policy: policy)
             // Stored first: 1. Read longest ago: 2. Read least often: 3.
             for key in 1...3 { tier.store(key, for: key) }
             for key in [1, 1, 2, 2, 3, 1] { _ = tier[key] }

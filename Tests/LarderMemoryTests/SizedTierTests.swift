@@ -8,11 +8,11 @@ import Testing
 @Suite("Memory tier, budgets by size", .oneMinute)
 struct SizedTierTests {
     /// Up to 10 is small; 100 for small entries, 1,000 for large ones.
-    private static func tier(lends: Bool) -> SizedTier<Int, Int> {
-        SizedTier(SizeBudgets(threshold: 10, small: 100, large: 1_000, lends: lends), policy: .lru)
+    private static func tier(lends: Bool) -> MemoryTier<Int, Int> {
+        MemoryTier(SizeBudgets(threshold: 10, small: 100, large: 1_000, lends: lends), policy: .lru)
     }
 
-    private func kept(_ tier: SizedTier<Int, Int>, _ keys: Range<Int>) -> Int {
+    private func kept(_ tier: MemoryTier<Int, Int>, _ keys: Range<Int>) -> Int {
         keys.filter { tier.peek($0) != nil }.count
     }
 
@@ -49,7 +49,7 @@ struct SizedTierTests {
             var generator = SeededGenerator(seed: seed)
             let gone = Mutex<[Int: Int]>([:])
             let budgets = SizeBudgets(threshold: 20, small: 200, large: 800, lends: seed % 2 == 0)
-            let tier = SizedTier<Int, Int>(budgets, policy: .greedyDual) { departure in
+            let tier = MemoryTier<Int, Int>(budgets, policy: .greedyDual) { departure in
                 gone.withLock { $0[departure.value, default: 0] += 1 }
             }
             for step in 0..<1_000 {
@@ -74,7 +74,7 @@ struct SizedTierTests {
     @Test(arguments: [false, true])
     func `with concurrent threads the budgets hold, and every entry is kept or reported once`(lends: Bool) async {
         let gone = Mutex<[Int: Int]>([:])
-        let tier = SizedTier<Int, Int>(
+        let tier = MemoryTier<Int, Int>(
             SizeBudgets(threshold: 20, small: 2_000, large: 8_000, lends: lends),
             policy: .lru
         ) { departure in
@@ -101,7 +101,7 @@ struct SizedTierTests {
     }
 
     @Test func `one budget is one order for all sizes`() {
-        let tier = SizedTier<Int, Int>(.one(100), policy: .lru)
+        let tier = MemoryTier<Int, Int>(.one(100), policy: .lru)
         tier.store(1, for: 1, cost: 60)
         tier.store(2, for: 2, cost: 1)
         tier.store(3, for: 3, cost: 60)

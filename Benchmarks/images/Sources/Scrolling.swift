@@ -62,14 +62,14 @@ private func picturesReaction(_ pipeline: ImagePipeline) -> MemoryReaction {
     var missing = 0
     let start = ContinuousClock.now
     var view: [Int: ImageTask] = [:]
-    var ahead: [Int: ImagePipeline.Prefetch] = [:]
+    var ahead: [Int: ImageTask] = [:]
     func show(_ first: Int) {
         let rows = max(0, first)..<min(300, first + 8)
         for row in rows where view[row] == nil { view[row] = pipeline.task(for: request(row, .high)) }
         // Rows that leave the view are cancelled.
         for row in view.keys where !rows.contains(row) { view.removeValue(forKey: row)?.cancel() }
         let next = rows.upperBound..<min(300, rows.upperBound + 6)
-        for row in next where ahead[row] == nil { ahead[row] = pipeline.prefetch([request(row, .prefetch)]) }
+        for row in next where ahead[row] == nil { ahead[row] = pipeline.task(for: request(row, .prefetch)) }
         for row in ahead.keys where !next.contains(row) { ahead.removeValue(forKey: row)?.cancel() }
     }
     for row in 0..<300 {

@@ -298,10 +298,8 @@ public final class APIClient: Sendable {
     }
 
     deinit {
-        live?.stop()
-        services.end()
         // The cache and the session retain each other until the cache is closed.
-        cache.close()
+        close()
     }
 
     /// Whether a feature is cached at present, for `Resource.isCached` and `PagedResource.isCached`: by the flag

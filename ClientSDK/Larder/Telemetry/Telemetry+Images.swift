@@ -5,9 +5,8 @@ import LarderTime
 extension Telemetry {
     /// Records an event of an image pipeline, for its `Configuration.onEvent`. All images that readers wait for are one feature, and those
     /// that only prefetching wants another, with `.prefetch` after its name: so prefetching does not count as hits or misses of readers.
-    package func record(_ event: ImagePipeline.Event, feature: String = "images") {
-        let wanted = feature
-        let feature = event.isPrefetch ? "\(wanted).prefetch" : wanted
+    package func record(_ event: ImagePipeline.Event) {
+        let feature = event.isPrefetch ? "images.prefetch" : "images"
         switch event {
         case .hit(_, let tier, _):
             // Memory was checked before.

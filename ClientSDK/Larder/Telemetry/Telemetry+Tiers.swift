@@ -3,16 +3,11 @@ import LarderTelemetry
 
 extension Telemetry {
     /// Records an event of a disk store, for its `Configuration.onEvent`.
-    package func record(_ event: DiskStore.Event, store: String = "disk") {
+    package func record(_ event: DiskStore.Event) {
         switch event {
         case .recovered(let recovery):
-            record(
-                .storeRecovered(
-                    store: store,
-                    kept: recovery.outboxSaved,
-                    isOutboxWhole: recovery.isOutboxWhole
-                )
-            )
+            let (kept, isWhole) = (recovery.outboxSaved, recovery.isOutboxWhole)
+            record(.storeRecovered(store: "disk", kept: kept, isOutboxWhole: isWhole))
         case .discarded(_, let reason, let cause):
             record(.eviction(.disk, reason: reason))
             if let cause { record(.note(name: reason, detail: cause)) }

@@ -23,19 +23,13 @@ struct ImagesCommand {
         return ImagePipeline(configuration)
     }
 
-    private func request(_ path: String, side: Int, _ placeholder: String = "") -> ImageRequest {
+    private func request(_ path: String, side: Int) -> ImageRequest {
         // On a poor network a smaller rendition is requested.
         let width = context.monitor.behavior.pixels(side)
         let url = (path.hasPrefix("http") ? path : context.arguments.server + path) + "?width=\(width)"
         var request = ImageRequest(url: url, target: ImageTarget(width: width, height: width))
-        request.placeholder = Self.bytes(ofDataURL: placeholder)
         if !context.connection.isOpen { request.cache = .onlyCached }
         return request
-    }
-
-    private static func bytes(ofDataURL text: String) -> [UInt8] {
-        guard text.hasPrefix("data:"), let comma = text.firstIndex(of: ",") else { return [] }
-        return Base64.decode(String(text[text.index(after: comma)...])) ?? []
     }
 
     func run() async throws {
@@ -43,7 +37,7 @@ struct ImagesCommand {
         let postsWithImage = (feed.snapshot.value?.items ?? []).filter { $0.image != nil }
         let posts = postsWithImage.prefix(context.arguments.limit ?? 50)
         let requests = posts.compactMap { post in
-            post.image.map { request($0.url, side: context.arguments.width ?? 320, $0.placeholder) }
+            post.image.map { request($0.url, side: context.arguments.width ?? 320) }
         }
         guard !requests.isEmpty else {
             if terminal.isJSON { return terminal.json(.members([("images", .integer(0))])) }
@@ -52,7 +46,13 @@ struct ImagesCommand {
         let pipeline = try pipeline()
         let start = context.uptime.uptime
         let total = Set(requests.map(\.url)).count
-        _ = await pipeline.prefetch(requests).finish()
+        // All at once; what fails is counted when it is read again.
+        let tasks = requests.map { request in
+            var request = request
+            request.priority = .prefetch
+            return pipeline.task(for: request)
+        }
+        for task in tasks { _ = try? await task.image }
         let prefetched = (counts.totals, context.uptime.uptime - start)
         // Reads each image again, as a screen would: from memory.
         var shown = 0

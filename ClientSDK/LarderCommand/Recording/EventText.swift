@@ -91,17 +91,6 @@ extension TelemetryEvent.Kind {
 enum EventText {
     /// One line: the kind, and its members as `name=value`, as `--trace` prints them.
     static func text(_ record: FlightRecorder.Record) -> String {
-        var text = record.json
-        do {
-            let members = try JSONParser.parse(Array(record.json.utf8)).object?.members ?? []
-            let words = members.map { member in
-                let value = member.value.string ?? String(decoding: member.value.encoded, as: UTF8.self)
-                return member.name == "kind" ? value : "\(member.name)=\(value)"
-            }
-            text = words.joined(separator: " ")
-        } catch {
-            // Another version has written it, or it was truncated.
-        }
-        return TextWidth.clean(text)
+        TextWidth.clean(TelemetryEvent.line(Array(record.json.utf8)) ?? record.json)
     }
 }

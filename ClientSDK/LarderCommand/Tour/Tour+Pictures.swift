@@ -85,7 +85,7 @@ extension TourScene {
         _ budgets: SizeBudgets,
         _ policy: EvictionPolicy
     ) -> DecodedPictures {
-        let tier = SizedTier<Int, Int>(budgets, policy: policy)
+        let tier = MemoryTier<Int, Int>(budgets, policy: policy)
         var seen: Set<Int> = []
         var decoded = DecodedPictures()
         for picture in shown where tier[picture.key] == nil {
@@ -193,7 +193,7 @@ extension TourScene {
         let source = MemoryGuard.ManualSource()
         let memory = MemoryGuard(source: source, clock: clock)
         defer { memory.close() }
-        let tier = MemoryTier<Int, Int>(limits: .init(cost: budget), clock: clock)
+        let tier = MemoryTier<Int, Int>(limits: .init(cost: budget))
         let loads = PictureLoads()
         let registration = memory.register(
             MemoryReaction(

@@ -13,7 +13,9 @@ extension LarderClient {
     ///   - height: the shown height in pixels; nil: by the aspect ratio of the image.
     public func imageRequest(for image: Post.Image, width: Int, height: Int? = nil) -> ImageRequest {
         let width = max(1, width)
-        let height = height ?? max(1, width * max(1, image.height) / max(1, image.width))
+        // Bounded, because a reply may state any sizes.
+        let shownHeight = Double(width) * Double(max(1, image.height)) / Double(max(1, image.width))
+        let height = height ?? Int(min(shownHeight, Double(Int32.max)))
         let target = ImageTarget(width: width, height: height)
         func request(_ pixels: Int) -> ImageRequest {
             let rendition = image.widths.filter { $0 >= pixels }.min() ?? image.widths.max() ?? pixels

@@ -8,8 +8,6 @@ public struct DecodedImage: Sendable, Hashable {
     public let pixels: [UInt8]
     /// Whether the file cannot have transparent pixels. False if it may have some.
     public let isOpaque: Bool
-    /// Whether parts are missing, because the file is damaged and its format allowed to pass over the damage.
-    public let isPartial: Bool
     /// The width of the picture in the file, of which this may be a smaller copy or a part.
     public let sourceWidth: Int
     /// The height of the picture in the file.
@@ -23,7 +21,6 @@ public struct DecodedImage: Sendable, Hashable {
         height: Int,
         pixels: [UInt8],
         isOpaque: Bool = false,
-        isPartial: Bool = false,
         sourceWidth: Int? = nil,
         sourceHeight: Int? = nil
     ) {
@@ -33,27 +30,10 @@ public struct DecodedImage: Sendable, Hashable {
         self.height = height
         self.pixels = pixels
         self.isOpaque = isOpaque
-        self.isPartial = isPartial
         self.sourceWidth = sourceWidth ?? width
         self.sourceHeight = sourceHeight ?? height
     }
 
     /// The size of the pixels in bytes.
     public var cost: Int { pixels.count }
-}
-
-extension DecodedImage {
-    /// A preliminary picture from the beginning of a file.
-    package struct Preview: Sendable, Hashable {
-        /// The picture.
-        package let image: DecodedImage
-        /// How fine it is, by the decoder's own measure; at least 1.
-        package let detail: Int
-
-        /// Creates a preview.
-        package init(_ image: DecodedImage, detail: Int) {
-            self.image = image
-            self.detail = detail
-        }
-    }
 }

@@ -1,7 +1,7 @@
 extension DecodedImage {
     /// The largest picture that is decoded, so that a small file cannot fill the memory.
     public struct Limits: Sendable, Hashable {
-        /// The most pixels of the picture in the file. They are never all in memory, but they take time.
+        /// The most pixels of the picture in the file, which take time even if the result is small.
         public var sourcePixelsMaximum: Int
         /// The most pixels of the result; each takes four bytes.
         public var resultPixelsMaximum: Int
@@ -71,13 +71,13 @@ package protocol ProgressiveImageDecoder: ImageDecoder {
     ///   - detail: the detail of the last preview of the same file; 0 before the first one.
     ///   - target: the size to decode to.
     ///   - limits: the largest picture that is decoded.
-    /// - Returns: nil if there is none of a greater detail.
+    /// - Returns: the picture and how fine it is, by the decoder's own measure, at least 1; nil if there is none of a greater detail.
     func preview(
         _ start: [UInt8],
         beyond detail: Int,
         into target: ImageTarget?,
         limits: DecodedImage.Limits
-    ) -> DecodedImage.Preview?
+    ) -> (image: DecodedImage, detail: Int)?
 }
 
 extension ImageDecoder {

@@ -24,6 +24,13 @@ public struct ImageTarget: Sendable, Hashable {
         self.mode = mode
     }
 
+    /// The bytes of the pixels of the largest result.
+    var bytesMaximum: Int {
+        let (pixels, isTooWide) = width.multipliedReportingOverflow(by: height)
+        let (bytes, isTooLarge) = pixels.multipliedReportingOverflow(by: 4)
+        return isTooWide || isTooLarge ? .max : bytes
+    }
+
     /// The part of the source that is used, and the size of the result.
     public struct Plan: Sendable, Hashable {
         /// The first column used.

@@ -48,9 +48,8 @@ struct ImageDownload {
     mutating func run(_ progress: ([UInt8], Int?) -> Void) async throws(ImageError) -> ImageReply {
         if !order.options.contains(.skipDiskRead) { partial = loader.store.part(order.key) ?? PartialImage() }
         mayKeep = partial.isResumable && mayStore(partial.fields)
-        let retry = loader.retry
         var (tries, idle) = (0, 0)
-        let begun = loader.uptime.uptime
+        let begun = loader.configuration.uptime.uptime
         var progressed = begun
         while true {
             tries += 1
@@ -65,7 +64,7 @@ struct ImageDownload {
                     if let reply = confirmed(fields, requestedAt, receivedAt) { return reply }
                     // It confirms nothing that is stored here: the request is repeated without conditions.
                     conditions = Fields()
-                    guard tries < retry.triesMaximum else {
+                    guard tries < loader.configuration.triesMaximum else {
                         throw ImageError(
                             .invalid,
                             "\(url) was answered with 304, although the request had no condition."
@@ -74,7 +73,7 @@ struct ImageDownload {
                     continue
                 case .complete:
                     try verify(partial)
-                    return .picture(finished(loader.uptime.uptime - begun))
+                    return .picture(finished(loader.configuration.uptime.uptime - begun))
                 }
             } catch {
                 failure = error
@@ -84,7 +83,7 @@ struct ImageDownload {
                 drop()
                 reloads = true
             }
-            let now = loader.uptime.uptime
+            let now = loader.configuration.uptime.uptime
             if partial.isResumable, partial.bytes.count > had {
                 (idle, progressed) = (0, now)
             } else {
@@ -92,7 +91,7 @@ struct ImageDownload {
             }
             let (asked, elapsed) = (failure.retryAfter ?? .zero, now - progressed)
             guard !Task.isCancelled, failure.isTransient,
-                let wait = retry.wait(idle: idle, tries: tries, asked: asked, elapsed: elapsed)
+                let wait = wait(idle: idle, tries: tries, asked: asked, elapsed: elapsed)
             else {
                 keepPart()
                 throw Task.isCancelled ? .cancelled : failure
@@ -100,12 +99,24 @@ struct ImageDownload {
             let attempt = tries + 1
             loader.report { [url] in .retried(url: url, attempt: attempt, because: failure) }
             do {
-                if idle > 0 { try await loader.uptime.sleep(until: now + wait) }
+                if idle > 0 { try await loader.configuration.uptime.sleep(until: now + wait) }
             } catch {
                 keepPart()
                 throw .cancelled
             }
         }
+    }
+
+    /// The wait before the next try; nil for no further try.
+    private func wait(idle: Int, tries: Int, asked: Duration, elapsed: Duration) -> Duration? {
+        let policy = loader.configuration.retry
+        guard policy.attemptsMaximum > 1, tries < loader.configuration.triesMaximum, asked <= .seconds(10) else {
+            return nil
+        }
+        guard idle > 0 else { return .zero }
+        guard idle < policy.attemptsMaximum else { return nil }
+        let wait = policy.backoffMaximum(attempt: idle) * loader.configuration.random() + asked
+        return elapsed + wait <= policy.elapsedMaximum ? wait : nil
     }
 
     // MARK: One exchange
@@ -123,9 +134,9 @@ struct ImageDownload {
             for field in conditions { request.fields.add(field.name, field.value) }
         }
         do {
-            let requestedAt = loader.clock.now
-            let stream = try await loader.transport.open(request)
-            let receivedAt = loader.clock.now
+            let requestedAt = loader.configuration.clock.now
+            let stream = try await loader.configuration.transport.open(request)
+            let receivedAt = loader.configuration.clock.now
             if let target = order.key.redirected(stream.status, stream.fields) {
                 drop()
                 return .redirected(redirect(to: target, stream.status, stream.fields, requestedAt, receivedAt))
@@ -160,9 +171,9 @@ struct ImageDownload {
                 )
             }
             for try await piece in stream.body {
-                guard piece.count <= loader.bytesMaximum - partial.bytes.count else {
+                guard piece.count <= loader.configuration.bytesMaximum - partial.bytes.count else {
                     drop()
-                    throw ImageError(.tooLarge, "\(url) has more than \(loader.bytesMaximum) bytes.")
+                    throw ImageError(.tooLarge, "\(url) has more than \(loader.configuration.bytesMaximum) bytes.")
                 }
                 partial.bytes += piece
                 // Written early, because the process may die at any time.
@@ -185,7 +196,8 @@ struct ImageDownload {
     // MARK: Parts
 
     private func mayStore(_ fields: Fields) -> Bool {
-        !order.options.contains(.skipDiskWrite) && loader.terms.mayStore(order.request, fields)
+        !order.options.contains(.skipDiskWrite)
+            && HTTPCacheStorageDecision.rejection(order.request, .ok, fields, loader.configuration.policy) == nil
     }
 
     private mutating func keepPart() {
@@ -207,7 +219,7 @@ struct ImageDownload {
             throw ImageError(.damaged, "\(url) has \(whole.bytes.count) bytes, but the server announced \(length).")
         }
         do {
-            try loader.decoders.decoder(for: whole.bytes).verify(whole.bytes)
+            try loader.configuration.decoders.decoder(for: whole.bytes).verify(whole.bytes)
         } catch {
             throw error.ofWholeFile
         }
@@ -223,12 +235,7 @@ struct ImageDownload {
     ) -> ImageRedirect {
         var fields = fields
         fields.removeAll { $0 == .contentLength || $0 == .contentEncoding }
-        let entry = loader.terms.entry(
-            order.request,
-            TransportResponse(status: status, fields: fields),
-            requestedAt: requestedAt,
-            receivedAt: receivedAt
-        )
+        let entry = entry(TransportResponse(status: status, fields: fields), requestedAt, receivedAt)
         if !order.options.contains(.skipDiskWrite), entry != nil || stored != nil {
             put(entry, inPlaceOf: stored?.entry, [])
         }
@@ -244,26 +251,24 @@ struct ImageDownload {
                 stored?.entry,
                 entries,
                 request.fields,
-                loader.terms.policy
+                loader.configuration.policy
             ),
             // An entry whose file cannot be read confirms nothing.
             let bytes = try? entry.bodyID == stored?.entry.bodyID
                 ? stored?.bytes : loader.store.body(entry, order.key)
         else { return nil }
-        var renewed = HTTPCacheValidation.freshened(
+        let renewed = HTTPCacheValidation.freshened(
             entry,
             by: fields,
             for: request.fields,
             requestedAt: requestedAt,
             receivedAt: receivedAt,
-            policy: loader.terms.policy
+            policy: loader.configuration.policy
         )
-        if renewed.status.isHeuristicallyCacheable {
-            renewed.fields = loader.terms.supplemented(renewed.fields, receivedAt: receivedAt)
-        }
         loader.report { [url] in .revalidated(url: url, bytesSaved: bytes.count) }
         let mayStay =
-            HTTPCacheValidation.mayStay(renewed, loader.terms.policy) && !CacheControl(request: request.fields).noStore
+            HTTPCacheValidation.mayStay(renewed, loader.configuration.policy)
+            && !CacheControl(request: request.fields).noStore
         if !order.options.contains(.skipDiskWrite) {
             put(mayStay ? renewed : nil, inPlaceOf: entry, nil)
         }
@@ -278,12 +283,8 @@ struct ImageDownload {
         loader.report { [url, order] in
             .downloadFinished(url: url, byteCount: count, duration: duration, isPrefetch: order.isPrefetch())
         }
-        let entry = loader.terms.entry(
-            order.request,
-            TransportResponse(status: .ok, fields: partial.fields, body: partial.bytes),
-            requestedAt: partial.requestedAt,
-            receivedAt: partial.receivedAt
-        )
+        let response = TransportResponse(status: .ok, fields: partial.fields, body: partial.bytes)
+        let entry = entry(response, partial.requestedAt, partial.receivedAt)
         if partial.keptCount > 0 { loader.store.removePart(order.key) }
         let writes = !order.options.contains(.skipDiskWrite)
         if writes, entry != nil || stored != nil { put(entry, inPlaceOf: stored?.entry, partial.bytes) }
@@ -292,10 +293,25 @@ struct ImageDownload {
         return image
     }
 
+    /// A response as it is stored; nil if it must not be stored.
+    private func entry(
+        _ response: TransportResponse,
+        _ requestedAt: WallTime,
+        _ receivedAt: WallTime
+    ) -> HTTPCacheEntry? {
+        HTTPCacheStorageDecision.decide(
+            request: order.request,
+            response: response,
+            requestedAt: requestedAt,
+            receivedAt: receivedAt,
+            policy: loader.configuration.policy
+        ).entry
+    }
+
     /// Stores a response in place of the one that matched the same requests, or removes the one that it made outdated.
     private func put(_ entry: HTTPCacheEntry?, inPlaceOf old: HTTPCacheEntry?, _ body: [UInt8]?) {
-        let now = loader.clock.now
-        let maximum = max(1, loader.terms.policy.variantsMaximum)
+        let now = loader.configuration.clock.now
+        let maximum = max(1, loader.configuration.policy.variantsMaximum)
         loader.store.change(order.key, body: entry == nil ? nil : body, epoch: order.epoch) { entries in
             if let entry, entries.contains(where: { entry.isOutdated(by: $0, now: now) }) { return }
             if let old { entries.removeAll { $0.bodyID == old.bodyID && $0.selectors == old.selectors } }

@@ -1,4 +1,3 @@
-import LarderEvents
 import LarderTime
 
 /// A waiting or running download.
@@ -37,10 +36,8 @@ struct ImageJob {
     var waiters: [Int: (waiter: ImageWaiter, priority: ImageRequest.Priority)] = [:]
     /// The freshness of the redirects that were followed.
     var hops: [ImageFreshness?] = []
-    /// The number of times that its bytes were damaged.
-    var damages = 0
-    /// What could be decoded of damaged bytes, to be shown if they cannot be fetched again.
-    var partial: (image: DecodedImage, origin: CacheTier)?
+    /// Whether its bytes were damaged and are fetched again.
+    var isRepeated = false
     /// The running preview.
     var preview: Task<Void, Never>?
     /// The detail of the last preview; 0 before the first one.
@@ -50,7 +47,7 @@ struct ImageJob {
 
 /// A recent failure: requests before `until` fail with it at once.
 struct RememberedFailure {
-    let error: ImageError
+    var error: ImageError
     let until: MonotonicTime
 }
 
@@ -95,6 +92,17 @@ struct ImagePipelineState {
         }
     }
 
+    /// The bytes of the loaded files of this priority and above that wait to be decoded.
+    func undecodedBytes(from lowest: ImageRequest.Priority) -> Int {
+        jobs.values.reduce(0) { sum, job in
+            switch job.phase {
+            case .queued(let loaded) where job.priority >= lowest: sum + loaded.bytes.count
+            case .waitingForIdle(let loaded) where job.priority >= lowest: sum + loaded.bytes.count
+            default: sum
+            }
+        }
+    }
+
     private static func next<Key, Work>(
         _ all: [Key: Work],
         downTo lowest: ImageRequest.Priority,
@@ -114,15 +122,14 @@ struct ImagePipelineState {
         _ key: ImageSourceKey,
         _ options: ImageRequest.CacheOptions,
         now: MonotonicTime
-    ) -> ImageError? {
-        guard !options.contains(.skipDiskRead), let failure = failures[key] else { return nil }
+    ) -> RememberedFailure? {
+        guard !options.contains(.skipDiskRead), var failure = failures[key] else { return nil }
         guard now < failure.until else {
             failures[key] = nil
             return nil
         }
-        var error = failure.error
-        error.isRemembered = true
-        return error
+        failure.error.isRemembered = true
+        return failure
     }
 
     mutating func remember(_ error: ImageError, for key: ImageSourceKey, now: MonotonicTime, until: MonotonicTime) {

@@ -40,31 +40,8 @@ struct ImageLoader: Sendable {
         let bytes: [UInt8]
     }
 
-    /// When a download is tried again.
-    struct Retry: Sendable {
-        let policy: RetryPolicy
-        let triesMaximum: Int
-        let retryAfterMaximum: Duration
-        let random: @Sendable () -> Double
-
-        /// The wait before the next try; nil for no further try.
-        func wait(idle: Int, tries: Int, asked: Duration, elapsed: Duration) -> Duration? {
-            guard policy.attemptsMaximum > 1, tries < triesMaximum, asked <= retryAfterMaximum else { return nil }
-            guard idle > 0 else { return .zero }
-            guard idle < policy.attemptsMaximum else { return nil }
-            let wait = policy.backoffMaximum(attempt: idle) * random() + asked
-            return elapsed + wait <= policy.elapsedMaximum ? wait : nil
-        }
-    }
-
-    let transport: any Transport
+    let configuration: ImagePipeline.Configuration
     let store: ImageStore
-    let terms: ImageTerms
-    let decoders: [any ImageDecoder]
-    let retry: Retry
-    let clock: any WallClock
-    let uptime: any MonotonicClock
-    let bytesMaximum: Int
     let report: @Sendable (() -> ImagePipeline.Event) -> Void
 
     /// - Parameters:
@@ -82,7 +59,7 @@ struct ImageLoader: Sendable {
         let request = TransportRequest(
             url: key.url,
             fields: fields,
-            bodyLimit: bytesMaximum,
+            bodyLimit: configuration.bytesMaximum,
             followsRedirects: false
         )
         let order = Order(key: key, options: options, epoch: epoch, request: request, isPrefetch: isPrefetch)
@@ -92,8 +69,8 @@ struct ImageLoader: Sendable {
                 method: .get,
                 fields: fields,
                 entries: entries,
-                now: clock.now,
-                policy: terms.policy,
+                now: configuration.clock.now,
+                policy: configuration.policy,
                 isOffline: options.contains(.onlyCached)
             )
             var stored: Stored?
@@ -112,7 +89,7 @@ struct ImageLoader: Sendable {
             case .serveWhileRevalidating:
                 if let stored {
                     guard options.contains(.mustValidate) else { return hit(stored, order, wantsValidation: true) }
-                    conditions = HTTPCacheValidation.conditions(stored.entry, entries, fields, terms.policy)
+                    conditions = HTTPCacheValidation.conditions(stored.entry, entries, fields, configuration.policy)
                 }
             case .validate(let asked): conditions = asked
             case .forward: break
@@ -127,7 +104,9 @@ struct ImageLoader: Sendable {
                 return try await download.run(progress)
             } catch {
                 // 404 and 410 remove the stored file; after other failures it may be used.
-                if let stored, terms.mayServeStale(stored.entry, for: error, fields, now: clock.now) {
+                if let stored,
+                    configuration.policy.mayServeStale(stored.entry, for: error, fields, now: configuration.clock.now)
+                {
                     report { .staleUsed(url: key.url, because: error) }
                     if let redirect = redirect(stored.entry, order) { return .redirect(redirect) }
                     return .picture(loaded(stored.entry, stored.bytes, .disk, order, isOnDisk: true))
@@ -154,7 +133,10 @@ struct ImageLoader: Sendable {
     /// The redirect that a stored response is; nil if it is a picture.
     func redirect(_ entry: HTTPCacheEntry, _ order: Order) -> ImageRedirect? {
         order.key.redirected(entry.status, entry.fields).map { target in
-            ImageRedirect(target: target, freshness: terms.freshness(entry, order.request.fields, now: clock.now))
+            ImageRedirect(
+                target: target,
+                freshness: configuration.policy.freshness(entry, order.request.fields, now: configuration.clock.now)
+            )
         }
     }
 
@@ -170,7 +152,9 @@ struct ImageLoader: Sendable {
             bytes: bytes,
             origin: origin,
             contentID: entry?.bodyID,
-            freshness: entry.flatMap { terms.freshness($0, order.request.fields, now: clock.now) },
+            freshness: entry.flatMap {
+                configuration.policy.freshness($0, order.request.fields, now: configuration.clock.now)
+            },
             isOnDisk: isOnDisk
         )
     }
@@ -181,7 +165,7 @@ struct ImageLoader: Sendable {
         do {
             if let bytes = try store.body(entry, order.key) {
                 if redirect(entry, order) != nil { return bytes }
-                try decoders.decoder(for: bytes).verify(bytes)
+                try configuration.decoders.decoder(for: bytes).verify(bytes)
                 return bytes
             }
         } catch is DiskError { return nil } catch {

@@ -37,7 +37,7 @@ extension ImagePipeline {
         case damaged(url: String, origin: CacheTier)
         /// The last request for the picture was cancelled. `wasRunning` tells whether its work had begun.
         case cancelled(url: String, wasRunning: Bool, isPrefetch: Bool = false)
-        /// The request failed. If a part of the picture could be decoded, `delivered` follows.
+        /// The request failed.
         case failed(url: String, ImageError)
         /// Pixels were removed from memory.
         case evicted(url: String, byteCount: Int, reason: String)

@@ -12,6 +12,7 @@ extension ImagePipeline {
         case fail(ImageWaiter, ImageError)
         case tell(ImagePipeline.Event)
         case waitForIdle(ImageJobKey, serial: Int)
+        case refreshLists(at: MonotonicTime)
     }
 
     func change(_ body: (inout ImagePipelineState) -> Void) {
@@ -37,6 +38,7 @@ extension ImagePipeline {
                 } _: { [weak self] in
                     self?.idleCame(key, serial)
                 }
+            case .refreshLists(let time): refreshLists(at: time)
             }
         }
         tellDepartures()
@@ -44,8 +46,16 @@ extension ImagePipeline {
 
     // MARK: Joining
 
-    func start(_ request: ImageRequest, placeholder: Bool, keepsPicture: Bool = true) -> ImageTask {
-        let waiter = ImageWaiter(keepsPictures: keepsPicture)
+    /// The most pixels of a placeholder, so that the main thread is not blocked.
+    private static var placeholderPixelsMaximum: Int { 256 * 256 }
+
+    func start(
+        _ request: ImageRequest,
+        placeholder: Bool,
+        keepsPicture: Bool = true,
+        onPicture: (@Sendable () -> Void)? = nil
+    ) -> ImageTask {
+        let waiter = ImageWaiter(keepsPictures: keepsPicture, onPicture: onPicture)
         if placeholder, !request.placeholder.isEmpty, cachedImage(for: request) == nil,
             let image = self.placeholder(request)
         {
@@ -81,12 +91,14 @@ extension ImagePipeline {
         }
     }
 
-    /// Decodes the placeholder of a request; nil if it cannot be decoded.
+    /// Decodes the placeholder of a request on the caller's thread; nil if it cannot be decoded, or is no small picture.
     private func placeholder(_ request: ImageRequest) -> DecodedImage? {
         let begun = configuration.uptime.uptime
+        var limits = configuration.limits
+        limits.sourcePixelsMaximum = min(limits.sourcePixelsMaximum, Self.placeholderPixelsMaximum)
         do {
             let decoder = try configuration.decoders.decoder(for: request.placeholder)
-            let image = try decoder.decode(request.placeholder, into: request.target, limits: configuration.limits)
+            let image = try decoder.decode(request.placeholder, into: request.target, limits: limits)
             report { .placeholder(url: request.url, duration: configuration.uptime.uptime - begun) }
             return image
         } catch {
@@ -111,8 +123,9 @@ extension ImagePipeline {
             updatePriority(key, &state, &effects)
             return key
         }
-        if let error = state.remembered(source, request.cache, now: configuration.uptime.uptime) {
-            effects.append(.fail(waiter, error))
+        if let failure = state.remembered(source, request.cache, now: configuration.uptime.uptime) {
+            effects.append(.fail(waiter, failure.error))
+            if request.priority >= .high { effects.append(.refreshLists(at: failure.until)) }
             return nil
         }
         if state.isClosed {

@@ -1,3 +1,4 @@
+import LarderTime
 import Synchronization
 
 extension ImagePipeline {
@@ -10,22 +11,45 @@ extension ImagePipeline {
     /// ```
     ///
     /// Each item is handled alone: one that enters the window is requested, one that becomes visible is raised to `.high`, and one that
-    /// has left is cancelled. A visible one that fails is tried again by `Configuration.retry`, once the failure is no longer remembered
-    /// (`negativeLifetime`) or when the network is back (`forgetFailures()`); one that is only prefetched is not. Loading stops when
-    /// this is cancelled or released. Safe from any thread; a call costs a step for each item that is visible or in the window.
+    /// has left is cancelled. A visible one that fails is requested again once the failure is no longer remembered
+    /// (`negativeLifetime`), up to the attempts of `Configuration.retry`, and when the network is back (`forgetFailures()`); one that is
+    /// only prefetched is not. Loading stops when this is cancelled or released. Safe from any thread; a call costs a step for each
+    /// item that is visible or in the window.
     public final class ListPrefetch: Sendable {
+        private struct Item {
+            /// As the list asked for it; the target of `task` may be smaller.
+            let request: ImageRequest
+            let task: ImageTask
+            /// The number of failures before.
+            let failures: Int
+
+            /// Whether another request would load the same.
+            func loads(_ other: ImageRequest) -> Bool {
+                request.priority == other.priority && request.cache == other.cache
+                    && ImageResultKey(request, target: request.target) == ImageResultKey(other, target: other.target)
+            }
+        }
+
         private struct State {
-            var items: [Int: ListItemLoad] = [:]
-            /// Loads of items that have left while their download ran.
-            var finishing: [ListItemLoad] = []
+            var items: [Int: Item] = [:]
+            /// Items that have left while their download ran.
+            var finishing: [Item] = []
             var visible = 0..<0
             var count = 0
             var movesForward = true
-            var share = 1.0
             var isCancelled = false
             /// Whether a call applies the state; others only change it, and the call applies it again.
             var isApplying = false
             var isChanged = false
+            /// Whether visible items that have failed are requested again, however often they have.
+            var forgivesFailures = false
+
+            /// The state to apply.
+            mutating func take() -> State {
+                (isApplying, isChanged) = (true, false)
+                defer { forgivesFailures = false }
+                return self
+            }
         }
 
         private static let unknownBytes = 4 << 20
@@ -48,8 +72,8 @@ extension ImagePipeline {
         ///   - finishesBegun: whether a download that has begun is finished after its item has left the window.
         ///   - onRecovery: called with the index of a visible item whose picture has been loaded after a failure, on any thread, while
         ///     no lock is held: request the picture again to show it.
-        ///   - request: returns the request for an item; nil for an item without picture. Its priority is ignored. Called by `show`,
-        ///     `setShare` and when the share of the pipeline changes, on the thread that causes it, while no lock is held.
+        ///   - request: returns the request for an item; nil for an item without picture. Its priority is ignored. Called by `show`, and
+        ///     when the share of the pipeline changes or failures are forgotten, on any thread, while no lock is held.
         public init(
             _ pipeline: ImagePipeline,
             aheadMaximum: Int = 12,
@@ -90,11 +114,6 @@ extension ImagePipeline {
             }
         }
 
-        /// Scales the window, from 0, which loads only what is visible, to 1. The share of `ImagePipeline.setPrefetchShare` multiplies it.
-        public func setShare(_ share: Double) {
-            update { $0.share = ImagePipeline.bounded(share) }
-        }
-
         /// Cancels all loads. Later calls have no effect.
         public func cancel() {
             let loads = state.withLock { state in
@@ -103,16 +122,14 @@ extension ImagePipeline {
                 (state.items, state.finishing) = ([:], [])
                 return loads
             }
-            for load in loads { load.cancel() }
+            for load in loads { load.task.cancel() }
         }
 
-        /// Adapts the window to the share of the pipeline.
+        /// Adapts the window to the share of the pipeline, and requests visible items again whose failure is no longer remembered.
         func refresh() { update { _ in } }
 
-        /// Tries visible items again that have failed.
-        func restartFailed() {
-            for load in state.withLock({ Array($0.items.values) }) { load.restartIfFailed() }
-        }
+        /// Requests all visible items again that have failed.
+        func forgiveFailures() { update { $0.forgivesFailures = true } }
 
         /// The items that are loaded or being loaded, most urgent first.
         private func wanted(_ state: State) -> [(index: Int, request: ImageRequest)] {
@@ -123,7 +140,7 @@ extension ImagePipeline {
                 wanted.append((index, request))
             }
             guard !state.visible.isEmpty else { return wanted }
-            let share = state.share * pipeline.lists.share
+            let share = pipeline.lists.share
             func scaled(_ count: Int) -> Int { ImagePipeline.scaled(max(0, count), by: share) }
             let (ahead, behind) = (scaled(aheadMaximum), scaled(behindMaximum))
             let (after, before) = state.movesForward ? (ahead, behind) : (behind, ahead)
@@ -133,13 +150,9 @@ extension ImagePipeline {
             var bytesLeft = scaled(bytesMaximum)
             for index in state.movesForward ? following + preceding : preceding + following {
                 guard var request = request(index) else { continue }
-                let pixels = request.target.map { $0.width.multipliedReportingOverflow(by: $0.height) }
-                let bytes = pixels.map {
-                    $0.overflow ? ($0.partialValue, true) : $0.partialValue.multipliedReportingOverflow(by: 4)
-                }
-                if bytes?.1 ?? false { break }
-                bytesLeft -= min(bytesLeft + 1, bytes?.0 ?? Self.unknownBytes)
-                if bytesLeft < 0 { break }
+                let bytes = request.target?.bytesMaximum ?? Self.unknownBytes
+                guard bytes <= bytesLeft else { break }
+                bytesLeft -= bytes
                 request.priority = .prefetch
                 wanted.append((index, request))
             }
@@ -150,9 +163,7 @@ extension ImagePipeline {
             var next = state.withLock { state -> State? in
                 change(&state)
                 state.isChanged = true
-                guard !state.isApplying, !state.isCancelled else { return nil }
-                (state.isApplying, state.isChanged) = (true, false)
-                return state
+                return state.isApplying || state.isCancelled ? nil : state.take()
             }
             while let state = next { next = apply(state) }
         }
@@ -160,21 +171,24 @@ extension ImagePipeline {
         /// Requests and cancels what differs from the state. Returns the state if it was changed meanwhile.
         private func apply(_ state: State) -> State? {
             var left = state.items
-            var items: [Int: ListItemLoad] = [:]
+            var items: [Int: Item] = [:]
             for (index, request) in wanted(state) {
-                if let known = left[index], known.loads(request) {
+                let known = left[index].flatMap { $0.loads(request) ? $0 : nil }
+                let failures = known.flatMap { failuresToRepeat($0, forgives: state.forgivesFailures) }
+                if known != nil, failures == nil {
                     items[index] = left.removeValue(forKey: index)
                 } else {
                     // The new request joins the old one before that is cancelled.
-                    let recovered = onRecovery.map { onRecovery in { @Sendable in onRecovery(index) } }
-                    items[index] = ListItemLoad(request, pipeline, onRecovery: recovered)
+                    let recovered = failures == nil ? nil : onRecovery.map { body in { @Sendable in body(index) } }
+                    let task = pipeline.start(request, placeholder: false, keepsPicture: false, onPicture: recovered)
+                    items[index] = Item(request: request, task: task, failures: failures ?? 0)
                 }
             }
-            var finishing = state.finishing.filter(\.hasBegun)
-            var cancelled: [ListItemLoad] = []
+            var finishing = state.finishing.filter { pipeline.hasBegun($0.task) }
+            var cancelled: [Item] = []
             for (index, load) in left {
                 // One that was requested again with another priority is not finished for itself.
-                if finishesBegun, items[index] == nil, load.hasBegun {
+                if finishesBegun, items[index] == nil, pipeline.hasBegun(load.task) {
                     finishing.append(load)
                 } else {
                     cancelled.append(load)
@@ -183,13 +197,46 @@ extension ImagePipeline {
             let (next, isCancelled) = self.state.withLock { state -> (State?, Bool) in
                 guard !state.isCancelled else { return (nil, true) }
                 (state.items, state.finishing) = (items, finishing)
-                state.isApplying = state.isChanged
-                state.isChanged = false
-                return (state.isApplying ? state : nil, false)
+                state.isApplying = false
+                return (state.isChanged ? state.take() : nil, false)
             }
             if isCancelled { cancelled += Array(items.values) + finishing }
-            for load in cancelled { load.cancel() }
+            for load in cancelled { load.task.cancel() }
             return next
+        }
+
+        /// The number of failures of a visible item that is to be requested again; nil for others.
+        private func failuresToRepeat(_ item: Item, forgives: Bool) -> Int? {
+            guard item.request.priority != .prefetch, item.task.waiter.error?.isTransient ?? false else { return nil }
+            if forgives { return 1 }
+            let failures = item.failures + 1
+            return failures < pipeline.configuration.retry.attemptsMaximum && !pipeline.remembers(item.request)
+                ? failures : nil
+        }
+    }
+
+    /// Whether the download of a task's picture runs, or has ended and its decode has not.
+    fileprivate func hasBegun(_ task: ImageTask) -> Bool {
+        state.withLock { state in
+            guard let key = task.job, let job = state.jobs[key] else { return false }
+            guard case .loading(let load) = job.phase else { return true }
+            if case .running = state.loads[load]?.phase { return true }
+            return false
+        }
+    }
+
+    /// Whether a request would fail at once because of an earlier failure.
+    fileprivate func remembers(_ request: ImageRequest) -> Bool {
+        let now = configuration.uptime.uptime
+        return state.withLock { $0.remembered(ImageSourceKey(request), request.cache, now: now) } != nil
+    }
+
+    /// Lets lists request their visible items again when a failure is no longer remembered.
+    func refreshLists(at time: MonotonicTime) {
+        guard !lists.all.isEmpty else { return }
+        Task { [weak self, uptime = configuration.uptime] in
+            do { try await uptime.sleep(until: time) } catch { return }
+            for list in self?.lists.all ?? [] { list.refresh() }
         }
     }
 }

@@ -7,19 +7,13 @@ import Synchronization
 extension ImagePipeline {
     /// The longest time for which a failure is remembered because of `Retry-After`.
     private static var negativeMaximum: Duration { .seconds(300) }
+    /// The bytes of loaded files that wait to be decoded, at which no further load of their priority or a lower one starts.
+    private static var undecodedBytesMaximum: Int { 32 << 20 }
     /// A preview that took longer is the last one of its job.
     private static var previewDurationMaximum: Duration { .milliseconds(250) }
 
     func schedule(_ state: inout ImagePipelineState, _ effects: inout [Effect]) {
         let lowest: ImageRequest.Priority = state.isPrefetchPaused ? .low : .prefetch
-        while state.runningLoads < state.loadsMaximum, let key = state.nextLoad(downTo: lowest),
-            let load = state.loads[key]
-        {
-            state.runningLoads += 1
-            // The store waits for the disk, and a file is verified: neither belongs on a thread of the concurrency runtime.
-            let task = Task.detached(executorPreference: diskWork) { [self] in await run(key, load.serial) }
-            state.loads[key]?.phase = .running(task)
-        }
         while state.runningDecodes < state.decodesMaximum, let key = state.nextJob(downTo: lowest),
             let job = state.jobs[key], case .queued(let loaded) = job.phase
         {
@@ -32,6 +26,15 @@ extension ImagePipeline {
                 await decode(key, job.serial, job.request, loaded)
             }
             state.jobs[key]?.phase = .running(task)
+        }
+        // After the decodes, which make room.
+        while state.runningLoads < state.loadsMaximum, let key = state.nextLoad(downTo: lowest),
+            let load = state.loads[key], state.undecodedBytes(from: load.priority) < Self.undecodedBytesMaximum
+        {
+            state.runningLoads += 1
+            // The store waits for the disk, and a file is verified: neither belongs on a thread of the concurrency runtime.
+            let task = Task.detached(executorPreference: diskWork) { [self] in await run(key, load.serial) }
+            state.loads[key]?.phase = .running(task)
         }
     }
 
@@ -63,6 +66,7 @@ extension ImagePipeline {
                 for dependent in load.dependents { follow(redirect, dependent, from: key, &state, &effects) }
             case .failure(let error):
                 let now = configuration.uptime.uptime
+                var remembered: MonotonicTime?
                 // The result of a background validation is not reported.
                 let isAnswer = error.code != .cancelled && !key.options.contains(.mustValidate)
                 if isAnswer, error.code != .notCached, key.epoch == state.epoch {
@@ -73,8 +77,10 @@ extension ImagePipeline {
                     for source in Set(load.dependents.map(\.result.source) + [key.source]) {
                         state.remember(error, for: source, now: now, until: until)
                     }
+                    remembered = until
                 }
                 for dependent in load.dependents { end(dependent, with: error, &state, &effects) }
+                if let remembered, load.priority >= .high { effects.append(.refreshLists(at: remembered)) }
             }
         }
     }
@@ -147,38 +153,31 @@ extension ImagePipeline {
         } catch {
             result = .failure(error)
         }
-        let isDamaged =
-            switch result {
-            case .success(let picture): picture.image.isPartial
-            case .failure(let error): error.code == .damaged
-            }
-        if isDamaged {
+        var isDamaged = false
+        if case .failure(let error) = result, error.code == .damaged {
+            isDamaged = true
             report { .damaged(url: request.url, origin: loaded.origin) }
             if let id = loaded.contentID {
                 await onDisk { self.loader.store.remove(id, loaded.source, epoch: key.epoch) }
             }
         }
-        // A response that must not be stored is not kept in memory either (RFC 9111 §5.2.2.5), and a partial picture is fetched again by
-        // the next request.
+        // A response that must not be stored is not kept in memory either (RFC 9111 §5.2.2.5).
         var kept: MemoryPicture?
-        if case .success(let picture) = result, loaded.contentID != nil, !isDamaged,
-            !key.options.contains(.skipMemoryWrite)
-        {
+        if case .success(let picture) = result, loaded.contentID != nil, !key.options.contains(.skipMemoryWrite) {
             kept = configuration.memory.isCompressed ? picture.compressed() : picture
             kept?.maySpill = !key.options.contains(.skipDiskWrite)
         }
-        change { [kept] state, effects in
+        change { [kept, isDamaged] state, effects in
             if spill == nil { state.runningDecodes -= 1 }
             guard let job = state.jobs[key], job.serial == serial else { return }
-            if isDamaged, job.damages == 0, !key.options.contains(.onlyCached) {
+            if isDamaged, !job.isRepeated, !key.options.contains(.onlyCached) {
                 // Fetched once more from the server: neither the stored file, the received bytes nor a cache on the way can be trusted.
                 let again = ImageLoadKey(
                     source: key.result.source,
                     options: key.options.union([.skipDiskRead, .mustReload]),
                     epoch: key.epoch
                 )
-                state.jobs[key]?.damages = 1
-                if case .success(let picture) = result { state.jobs[key]?.partial = (picture.image, loaded.origin) }
+                state.jobs[key]?.isRepeated = true
                 state.jobs[key]?.loadedAt = nil
                 state.jobs[key]?.hops = []
                 state.jobs[key]?.phase = .loading(again)
@@ -191,7 +190,16 @@ extension ImagePipeline {
                 if key.epoch == state.epoch, let kept {
                     memory.store(kept, for: key.result, cost: kept.byteCount, score: kept.loadCost.effortForSize)
                 }
-                show(picture.image, from: loaded.origin, job, &effects)
+                for entry in job.waiters.values {
+                    effects.append(.show(entry.waiter, .image(picture.image, from: loaded.origin)))
+                }
+                let delivered = Event.delivered(
+                    url: job.request.url,
+                    from: loaded.origin,
+                    duration: configuration.uptime.uptime - job.began,
+                    isPrefetch: job.priority == .prefetch
+                )
+                effects.append(.tell(delivered))
             case .failure(let error): end(key, with: error, &state, &effects)
             }
         }
@@ -254,24 +262,7 @@ extension ImagePipeline {
         )
     }
 
-    /// Delivers a picture to all requests of a job that has ended.
-    private func show(
-        _ image: DecodedImage,
-        from origin: CacheTier,
-        _ job: ImageJob,
-        _ effects: inout [Effect]
-    ) {
-        for entry in job.waiters.values { effects.append(.show(entry.waiter, .image(image, from: origin))) }
-        let delivered = Event.delivered(
-            url: job.request.url,
-            from: origin,
-            duration: configuration.uptime.uptime - job.began,
-            isPrefetch: job.priority == .prefetch
-        )
-        effects.append(.tell(delivered))
-    }
-
-    /// Ends a job with an error, or with the partial picture that damaged bytes gave before.
+    /// Ends a job with an error.
     func end(
         _ key: ImageJobKey,
         with error: ImageError,
@@ -279,10 +270,6 @@ extension ImagePipeline {
         _ effects: inout [Effect]
     ) {
         guard let job = state.jobs.removeValue(forKey: key) else { return }
-        if let partial = job.partial, error.code != .cancelled {
-            effects.append(.tell(.failed(url: job.request.url, error)))
-            return show(partial.image, from: partial.origin, job, &effects)
-        }
         for entry in job.waiters.values { effects.append(.fail(entry.waiter, error)) }
         effects.append(.tell(.failed(url: job.request.url, error)))
     }

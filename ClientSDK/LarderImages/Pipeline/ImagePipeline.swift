@@ -44,30 +44,25 @@ public final class ImagePipeline: Sendable {
         public var decodesMaximum = 2
         /// The maximum size of a file, in bytes.
         public var bytesMaximum = 32 << 20
-        /// The maximum number of bytes of interrupted downloads that are kept for resuming, on disk, if the response may be stored.
+        /// The maximum number of bytes of interrupted downloads that are kept for resuming, on disk for a day, if the response may be stored.
         public var partialBytesMaximum = 8 << 20
-        /// The time for which they are kept.
-        public var partialLifetime: Duration = .seconds(86_400)
         /// The options that RFC 9111 leaves open. By default a stored picture may be used for 30 days when the server fails, unless
-        /// the response forbids it.
+        /// the response forbids it. A response without lifetime and without `Last-Modified` is fresh for a day.
         public var policy: HTTPCache.Policy = {
             var policy = HTTPCache.Policy()
             policy.staleIfError = .seconds(30 * 86_400)
             return policy
         }()
-        /// The freshness lifetime of a response without lifetime and without `Last-Modified`.
-        public var standardLifetime: Duration = .seconds(86_400)
         /// The time for which a failure is remembered; a request within it fails at once. Extended by `Retry-After` up to five
         /// minutes.
         public var negativeLifetime: Duration = .seconds(5)
         /// The back-off between tries of a download. A try that brought bytes that can be kept resets it: `attemptsMaximum` and
-        /// `elapsedMaximum` limit consecutive tries without such bytes. With `.never` a download is tried once.
+        /// `elapsedMaximum` limit consecutive tries without such bytes. With `.never` a download is tried once. `Retry-After` (RFC 9110
+        /// §10.2.3) is added; a server that asks for more than ten seconds gets no further try. `attemptsMaximum` is also
+        /// the number of times that a `ListPrefetch` requests a visible picture that fails.
         public var retry = RetryPolicy(attemptsMaximum: 3, elapsedMaximum: .seconds(300), ceiling: .seconds(4))
         /// The maximum number of tries of a download in total.
         public var triesMaximum = 20
-        /// The longest `Retry-After` (RFC 9110 §10.2.3) that a download waits for, in addition to the back-off. A server that asks
-        /// for more gets no further try.
-        public var retryAfterMaximum: Duration = .seconds(10)
         /// Returns random numbers in 0..<1 for the jitter of the back-off.
         public var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
         /// Delays a decode until the user is idle, as `IdleScheduler.submit` does; requests of priority `.high` or higher are
@@ -93,7 +88,7 @@ public final class ImagePipeline: Sendable {
 
     /// The settings of the pipeline.
     public let configuration: Configuration
-    let memory: SizedTier<ImageResultKey, MemoryPicture>
+    let memory: MemoryTier<ImageResultKey, MemoryPicture>
     let spill: ImageSpill?
     let loader: ImageLoader
     let state: Mutex<ImagePipelineState>
@@ -105,6 +100,9 @@ public final class ImagePipeline: Sendable {
 
     /// Does no work until the first request.
     public init(_ configuration: Configuration) {
+        var configuration = configuration
+        configuration.policy.bodyBytesMaximum = max(configuration.policy.bodyBytesMaximum, configuration.bytesMaximum)
+        configuration.policy.standardLifetime = .seconds(86_400)
         self.configuration = configuration
         let mayBlock = [configuration.disk, configuration.spill].contains { $0?.configuration.mayBlock ?? false }
         diskWork = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
@@ -126,36 +124,14 @@ public final class ImagePipeline: Sendable {
                 if onEvent != nil { evicted.add(departure) }
             }
         }
-        memory = SizedTier(
+        memory = MemoryTier(
             configuration.budgets(share: 1),
             policy: configuration.memory.order,
-            clock: configuration.uptime,
             onDeparture: onDeparture
         )
-        var policy = configuration.policy
-        policy.bodyBytesMaximum = max(policy.bodyBytesMaximum, configuration.bytesMaximum)
-        let store = ImageStore(
-            configuration.disk,
-            configuration.clock,
-            policy,
-            partBytesMaximum: configuration.partialBytesMaximum,
-            partLifetime: configuration.partialLifetime,
-            report: { error in report { .storageFailed(error) } }
-        )
         loader = ImageLoader(
-            transport: configuration.transport,
-            store: store,
-            terms: ImageTerms(policy: policy, standardLifetime: configuration.standardLifetime),
-            decoders: configuration.decoders,
-            retry: .init(
-                policy: configuration.retry,
-                triesMaximum: configuration.triesMaximum,
-                retryAfterMaximum: configuration.retryAfterMaximum,
-                random: configuration.random
-            ),
-            clock: configuration.clock,
-            uptime: configuration.uptime,
-            bytesMaximum: configuration.bytesMaximum,
+            configuration: configuration,
+            store: ImageStore(configuration) { error in report { .storageFailed(error) } },
             report: report
         )
     }
@@ -189,23 +165,13 @@ public final class ImagePipeline: Sendable {
         return try withExtendedLifetime(task) { result }.get().0
     }
 
-    /// Requests a picture; its stages and the picture itself can be awaited on the returned task.
+    /// Requests a picture; its stages and the picture itself can be awaited on the returned task. With the priority `.prefetch` it is loaded
+    /// before it is needed, after all other requests; for the rows of a list see `ListPrefetch`.
     public func task(for request: ImageRequest) -> ImageTask { start(request, placeholder: true) }
 
     /// The stages of a picture: placeholder, previews, picture. Releasing the sequence cancels the request.
     public func stages(for request: ImageRequest) -> some AsyncSequence<ImageTask.Stage, ImageError> & Sendable {
         task(for: request).stages
-    }
-
-    /// Loads pictures before they are needed, after all other requests.
-    public func prefetch(_ requests: [ImageRequest]) -> ImagePipeline.Prefetch {
-        ImagePipeline.Prefetch(
-            requests.map { request in
-                var request = request
-                request.priority = .prefetch
-                return start(request, placeholder: false, keepsPicture: false)
-            }
-        )
     }
 
     // MARK: Limits and memory
@@ -276,7 +242,7 @@ public final class ImagePipeline: Sendable {
     /// when the network is back.
     public func forgetFailures() {
         change { state in state.failures = [:] }
-        for list in lists.all { list.restartFailed() }
+        for list in lists.all { list.forgiveFailures() }
     }
 
     /// Cancels all work below a priority; its requests fail with `.cancelled`.

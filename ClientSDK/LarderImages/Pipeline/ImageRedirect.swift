@@ -43,8 +43,8 @@ extension ImagePipeline {
             return end(key, with: error, &state, &effects)
         }
         let next = ImageLoadKey(source: redirect.target, options: load.options, epoch: load.epoch)
-        if let error = state.remembered(next.source, next.options, now: configuration.uptime.uptime) {
-            return end(key, with: error, &state, &effects)
+        if let failure = state.remembered(next.source, next.options, now: configuration.uptime.uptime) {
+            return end(key, with: failure.error, &state, &effects)
         }
         state.jobs[key]?.hops.append(redirect.freshness)
         state.jobs[key]?.phase = .loading(next)

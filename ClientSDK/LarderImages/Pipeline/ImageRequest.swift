@@ -62,7 +62,8 @@ public struct ImageRequest: Sendable {
     public var priority: Priority
     /// Which tiers may be used.
     public var cache: CacheOptions
-    /// A tiny encoded picture that came with the content; decoded as the first stage.
+    /// A tiny encoded picture that came with the content; decoded as the first stage, on the thread of the request. One of more than
+    /// 65,536 pixels is not shown.
     public var placeholder: [UInt8]
     /// Whether to decode previews while the file is being downloaded, if its format allows it.
     public var wantsPreviews: Bool

@@ -11,6 +11,7 @@ import LarderTime
 extension ImageStore {
     /// The received bytes at which a part is first written; then each time it has doubled.
     static let pieceLength = 128 << 10
+    private static let partLifetime = Duration.seconds(86_400)
     private static let prefix = "image.part/"
 
     /// The stored part of a file; nil if there is none that can be resumed.
@@ -49,7 +50,7 @@ extension ImageStore {
             Self.prefix + key.digest,
             payload: HTTPCacheEntry.encode([head]) + [UInt8(ascii: "\n")] + part.bytes,
             recordedAt: now,
-            expiresAt: now + partLifetime
+            expiresAt: now + Self.partLifetime
         )
         do {
             let isWritten = try disk.write { transaction -> Bool in
@@ -91,7 +92,7 @@ extension ImageStore {
         others.sort { $0.writtenAt < $1.writtenAt }
         var sum = others.reduce(count) { $0 + $1.count }
         for other in others {
-            guard sum > partBytesMaximum || now - other.writtenAt >= partLifetime else { break }
+            guard sum > partBytesMaximum || now - other.writtenAt >= Self.partLifetime else { break }
             try transaction.removeRecord(other.name)
             sum -= other.count
         }

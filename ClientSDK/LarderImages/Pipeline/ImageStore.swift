@@ -12,23 +12,15 @@ final class ImageStore: Sendable {
     let disk: DiskStore?
     let clock: any WallClock
     let partBytesMaximum: Int
-    let partLifetime: Duration
     let report: @Sendable (any Error) -> Void
     private let responses: DiskHTTPCacheStorage?
     /// The number of times that everything was erased.
     private let epoch = Mutex(0)
 
-    init(
-        _ disk: DiskStore?,
-        _ clock: any WallClock,
-        _ policy: HTTPCache.Policy,
-        partBytesMaximum: Int,
-        partLifetime: Duration,
-        report: @escaping @Sendable (DiskError) -> Void
-    ) {
-        self.disk = disk
-        responses = disk.map { DiskHTTPCacheStorage($0, name: "image", policy: policy) }
-        (self.clock, self.partBytesMaximum, self.partLifetime) = (clock, partBytesMaximum, partLifetime)
+    init(_ configuration: ImagePipeline.Configuration, report: @escaping @Sendable (DiskError) -> Void) {
+        disk = configuration.disk
+        responses = disk.map { DiskHTTPCacheStorage($0, name: "image", policy: configuration.policy) }
+        (clock, partBytesMaximum) = (configuration.clock, configuration.partialBytesMaximum)
         self.report = { report(DiskError($0)) }
     }
 

@@ -26,20 +26,8 @@ extension ImageTask {
             let task: ImageTask
             var seen = 0
 
-            mutating func next() async throws(ImageError) -> ImageTask.Stage? {
-                try take(await task.waiter.stage(after: seen))
-            }
-
-            mutating func next(isolation actor: isolated (any Actor)?) async throws(ImageError) -> ImageTask
-                .Stage?
-            {
-                try take(await task.waiter.stage(after: seen))
-            }
-
-            private mutating func take(_ result: Result<(Int, ImageTask.Stage)?, ImageError>) throws(ImageError)
-                -> ImageTask.Stage?
-            {
-                guard let (number, stage) = try result.get() else { return nil }
+            mutating func next(isolation actor: isolated (any Actor)?) async throws(ImageError) -> ImageTask.Stage? {
+                guard let (number, stage) = try await task.waiter.stage(after: seen).get() else { return nil }
                 seen = number
                 return stage
             }

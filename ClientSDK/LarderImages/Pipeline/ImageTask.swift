@@ -34,25 +34,3 @@ public final class ImageTask: Sendable {
     /// A late reader gets the newest stage first and all that follow. Several readers are independent.
     public var stages: some AsyncSequence<ImageTask.Stage, ImageError> & Sendable { Stages(task: self) }
 }
-
-extension ImagePipeline {
-    /// A set of prefetched pictures. They are loaded until this is cancelled or released; requests for the same pictures join them
-    /// and raise their priority.
-    public final class Prefetch: Sendable {
-        private let tasks: [ImageTask]
-
-        init(_ tasks: [ImageTask]) { self.tasks = tasks }
-
-        /// Cancels all of them.
-        public func cancel() { for task in tasks { task.cancel() } }
-
-        /// Waits until each has been loaded or has failed; returns the number of loaded pictures.
-        public func finish() async -> Int {
-            var count = 0
-            for task in tasks {
-                if await task.waiter.failure() == nil { count += 1 }
-            }
-            return count
-        }
-    }
-}

@@ -17,34 +17,42 @@ final class ImageWaiter: Sendable {
 
     private let state = Mutex(State())
     private let keepsPictures: Bool
+    private let onPicture: (@Sendable () -> Void)?
 
-    /// - Parameter keepsPictures: false if only the end is needed: a list of prefetched pictures must not hold their pixels.
-    init(keepsPictures: Bool = true) { self.keepsPictures = keepsPictures }
+    /// - Parameters:
+    ///   - keepsPictures: false if only the end is needed: a list of prefetched pictures must not hold their pixels.
+    ///   - onPicture: called when the picture has arrived, while no lock is held.
+    init(keepsPictures: Bool = true, onPicture: (@Sendable () -> Void)? = nil) {
+        self.keepsPictures = keepsPictures
+        self.onPicture = onPicture
+    }
 
     func show(_ stage: ImageTask.Stage) {
-        wake { state in
-            guard !state.isEnded else { return }
+        let isPicture = change { state in
             if keepsPictures { state.stage = stage }
             state.number += 1
             if case .image = stage { state.isEnded = true }
         }
+        if isPicture { onPicture?() }
     }
 
     func fail(_ error: ImageError) {
-        wake { state in
-            guard !state.isEnded else { return }
+        change { state in
             state.error = error
             state.isEnded = true
         }
     }
 
-    private func wake(_ change: (inout State) -> Void) {
-        let sleepers = state.withLock { state in
-            change(&state)
+    /// Changes the state unless it has ended. Returns whether it ends.
+    @discardableResult private func change(_ body: (inout State) -> Void) -> Bool {
+        let (sleepers, ends) = state.withLock { state -> ([Pending<Void>], Bool) in
+            guard !state.isEnded else { return ([], false) }
+            body(&state)
             defer { state.sleepers = [] }
-            return state.sleepers
+            return (state.sleepers, state.isEnded)
         }
         for sleeper in sleepers { sleeper.finish(()) }
+        return ends
     }
 
     /// The next stage; nil after the last one; a failure with the error that ended the request.

@@ -62,7 +62,7 @@ enum PixelCoding {
     private static let headLength = 20
 
     static func bytes(_ image: DecodedImage) -> [UInt8] {
-        let flags = (image.isOpaque ? 1 : 0) | (image.isPartial ? 2 : 0)
+        let flags = image.isOpaque ? 1 : 0
         var bytes: [UInt8] = []
         bytes.reserveCapacity(headLength + image.pixels.count)
         for word in [image.width, image.height, image.sourceWidth, image.sourceHeight, flags] {
@@ -83,7 +83,6 @@ enum PixelCoding {
             height: word(1),
             pixels: Array(bytes[headLength...]),
             isOpaque: word(4) & 1 != 0,
-            isPartial: word(4) & 2 != 0,
             sourceWidth: word(2),
             sourceHeight: word(3)
         )

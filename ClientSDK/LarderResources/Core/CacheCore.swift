@@ -110,21 +110,15 @@ package final class CacheCore: Sendable {
         let mayBlock = disk?.configuration.mayBlock ?? false
         reads = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
         changes = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
-        let clock = configuration.monotonicClock
         let entries = max(64, configuration.memoryEntriesMaximum)
         let departures = departures
-        entities = EntityTable(
-            limits: .init(count: entries, cost: bytes),
-            clock: clock,
-            departures: departures
-        )
+        entities = EntityTable(limits: .init(count: entries, cost: bytes), departures: departures)
         queries = MemoryTier(
             limits: .init(count: entries, cost: bytes / Self.listShare),
-            clock: clock,
             onDeparture: { departures.note($0) }
         )
         nodes = NodeRegistry(countMaximum: max(1, entries / 4), costMaximum: bytes / Self.listShare)
-        clocks = ClockGuard(wall: configuration.wallClock, monotonic: clock)
+        clocks = ClockGuard(wall: configuration.wallClock, monotonic: configuration.monotonicClock)
         commits = Mutex(WallTime(nanosecondsSinceEpoch: .min))
         try restore()
         _ = applyNetworkBehavior()

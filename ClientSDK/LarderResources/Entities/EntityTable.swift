@@ -1,6 +1,5 @@
 import LarderMemory
 import LarderStorage
-import LarderTime
 import Synchronization
 
 /// The entities in memory, and the pending changes over them. Safe from any thread.
@@ -15,16 +14,8 @@ final class EntityTable: Sendable {
 
     private let costMaximum: Int
 
-    init(
-        limits: MemoryTier<EntityKey, StoredEntity>.Limits,
-        clock: any MonotonicClock,
-        departures: EvictionTally
-    ) {
-        memory = MemoryTier(
-            limits: limits,
-            clock: clock,
-            onDeparture: { departures.note($0) }
-        )
+    init(limits: MemoryTier<EntityKey, StoredEntity>.Limits, departures: EvictionTally) {
+        memory = MemoryTier(limits: limits, onDeparture: { departures.note($0) })
         costMaximum = limits.cost
     }
 

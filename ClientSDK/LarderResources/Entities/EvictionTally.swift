@@ -13,7 +13,7 @@ final class EvictionTally: Sendable {
         switch departure.reason {
         // Removed on request: not an eviction.
         case .replaced, .removed: return
-        case .count, .cost, .expired, .pressure: break
+        case .count, .cost, .pressure: break
         }
         counts.withLock { counts in
             let old = counts[departure.reason.rawValue] ?? (0, 0)

@@ -136,7 +136,7 @@ struct MemoryGuardTests {
         func run(isGuarded: Bool) -> [Int] {
             let source = MemoryGuard.ManualSource()
             let limits = MemoryTier<Int, [UInt8]>.Limits(cost: 100_000)
-            let cache = MemoryTier<Int, [UInt8]>(limits: limits, clock: clock)
+            let cache = MemoryTier<Int, [UInt8]>(limits: limits)
             for number in 100..<160 { cache.store([UInt8](repeating: 0, count: 1_000), for: number, cost: 1_000) }
             let loader = Loader(cache, heedsStop: true)
             let memory = MemoryGuard(source: source, clock: clock)
@@ -165,7 +165,7 @@ struct MemoryGuardTests {
     @Test func `a tier shrinks, is held there, and grows back step by step`() {
         let limits = MemoryTier<Int, Int>.Limits(cost: 1_000)
         let reasons = Mutex<[MemoryTier<Int, Int>.Reason: Int]>([:])
-        let tier = MemoryTier<Int, Int>(limits: limits, clock: clock) { departure in
+        let tier = MemoryTier<Int, Int>(limits: limits) { departure in
             reasons.withLock { $0[departure.reason, default: 0] += 1 }
         }
         func fill() { for number in 0..<200 { tier.store(number, for: number, cost: 10) } }

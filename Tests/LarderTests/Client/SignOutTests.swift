@@ -57,8 +57,8 @@ struct SignOutTests {
         client.withLock { $0 = nil }
     }
 
-    @Test(arguments: [true, false])
-    func `no picture is loaded after a sign-out or the end of the client`(isSignOut: Bool) async throws {
+    @Test(arguments: ["sign-out", "close", "release"])
+    func `no picture is loaded after a sign-out or the end of the client`(end: String) async throws {
         let gate = TransportGate()
         let transport = ScriptedTransport { _, _ throws(TransportError) in
             try await gate.pass()
@@ -68,24 +68,30 @@ struct SignOutTests {
         configuration.cache = scene.configuration()
         configuration.cache.storage = .memory
         configuration.services = .none
-        let client = try await APIClient(
+        var client: APIClient? = try await APIClient(
             server: "http://server",
             account: "ana",
             directory: directory.path,
             configuration
         )
+        let images = try #require(client?.images)
         let requests = ImageRequest.Priority.allCases.map { priority in
-            client.images.task(for: ImageRequest(url: "http://server/\(priority)", priority: priority))
+            images.task(for: ImageRequest(url: "http://server/\(priority)", priority: priority))
         }
-        if isSignOut { try await client.signOut() } else { client.close() }
-        #expect(client.images.workload == (0, 0))
+        switch end {
+        case "sign-out": try await client?.signOut()
+        case "close": client?.close()
+        default: client = nil
+        }
+        #expect(images.workload == (0, 0))
         gate.open()
         for request in requests { await #expect(throws: ImageError.self) { try await request.image } }
         let count = transport.requests.count
         await #expect(throws: ImageError.self) {
-            try await client.images.image(for: ImageRequest(url: "http://server/late"))
+            try await images.image(for: ImageRequest(url: "http://server/late"))
         }
         #expect(transport.requests.count == count)
+        client = nil
     }
 
     @Test func `a repeated sign-out is the same one, and erases nothing of the next client`() async throws {

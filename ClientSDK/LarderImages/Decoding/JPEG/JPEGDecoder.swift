@@ -5,10 +5,9 @@
 /// component, need 2 bytes for each coefficient, at most `DecodedImage.Limits.workingBytesMaximum`. An Exif orientation is applied,
 /// for which a turned result is in memory twice.
 ///
-/// A JPEG has no checksums. Coded data that cannot be is `.damaged`, unless a sequential file has restart markers and at least half
-/// of its blocks are intact: then the picture `isPartial`, and gray where blocks are missing. Arithmetic coding, lossless and
-/// hierarchical files, CMYK, 12 bits and heights behind the data are `.unsupportedFormat`; more than 100 scans are `.tooLarge`. Colour
-/// profiles are ignored on purpose. Cancellation is checked in every row of blocks.
+/// A JPEG has no checksums. Coded data that cannot be is `.damaged`. Arithmetic coding, lossless and hierarchical files, CMYK, 12 bits
+/// and heights behind the data are `.unsupportedFormat`; more than 100 scans are `.tooLarge`. Colour profiles are ignored on purpose.
+/// Cancellation is checked in every row of blocks.
 package struct JPEGDecoder: ProgressiveImageDecoder {
     /// Creates a decoder; it has no settings.
     package init() {}
@@ -43,7 +42,7 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
         beyond detail: Int,
         into target: ImageTarget?,
         limits: DecodedImage.Limits
-    ) -> DecodedImage.Preview? {
+    ) -> (image: DecodedImage, detail: Int)? {
         do {
             let file = try JPEGFile(start, limits: limits, isPart: true)
             guard file.frame.isProgressive, file.hasAllComponents, file.scans.count > detail else { return nil }
@@ -52,8 +51,7 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
             if file.scans.allSatisfy({ $0.band.upperBound == 0 }) {
                 plan = plan.limited(width: plan.sourceWidth / 8, height: plan.sourceHeight / 8)
             }
-            let picture = try Self.picture(start, file, plan, limits)
-            return DecodedImage.Preview(picture, detail: file.scans.count)
+            return (try Self.picture(start, file, plan, limits), file.scans.count)
         } catch {
             // Errors are reported when the complete file is decoded; until then there is no preview.
             return nil
@@ -75,38 +73,33 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
         }
         let stored = file.orientation.stored(plan, width: file.frame.width, height: file.frame.height)
         var strips = JPEGStrips(file.frame, file.colors, stored)
-        let isPartial = try decode(bytes, file, into: &strips, limits)
+        try decode(bytes, file, into: &strips, limits)
         let (width, height) = file.shownSize
         return DecodedImage(
             width: plan.width,
             height: plan.height,
             pixels: file.orientation.shown(strips.pixels, width: stored.width, height: stored.height),
             isOpaque: true,
-            isPartial: isPartial,
             sourceWidth: width,
             sourceHeight: height
         )
     }
 
-    /// - Returns: whether parts are missing.
     private static func decode(
         _ bytes: [UInt8],
         _ file: JPEGFile,
         into strips: inout JPEGStrips,
         _ limits: DecodedImage.Limits
-    ) throws(ImageError) -> Bool {
+    ) throws(ImageError) {
         let (needsAll, factors) = (file.needsCoefficients, file.factors)
         let rows = needsAll ? file.frame.unitsHigh : 1
         var coefficients = try JPEGCoefficients(file.frame, rows: rows, limits: limits)
-        var isPartial = false
         for scan in needsAll ? file.scans : [file.scans[0]] {
-            try unsafe JPEGScanDecoder.with(bytes, file, scan, coefficients.planes, goesOn: !needsAll) {
-                decoder throws(ImageError) in
+            try unsafe JPEGScanDecoder.with(bytes, file, scan, coefficients.planes) { decoder throws(ImageError) in
                 for row in unsafe 0..<decoder.rows {
                     try unsafe decoder.readRow(into: &coefficients.values, at: needsAll ? row : 0)
                     if !needsAll { strips.take(row, coefficients, factors) }
                 }
-                unsafe isPartial = decoder.missingCount > 0
             }
         }
         if needsAll {
@@ -115,7 +108,6 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
                 strips.take(row, coefficients, factors)
             }
         }
-        return isPartial
     }
 
     static func checkCancellation() throws(ImageError) {

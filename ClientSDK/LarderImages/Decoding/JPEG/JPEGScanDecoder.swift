@@ -1,6 +1,4 @@
 /// Decodes a scan into coefficients, row by row.
-///
-/// If `goesOn`, decoding goes on at the next restart marker after damage (ITU T.81 §B.1.1.3), and the blocks in between are gray.
 @unsafe struct JPEGScanDecoder {
     /// A block of each unit: its tables, and the places of its coefficients.
     private struct Block {
@@ -19,19 +17,13 @@
     private let blocks: [Block]
     private let isProgressive: Bool
     private let restartInterval: Int
-    private let goesOn: Bool
     private let codes: UnsafePointer<UInt32>
     private let order: UnsafePointer<UInt8>
     private var bits: JPEGBits
     private var progressive: JPEGProgressiveReader
     private var predictors = InlineArray<4, Int>(repeating: 0)
-    /// The units decoded or passed over.
+    /// The number of units decoded.
     private var unit = 0
-    /// The first unit that is not missing.
-    private var resumed = 0
-    /// The unit before which the next restart marker is expected.
-    private var nextRestart: Int
-    private(set) var missingCount = 0
 
     /// Calls `body` with a decoder, which is valid during the call, and verifies that the data is used up.
     static func with(
@@ -39,7 +31,6 @@
         _ file: JPEGFile,
         _ scan: JPEGScan,
         _ planes: [JPEGCoefficients.Plane],
-        goesOn: Bool,
         _ body: (inout JPEGScanDecoder) throws(ImageError) -> Void
     ) throws(ImageError) {
         let tables = scan.tables
@@ -53,8 +44,7 @@
                         planes,
                         bytes.baseAddress.unsafelyUnwrapped,
                         codes.baseAddress.unsafelyUnwrapped,
-                        order.baseAddress.unsafelyUnwrapped,
-                        goesOn: goesOn
+                        order.baseAddress.unsafelyUnwrapped
                     )
                     try unsafe body(&decoder)
                     try unsafe decoder.finish()
@@ -69,8 +59,7 @@
         _ planes: [JPEGCoefficients.Plane],
         _ bytes: UnsafePointer<UInt8>,
         _ codes: UnsafePointer<UInt32>,
-        _ order: UnsafePointer<UInt8>,
-        goesOn: Bool
+        _ order: UnsafePointer<UInt8>
     ) {
         let only = scan.parts.count == 1 ? frame.components[scan.parts[0].component] : nil
         unsafe rows = only?.blocksHigh ?? frame.unitsHigh
@@ -92,12 +81,10 @@
         }
         unsafe isProgressive = frame.isProgressive
         unsafe restartInterval = scan.restartInterval
-        unsafe self.goesOn = goesOn && scan.restartInterval > 0
         unsafe self.codes = codes
         unsafe self.order = order
         unsafe bits = unsafe JPEGBits(bytes, scan.data)
         unsafe progressive = unsafe JPEGProgressiveReader(scan, order)
-        unsafe nextRestart = scan.restartInterval > 0 ? scan.restartInterval : .max
     }
 
     /// Decodes the next row of units.
@@ -111,20 +98,13 @@
             // The planes have a place for every block of the frame, or of a row of its units.
             let values = unsafe values.baseAddress.unsafelyUnwrapped
             for column in unsafe 0..<columns {
-                if unsafe unit == nextRestart { try unsafe restart() }
-                defer { unsafe unit += 1 }
-                if unsafe unit >= resumed {
-                    if unsafe readUnit(row, column, values), unsafe !bits.isExhausted { continue }
-                    guard unsafe goesOn else {
-                        throw unsafe ImageError(.damaged, "The JPEG is damaged at block \(unit) of a scan.")
-                    }
-                    unsafe resumed = unsafe nextRestart
+                if unsafe restartInterval > 0, unsafe unit > 0, unsafe unit % restartInterval == 0 {
+                    try unsafe restart()
                 }
-                unsafe missingCount += 1
-                for block in unsafe blocks {
-                    let place = block.first + row * block.rowStride + column * block.columnStride
-                    unsafe (values + place).update(repeating: 0, count: 64)
+                guard unsafe readUnit(row, column, values), unsafe !bits.isExhausted else {
+                    throw unsafe ImageError(.damaged, "The JPEG is damaged at block \(unit) of a scan.")
                 }
+                unsafe unit += 1
             }
         }
     }
@@ -154,34 +134,17 @@
         return true
     }
 
-    /// Goes on behind the next restart marker; those that are missing leave their units missing.
+    /// Goes on behind the next restart marker (ITU T.81 §F.2.2.4).
     private mutating func restart() throws(ImageError) {
         unsafe predictors = InlineArray(repeating: 0)
         unsafe progressive.restart()
         let expected = unsafe unit / restartInterval - 1
-        while let number = unsafe bits.restart() {
-            let lost = (number - expected) & 7
-            if unsafe lost > 0 && !goesOn { break }
-            // A marker of the past is passed over.
-            if lost > 4 { continue }
-            unsafe resumed = unsafe unit + lost * restartInterval
-            unsafe nextRestart = unsafe resumed + restartInterval
-            return
-        }
-        guard unsafe goesOn else {
+        guard unsafe bits.restart() == expected & 7 else {
             throw unsafe ImageError(.damaged, "The JPEG lacks a restart marker before block \(unit).")
         }
-        unsafe (resumed, nextRestart) = (.max, .max)
     }
 
     private func finish() throws(ImageError) {
-        let count = unsafe rows * columns
-        guard unsafe missingCount == 0 || missingCount * 2 < count else {
-            throw unsafe ImageError(
-                .damaged,
-                "The JPEG is damaged: \(missingCount) of its \(count) blocks cannot be decoded."
-            )
-        }
         // Some encoders write a few bytes too many, and other decoders ignore them.
         let unread = unsafe bits.unreadCount
         guard unread <= 256 else {
