@@ -24,7 +24,6 @@ package struct DiskEntity: Sendable, Hashable {
         /// The number as it is stored.
         package let rawValue: Int
 
-        /// Creates a source.
         package init(rawValue: Int) { self.rawValue = rawValue }
 
         /// A response.
@@ -39,7 +38,6 @@ package struct DiskEntity: Sendable, Hashable {
     package struct Terms: OptionSet, Sendable, Hashable {
         package let rawValue: Int64
 
-        /// Creates terms from their stored bits.
         package init(rawValue: Int64) { self.rawValue = rawValue }
 
         /// `expiresAt` is the end of a lifetime that the source has stated.
@@ -80,7 +78,6 @@ package struct DiskEntity: Sendable, Hashable {
     /// The fields to index it by, when it is stored. Not read back.
     package var fields: [DiskField] = []
 
-    /// Creates an entity.
     package init(
         _ key: EntityKey,
         payload: [UInt8],

@@ -51,49 +51,35 @@ extension DiskStore {
         fileprivate let generation: Int
     }
 
-    /// The rows of the outbox at one moment.
-    package struct OutboxRows: Sendable {
-        /// In order.
-        package let rows: [DiskOutboxRow]
-        /// What is stored beside the rows (`DiskOutboxRow.noteKey`), by their numbers.
-        package let notes: [Int64: [UInt8]]
-        package let version: OutboxVersion
-    }
-
     /// Reads all operations of the outbox, unless only this store has changed some since a version was read. Cost: some microseconds then.
     ///
     /// Waits for writers, so that a row that is being removed is not read.
-    package func outbox(since version: OutboxVersion?) throws -> OutboxRows? {
+    ///
+    /// - Returns: the rows in order, and what is stored beside them (`DiskOutboxRow.noteKey`), by their numbers.
+    package func outbox(
+        since version: OutboxVersion?
+    ) throws -> (rows: [DiskOutboxRow], notes: [Int64: [UInt8]], version: OutboxVersion)? {
         try changing { state in
             try withWriter(&state) { connection in
                 connection.failure = nil
-                try connection.perform { try connection.checkForeignCommits() }
+                try connection.checkForeignCommits()
                 if connection.database.hasMoved { throw FileMoved() }
                 // Before the rows are read: later commits may be read too, and are then read again.
                 let now = OutboxVersion(foreignCommits: context.others.count, generation: connection.generation)
-                return now == version ? nil : try Self.read(connection, now)
+                if now == version { return nil }
+                return try connection.snapshot {
+                    let rows = try connection.outbox(after: 0, limit: .max)
+                    if connection.database.hasMoved { throw FileMoved() }
+                    return (rows, try connection.outboxNotes(), now)
+                }
             }
-        }
-    }
-
-    private static func read(_ connection: DiskConnection, _ version: OutboxVersion) throws -> OutboxRows {
-        try connection.perform { try connection.run(.begin) }
-        do {
-            let rows = try connection.perform { try connection.outbox(after: 0, limit: .max) }
-            if connection.database.hasMoved { throw FileMoved() }
-            let notes = try connection.perform { try connection.outboxNotes() }
-            try connection.perform { try connection.run(.commit) }
-            return OutboxRows(rows: rows, notes: notes, version: version)
-        } catch {
-            connection.database.rollBack()
-            throw error
         }
     }
 }
 
 extension DiskConnection {
     /// The metadata of operations, by their numbers.
-    func outboxNotes() throws(SQLiteError) -> [Int64: [UInt8]] {
+    func outboxNotes() throws(DiskError) -> [Int64: [UInt8]] {
         let notes = try all(.outboxNotes) { row -> (Int64, [UInt8])? in
             let key = row.text(0)
             guard let number = DiskOutboxRow.sequence(ofNote: key) else { return nil }
@@ -103,5 +89,5 @@ extension DiskConnection {
     }
 
     /// The largest number used by the outbox.
-    func outboxSequence() throws(SQLiteError) -> Int64 { try first(.outboxSequence) { $0.int64(0) } ?? 0 }
+    func outboxSequence() throws(DiskError) -> Int64 { try first(.outboxSequence) { $0.int64(0) } ?? 0 }
 }

@@ -148,16 +148,12 @@ extension Outbox {
             try core.commit(update)
             return
         }
-        var adopted: [Commit] = []
-        defer {
-            core.delayed.deliver()
-            for commit in adopted { core.announce(commit) }
-        }
+        defer { core.delayed.deliver() }
         let commit = try core.carryOut(update) { [self] local, store in
             // Under the outbox lock, which is taken when the content is stored: this process enqueues and edits no operation between reading
             // the payloads and storing them. Operations that another process has enqueued behind it, or changed, get the server IDs too.
             try lock.withLock { _ in
-                try withCurrentRows(&adopted) { try storeRenamed(names, local, store) }
+                try withCurrentRows { try storeRenamed(names, local, store) }
             }
         }
         core.announce(commit)
@@ -321,7 +317,7 @@ extension Outbox {
             }
             return waiter
         }
-        waiter?.resume(returning: result)
+        waiter?.finish(result)
     }
 
     /// Schedules a retry: full jitter, and not before the server has asked for it.
