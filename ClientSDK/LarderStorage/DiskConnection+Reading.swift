@@ -27,7 +27,7 @@ struct DiskRow {
             expiresAt: WallTime(nanosecondsSinceEpoch: statement.int64(5)),
             terms: DiskEntity.Terms(rawValue: flags & DiskFlags.terms),
             completeness: DiskEntity.Completeness(rawValue: Int(statement.int64(7))),
-            source: DiskEntity.Source(rawValue: Int(statement.int64(8)))
+            source: DiskEntity.Source(rawValue: Int(statement.int64(8))) ?? .network
         )
         item.asked = Stamp(rawValue: statement.int64(11))
         item.invalid = Stamp(rawValue: statement.int64(12))

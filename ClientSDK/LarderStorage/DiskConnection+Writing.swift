@@ -285,9 +285,18 @@ extension DiskConnection {
             )
         }
         try store(row, .outboxUpdate)
+        try storeNote(row.note, of: row.sequence)
     }
 
-    package func removeOperation(_ sequence: Int64) throws(DiskError) { try run(.outboxRemove, sequence) }
+    /// Removes an operation and its note from the outbox.
+    package func removeOperation(_ sequence: Int64) throws(DiskError) {
+        try run(.outboxRemove, sequence)
+        try storeNote(nil, of: sequence)
+    }
+
+    func storeNote(_ note: [UInt8]?, of sequence: Int64) throws(DiskError) {
+        try setMetadata(.value, DiskOutboxRow.noteKey(sequence), note)
+    }
 
     /// Stores an operation of the outbox with one of three statements; all but `outboxAppend` take its sequence too.
     func store(_ row: DiskOutboxRow, _ kind: DiskStatement) throws(DiskError) {

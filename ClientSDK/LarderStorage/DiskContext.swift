@@ -21,8 +21,8 @@ package final class DiskContext: Sendable {
     let checksum: DiskChecksum
     let seal: DiskSeal
     let files: DiskFiles
-    /// The operations of the outbox that this process knows, each with what is stored beside it.
-    let knownOperations = Mutex<(@Sendable () -> [(row: DiskOutboxRow, note: [UInt8]?)])?>(nil)
+    /// The operations of the outbox that this process knows.
+    let knownOperations = Mutex<(@Sendable () -> [DiskOutboxRow])?>(nil)
     /// The commits of other processes.
     package let others = ForeignCommits()
     private let granularity: Int64

@@ -60,10 +60,9 @@ struct DiskReplacement {
     private func complete(_ target: DiskConnection, used: Int64) throws -> Int {
         try target.database.transaction { () throws in
             let known = context.knownOperations.withLock { $0 }
-            for (row, note) in known?() ?? [] where row.operation != DiskOutboxRow.unreadableName {
+            for row in known?() ?? [] where row.operation != DiskOutboxRow.unreadableName {
                 try target.store(row, .outboxRestore)
-                guard target.database.changes > 0, let note else { continue }
-                try target.setMetadata(.value, DiskOutboxRow.noteKey(row.sequence), note)
+                if target.database.changes > 0 { try target.storeNote(row.note, of: row.sequence) }
             }
             let rows = try target.outbox(after: Int64.min, limit: .max)
             let largest = max(used, rows.last?.sequence ?? 0) + Self.numbersSkipped

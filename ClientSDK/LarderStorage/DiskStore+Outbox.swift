@@ -38,10 +38,9 @@ extension DiskStore {
     /// The store of the outbox, if it was opened.
     var openedOutboxStore: DiskStore? { outboxStoreOpened.withLock { $0 } }
 
-    /// Sets the function that returns the operations that this process knows, each with what is stored beside it. If the database is
-    /// damaged, those that cannot be read are written into the one that replaces it. Called while the store is locked: it must not call
-    /// the store.
-    package func setKnownOperations(_ known: @escaping @Sendable () -> [(row: DiskOutboxRow, note: [UInt8]?)]) {
+    /// Sets the function that returns the operations that this process knows. If the database is damaged, those that cannot be read are
+    /// written into the one that replaces it. Called while the store is locked: it must not call the store.
+    package func setKnownOperations(_ known: @escaping @Sendable () -> [DiskOutboxRow]) {
         context.knownOperations.withLock { $0 = known }
     }
 
@@ -54,11 +53,7 @@ extension DiskStore {
     /// Reads all operations of the outbox, unless only this store has changed some since a version was read. Cost: some microseconds then.
     ///
     /// Waits for writers, so that a row that is being removed is not read.
-    ///
-    /// - Returns: the rows in order, and what is stored beside them (`DiskOutboxRow.noteKey`), by their numbers.
-    package func outbox(
-        since version: OutboxVersion?
-    ) throws -> (rows: [DiskOutboxRow], notes: [Int64: [UInt8]], version: OutboxVersion)? {
+    package func outbox(since version: OutboxVersion?) throws -> (rows: [DiskOutboxRow], version: OutboxVersion)? {
         try changing { state in
             try withWriter(&state) { connection in
                 connection.failure = nil
@@ -68,9 +63,11 @@ extension DiskStore {
                 let now = OutboxVersion(foreignCommits: context.others.count, generation: connection.generation)
                 if now == version { return nil }
                 return try connection.snapshot {
-                    let rows = try connection.outbox(after: 0, limit: .max)
+                    var rows = try connection.outbox(after: 0, limit: .max)
                     if connection.database.hasMoved { throw FileMoved() }
-                    return (rows, try connection.outboxNotes(), now)
+                    let notes = try connection.outboxNotes()
+                    for index in rows.indices { rows[index].note = notes[rows[index].sequence] }
+                    return (rows, now)
                 }
             }
         }

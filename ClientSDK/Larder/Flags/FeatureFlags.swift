@@ -107,14 +107,14 @@ public final class FeatureFlags: Sendable {
     }
 
     private func change(_ body: (inout State) -> Void) {
-        let (changed, wakeups) = state.withLock { state in
+        let changed = state.withLock { state in
             let old = state.settings.remote.merging(state.settings.overrides) { $1 }
             body(&state)
             let new = state.settings.remote.merging(state.settings.overrides) { $1 }
             let changed = Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }
-            return (changed, changed.isEmpty ? [] : hub.post(changed))
+            if !changed.isEmpty { hub.post(changed) }
+            return changed
         }
-        for wakeup in wakeups { wakeup.resume() }
         for name in changed.sorted() { telemetry.record(.flagChanged(key: name)) }
     }
 

@@ -81,14 +81,14 @@ extension Outbox {
             throw LarderError(.invalidArgument, "There is no rejected operation \(id); see `entries`.")
         }
         var row = old.row
-        row.state = Outbox.Entry.State.pending.rawValue
+        (row.state, row.note) = (Outbox.Entry.State.pending.rawValue, nil)
         row.payload = payload ?? old.payload
         try requireRoom(operations: 0, bytes: row.payload.count - old.payload.count)
         if newKey { row.idempotencyKey = core.configuration.makeIdempotencyKey() }
         let new = Outbox.Entry(row)
         var update = CacheUpdate()
         require(old, in: &update) { $0.state == Outbox.Entry.State.rejected.rawValue }
-        store(row, note: nil, in: &update)
+        store(row, in: &update)
         showAgain(new, operation, in: &update)
         core.announceLater(try core.carryOut(update))
         state.withLock { $0.queue.put(new) }

@@ -43,11 +43,10 @@ extension Outbox {
         let (isHeard, areRejectionsHeard) = (hub.hasListeners, rejectionHub.hasListeners)
         guard isHeard || areRejectionsHeard else { return }
         // Read and posted under one lock: otherwise an older status could be the last that observers get.
-        let (wakeups, others) = telling.withLock { _ in
-            (isHeard ? hub.post(status) : [], areRejectionsHeard ? rejectionHub.post(rejected) : [])
+        telling.withLock { _ in
+            if isHeard { hub.post(status) }
+            if areRejectionsHeard { rejectionHub.post(rejected) }
         }
-        for wakeup in wakeups { wakeup.resume() }
-        for wakeup in others { wakeup.resume() }
     }
 
     /// The inputs of the operations with a name, also of those that other processes have stored.

@@ -60,7 +60,7 @@ extension Outbox {
         update.isMemoryOnly = true
         for entry in removed { absorb(entry, in: &update) }
         for row in stored.rows {
-            let entry = Outbox.Entry(row, note: stored.notes[row.sequence])
+            let entry = Outbox.Entry(row)
             if !own.contains(entry.id) { adopt(entry, in: &update) }
         }
         if !update.steps.isEmpty { core.announceLater(try core.carryOutLocally(update)) }
@@ -153,17 +153,8 @@ extension Outbox {
         }
     }
 
-    /// Stores a row, but not what is beside it.
     func store(_ row: DiskOutboxRow, in update: inout CacheUpdate) {
         update.rows.append { transaction in try transaction.update(row) }
-    }
-
-    /// Stores a row and what is beside it: why it was rejected, or how long it must wait.
-    func store(_ row: DiskOutboxRow, note: [UInt8]?, in update: inout CacheUpdate) {
-        store(row, in: &update)
-        update.rows.append { transaction in
-            try transaction.setMetadata(note, for: DiskOutboxRow.noteKey(row.sequence))
-        }
     }
 
     /// Stores an operation with another input, and replaces what it shows.

@@ -63,20 +63,11 @@ public final class Outbox: Sendable {
         lock = OutboxLock(core)
         let file = core.outboxDisk.map { FileProcessLock(path: $0.configuration.directory + "/store.sending") }
         turn = SendLock(core.configuration.outboxLock ?? file)
-        core.outboxDisk?.setKnownOperations { [weak self] in self?.knownRows ?? [] }
+        core.outboxDisk?.setKnownOperations { [weak self] in
+            self?.state.withLock { $0.queue.sorted }.map(\.row) ?? []
+        }
         do { try readRows() } catch { throw LarderError(error) }
         for operation in core.configuration.operations { register(operation) }
-    }
-
-    /// The operations and their notes, for a store that replaces a damaged one.
-    private var knownRows: [(row: DiskOutboxRow, note: [UInt8]?)] {
-        state.withLock { $0.queue.sorted }.map { entry in
-            do { return (entry.row, try entry.note()) } catch {
-                // An operation is worth more than what is noted about it.
-                report(error)
-                return (entry.row, nil)
-            }
-        }
     }
 
     /// Reports an error as soon as the locks that the caller may hold are released.
@@ -173,11 +164,7 @@ public final class Outbox: Sendable {
     func removal(of entry: Outbox.Entry, in update: inout CacheUpdate) {
         let id = entry.id.rawValue
         update.mayUseReserve = true
-        let hasNote = entry.rejection != nil || entry.hold != nil
-        update.rows.append { transaction in
-            try transaction.removeOperation(id)
-            if hasNote { try transaction.setMetadata(nil, for: DiskOutboxRow.noteKey(id)) }
-        }
+        update.rows.append { transaction in try transaction.removeOperation(id) }
         hide(entry, in: &update)
     }
 
