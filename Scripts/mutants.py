@@ -476,8 +476,8 @@ MUTANTS = {
     "a decision is stored": [
         (
             RESOURCES + "Outbox/Outbox+Deciding.swift",
-            "store(row, note: nil, in: &update)\n        showAgain(",
-            "if !MUTANT { store(row, note: nil, in: &update) }\n        showAgain(",
+            "store(row, in: &update)\n        showAgain(",
+            "if !MUTANT { store(row, in: &update) }\n        showAgain(",
         )
     ],
     "a new key after a decision": [(RESOURCES + "Outbox/Outbox+Deciding.swift", "if newKey {", "if newKey, !MUTANT {")],
