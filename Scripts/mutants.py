@@ -153,8 +153,8 @@ MUTANTS = {
     "operations of the other process before sending": [
         (
             RESOURCES + "Outbox/Outbox+Sending.swift",
-            "try readRows(&commits)\n",
-            "if !MUTANT { try readRows(&commits) }\n",
+            "try refreshRows()\n",
+            "if !MUTANT { try refreshRows() }\n",
         )
     ],
     "decisions of the other process about rejected operations": [
@@ -174,8 +174,8 @@ MUTANTS = {
     "changes of a list while it is fetched": [
         (
             RESOURCES + "Core/Commit+Queries.swift",
-            "let ids = query.edits.applied(to: query.ids, askedAt: stamp)",
-            "let ids = MUTANT ? query.ids : query.edits.applied(to: query.ids, askedAt: stamp)",
+            "if var known, known.query.edited > stamp {",
+            "if !MUTANT, var known, known.query.edited > stamp {",
         )
     ],
     "invalidation while a value is fetched": [
@@ -476,8 +476,8 @@ MUTANTS = {
     "a decision is stored": [
         (
             RESOURCES + "Outbox/Outbox+Deciding.swift",
-            "store(row, note: nil, in: &update)\n        showAgain(",
-            "if !MUTANT { store(row, note: nil, in: &update) }\n        showAgain(",
+            "store(row, in: &update)\n        showAgain(",
+            "if !MUTANT { store(row, in: &update) }\n        showAgain(",
         )
     ],
     "a new key after a decision": [(RESOURCES + "Outbox/Outbox+Deciding.swift", "if newKey {", "if newKey, !MUTANT {")],

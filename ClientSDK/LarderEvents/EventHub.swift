@@ -1,9 +1,7 @@
 import LarderTime
 import Synchronization
 
-/// Distributes elements to all its sequences. Safe from any thread.
-///
-/// Posting and resuming are separate: an owner posts under its lock, which keeps the order, and resumes outside of it.
+/// Distributes elements to all its sequences. Safe from any thread: an owner posts under its lock, which keeps the order.
 package final class EventHub<Element: Sendable>: Sendable {
     private struct State {
         var mailboxes: [(id: UInt64, mailbox: EventMailbox<Element>)] = []
@@ -30,8 +28,7 @@ package final class EventHub<Element: Sendable>: Sendable {
         onEnd: @escaping @Sendable () -> Void = {}
     ) -> EventSequence<Element> {
         let mailbox = EventMailbox<Element>(limit: limit)
-        // A new mailbox has no waiters.
-        if let first { _ = mailbox.post(first) }
+        if let first { mailbox.post(first) }
         let id = state.withLock { state in
             state.lastID += 1
             state.mailboxes.append((state.lastID, mailbox))
@@ -44,15 +41,11 @@ package final class EventHub<Element: Sendable>: Sendable {
         return EventSequence(mailbox: mailbox, registration: registration)
     }
 
-    /// Posts an element to all mailboxes. The returned waiters must be resumed without a lock.
-    package func post(_ element: Element) -> [EventWakeup<Element>] {
-        var wakeups: [EventWakeup<Element>] = []
+    /// Posts an element to all mailboxes.
+    package func post(_ element: Element) {
         state.withLock { state in
-            for (_, mailbox) in state.mailboxes {
-                if let wakeup = mailbox.post(element) { wakeups.append(wakeup) }
-            }
+            for (_, mailbox) in state.mailboxes { mailbox.post(element) }
         }
-        return wakeups
     }
 
     /// Whether there are sequences.

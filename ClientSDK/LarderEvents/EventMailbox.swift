@@ -18,15 +18,13 @@ final class EventMailbox<Element: Sendable>: Sendable {
 
     var droppedCount: Int { state.withLock { $0.dropped } }
 
-    /// Adds an element. A returned waiter must be resumed without a lock.
+    /// Adds an element, or gives it to a waiting task.
     ///
     /// - Parameter onlyIfEmpty: whether an element that waits already stays alone.
-    func post(_ element: Element, onlyIfEmpty: Bool = false) -> EventWakeup<Element>? {
-        state.withLock { state in
+    func post(_ element: Element, onlyIfEmpty: Bool = false) {
+        let waiter = state.withLock { state -> CheckedContinuation<Element?, Never>? in
             if state.isFinished || onlyIfEmpty && !state.elements.isEmpty { return nil }
-            if !state.waiters.isEmpty {
-                return EventWakeup(continuation: state.waiters.removeFirst().continuation, element: element)
-            }
+            if !state.waiters.isEmpty { return state.waiters.removeFirst().continuation }
             if state.elements.count >= limit {
                 _ = state.elements.popFirst()
                 state.dropped += 1
@@ -34,6 +32,7 @@ final class EventMailbox<Element: Sendable>: Sendable {
             state.elements.append(element)
             return nil
         }
+        waiter?.resume(returning: element)
     }
 
     func takeAll() -> [Element] {
@@ -78,12 +77,4 @@ final class EventMailbox<Element: Sendable>: Sendable {
             waiter?.continuation.resume(returning: nil)
         }
     }
-}
-
-/// A waiter and its element.
-package struct EventWakeup<Element: Sendable>: Sendable {
-    let continuation: CheckedContinuation<Element?, Never>
-    let element: Element
-
-    package func resume() { continuation.resume(returning: element) }
 }

@@ -5,7 +5,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
     package init() {}
 
     /// Sets the element. Has no effect after the end.
-    package func put(_ element: Element) { mailbox.post(element)?.resume() }
+    package func put(_ element: Element) { mailbox.post(element) }
 
     /// Ends the mailbox. After the unread element `next` returns nil.
     package func end() { mailbox.finish() }

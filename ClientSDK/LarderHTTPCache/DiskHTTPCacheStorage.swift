@@ -54,7 +54,7 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
     package func update(_ key: String, body: [UInt8]?, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) throws {
         let queryKey = queryKey(key)
         try store.write { transaction in
-            let list = try transaction.read { try $0.query(queryKey) }
+            let list = try transaction.query(queryKey)
             let old = list.map { Self.entries(in: $0) } ?? []
             var entries = old
             change(&entries)
@@ -85,7 +85,7 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
         _ entries: [HTTPCacheEntry],
         _ body: [UInt8]?,
         _ key: String,
-        _ transaction: borrowing DiskStore.WriteTransaction
+        _ transaction: DiskConnection
     ) throws {
         let newest = entries.map(\.receivedAt).max() ?? WallTime(seconds: 0)
         let outdated =
@@ -116,7 +116,7 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
     /// Removes all responses of this cache from the store.
     package func removeAll() throws {
         try store.write { transaction in
-            for key in try transaction.read({ try $0.queryKeys(named: query) }) { try transaction.remove(key) }
+            for key in try transaction.queryKeys(named: query) { try transaction.remove(key) }
             try transaction.removeEntities(ofType: type)
         }
     }

@@ -2,53 +2,76 @@ import LarderSQLite
 import LarderTime
 
 extension DiskConnection {
-    /// Stores a list, and only the members that differ from the stored ones.
+    /// Stores a list, replacing the one under its key. Only the members that differ are written.
     ///
-    /// - Returns: the list with the positions of its rows.
-    func put(_ query: DiskQuery) throws -> DiskQuery {
+    /// - Returns: the list with the positions of its rows, by which the next call finds the difference without reading them.
+    @discardableResult package func put(_ query: DiskQuery) throws(DiskError) -> DiskQuery {
         let known = try rows(of: query)
         let rows = ListRow.rows(of: query.members.entries, after: known)
-        let expires = query.expiresAt.nanosecondsSinceEpoch
-        let item = NewItem(
-            kind: .query,
-            space: query.key.name,
-            key: query.key.canonicalParameters,
-            entityTag: query.entityTag,
-            fetched: query.fetchedAt.nanosecondsSinceEpoch,
-            validated: query.validatedAt.nanosecondsSinceEpoch,
-            expires: expires,
-            removeAt: removal(expires),
-            completeness: query.isComplete ? Int64(DiskEntity.Completeness.complete.rawValue) : 0,
-            flags: DiskFlags.of(query.terms, isClockUncertain: query.isClockUncertain),
-            asked: query.asked,
-            invalid: query.invalid,
-            changed: query.answered,
+        var item = DiskEntity(
+            Self.key(query.key),
             payload: query.encoded,
-            members: rows
+            entityTag: query.entityTag,
+            fetchedAt: query.fetchedAt,
+            validatedAt: query.validatedAt,
+            expiresAt: query.expiresAt,
+            terms: query.terms,
+            completeness: query.isComplete ? .complete : .partial
         )
-        _ = try put(item)
-        guard let row = try sum(.query, item.space, item.key) else {
-            throw SQLiteError(code: .corrupt, message: "a list that was just stored is missing")
+        (item.asked, item.invalid, item.changed) = (query.asked, query.invalid, query.answered)
+        item.isClockUncertain = query.isClockUncertain
+        _ = try put(item, as: .query, members: rows)
+        guard let row = try row(.query, item.key) else {
+            throw damaged("a list that was just stored is missing")
         }
         let difference = ListRow.difference(from: known, to: rows)
-        for position in difference.removed { try run(.dropMember, row.row, position) }
-        for member in difference.stored { try put(member, of: row.row) }
+        for position in difference.removed { try run(.dropMember, row.number, position) }
+        for member in difference.stored { try put(member, of: row.number) }
         var query = query
-        query.stored = DiskQuery.KnownRows(DiskQuery.Rows(sum: row.sum, rows: rows))
+        query.stored = DiskQuery.KnownRows(sum: row.sum, rows: rows)
         return query
     }
 
+    /// The name of a list in the table of items.
+    static func key(_ key: QueryKey) -> EntityKey { EntityKey(type: key.name, id: key.canonicalParameters) }
+
     /// The stored members of a list, which are read only if the caller does not know them.
-    private func rows(of query: DiskQuery) throws(SQLiteError) -> [ListRow] {
-        guard let row = try sum(.query, query.key.name, query.key.canonicalParameters) else { return [] }
-        if let known = query.stored.rows, known.sum == row.sum { return known.rows }
-        return try members(of: row.row)
+    private func rows(of query: DiskQuery) throws(DiskError) -> [ListRow] {
+        guard let row = try row(.query, Self.key(query.key)) else { return [] }
+        if let known = query.stored.rows, query.stored.sum == row.sum { return known }
+        return try members(of: row.number)
     }
 
-    private func put(_ member: ListRow, of row: Int64) throws {
+    private func put(_ member: ListRow, of row: Int64) throws(DiskError) {
         let key = member.entry.key
         try checkKey(key.type, key.id)
         let (id, note) = try context.seal.close(member.entry)
         try run(.putMember, row, member.position, key.type, id, member.entry.mark, note)
+    }
+
+    /// Renews a list's times and stamp to those of the value.
+    package func touch(_ query: inout DiskQuery) throws(DiskError) {
+        let sums = try touch(
+            .query,
+            Self.key(query.key),
+            validatedAt: query.validatedAt,
+            expiresAt: query.expiresAt,
+            flags: DiskFlags.of(query.terms, isClockUncertain: query.isClockUncertain),
+            asked: query.asked,
+            ifEntityTag: nil
+        )
+        if let sums, query.stored.sum == sums.old { query.stored.sum = sums.new }
+    }
+
+    /// Removes a list. Its entities stay.
+    package func remove(_ key: QueryKey) throws(DiskError) {
+        try run(.remove, DiskKind.query, key.name, key.canonicalParameters)
+    }
+
+    /// Marks a list as stale until it has a later stamp.
+    ///
+    /// - Parameter stamp: nil: a later one than what has confirmed it.
+    package func invalidate(_ key: QueryKey, at stamp: Stamp? = nil) throws(DiskError) {
+        try run(.invalidate, DiskKind.query, key.name, key.canonicalParameters, stamp)
     }
 }

@@ -15,7 +15,24 @@ extension DiskConnection {
         case own = 2
     }
 
-    func metadata(_ kind: MetadataKind, _ key: String) throws(SQLiteError) -> [UInt8]? {
+    package func metadata(_ key: String) throws(DiskError) -> [UInt8]? { try metadata(.value, key) }
+
+    /// The change token of a feed.
+    package func token(_ feed: String) throws(DiskError) -> String? {
+        try metadata(.token, feed).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Stores a metadata value; nil removes it. At most 1 MiB; never evicted.
+    package func setMetadata(_ value: [UInt8]?, for key: String) throws(DiskError) {
+        try setMetadata(.value, key, value)
+    }
+
+    /// Stores a feed's change token; nil removes it.
+    package func setToken(_ token: String?, for feed: String) throws(DiskError) {
+        try setMetadata(.token, feed, token.map { Array($0.utf8) })
+    }
+
+    func metadata(_ kind: MetadataKind, _ key: String) throws(DiskError) -> [UInt8]? {
         try first(.findMetadata, kind.rawValue, key) { value(of: key, kind, $0.bytes(0), sum: $0.int64(1)) } ?? nil
     }
 
@@ -32,7 +49,7 @@ extension DiskConnection {
         }
     }
 
-    func setMetadata(_ kind: MetadataKind, _ key: String, _ value: [UInt8]?) throws {
+    func setMetadata(_ kind: MetadataKind, _ key: String, _ value: [UInt8]?) throws(DiskError) {
         try checkKey(key)
         if let value, value.count > Self.metadataBytesMaximum {
             throw DiskError(
@@ -51,7 +68,7 @@ extension DiskConnection {
     }
 
     /// Stores a metadata value as it is; nil removes it.
-    func store(_ stored: [UInt8]?, sum: Int64, _ kind: MetadataKind, _ key: String) throws(SQLiteError) {
+    func store(_ stored: [UInt8]?, sum: Int64, _ kind: MetadataKind, _ key: String) throws(DiskError) {
         guard let stored else { return try run(.dropMetadata, kind.rawValue, key) }
         try run(.putMetadata, kind.rawValue, key, stored, sum)
     }

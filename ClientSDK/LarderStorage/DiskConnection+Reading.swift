@@ -1,127 +1,115 @@
 import LarderSQLite
 import LarderTime
 
-/// A row of `items` without the payload.
+/// A row of `items`.
 struct DiskRow {
-    let row: Int64
-    let version: Int64?
-    /// As it is stored.
-    let entityTag: String?
-    let fetched: Int64
-    let validated: Int64
-    let expires: Int64
+    let number: Int64
     let accessed: Int64
-    let completeness: Int64
-    let source: Int64
     let flags: Int64
     let sum: Int64
-    let asked: Stamp
-    let invalid: Stamp
-    let changed: Stamp
+    /// With its entity tag and payload as they are stored.
+    let item: DiskEntity
 
-    /// Reads the first fourteen columns of `DiskStatement.find`.
-    init(_ statement: Statement) {
-        row = statement.int64(0)
-        version = statement.optional(1)
-        entityTag = statement.optionalText(2)
-        fetched = statement.int64(3)
-        validated = statement.int64(4)
-        expires = statement.int64(5)
+    /// Reads the fifteen columns of `DiskStatement.find`.
+    init(_ key: EntityKey, _ statement: Statement) {
+        number = statement.int64(0)
         accessed = statement.int64(6)
-        completeness = statement.int64(7)
-        source = statement.int64(8)
         flags = statement.int64(9)
         sum = statement.int64(10)
-        asked = Stamp(rawValue: statement.int64(11))
-        invalid = Stamp(rawValue: statement.int64(12))
-        changed = Stamp(rawValue: statement.int64(13))
+        let isTombstone = flags & DiskFlags.tombstone != 0
+        var item = DiskEntity(
+            key,
+            payload: isTombstone ? [] : statement.bytes(14),
+            version: statement.optional(1),
+            entityTag: statement.optionalText(2),
+            fetchedAt: WallTime(nanosecondsSinceEpoch: statement.int64(3)),
+            validatedAt: WallTime(nanosecondsSinceEpoch: statement.int64(4)),
+            expiresAt: WallTime(nanosecondsSinceEpoch: statement.int64(5)),
+            terms: DiskEntity.Terms(rawValue: flags & DiskFlags.terms),
+            completeness: DiskEntity.Completeness(rawValue: Int(statement.int64(7))),
+            source: DiskEntity.Source(rawValue: Int(statement.int64(8))) ?? .network
+        )
+        item.asked = Stamp(rawValue: statement.int64(11))
+        item.invalid = Stamp(rawValue: statement.int64(12))
+        item.changed = Stamp(rawValue: statement.int64(13))
+        item.isClockUncertain = flags & DiskFlags.clockUncertain != 0
+        self.item = item
     }
 
     var isTombstone: Bool { flags & DiskFlags.tombstone != 0 }
 
-    var terms: DiskEntity.Terms { DiskEntity.Terms(rawValue: flags & DiskFlags.terms) }
+    /// Whether it has the checksum, given that of its content.
+    func isSound(_ content: UInt64) -> Bool { sum == Int64(bitPattern: content ^ item.timesSum) }
+}
 
-    /// The expected checksum of the row, given that of its content.
-    func sum(of content: UInt64) -> Int64 {
-        let times = DiskChecksum.times(version: version, fetched: fetched, validated: validated, expires: expires)
-        return Int64(bitPattern: content ^ times)
+extension DiskEntity {
+    /// The part of its checksum that depends on times.
+    var timesSum: UInt64 {
+        DiskChecksum.times(
+            version: version,
+            fetched: fetchedAt.nanosecondsSinceEpoch,
+            validated: validatedAt.nanosecondsSinceEpoch,
+            expires: expiresAt.nanosecondsSinceEpoch
+        )
     }
 }
 
 extension DiskConnection {
     // MARK: Items
 
-    func entity(_ key: EntityKey) throws(SQLiteError) -> DiskEntity? {
-        guard let (row, body) = try find(.entity, key.type, key.id) else { return nil }
-        return entity(key, row, body)
+    /// An entity, however stale; nil if there is none or it is damaged, which is reported and the entity removed.
+    package func entity(_ key: EntityKey) throws(DiskError) -> DiskEntity? { try item(.entity, key) }
+
+    /// A generic record, however outdated.
+    package func record(_ key: String) throws(DiskError) -> DiskRecord? {
+        try item(.record, EntityKey(type: "", id: key)).map { item in
+            DiskRecord(key, payload: item.payload, recordedAt: item.fetchedAt, expiresAt: item.expiresAt)
+        }
     }
 
-    func record(_ key: String) throws(SQLiteError) -> DiskRecord? {
-        guard let (row, body) = try find(.record, "", key),
-            let payload = payload(row, body, .record, "", key, item: key)
-        else { return nil }
-        return DiskRecord(
-            key,
-            payload: payload,
-            recordedAt: WallTime(nanosecondsSinceEpoch: row.fetched),
-            expiresAt: WallTime(nanosecondsSinceEpoch: row.expires)
-        )
-    }
+    /// A list of identifiers. Requires a transaction, so that all of it is of one snapshot.
+    package func query(_ key: QueryKey) throws(DiskError) -> DiskQuery? { try queryRow(key)?.query }
 
-    func query(_ key: QueryKey) throws(SQLiteError) -> DiskQuery? { try queryRow(key)?.query }
-
-    /// A list and its entities. Requires a transaction, so that both are of one snapshot.
-    func list(_ key: QueryKey) throws(SQLiteError) -> DiskStore.List? {
+    /// A list and its entities. Requires a transaction. Cost: two statements.
+    package func list(_ key: QueryKey) throws(DiskError) -> DiskStore.List? {
         guard let (query, row) = try queryRow(key) else { return nil }
         let ids = query.ids
         var next = ids.makeIterator()
         let entities = try all(.findListed, row) { statement -> DiskEntity?? in
             guard let key = next.next(), !statement.isNull(0) else { return .some(nil) }
-            return entity(key, DiskRow(statement), statement.bytes(14))
+            let row = DiskRow(key, statement)
+            return row.isTombstone ? .some(nil) : item(.entity, row)
         }
-        guard entities.count == ids.count else {
-            throw SQLiteError(code: .corrupt, message: "a list has changed within a transaction")
-        }
+        guard entities.count == ids.count else { throw damaged("a list has changed within a transaction") }
         return DiskStore.List(query: query, entities: entities)
     }
 
-    private func queryRow(_ key: QueryKey) throws(SQLiteError) -> (query: DiskQuery, row: Int64)? {
-        let canonical = key.canonicalParameters
-        guard let (row, body) = try find(.query, key.name, canonical) else { return nil }
-        let members = try members(of: row.row)
+    private func queryRow(_ key: QueryKey) throws(DiskError) -> (query: DiskQuery, row: Int64)? {
+        guard let row = try find(.query, Self.key(key)) else { return nil }
+        let rows = try members(of: row.number)
+        guard let item = item(.query, row, members: ListRow.sum(of: rows)) else { return nil }
         var query = DiskQuery(
             key,
             ids: [],
-            isComplete: row.completeness == Int64(DiskEntity.Completeness.complete.rawValue),
-            entityTag: context.seal.open(text: row.entityTag, DiskSeal.tagPlace(.query, key.name, canonical)),
-            fetchedAt: WallTime(nanosecondsSinceEpoch: row.fetched),
-            validatedAt: WallTime(nanosecondsSinceEpoch: row.validated),
-            expiresAt: WallTime(nanosecondsSinceEpoch: row.expires),
-            terms: row.terms
+            isComplete: item.completeness == .complete,
+            entityTag: item.entityTag,
+            fetchedAt: item.fetchedAt,
+            validatedAt: item.validatedAt,
+            expiresAt: item.expiresAt,
+            terms: item.terms
         )
-        (query.asked, query.invalid, query.answered) = (row.asked, row.invalid, row.changed)
-        query.isClockUncertain = row.flags & DiskFlags.clockUncertain != 0
-        guard
-            let payload = payload(
-                row,
-                body,
-                .query,
-                key.name,
-                canonical,
-                members: ListRow.sum(of: members),
-                item: "\(key)"
-            )
-        else { return nil }
-        query.members = ListMembers(entries: members.map(\.entry))
-        query.stored = DiskQuery.KnownRows(DiskQuery.Rows(sum: row.sum, rows: members))
-        guard query.decode(payload) else {
+        (query.asked, query.invalid, query.answered) = (item.asked, item.invalid, item.changed)
+        query.isClockUncertain = item.isClockUncertain
+        query.members = ListMembers(entries: rows.map(\.entry))
+        query.stored = DiskQuery.KnownRows(sum: row.sum, rows: rows)
+        guard query.decode(item.payload) else {
             context.noteDamage(row, item: "\(key)", cause: "cursors")
             return nil
         }
-        return (query, row.row)
+        return (query, row.number)
     }
 
-    func members(of row: Int64) throws(SQLiteError) -> [ListRow] {
+    func members(of row: Int64) throws(DiskError) -> [ListRow] {
         try all(.findMembers, row) { statement in
             let key = EntityKey(type: statement.text(1), id: statement.text(2))
             let entry = context.seal.member(key, mark: statement.optional(3), note: statement.optionalText(4))
@@ -129,99 +117,125 @@ extension DiskConnection {
         }
     }
 
-    private func find(_ kind: DiskKind, _ space: String, _ key: String) throws(SQLiteError) -> (DiskRow, [UInt8])? {
-        let found = try first(.find, kind, space, key) { statement in
-            let row = DiskRow(statement)
-            return (row, row.isTombstone ? [] : statement.bytes(14))
-        }
-        guard let row = found?.0, row.isTombstone else { return found }
-        if kind != .entity || row.sum(of: context.checksum.tombstone(space, key)) != row.sum {
-            context.noteDamage(row, item: "\(EntityKey(type: space, id: key))")
-        }
-        return nil
-    }
-
     /// Removes an entity with a damaged row; false if it is sound or missing.
-    func removeIfDamaged(_ kind: DiskKind, _ space: String, _ key: String) throws(SQLiteError) -> Bool {
-        guard kind == .entity, let known = try sum(kind, space, key, includesTombstones: true) else { return false }
-        let entity = EntityKey(type: space, id: key)
-        if let (row, body) = try find(kind, space, key) { _ = self.entity(entity, row, body) }
+    func removeIfDamaged(_ kind: DiskKind, _ key: EntityKey) throws(DiskError) -> Bool {
+        let known = try first(.find, kind, key.type, key.id) { (row: $0.int64(0), sum: $0.int64(10)) }
+        guard kind == .entity, let known else { return false }
+        _ = try item(kind, key)
         guard context.isDamaged(known.row, sum: known.sum) else { return false }
         try run(.removeRow, known.row, known.sum)
         return true
     }
 
     /// The number and the checksum of an item's row.
-    func sum(
-        _ kind: DiskKind,
-        _ space: String,
-        _ key: String,
-        includesTombstones: Bool = false
-    ) throws(SQLiteError) -> (row: Int64, sum: Int64)? {
-        try first(includesTombstones ? .find : .findTimes, kind, space, key) {
-            ($0.int64(0), $0.int64(includesTombstones ? 10 : 5))
-        }
+    func row(_ kind: DiskKind, _ key: EntityKey) throws(DiskError) -> (number: Int64, sum: Int64)? {
+        try first(.findTimes, kind, key.type, key.id) { ($0.int64(0), $0.int64(5)) }
     }
 
-    func entity(_ key: EntityKey, _ row: DiskRow, _ body: [UInt8]) -> DiskEntity? {
-        guard !row.isTombstone, let payload = payload(row, body, .entity, key.type, key.id, item: "\(key)") else {
-            return nil
+    /// A row that is no tombstone. A damaged tombstone is noted for removal.
+    private func find(_ kind: DiskKind, _ key: EntityKey) throws(DiskError) -> DiskRow? {
+        let found = try first(.find, kind, key.type, key.id) { DiskRow(key, $0) }
+        guard let row = found, row.isTombstone else { return found }
+        if kind != .entity || !row.isSound(context.checksum.tombstone(key.type, key.id)) {
+            context.noteDamage(row, item: "\(key)")
         }
-        var entity = DiskEntity(
-            key,
-            payload: payload,
-            version: row.version,
-            entityTag: context.seal.open(text: row.entityTag, DiskSeal.tagPlace(.entity, key.type, key.id)),
-            fetchedAt: WallTime(nanosecondsSinceEpoch: row.fetched),
-            validatedAt: WallTime(nanosecondsSinceEpoch: row.validated),
-            expiresAt: WallTime(nanosecondsSinceEpoch: row.expires),
-            terms: row.terms,
-            completeness: DiskEntity.Completeness(rawValue: Int(row.completeness)),
-            source: DiskEntity.Source(rawValue: Int(row.source))
-        )
-        (entity.asked, entity.invalid, entity.changed) = (row.asked, row.invalid, row.changed)
-        entity.isClockUncertain = row.flags & DiskFlags.clockUncertain != 0
-        return entity
+        return nil
     }
 
-    /// The payload of a row; nil if it is damaged. The damage is noted for removal.
-    private func payload(
-        _ row: DiskRow,
-        _ body: [UInt8],
-        _ kind: DiskKind,
-        _ space: String,
-        _ key: String,
-        members: UInt64 = 0,
-        item: @autoclosure () -> String
-    ) -> [UInt8]? {
-        let content = context.checksum.content(kind, space, key, row.entityTag, body) ^ members
-        guard row.sum(of: content) == row.sum else {
-            context.noteDamage(row, item: item())
+    private func item(_ kind: DiskKind, _ key: EntityKey) throws(DiskError) -> DiskEntity? {
+        try find(kind, key).flatMap { item(kind, $0) }
+    }
+
+    /// The item of a row; nil if it is damaged. The damage is noted for removal.
+    private func item(_ kind: DiskKind, _ row: DiskRow, members: UInt64 = 0) -> DiskEntity? {
+        var item = row.item
+        let key = item.key
+        func damaged(_ cause: String? = nil) -> DiskEntity? {
+            let query = kind == .query ? QueryKey(name: key.type, canonicalParameters: key.id) : nil
+            context.noteDamage(row, item: query.map { "\($0)" } ?? (kind == .record ? key.id : "\(key)"), cause: cause)
             return nil
         }
-        context.noteAccess(row.row, stamped: row.accessed)
+        let content = context.checksum.content(kind, key.type, key.id, item.entityTag, item.payload) ^ members
+        guard row.isSound(content) else { return damaged() }
+        context.noteAccess(row.number, stamped: row.accessed)
+        item.entityTag = context.seal.open(text: item.entityTag, DiskSeal.tagPlace(kind, key.type, key.id))
         do {
-            return try context.seal.open(body, DiskChecksum.place(kind.rawValue, space, key))
+            item.payload = try context.seal.open(item.payload, DiskChecksum.place(kind.rawValue, key.type, key.id))
         } catch {
-            context.noteDamage(row, item: item(), cause: "\(error)")
-            return nil
+            return damaged("\(error)")
+        }
+        return item
+    }
+
+    // MARK: The order of changes
+
+    /// The place of an entity or its deletion in the order of changes; nil if there is no row. Cost: less than reading it.
+    package func place(of key: EntityKey) throws(DiskError) -> DiskStore.Place? { try place(.entity, key.type, key.id) }
+
+    /// The place of a list in the order of changes; nil if there is none.
+    package func place(of key: QueryKey) throws(DiskError) -> DiskStore.Place? {
+        try place(.query, key.name, key.canonicalParameters)
+    }
+
+    private func place(_ kind: DiskKind, _ space: String, _ key: String) throws(DiskError) -> DiskStore.Place? {
+        try first(.describe, kind, space, key) { row in
+            DiskStore.Place(
+                asked: Stamp(rawValue: row.int64(3)),
+                invalid: Stamp(rawValue: row.int64(4)),
+                version: row.optional(0),
+                isRemoval: row.int64(1) & DiskFlags.tombstone != 0
+            )
         }
     }
 
-    // MARK: Changes
+    /// The largest stamp of an item; nil without items. Cost: reads all items.
+    package func latestStamp() throws(DiskError) -> Stamp? {
+        try first(.latestStamp) { $0.optional(0).map(Stamp.init) } ?? nil
+    }
 
-    func changes(ofType type: String, since stamp: Stamp, except answered: Stamp) throws(SQLiteError)
-        -> DiskStore.Changes
-    {
+    /// The entities of a type whose values were stored after a stamp.
+    ///
+    /// - Parameter answered: the stamp of a commit that does not count.
+    package func changes(
+        ofType type: String,
+        since stamp: Stamp,
+        except answered: Stamp
+    ) throws(DiskError) -> DiskStore.Changes {
         let ids = try all(.changedSince, type, stamp, answered) { $0.text(0) }
         let lost = try first(.findLost, type) { $0.int64(0) } ?? 0
         return DiskStore.Changes(ids: ids, areLost: lost > stamp.rawValue)
     }
 
-    // MARK: Lookups of lists
+    // MARK: Keys
 
-    /// The keys of entities and lists, and of deletions; nil: of all types.
-    func keys(ofType type: String?) throws(SQLiteError) -> [DiskStore.Key] {
+    /// The keys of all lists of a query, sorted.
+    package func queryKeys(named name: String) throws(DiskError) -> [QueryKey] {
+        try all(.queryKeys, name) { queryKey($0) }
+    }
+
+    /// The types of all entities, sorted. O(n) in all items.
+    package func entityTypes() throws(DiskError) -> [String] { try all(.spaces, "0") { $0.text(0) } }
+
+    /// The names of all lists, sorted. O(n) in all items.
+    package func queryNames() throws(DiskError) -> [String] { try all(.spaces, "1") { $0.text(0) } }
+
+    /// The identifiers of all entities of a type, sorted.
+    package func entityIDs(ofType type: String) throws(DiskError) -> [String] {
+        try all(.entityIDs, type) { $0.text(0) }
+    }
+
+    /// The keys of all lists that contain an entity, sorted.
+    package func queries(with key: EntityKey) throws(DiskError) -> [QueryKey] {
+        try all(.queriesWith, key.type, key.id) { queryKey($0) }
+    }
+
+    /// The keys of all generic records with a prefix, sorted. O(n) in all records.
+    package func recordKeys(startingWith prefix: String) throws(DiskError) -> [String] {
+        try all(.recordKeys, prefix) { $0.text(0) }
+    }
+
+    /// The keys of all entities, deletions and lists, or of the entities and deletions of a type.
+    package func keys(ofType type: String? = nil) throws(DiskError) -> [DiskStore.Key] {
         try all(.keys, type) { statement in
             let (space, key) = (statement.text(1), statement.text(2))
             if statement.int64(0) == DiskKind.query.rawValue {
@@ -236,13 +250,15 @@ extension DiskConnection {
         }
     }
 
-    /// The keys of lists that a statement with two columns finds.
-    func queryKey(_ row: Statement) -> QueryKey? { QueryKey(name: row.text(0), canonicalParameters: row.text(1)) }
+    private func queryKey(_ row: Statement) -> QueryKey? {
+        QueryKey(name: row.text(0), canonicalParameters: row.text(1))
+    }
 
     // MARK: The outbox
 
-    func outbox(after sequence: Int64, limit: Int) throws(SQLiteError) -> [DiskOutboxRow] {
-        try all(.outboxList, sequence, Int64(limit)) { statement throws(SQLiteError) in
+    /// Operations of the outbox in order, after a sequence number.
+    package func outbox(after sequence: Int64 = 0, limit: Int = 100) throws(DiskError) -> [DiskOutboxRow] {
+        try all(.outboxList, sequence, Int64(limit)) { statement in
             guard let row = DiskOutboxRow(statement, context.seal) else {
                 throw SQLiteError(code: .corrupt, message: "an operation of the outbox is damaged")
             }
@@ -250,10 +266,40 @@ extension DiskConnection {
         }
     }
 
-    func totals() throws(SQLiteError) -> (bytes: Int64, items: Int64) {
+    func totals() throws(DiskError) -> (bytes: Int64, items: Int64) {
         guard let totals = try first(.totals, read: { ($0.int64(0), $0.int64(1)) }) else {
-            throw SQLiteError(code: .corrupt, message: "the totals are missing")
+            throw damaged("the totals are missing")
         }
         return totals
+    }
+}
+
+extension DiskStore {
+    /// The key of a row.
+    package enum Key: Sendable {
+        /// With the place of its deletion; nil: it has a value.
+        case entity(EntityKey, deletion: DiskStore.Place?)
+        case query(QueryKey)
+    }
+
+    /// The place of an item in the order of changes.
+    package struct Place: Sendable {
+        package var asked: Stamp
+        package var invalid: Stamp
+        package var version: Int64?
+        /// Whether it is a deletion.
+        package var isRemoval: Bool
+
+        package init(asked: Stamp, invalid: Stamp = .never, version: Int64? = nil, isRemoval: Bool = false) {
+            (self.asked, self.invalid, self.version, self.isRemoval) = (asked, invalid, version, isRemoval)
+        }
+    }
+
+    /// The entities of a type that have changed since a time.
+    package struct Changes: Sendable {
+        /// Their identifiers, sorted.
+        package var ids: [String]
+        /// Whether others have changed that are no longer stored.
+        package var areLost: Bool
     }
 }

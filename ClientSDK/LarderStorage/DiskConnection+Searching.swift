@@ -3,26 +3,36 @@ package import LarderSQLite
 extension DiskConnection {
     // MARK: Indices
 
+    /// The names of the indices of a type.
+    package func indices(ofType type: String) throws(DiskError) -> Set<String> { Set(try numbers(ofType: type).keys) }
+
     /// The numbers of the indices of a type by name.
-    func indices(ofType type: String) throws(SQLiteError) -> [String: Int64] {
+    private func numbers(ofType type: String) throws(DiskError) -> [String: Int64] {
         let found = try all(.indices, type) { ($0.text(0), $0.int64(1)) }
         return Dictionary(found, uniquingKeysWith: { first, _ in first })
     }
 
-    /// Makes the indices of a type these. The fields of a removed one go when those of their entities are set.
-    func setIndices(_ names: Set<String>, ofType type: String) throws(SQLiteError) {
-        let known = try indices(ofType: type)
+    /// Makes the indices of a type these. `put` keeps them from then on; the fields of all stored entities must be set in the same
+    /// transaction, by which those of a removed index go.
+    package func setIndices(_ names: Set<String>, ofType type: String) throws(DiskError) {
+        let known = try numbers(ofType: type)
         for (name, number) in known where !names.contains(name) { try run(.dropIndex, number) }
         for name in names.subtracting(known.keys).sorted() { try run(.addIndex, type, name) }
     }
 
+    /// Indexes a stored entity; without fields nothing finds it.
+    package func setFields(_ fields: [DiskField], of key: EntityKey) throws(DiskError) {
+        guard let row = try row(.entity, key) else { return }
+        try setFields(fields, ofType: key.type, row: row.number)
+    }
+
     /// Replaces the indexed fields of a row. Those without an index are left out.
-    func setFields(_ fields: [DiskField], ofType type: String, row: Int64) throws(SQLiteError) {
-        let indices = try indices(ofType: type)
-        guard !indices.isEmpty else { return }
+    func setFields(_ fields: [DiskField], ofType type: String, row: Int64) throws(DiskError) {
+        let numbers = try numbers(ofType: type)
+        guard !numbers.isEmpty else { return }
         try run(.dropFields, row)
         for field in fields {
-            guard let number = indices[field.name] else { continue }
+            guard let number = numbers[field.name] else { continue }
             guard field.name == DiskField.text, case .text(let words) = field.value else {
                 try run(.putField, number, field.value, row)
                 continue
@@ -36,9 +46,10 @@ extension DiskConnection {
     /// So many rows are sorted by looking up the field of each; with more, the index of the order is walked.
     private static let rowsSortedMaximum = 1_500
 
-    /// Requires a transaction, so that all statements see the same rows.
-    func search(_ search: DiskSearch) throws(SQLiteError) -> DiskSearch.Result? {
-        let built = try indices(ofType: search.type)
+    /// The identifiers that a search finds; nil if the store does not have one of its indices. Requires a transaction, so that all
+    /// statements see the same rows.
+    package func search(_ search: DiskSearch) throws(DiskError) -> DiskSearch.Result? {
+        let built = try numbers(ofType: search.type)
         var rows: Set<Int64>?
         for condition in search.conditions {
             guard let index = built[condition.index] else { return nil }
@@ -51,7 +62,7 @@ extension DiskConnection {
         return try walk(index, order, search.countMinimum, in: rows)
     }
 
-    private func rows(_ condition: DiskSearch.Condition, _ index: Int64) throws(SQLiteError) -> Set<Int64> {
+    private func rows(_ condition: DiskSearch.Condition, _ index: Int64) throws(DiskError) -> Set<Int64> {
         switch condition {
         case .anyOf(_, let values):
             var rows: Set<Int64> = []
@@ -69,7 +80,7 @@ extension DiskConnection {
         }
     }
 
-    private func rows(_ index: Int64, from low: FieldValue?, to high: FieldValue?) throws(SQLiteError) -> Set<Int64> {
+    private func rows(_ index: Int64, from low: FieldValue?, to high: FieldValue?) throws(DiskError) -> Set<Int64> {
         var isText = false
         if case .text? = low ?? high { isText = true }
         // An empty blob follows every text.
@@ -78,7 +89,7 @@ extension DiskConnection {
         return Set(try all(.fieldBetween, index, first, high ?? last) { $0.int64(0) })
     }
 
-    private func byKey(_ rows: Set<Int64>) throws(SQLiteError) -> DiskSearch.Result {
+    private func byKey(_ rows: Set<Int64>) throws(DiskError) -> DiskSearch.Result {
         var ids: [String] = []
         for row in rows { if let id = try first(.keyOfRow, row, read: { $0.text(0) }) { ids.append(id) } }
         return DiskSearch.Result(ids: ids.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
@@ -88,7 +99,7 @@ extension DiskConnection {
         _ rows: Set<Int64>,
         _ index: Int64,
         _ order: DiskSearch.Order
-    ) throws(SQLiteError) -> DiskSearch.Result {
+    ) throws(DiskError) -> DiskSearch.Result {
         var found: [(value: FieldValue, id: String)] = []
         for row in rows {
             let field = try first(.fieldOfRow, row, index) { (value($0, 1), $0.text(0)) }
@@ -116,18 +127,18 @@ extension DiskConnection {
         _ order: DiskSearch.Order,
         _ countMinimum: Int?,
         in rows: Set<Int64>?
-    ) throws(SQLiteError) -> DiskSearch.Result {
-        let statement = try bound(order.isDescending ? .fieldsDescending : .fieldsAscending, [index])
-        defer { statement.reset() }
-        var found = DiskSearch.Result()
-        while try statement.step() {
-            if let rows, !rows.contains(statement.int64(0)) { continue }
-            found.ids.append(statement.text(1))
-            guard let countMinimum, found.ids.count >= countMinimum else { continue }
-            found.isAll = false
-            break
+    ) throws(DiskError) -> DiskSearch.Result {
+        try using(order.isDescending ? .fieldsDescending : .fieldsAscending, [index]) { statement in
+            var found = DiskSearch.Result()
+            while try statement.step() {
+                if let rows, !rows.contains(statement.int64(0)) { continue }
+                found.ids.append(statement.text(1))
+                guard let countMinimum, found.ids.count >= countMinimum else { continue }
+                found.isAll = false
+                break
+            }
+            return found
         }
-        return found
     }
 }
 

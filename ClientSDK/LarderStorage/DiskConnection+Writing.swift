@@ -1,140 +1,101 @@
 import LarderSQLite
-import LarderTime
-
-/// A row of `items` that is to be stored.
-struct NewItem {
-    let kind: DiskKind
-    let space: String
-    let key: String
-    var version: Int64?
-    var entityTag: String?
-    let fetched: Int64
-    let validated: Int64
-    let expires: Int64
-    /// When maintenance removes it, in nanoseconds since the epoch.
-    let removeAt: Int64
-    var completeness: Int64 = 0
-    var source: Int64 = 0
-    var flags: Int64 = 0
-    var asked = Stamp.never
-    var invalid = Stamp.never
-    var changed = Stamp.never
-    let payload: [UInt8]
-    var fields: [DiskField] = []
-    var members: [ListRow] = []
-}
+package import LarderTime
 
 extension DiskConnection {
     /// The bytes that a row counts in the budget besides its payload and texts: columns, indexes, page overhead.
-    static let bytesPerItem: Int64 = 160
+    private static let bytesPerItem: Int64 = 160
     static let bytesPerMember: Int64 = 48
     /// Longer keys are rejected, because they would be copied into indexes.
     private static let keyBytesMaximum = 16 << 10
 
     // MARK: Items
 
-    func put(_ entity: DiskEntity) throws -> DiskStore.PutOutcome {
-        let expires = entity.expiresAt.nanosecondsSinceEpoch
-        let item = NewItem(
-            kind: .entity,
-            space: entity.key.type,
-            key: entity.key.id,
-            version: entity.version,
-            entityTag: entity.entityTag,
-            fetched: entity.fetchedAt.nanosecondsSinceEpoch,
-            validated: entity.validatedAt.nanosecondsSinceEpoch,
-            expires: expires,
-            removeAt: removal(expires),
-            completeness: Int64(entity.completeness.rawValue),
-            source: Int64(entity.source.rawValue),
-            flags: DiskFlags.of(entity.terms, isClockUncertain: entity.isClockUncertain),
-            asked: entity.asked,
-            invalid: entity.invalid,
-            changed: entity.changed,
-            payload: entity.payload,
-            fields: entity.fields
-        )
-        return try put(item)
+    /// Stores an entity, unless the stored one is newer, or of the same version and more complete.
+    ///
+    /// - Throws: `.tooLarge`, `.transform`, or the disk's error.
+    @discardableResult package func put(_ entity: DiskEntity) throws(DiskError) -> DiskStore.PutOutcome {
+        try put(entity, as: .entity)
     }
 
-    func put(_ record: DiskRecord) throws {
-        let recorded = record.recordedAt.nanosecondsSinceEpoch
-        let expires = record.expiresAt.nanosecondsSinceEpoch
-        let item = NewItem(
-            kind: .record,
-            space: "",
-            key: record.key,
-            fetched: recorded,
-            validated: recorded,
-            expires: expires,
-            removeAt: expires,
-            payload: record.payload
+    /// Stores a generic record, replacing the one under its key.
+    package func put(_ record: DiskRecord) throws(DiskError) {
+        let item = DiskEntity(
+            EntityKey(type: "", id: record.key),
+            payload: record.payload,
+            fetchedAt: record.recordedAt,
+            expiresAt: record.expiresAt
         )
-        _ = try put(item)
+        _ = try put(item, as: .record)
     }
 
-    func put(_ item: NewItem) throws -> DiskStore.PutOutcome {
-        let outcome = try putOnce(item)
+    /// Stores an item of a kind, whose name is that of an entity.
+    func put(
+        _ item: DiskEntity,
+        as kind: DiskKind,
+        members: [ListRow] = []
+    ) throws(DiskError) -> DiskStore.PutOutcome {
+        let outcome = try putOnce(item, kind, members)
         // A damaged version must not block all others.
-        guard outcome != .stored, try removeIfDamaged(item.kind, item.space, item.key) else { return outcome }
-        return try putOnce(item)
+        guard outcome != .stored, try removeIfDamaged(kind, item.key) else { return outcome }
+        return try putOnce(item, kind, members)
     }
 
-    private func putOnce(_ item: NewItem) throws -> DiskStore.PutOutcome {
-        try checkKey(item.space, item.key)
+    private func putOnce(
+        _ item: DiskEntity,
+        _ kind: DiskKind,
+        _ members: [ListRow]
+    ) throws(DiskError) -> DiskStore.PutOutcome {
+        let (space, key) = (item.key.type, item.key.id)
+        try checkKey(space, key)
         var item = item
-        item.entityTag = try context.seal.close(
-            text: item.entityTag,
-            DiskSeal.tagPlace(item.kind, item.space, item.key)
-        )
-        let stored = try context.seal.close(
-            item.payload,
-            DiskChecksum.place(item.kind.rawValue, item.space, item.key)
-        )
-        let size = size(of: item, stored.count)
+        item.entityTag = try context.seal.close(text: item.entityTag, DiskSeal.tagPlace(kind, space, key))
+        item.payload = try context.seal.close(item.payload, DiskChecksum.place(kind.rawValue, space, key))
+        // Fields are readable in the file, so that there are none under a transform.
+        if context.seal.transform != nil { item.fields = [] }
+        let size = size(of: item, members)
         guard size <= context.configuration.bytesMaximum else {
-            if let rejection = try rejection(of: item) { return rejection }
+            if let rejection = try rejection(of: item, kind) { return rejection }
             throw DiskError(
                 .tooLarge,
-                "\(stored.count) bytes do not fit into a budget of \(context.configuration.bytesMaximum). Raise bytesMaximum."
+                "\(item.payload.count) bytes do not fit into a budget of \(context.configuration.bytesMaximum). Raise bytesMaximum."
             )
         }
-        guard let row = try upsert(item, stored, size: size) else { return try rejection(of: item) ?? .keptNewer }
-        try run(.putPayload, row, stored)
-        // Fields are readable in the file, so that there are none under a transform.
-        if !item.fields.isEmpty, context.seal.transform == nil {
-            try setFields(item.fields, ofType: item.space, row: row)
+        guard let row = try upsert(item, kind, members, size: size) else {
+            return try rejection(of: item, kind) ?? .keptNewer
         }
+        try run(.putPayload, row, item.payload)
+        if !item.fields.isEmpty { try setFields(item.fields, ofType: space, row: row) }
         return .stored
     }
 
-    private func upsert(_ item: NewItem, _ stored: [UInt8], size: Int64) throws(SQLiteError) -> Int64? {
+    /// - Parameter item: with its entity tag and payload as they are stored.
+    private func upsert(
+        _ item: DiskEntity,
+        _ kind: DiskKind,
+        _ members: [ListRow],
+        size: Int64
+    ) throws(DiskError) -> Int64? {
+        let (space, key) = (item.key.type, item.key.id)
+        let expires = item.expiresAt.nanosecondsSinceEpoch
         let content =
-            context.checksum.content(item.kind, item.space, item.key, item.entityTag, stored)
-            ^ ListRow.sum(of: item.members)
-        let times = DiskChecksum.times(
-            version: item.version,
-            fetched: item.fetched,
-            validated: item.validated,
-            expires: item.expires
-        )
+            context.checksum.content(kind, space, key, item.entityTag, item.payload) ^ ListRow.sum(of: members)
         return try first(
             .upsert,
-            item.kind,
-            item.space,
-            item.key,
+            kind,
+            space,
+            key,
             item.version,
             item.entityTag,
-            item.fetched,
-            item.validated,
-            item.expires,
-            item.removeAt,
+            item.fetchedAt.nanosecondsSinceEpoch,
+            item.validatedAt.nanosecondsSinceEpoch,
+            expires,
+            kind == .record ? expires : removal(expires),
             context.stamp,
-            item.completeness,
-            item.source,
-            item.flags,
+            Int64(item.completeness.rawValue),
+            Int64(item.source.rawValue),
+            DiskFlags.of(item.terms, isClockUncertain: item.isClockUncertain),
             size,
-            Int64(bitPattern: content ^ times),
+            Int64(bitPattern: content ^ item.timesSum),
             item.asked,
             item.invalid,
             item.changed
@@ -142,8 +103,8 @@ extension DiskConnection {
     }
 
     /// The reason why the statement's guard would keep the stored item; nil if it would not.
-    private func rejection(of item: NewItem) throws(SQLiteError) -> DiskStore.PutOutcome? {
-        let known = try first(.describe, item.kind, item.space, item.key) {
+    private func rejection(of item: DiskEntity, _ kind: DiskKind) throws(DiskError) -> DiskStore.PutOutcome? {
+        let known = try first(.describe, kind, item.key.type, item.key.id) {
             (version: $0.optional(0), flags: $0.int64(1), completeness: $0.int64(2), asked: $0.int64(3))
         }
         guard let known else { return nil }
@@ -154,13 +115,13 @@ extension DiskConnection {
         }
         guard let old = known.version, let version = item.version, version <= old else { return nil }
         if version < old { return .keptNewer }
-        return item.completeness < known.completeness ? .keptMoreComplete : nil
+        return item.completeness.rawValue < known.completeness ? .keptMoreComplete : nil
     }
 
     /// The bytes that an item counts in the budget.
-    private func size(of item: NewItem, _ stored: Int) -> Int64 {
-        let fields = item.fields.reduce(0) { $0 + $1.bytes }
-        return Self.size(item.space, item.key, item.entityTag, stored) + item.members.reduce(fields) { $0 + $1.bytes }
+    private func size(of item: DiskEntity, _ members: [ListRow]) -> Int64 {
+        let indexed = item.fields.reduce(0) { $0 + $1.bytes } + members.reduce(0) { $0 + $1.bytes }
+        return Self.size(item.key.type, item.key.id, item.entityTag, item.payload.count) + indexed
     }
 
     private static func size(_ space: String, _ key: String, _ entityTag: String?, _ stored: Int) -> Int64 {
@@ -180,18 +141,49 @@ extension DiskConnection {
         }
     }
 
+    /// Renews an entity's times and stamp after a validation.
+    ///
+    /// - Parameters:
+    ///   - key: the key of the entity.
+    ///   - validatedAt: when the server has confirmed it.
+    ///   - expiresAt: the end of its lifetime.
+    ///   - terms: the server's terms for its use.
+    ///   - isClockUncertain: whether the clock was set back since the request began.
+    ///   - asked: when the request began; nil: after its last invalidation.
+    ///   - entityTag: the confirmed validator. An entity with another one is not changed.
+    /// - Returns: whether there was one to renew.
+    @discardableResult
+    package func touch(
+        _ key: EntityKey,
+        validatedAt: WallTime,
+        expiresAt: WallTime,
+        terms: DiskEntity.Terms = [],
+        isClockUncertain: Bool = false,
+        asked: Stamp? = nil,
+        ifEntityTag entityTag: String? = nil
+    ) throws(DiskError) -> Bool {
+        try touch(
+            .entity,
+            key,
+            validatedAt: validatedAt,
+            expiresAt: expiresAt,
+            flags: DiskFlags.of(terms, isClockUncertain: isClockUncertain),
+            asked: asked,
+            ifEntityTag: entityTag
+        ) != nil
+    }
+
     /// Renews times; returns the checksum of the row before and after, or nil if there is no such item, or one with another ETag.
     func touch(
         _ kind: DiskKind,
-        _ space: String,
-        _ key: String,
+        _ key: EntityKey,
         validatedAt: WallTime,
         expiresAt: WallTime,
         flags: Int64,
         asked: Stamp?,
         ifEntityTag entityTag: String?
-    ) throws(SQLiteError) -> (old: Int64, new: Int64)? {
-        let known = try first(.findTimes, kind, space, key) { row in
+    ) throws(DiskError) -> (old: Int64, new: Int64)? {
+        let known = try first(.findTimes, kind, key.type, key.id) { row in
             let (version, fetched) = (row.optional(1), row.int64(2))
             let times = DiskChecksum.times(
                 version: version,
@@ -202,29 +194,34 @@ extension DiskConnection {
             return (row.int64(0), version, fetched, times, sum: row.int64(5), tag: row.optionalText(6))
         }
         guard let (row, version, fetched, old, sum, tag) = known else { return nil }
-        if let entityTag, context.seal.open(text: tag, DiskSeal.tagPlace(kind, space, key)) != entityTag { return nil }
+        if let entityTag, context.seal.open(text: tag, DiskSeal.tagPlace(kind, key.type, key.id)) != entityTag {
+            return nil
+        }
         let validated = validatedAt.nanosecondsSinceEpoch
         let expires = expiresAt.nanosecondsSinceEpoch
         let new = DiskChecksum.times(version: version, fetched: fetched, validated: validated, expires: expires)
         let renewed = Int64(bitPattern: UInt64(bitPattern: sum) ^ old ^ new)
-        try run(
-            .touch,
-            row,
-            validated,
-            expires,
-            kind == .record ? expires : removal(expires),
-            renewed,
-            flags,
-            asked?.rawValue
-        )
+        try run(.touch, row, validated, expires, removal(expires), renewed, flags, asked?.rawValue)
         return (sum, renewed)
     }
 
-    /// Stores a tombstone: nothing of its version or an older one replaces it, and without a version nothing that has an earlier stamp.
-    func bury(_ key: EntityKey, version: Int64?, at stamp: Stamp) throws -> Bool {
+    /// Removes an entity. Lists still contain its key.
+    package func remove(_ key: EntityKey) throws(DiskError) { try run(.remove, DiskKind.entity, key.type, key.id) }
+
+    /// Removes the value of an entity. A tombstone stays: what it keeps out stays out.
+    package func removeValue(_ key: EntityKey) throws(DiskError) {
+        try run(.removeValue, DiskKind.entity, key.type, key.id)
+    }
+
+    /// Removes an entity, and leaves a tombstone: for as long as stale items are kept, nothing of its version or an older one replaces it,
+    /// and without a version nothing that has an earlier stamp.
+    ///
+    /// - Parameter version: the version in which it was deleted; nil: not known.
+    /// - Returns: false if the stored entity is newer than the deletion, and stays.
+    package func bury(_ key: EntityKey, version: Int64?, at stamp: Stamp = .never) throws(DiskError) -> Bool {
         try checkKey(key.type, key.id)
         // A tombstone with a version stays.
-        if version == nil { try run(.removeValue, DiskKind.entity, key.type, key.id) }
+        if version == nil { try removeValue(key) }
         let now = context.now
         let times = DiskChecksum.times(version: version, fetched: now, validated: now, expires: now)
         let content = context.checksum.tombstone(key.type, key.id)
@@ -245,37 +242,89 @@ extension DiskConnection {
         return true
     }
 
+    /// Removes all entities of a type, and their tombstones.
+    package func removeEntities(ofType type: String) throws(DiskError) { try run(.removeSpace, DiskKind.entity, type) }
+
+    /// Marks an entity as stale until it has a later stamp.
+    ///
+    /// - Parameter stamp: nil: a later one than what has confirmed it.
+    package func invalidate(_ key: EntityKey, at stamp: Stamp? = nil) throws(DiskError) {
+        try run(.invalidate, DiskKind.entity, key.type, key.id, stamp)
+    }
+
+    /// Marks the times of all items as uncertain, because the clock was set back, until they are stored or touched again.
+    package func markTimesUncertain() throws(DiskError) { try run(.distrust) }
+
+    /// Removes a generic record.
+    package func removeRecord(_ key: String) throws(DiskError) { try run(.remove, DiskKind.record, "", key) }
+
+    /// Removes all entities, lists and records. Metadata, tokens and the outbox stay.
+    package func removeAllItems() throws(DiskError) {
+        for kind in [DiskKind.entity, .query, .record] { try run(.removeKind, kind) }
+    }
+
     // MARK: The outbox
 
+    /// Appends an operation to the outbox; returns its sequence number.
+    @discardableResult package func append(_ row: DiskOutboxRow) throws(DiskError) -> Int64 {
+        try perform {
+            let reserve = DiskReserve(context)
+            guard try reserve.make() else { throw reserve.failure }
+            try store(row, .outboxAppend)
+            return database.lastInsertRowID
+        }
+    }
+
+    /// Replaces the operation with the row's sequence number.
+    package func update(_ row: DiskOutboxRow) throws(DiskError) {
+        guard row.operation != DiskOutboxRow.unreadableName else {
+            throw DiskError(
+                .transform,
+                "Operation \(row.sequence) cannot be decoded and is not changed. Open the store with the payload transform and "
+                    + "key that it was written with, or drop the operation."
+            )
+        }
+        try store(row, .outboxUpdate)
+        try storeNote(row.note, of: row.sequence)
+    }
+
+    /// Removes an operation and its note from the outbox.
+    package func removeOperation(_ sequence: Int64) throws(DiskError) {
+        try run(.outboxRemove, sequence)
+        try storeNote(nil, of: sequence)
+    }
+
+    func storeNote(_ note: [UInt8]?, of sequence: Int64) throws(DiskError) {
+        try setMetadata(.value, DiskOutboxRow.noteKey(sequence), note)
+    }
+
     /// Stores an operation of the outbox with one of three statements; all but `outboxAppend` take its sequence too.
-    func store(_ row: DiskOutboxRow, _ kind: DiskStatement) throws {
+    func store(_ row: DiskOutboxRow, _ kind: DiskStatement) throws(DiskError) {
         let row = try row.stored(context.seal)
         var values: [any SQLValue] = [
             row.operation, row.scope, row.coalescingKey, row.idempotencyKey, row.state, row.attempts, row.enqueued,
             row.payload, row.sum,
         ]
         if kind != .outboxAppend { values.append(row.sequence) }
-        try bound(kind, values).run()
+        try using(kind, values) { try $0.run() }
     }
 
     // MARK: Budget and chores
 
     /// Removes the least recently read items until the budget holds; returns how many. Called at the end of every transaction.
-    func enforceBudget() throws -> Int {
+    func enforceBudget() throws(DiskError) -> Int {
         var evicted = 0
         let maximum = try budget()
         while try totals().bytes > maximum {
             // Every counted byte belongs to an item, so totals without an item are damaged.
-            guard try evictOne() else {
-                throw SQLiteError(code: .corrupt, message: "the totals count bytes without an item")
-            }
+            guard try evictOne() else { throw damaged("the totals count bytes without an item") }
             evicted += 1
         }
         return evicted
     }
 
     /// The budget now: smaller while the disk has little space left.
-    private func budget() throws -> Int64 {
+    private func budget() throws(DiskError) -> Int64 {
         let configuration = context.configuration
         let maximum = max(0, configuration.bytesMaximum)
         guard configuration.freeBytesMinimum > 0, let free = configuration.freeBytes(configuration.directory),
@@ -285,7 +334,7 @@ extension DiskConnection {
     }
 
     /// Removes the least recently read item; false if there is none.
-    func evictOne() throws(SQLiteError) -> Bool {
+    func evictOne() throws(DiskError) -> Bool {
         guard let row = try first(.leastRecent, read: { $0.int64(0) }) else { return false }
         try run(.noteLost, row)
         try run(.drop, row)
@@ -293,9 +342,7 @@ extension DiskConnection {
     }
 
     /// Stores access times, and removes damaged items.
-    func performDeferredWrites(_ deferred: (stamps: [(Int64, Int64)], damaged: [(Int64, Int64)]))
-        throws(SQLiteError)
-    {
+    func performDeferredWrites(_ deferred: (stamps: [(Int64, Int64)], damaged: [(Int64, Int64)])) throws(DiskError) {
         for (row, stamp) in deferred.stamps { try run(.stamp, row, stamp) }
         for (row, sum) in deferred.damaged {
             try run(.noteLost, row)

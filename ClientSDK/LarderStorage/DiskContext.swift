@@ -21,8 +21,8 @@ package final class DiskContext: Sendable {
     let checksum: DiskChecksum
     let seal: DiskSeal
     let files: DiskFiles
-    /// The operations of the outbox that this process knows, each with what is stored beside it.
-    let knownOperations = Mutex<(@Sendable () -> [(row: DiskOutboxRow, note: [UInt8]?)])?>(nil)
+    /// The operations of the outbox that this process knows.
+    let knownOperations = Mutex<(@Sendable () -> [DiskOutboxRow])?>(nil)
     /// The commits of other processes.
     package let others = ForeignCommits()
     private let granularity: Int64
@@ -53,8 +53,6 @@ package final class DiskContext: Sendable {
     var pathOfCopy: String { configuration.directory + "/store.copy" }
     /// Locked while a store is opened or replaced.
     var pathOfLock: String { configuration.directory + "/store.lock" }
-    /// The prefix of the numbers of databases that were set aside.
-    var quarantinePrefix: String { "store.damaged-" }
 
     func options(readsOnly: Bool = false) -> Database.Options {
         var options = Database.Options()
@@ -91,8 +89,8 @@ package final class DiskContext: Sendable {
     ///   - cause: why it cannot be decoded; nil: its checksum is wrong.
     func noteDamage(_ row: DiskRow, item: String, cause: String? = nil) {
         deferred.withLock { deferred in
-            guard deferred.damaged.count < Self.damagedMaximum, deferred.damaged[row.row] != row.sum else { return }
-            deferred.damaged[row.row] = row.sum
+            guard deferred.damaged.count < Self.damagedMaximum, deferred.damaged[row.number] != row.sum else { return }
+            deferred.damaged[row.number] = row.sum
             if cause == nil { deferred.isSuspect = true }
             let reason = cause == nil ? "checksum" : "undecodable"
             deferred.events.append(.discarded(item: item, reason: reason, cause: cause))

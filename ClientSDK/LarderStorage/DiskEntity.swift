@@ -19,27 +19,20 @@ package struct DiskEntity: Sendable, Hashable {
         package static func < (left: Completeness, right: Completeness) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// The source of a value. A struct, because sources may be added.
-    package struct Source: RawRepresentable, Sendable, Hashable {
-        /// The number as it is stored.
-        package let rawValue: Int
-
-        /// Creates a source.
-        package init(rawValue: Int) { self.rawValue = rawValue }
-
+    /// The source of a value. The raw values are stored.
+    package enum Source: Int, Sendable {
         /// A response.
-        package static let network = Source(rawValue: 0)
+        case network = 0
         /// A message of the live channel or the change feed.
-        package static let event = Source(rawValue: 1)
+        case event = 1
         /// The user on this device.
-        package static let local = Source(rawValue: 2)
+        case local = 2
     }
 
     /// What the source has said about the freshness of a value. The raw values are stored as bits of `items.flags`.
     package struct Terms: OptionSet, Sendable, Hashable {
         package let rawValue: Int64
 
-        /// Creates terms from their stored bits.
         package init(rawValue: Int64) { self.rawValue = rawValue }
 
         /// `expiresAt` is the end of a lifetime that the source has stated.
@@ -80,7 +73,6 @@ package struct DiskEntity: Sendable, Hashable {
     /// The fields to index it by, when it is stored. Not read back.
     package var fields: [DiskField] = []
 
-    /// Creates an entity.
     package init(
         _ key: EntityKey,
         payload: [UInt8],

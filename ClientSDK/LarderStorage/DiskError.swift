@@ -18,8 +18,8 @@ public struct DiskError: Error, Sendable, CustomStringConvertible {
         self.cause = cause
     }
 
-    /// Whether the database is damaged and must be replaced.
-    var isDamage: Bool { (cause as? SQLiteError)?.isDamage ?? false }
+    /// The damage for which the database must be replaced; nil for any other failure.
+    var damage: SQLiteError? { (cause as? SQLiteError).flatMap { $0.isDamage ? $0 : nil } }
 
     init(_ error: SQLiteError) {
         let code: ErrorCode<DiskError> =

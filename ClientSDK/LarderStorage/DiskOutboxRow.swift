@@ -17,6 +17,8 @@ package struct DiskOutboxRow: Sendable, Hashable {
     /// When it was enqueued, in nanoseconds since the epoch.
     package var enqueued: Int64 = 0
     package var payload: [UInt8]
+    /// What the outbox notes about the last attempt. It is metadata, and read by `DiskStore.outbox(since:)` only.
+    package var note: [UInt8]?
     /// The stored bytes of a row that this process cannot decode; nil if it is readable. Set by the store.
     package internal(set) var sealed: [UInt8]?
 
@@ -36,7 +38,7 @@ package struct DiskOutboxRow: Sendable, Hashable {
 
     private static let notePrefix = "larder.rejection "
 
-    /// The metadata key for the reason of an operation's rejection.
+    /// The metadata key of an operation's note.
     package static func noteKey(_ sequence: Int64) -> String { notePrefix + "\(sequence)" }
 
     /// The operation that a metadata value belongs to; nil for any other value.

@@ -38,8 +38,8 @@ package struct DiskQuery: Sendable, Hashable {
     package var invalid = Stamp.never
     /// When the commit that has stored the latest reply began: the entities of that reply have not changed since the list was asked for.
     package var answered = Stamp.never
-    /// The edits of a list that replaces are applied to the replies of earlier requests.
-    package var edits = ListEdits()
+    /// When its members were last edited: an earlier reply may lack the edit.
+    package var edited = Stamp.never
     /// Whether it was marked as stale since it was stored or validated.
     package var isInvalidated: Bool {
         get { invalid > asked }
@@ -75,20 +75,12 @@ package struct DiskQuery: Sendable, Hashable {
 }
 
 extension DiskQuery {
-    /// The rows of a list at a time.
-    struct Rows: Sendable {
-        /// The checksum of the list's item, which covers its members: if the item still has it, they are the same.
-        let sum: Int64
-        let rows: [ListRow]
-    }
-
-    /// The known rows of a list, if any. All values are equal: they say nothing about the content of the list.
+    /// The stored rows of a list, as far as they are known. All values are equal: they say nothing about the content of the list.
     package struct KnownRows: Sendable, Hashable {
-        let rows: Rows?
-
-        package init() { rows = nil }
-
-        init(_ rows: Rows) { self.rows = rows }
+        /// The checksum of the list's item, which covers its members: if the item still has it, they are the same.
+        var sum: Int64 = 0
+        /// Nil if they are not known.
+        var rows: [ListRow]?
 
         package static func == (left: KnownRows, right: KnownRows) -> Bool { true }
 
@@ -107,27 +99,22 @@ extension DiskStore {
 }
 
 extension DiskQuery {
-    /// The part of the list that is stored as bytes: which of the cursor and the edits there are, these with their lengths, and the
-    /// details.
+    /// The part of the list that is stored as bytes: when it was edited, whether there is a cursor, this with its length, and the details.
     var encoded: [UInt8] {
-        var bytes: [UInt8] = [(nextCursor == nil ? 0 : 1) | (edits.isEmpty ? 0 : 2)]
+        var bytes: [UInt8] = []
+        bytes.append(number: edited.rawValue)
+        bytes.append(nextCursor == nil ? 0 : 1)
         if let nextCursor { bytes.append(part: nextCursor.utf8) }
-        if !edits.isEmpty { bytes.append(part: edits.encoded) }
         return bytes + details
     }
 
-    /// Decodes the cursor, the edits and the details; false if they are invalid.
+    /// Decodes this part; false if it is invalid.
     mutating func decode(_ bytes: [UInt8]) -> Bool {
         var rest = bytes[...]
-        guard let first = rest.popFirst(), first < 4 else { return false }
-        if first & 1 != 0 {
-            guard let cursor = rest.takeText() else { return false }
-            nextCursor = cursor
-        }
-        if first & 2 != 0 {
-            guard let known = rest.takePart().flatMap({ ListEdits(encoded: $0) }) else { return false }
-            edits = known
-        }
+        guard let stamp = rest.takeNumber(Int64.self), let hasCursor = rest.popFirst() else { return false }
+        edited = Stamp(rawValue: stamp)
+        nextCursor = hasCursor == 1 ? rest.takeText() : nil
+        guard (nextCursor != nil) == (hasCursor == 1) else { return false }
         details = Array(rest)
         return true
     }

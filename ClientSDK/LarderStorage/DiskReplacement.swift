@@ -8,8 +8,6 @@ import Synchronization
 struct DiskReplacement {
     private let context: DiskContext
     private let files: DiskFiles
-    /// The number of damaged databases that are kept.
-    private static let asideMaximum = 2
     /// The assumed maximum of numbers of operations that were used in the damaged database and are not known here.
     private static let numbersSkipped: Int64 = 1 << 20
 
@@ -34,6 +32,8 @@ struct DiskReplacement {
     /// - Throws: if the new one cannot be created; the old one is then unchanged.
     func replace(because cause: SQLiteError, from live: DiskConnection?) throws {
         try removeScraps()
+        // The log of an earlier one must not be taken for that of this one.
+        try files.remove(aside + "-wal")
         try makeNew()
         var salvage = DiskSalvage(context)
         // The old connection stays open until the file is renamed: it holds the write lock, if the file can still be locked, and no
@@ -44,7 +44,7 @@ struct DiskReplacement {
             let recovery = DiskStore.Recovery(
                 reason: !hasDatabase ? .vanished : cause.code == .notADatabase ? .notADatabase : .corrupt,
                 description: cause.description,
-                setAside: nextQuarantinePath(),
+                setAside: hasDamaged ? aside : nil,
                 outboxSaved: try complete(target, used: salvage.outboxSequence),
                 isOutboxWhole: salvage.isOutboxWhole
             )
@@ -60,10 +60,9 @@ struct DiskReplacement {
     private func complete(_ target: DiskConnection, used: Int64) throws -> Int {
         try target.database.transaction { () throws in
             let known = context.knownOperations.withLock { $0 }
-            for (row, note) in known?() ?? [] where row.operation != DiskOutboxRow.unreadableName {
+            for row in known?() ?? [] where row.operation != DiskOutboxRow.unreadableName {
                 try target.store(row, .outboxRestore)
-                guard target.database.changes > 0, let note else { continue }
-                try target.setMetadata(.value, DiskOutboxRow.noteKey(row.sequence), note)
+                if target.database.changes > 0 { try target.storeNote(row.note, of: row.sequence) }
             }
             let rows = try target.outbox(after: Int64.min, limit: .max)
             let largest = max(used, rows.last?.sequence ?? 0) + Self.numbersSkipped
@@ -145,40 +144,25 @@ struct DiskReplacement {
         return true
     }
 
-    /// Sets the old database aside, its log first, and gives its name to the new one.
+    /// The path for the damaged database.
+    private var aside: String { context.configuration.directory + "/store.damaged" }
+
+    private var hasDamaged: Bool { hasDatabase || (files.size(log) ?? 0) > 0 }
+
+    /// Sets the old database aside, in place of an earlier one, its log first, and gives its name to the new one.
     private func finish() throws {
-        let aside = nextQuarantinePath()
         if files.exists(log) {
             // The log of a missing database would be taken for the new one's.
-            if let aside { try files.rename(log, to: aside + "-wal") } else { try files.remove(log) }
+            if hasDamaged { try files.rename(log, to: aside + "-wal") } else { try files.remove(log) }
         }
         try files.remove(context.path + "-shm")
-        if let aside, hasDatabase { try files.rename(context.path, to: aside) }
+        if hasDatabase { try files.rename(context.path, to: aside) }
         try files.rename(context.pathOfReady, to: context.path)
-        for old in asideNumbers().dropLast(Self.asideMaximum) {
-            try files.remove(path(aside: old) + "-wal")
-            try files.remove(path(aside: old))
-        }
-    }
-
-    /// The path for the damaged database; nil if there is none.
-    private func nextQuarantinePath() -> String? {
-        hasDatabase || (files.size(log) ?? 0) > 0 ? path(aside: (asideNumbers().last ?? 0) + 1) : nil
     }
 
     private func removeScraps() throws {
         for path in [context.pathOfNew, context.pathOfCopy] {
             for suffix in ["-wal", "-shm", "-journal", ""] { try files.remove(path + suffix) }
         }
-    }
-
-    private func path(aside number: Int) -> String {
-        "\(context.configuration.directory)/\(context.quarantinePrefix)\(number)"
-    }
-
-    private func asideNumbers() -> [Int] {
-        files.names(in: context.configuration.directory).compactMap { name in
-            name.hasPrefix(context.quarantinePrefix) ? Int(name.dropFirst(context.quarantinePrefix.count)) : nil
-        }.sorted()
     }
 }

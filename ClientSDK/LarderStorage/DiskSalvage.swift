@@ -60,85 +60,55 @@ struct DiskSalvage {
         try target.run(.commit)
     }
 
+    /// Reads the outbox from its beginning to the damage, and then from its end to the damage.
     private mutating func saveOutbox(_ source: DiskConnection, _ target: DiskConnection) throws -> Bool {
+        do { outboxSequence = try source.outboxSequence() } catch { guard error.damage != nil else { throw error } }
         var isWhole = true
-        do { outboxSequence = try source.outboxSequence() } catch { guard error.isDamage else { throw error } }
-        let isScanWhole = try Self.scan(source, .outboxList, .outboxDown) { statement in
-            guard let row = DiskOutboxRow(statement, context.seal) else {
-                isWhole = false
-                return
+        // Rows out of order are damage too: otherwise pages that point at each other would be read for ever.
+        var (first, last) = (Int64.min, Int64.max)
+        for statement in [DiskStatement.outboxList, .outboxDown] {
+            let isUp = statement == .outboxList
+            let isRead = try Self.walk(source, statement, [first, .max]) { found in
+                let number = found.int64(0)
+                guard number > first, number < last else { return false }
+                if isUp { first = number } else { last = number }
+                if let row = DiskOutboxRow(found, context.seal) {
+                    try target.store(row, .outboxRestore)
+                } else {
+                    isWhole = false
+                }
+                return true
             }
-            try target.store(row, .outboxRestore)
-        }
-        return isWhole && isScanWhole
-    }
-
-    /// Change tokens are not kept: what they cover is fetched again.
-    private func saveMetadata(_ source: DiskConnection, _ target: DiskConnection) throws {
-        var values: [(key: String, stored: [UInt8], sum: Int64)] = []
-        do {
-            let statement = try source.prepared(.metadataAll)
-            defer { statement.reset() }
-            while try statement.step() {
-                let (kind, key) = (statement.int64(0), statement.text(1))
-                let (stored, sum) = (statement.bytes(2), statement.int64(3))
-                guard kind == DiskConnection.MetadataKind.value.rawValue,
-                    [sum, ~sum].contains(DiskChecksum.plain([key], [kind], stored))
-                else { continue }
-                values.append((key, stored, sum))
-            }
-        } catch {
-            // The rest cannot be read.
-            guard error.isDamage else { throw error }
-        }
-        for value in values { try target.store(value.stored, sum: value.sum, .value, value.key) }
-    }
-
-    /// Reads a table from its beginning to the damage, and then from its end to the damage.
-    ///
-    /// - Returns: whether there was no damage.
-    private static func scan(
-        _ source: DiskConnection,
-        _ up: DiskStatement,
-        _ down: DiskStatement,
-        _ each: (Statement) throws -> Void
-    ) throws -> Bool {
-        var last = Int64.min
-        if try walk(
-            source,
-            up,
-            from: last,
-            isNext: { $0 > last },
-            { statement in
-                last = statement.int64(0)
-                try each(statement)
-            }
-        ) {
-            return true
-        }
-        let end = last
-        var previous: Int64?
-        _ = try walk(source, down, from: end, isNext: { row in row > end && previous.map { row < $0 } ?? true }) {
-            previous = $0.int64(0)
-            try each($0)
+            if isUp, isRead { return isWhole }
         }
         return false
     }
 
-    /// Steps through a statement's rows; false on damage. Rows out of order are damage too: otherwise pages that point at each
-    /// other would be read for ever.
+    /// Change tokens are not kept: what they cover is fetched again.
+    private func saveMetadata(_ source: DiskConnection, _ target: DiskConnection) throws {
+        _ = try Self.walk(source, .metadataAll) { statement in
+            let (kind, key) = (statement.int64(0), statement.text(1))
+            let (stored, sum) = (statement.bytes(2), statement.int64(3))
+            if kind == DiskConnection.MetadataKind.value.rawValue,
+                [sum, ~sum].contains(DiskChecksum.plain([key], [kind], stored))
+            {
+                try target.store(stored, sum: sum, .value, key)
+            }
+            return true
+        }
+    }
+
+    /// Steps through a statement's rows until one does not count; false if it does not, and on damage.
     private static func walk(
         _ source: DiskConnection,
         _ kind: DiskStatement,
-        from start: Int64,
-        isNext: (Int64) -> Bool,
-        _ each: (Statement) throws -> Void
+        _ values: [Int64] = [],
+        _ each: (Statement) throws -> Bool
     ) throws -> Bool {
         let statement: Statement
         do {
             statement = try source.prepared(kind)
-            try statement.bind(start, at: 1)
-            try statement.bind(Int64.max, at: 2)
+            for (index, value) in values.enumerated() { try statement.bind(value, at: Int32(index + 1)) }
         } catch {
             guard error.isDamage else { throw error }
             return false
@@ -151,8 +121,7 @@ struct DiskSalvage {
                 guard error.isDamage else { throw error }
                 return false
             }
-            guard isNext(statement.int64(0)) else { return false }
-            try each(statement)
+            guard try each(statement) else { return false }
         }
     }
 }

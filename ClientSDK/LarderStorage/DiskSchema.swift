@@ -9,10 +9,10 @@ enum DiskSchema {
     /// "Lrds"
     static let applicationID: Int32 = 0x4C72_6473
 
-    /// The migrations. Versions 2 to 6 have changed tables of content only, which is made anew.
+    /// The migrations. Versions 2 to 7 have changed tables of content only, which is made anew.
     static var migrations: Migrations {
         let empty = Migration("content, earlier") { _ throws(SQLiteError) in }
-        return Migrations(applicationID: applicationID, [outbox] + Array(repeating: empty, count: 5) + [content])
+        return Migrations(applicationID: applicationID, [outbox] + Array(repeating: empty, count: 6) + [content])
     }
 
     private static var outbox: Migration {

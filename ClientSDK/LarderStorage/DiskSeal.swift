@@ -148,7 +148,7 @@ extension DiskConnection {
         }
         let (items, unreadable) = try database.transaction { () throws in
             let items = try totals().items
-            for kind in [DiskKind.entity, .query, .record] { try run(.removeKind, kind) }
+            try removeAllItems()
             try resealMetadata()
             let unreadable = try resealOutbox()
             try setMetadata(.own, Self.probeKey, new)
@@ -164,27 +164,25 @@ extension DiskConnection {
         do { return try context.seal.open(stored, place) == Self.probe } catch { return false }
     }
 
-    private func resealMetadata() throws {
+    private func resealMetadata() throws(DiskError) {
         var plain: [(key: String, value: [UInt8])] = []
         var tokens: [String] = []
-        let statement = try prepared(.metadataAll)
-        defer { statement.reset() }
-        while try statement.step() {
+        _ = try all(.metadataAll) { statement in
             let (kind, key, value) = (statement.int64(0), statement.text(1), statement.bytes(2))
             switch MetadataKind(rawValue: kind) {
             case .value where DiskChecksum.plain([key], [kind], value) == statement.int64(3): plain.append((key, value))
             case .token: tokens.append(key)
             default: break
             }
+            return Void?.none
         }
-        statement.reset()
         for token in tokens { try setMetadata(.token, token, nil) }
         guard context.seal.transform != nil else { return }
         for (key, value) in plain { try setMetadata(.value, key, value) }
     }
 
     /// Encodes all readable operations; returns how many are not readable.
-    private func resealOutbox() throws -> Int {
+    private func resealOutbox() throws(DiskError) -> Int {
         let rows = try outbox(after: Int64.min, limit: .max)
         for row in rows where row.sealed == nil { try store(row, .outboxUpdate) }
         return rows.count { $0.sealed != nil }

@@ -47,30 +47,3 @@ package struct DiskSearch: Sendable {
         package var isAll = true
     }
 }
-
-extension DiskStore.ReadTransaction {
-    /// The identifiers that a search finds; nil if the store does not have one of its indices.
-    package func search(_ search: DiskSearch) throws(DiskError) -> DiskSearch.Result? {
-        try connection.perform { try connection.search(search) }
-    }
-
-    /// The names of the indices of a type.
-    package func indices(ofType type: String) throws(DiskError) -> Set<String> {
-        try connection.perform { Set(try connection.indices(ofType: type).keys) }
-    }
-}
-
-extension DiskStore.WriteTransaction {
-    /// Makes the indices of a type these. `put` keeps them from then on; the fields of all stored entities must be set in the same transaction.
-    package func setIndices(_ names: Set<String>, ofType type: String) throws(DiskError) {
-        try connection.perform { try connection.setIndices(names, ofType: type) }
-    }
-
-    /// Indexes a stored entity; without fields nothing finds it.
-    package func setFields(_ fields: [DiskField], of key: EntityKey) throws(DiskError) {
-        try connection.perform {
-            guard let row = try connection.sum(.entity, key.type, key.id)?.row else { return }
-            try connection.setFields(fields, ofType: key.type, row: row)
-        }
-    }
-}

@@ -2,27 +2,6 @@ import LarderSQLite
 import Synchronization
 
 extension DiskStore {
-    /// The result of one step of maintenance.
-    package struct Maintenance: Sendable, Hashable {
-        /// The number of items removed because of their age.
-        package internal(set) var expired = 0
-        /// The number of pages returned to the file system; the file shrinks at the next checkpoint.
-        package internal(set) var pagesFreed = 0
-        /// Whether nothing is left to do. If not, call again when there is time.
-        package var isDone = true
-
-        package init() {}
-
-        /// Adds the numbers of another step.
-        package mutating func add(_ step: Maintenance) {
-            expired += step.expired
-            pagesFreed += step.pagesFreed
-            isDone = step.isDone
-        }
-    }
-}
-
-extension DiskStore {
     /// The size of a store.
     package struct Statistics: Sendable, Hashable {
         /// The number of entities, lists, records and tombstones.
@@ -50,18 +29,16 @@ extension DiskStore {
     /// large removals, and regularly.
     ///
     /// - Returns: whether nothing is left to do.
-    @discardableResult public func maintain() throws(DiskError) -> Bool { try maintain(limit: .max).isDone }
+    @discardableResult public func maintain() throws(DiskError) -> Bool { try maintain(limit: .max) }
 
     /// Does a step of at most `limit` items and pages, from 1 to 64. A writer waits for one kind only.
-    package func maintain(limit: Int) throws(DiskError) -> Maintenance {
+    package func maintain(limit: Int) throws(DiskError) -> Bool {
         let limit = max(1, min(Int64(limit), Self.stepMaximum))
-        var report = Maintenance()
         let hasFiles = !context.configuration.isInMemory
         if hasFiles { try checkIfSuspect() }
-        report.expired = try changing { state in try removeOutdated(&state, limit) }
-        if hasFiles { report.pagesFreed = try withConnection { try vacuum($0, limit) } }
-        report.isDone = report.expired < limit && report.pagesFreed == 0 && !(hasFiles && context.hasChores)
-        return report
+        let expired = try changing { state in try removeOutdated(&state, limit) }
+        let hasFreePages = hasFiles ? try withConnection { try vacuum($0, limit) } : false
+        return expired < limit && !hasFreePages && !(hasFiles && context.hasChores)
     }
 
     /// Copies the log into the database and truncates it: afterwards removed bytes are in none of the files.
@@ -71,16 +48,10 @@ extension DiskStore {
     package func emptyLog() throws(DiskError) -> Bool { try withConnection { try $0.database.checkpoint() } }
 
     /// The same, unless a reader or another process is using the log. Never waits for them.
-    ///
-    /// - Returns: the bytes that the log had; 0 if it was empty or in use.
-    package func emptyLogIfUnused() throws(DiskError) -> Int64 {
-        let bytes = context.files.size(context.path + "-wal") ?? 0
-        guard bytes > 0 else { return 0 }
-        do {
-            return try withConnection { try $0.database.checkpointIfUnused() } ? bytes : 0
-        } catch {
+    package func emptyLogIfUnused() throws(DiskError) {
+        guard context.files.size(context.path + "-wal") ?? 0 > 0 else { return }
+        do { _ = try withConnection { try $0.database.checkpointIfUnused() } } catch {
             guard error.code == .busy || error.code == .full else { throw error }
-            return 0
         }
     }
 
@@ -100,24 +71,21 @@ extension DiskStore {
         let now = context.now
         // The transaction itself carries out the chores.
         let count = try commit(&state, .processDeath) { transaction throws in
-            let connection = transaction.connection
-            return try connection.perform {
-                try connection.run(.noteExpired, now)
-                try connection.run(.expire, now, limit)
-                return connection.database.changes
-            }
+            try transaction.run(.noteExpired, now)
+            try transaction.run(.expire, now, limit)
+            return transaction.database.changes
         }
         if count > 0 { context.post(.expired(count: count)) }
         return count
     }
 
-    /// Returns some pages if many are free; a few are kept for reuse.
-    private func vacuum(_ connection: DiskConnection, _ limit: Int64) throws -> Int {
+    /// Returns some pages if many are free; a few are kept for reuse. Returns whether there were many.
+    private func vacuum(_ connection: DiskConnection, _ limit: Int64) throws -> Bool {
         let free = try connection.database.integer("PRAGMA freelist_count")
         let all = try connection.database.integer("PRAGMA page_count")
-        guard free > 16, free > all / 10 else { return 0 }
+        guard free > 16, free > all / 10 else { return false }
         try connection.database.releasePages(limit)
-        return Int(free - (try connection.database.integer("PRAGMA freelist_count")))
+        return try connection.database.integer("PRAGMA freelist_count") < free
     }
 
     /// The size of the store.
@@ -130,11 +98,8 @@ extension DiskStore {
     /// Removes the least recently read items until at most `bytes` are stored. A store in memory gives the free memory back.
     package func evict(toBytes bytes: Int64) throws(DiskError) {
         try changing { state in
-            _ = try commit(&state, .processDeath) { transaction throws in
-                let connection = transaction.connection
-                return try connection.perform {
-                    while try connection.totals().bytes > bytes, try connection.evictOne() {}
-                }
+            try commit(&state, .processDeath) { transaction throws in
+                while try transaction.totals().bytes > bytes, try transaction.evictOne() {}
             }
             guard context.configuration.isInMemory, let connection = state.connection else { return }
             try connection.perform { try connection.database.releasePages(.max) }

@@ -62,8 +62,9 @@ extension DiskStore {
             }
             return try open(generation: generation)
         }
-        do { return try open(generation: generation) } catch let error as SQLiteError where error.isDamage {
-            try replacement.replace(because: error, from: nil)
+        do { return try open(generation: generation) } catch {
+            guard let damage = DiskError(error).damage else { throw error }
+            try replacement.replace(because: damage, from: nil)
             return try open(generation: generation)
         }
     }

@@ -38,10 +38,9 @@ extension DiskStore {
     /// The store of the outbox, if it was opened.
     var openedOutboxStore: DiskStore? { outboxStoreOpened.withLock { $0 } }
 
-    /// Sets the function that returns the operations that this process knows, each with what is stored beside it. If the database is
-    /// damaged, those that cannot be read are written into the one that replaces it. Called while the store is locked: it must not call
-    /// the store.
-    package func setKnownOperations(_ known: @escaping @Sendable () -> [(row: DiskOutboxRow, note: [UInt8]?)]) {
+    /// Sets the function that returns the operations that this process knows. If the database is damaged, those that cannot be read are
+    /// written into the one that replaces it. Called while the store is locked: it must not call the store.
+    package func setKnownOperations(_ known: @escaping @Sendable () -> [DiskOutboxRow]) {
         context.knownOperations.withLock { $0 = known }
     }
 
@@ -51,49 +50,33 @@ extension DiskStore {
         fileprivate let generation: Int
     }
 
-    /// The rows of the outbox at one moment.
-    package struct OutboxRows: Sendable {
-        /// In order.
-        package let rows: [DiskOutboxRow]
-        /// What is stored beside the rows (`DiskOutboxRow.noteKey`), by their numbers.
-        package let notes: [Int64: [UInt8]]
-        package let version: OutboxVersion
-    }
-
     /// Reads all operations of the outbox, unless only this store has changed some since a version was read. Cost: some microseconds then.
     ///
     /// Waits for writers, so that a row that is being removed is not read.
-    package func outbox(since version: OutboxVersion?) throws -> OutboxRows? {
+    package func outbox(since version: OutboxVersion?) throws -> (rows: [DiskOutboxRow], version: OutboxVersion)? {
         try changing { state in
             try withWriter(&state) { connection in
                 connection.failure = nil
-                try connection.perform { try connection.checkForeignCommits() }
+                try connection.checkForeignCommits()
                 if connection.database.hasMoved { throw FileMoved() }
                 // Before the rows are read: later commits may be read too, and are then read again.
                 let now = OutboxVersion(foreignCommits: context.others.count, generation: connection.generation)
-                return now == version ? nil : try Self.read(connection, now)
+                if now == version { return nil }
+                return try connection.snapshot {
+                    var rows = try connection.outbox(after: 0, limit: .max)
+                    if connection.database.hasMoved { throw FileMoved() }
+                    let notes = try connection.outboxNotes()
+                    for index in rows.indices { rows[index].note = notes[rows[index].sequence] }
+                    return (rows, now)
+                }
             }
-        }
-    }
-
-    private static func read(_ connection: DiskConnection, _ version: OutboxVersion) throws -> OutboxRows {
-        try connection.perform { try connection.run(.begin) }
-        do {
-            let rows = try connection.perform { try connection.outbox(after: 0, limit: .max) }
-            if connection.database.hasMoved { throw FileMoved() }
-            let notes = try connection.perform { try connection.outboxNotes() }
-            try connection.perform { try connection.run(.commit) }
-            return OutboxRows(rows: rows, notes: notes, version: version)
-        } catch {
-            connection.database.rollBack()
-            throw error
         }
     }
 }
 
 extension DiskConnection {
     /// The metadata of operations, by their numbers.
-    func outboxNotes() throws(SQLiteError) -> [Int64: [UInt8]] {
+    func outboxNotes() throws(DiskError) -> [Int64: [UInt8]] {
         let notes = try all(.outboxNotes) { row -> (Int64, [UInt8])? in
             let key = row.text(0)
             guard let number = DiskOutboxRow.sequence(ofNote: key) else { return nil }
@@ -103,5 +86,5 @@ extension DiskConnection {
     }
 
     /// The largest number used by the outbox.
-    func outboxSequence() throws(SQLiteError) -> Int64 { try first(.outboxSequence) { $0.int64(0) } ?? 0 }
+    func outboxSequence() throws(DiskError) -> Int64 { try first(.outboxSequence) { $0.int64(0) } ?? 0 }
 }

@@ -8,22 +8,9 @@ extension DiskStore {
     ///
     /// - Parameter body: may be called a second time, after a damaged database was rebuilt.
     /// - Throws: `DiskError`, or what `body` throws.
-    package func read<Result>(_ body: (borrowing ReadTransaction) throws -> Result) throws -> Result {
+    package func read<Result>(_ body: (DiskConnection) throws -> Result) throws -> Result {
         defer { context.deliver() }
-        return try withReader { connection in
-            // Only in the writer of a store in memory.
-            let transaction = ReadTransaction(connection: connection)
-            if connection.isWriting { return try body(transaction) }
-            try connection.perform { try connection.run(.begin) }
-            do {
-                let result = try body(transaction)
-                try connection.perform { try connection.run(.commit) }
-                return result
-            } catch {
-                connection.database.rollBack()
-                throw error
-            }
-        }
+        return try withReader { connection in try connection.snapshot { try body(connection) } }
     }
 
     /// Runs a single read statement, which by itself sees one snapshot.
@@ -39,17 +26,35 @@ extension DiskStore {
     private func withReader<Result>(_ body: (DiskConnection) throws -> Result) throws -> Result {
         if context.configuration.isInMemory { return try withOnlyConnection(body) }
         try prepare()
-        switch try attempt(body) {
-        case .success(let result): return result
-        case .failure(let failure):
-            try writer.withLock { state in
-                // Otherwise another call has already done it.
-                if state.generation == failure.generation { try recover(&state, failure.cause) }
+        var isSecond = false
+        while true {
+            let (generation, idle) = try readers.withLock { state in
+                if state.isErased { throw Self.erased }
+                return (state.generation, state.idle.popLast())
             }
-        }
-        switch try attempt(body) {
-        case .success(let result): return result
-        case .failure(let failure): throw DiskError(failure.cause)
+            var reader = idle
+            do {
+                let connection = try idle ?? openReader(generation)
+                reader = connection
+                let result = try body(connection)
+                if let damage = connection.damage { throw DiskError(damage) }
+                giveBack(connection)
+                return result
+            } catch {
+                guard let cause = replaceableFailure(error, reader) else {
+                    if let reader { giveBack(reader) }
+                    if let failure = error as? SQLiteError { throw DiskError(failure) }
+                    throw error
+                }
+                guard !isSecond else { throw DiskError(cause) }
+                isSecond = true
+                // Closed first: the file is replaced.
+                reader = nil
+                try writer.withLock { state in
+                    // Otherwise another call has already done it.
+                    if state.generation == generation { try recover(&state, cause) }
+                }
+            }
         }
     }
 
@@ -64,38 +69,6 @@ extension DiskStore {
         try writer.withLock { state in result = try body(connectedWriter(&state)) }
         guard let result else { throw Self.erased }
         return result
-    }
-
-    /// The reason why a read must be repeated with another file.
-    private struct Unreadable: Error {
-        let cause: SQLiteError
-        let generation: Int
-    }
-
-    /// Reads once. The connection is not kept afterwards, unless it is in the pool.
-    private func attempt<Result>(
-        _ body: (DiskConnection) throws -> Result
-    ) throws -> Swift.Result<Result, Unreadable> {
-        let (generation, idle) = try readers.withLock { state in
-            if state.isErased { throw Self.erased }
-            return (state.generation, state.idle.popLast())
-        }
-        var reader = idle
-        do {
-            let connection = try idle ?? openReader(generation)
-            reader = connection
-            let result = try body(connection)
-            if let damage = connection.damage { throw DiskError(damage) }
-            giveBack(connection)
-            return .success(result)
-        } catch {
-            if let cause = replaceableFailure(error, reader) {
-                return .failure(Unreadable(cause: cause, generation: generation))
-            }
-            if let reader { giveBack(reader) }
-            if let failure = error as? SQLiteError { throw DiskError(failure) }
-            throw error
-        }
     }
 
     /// The error that requires another file: damage, or a missing file.

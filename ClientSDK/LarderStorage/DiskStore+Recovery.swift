@@ -2,8 +2,8 @@ extension DiskStore {
     /// The report of a damaged or missing database, and of what was saved from it.
     ///
     /// The first call that finds the damage replaces the database and is repeated on the new one. `DiskStore.Event.recovered`
-    /// reports it once, in the process that opens the new database first, also after a crash in between. The last two damaged files
-    /// are kept beside the new one (`setAside`). Each row has a checksum, so only stored data is ever returned.
+    /// reports it once, in the process that opens the new database first, also after a crash in between. The last damaged file
+    /// is kept beside the new one (`setAside`). Each row has a checksum, so only stored data is ever returned.
     ///
     /// Operations and metadata are kept as follows. Content is fetched again, and change tokens are dropped with what they cover.
     ///

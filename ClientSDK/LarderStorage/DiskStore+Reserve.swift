@@ -84,12 +84,9 @@ extension DiskStore {
         for _ in 0..<2 {
             do {
                 let count = try commit(&state, .processDeath) { transaction throws in
-                    let connection = transaction.connection
-                    return try connection.perform {
-                        var count = 0
-                        while count < Self.givenUpMaximum, try connection.evictOne() { count += 1 }
-                        return count
-                    }
+                    var count = 0
+                    while count < Self.givenUpMaximum, try transaction.evictOne() { count += 1 }
+                    return count
                 }
                 if count > 0 { context.post(.evicted(count: count)) }
                 try checkpointIfPossible(&state)

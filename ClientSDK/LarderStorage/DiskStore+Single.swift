@@ -7,20 +7,12 @@ extension DiskStore {
 
     /// A list and its entities.
     package func list(_ key: QueryKey) throws(DiskError) -> List? {
-        do {
-            return try read { transaction in try transaction.list(key) }
-        } catch {
-            throw DiskError(error)
-        }
+        try readOnce { connection in try connection.snapshot { try connection.list(key) } }
     }
 
     /// A list of identifiers.
     package func query(_ key: QueryKey) throws(DiskError) -> DiskQuery? {
-        do {
-            return try read { transaction in try transaction.query(key) }
-        } catch {
-            throw DiskError(error)
-        }
+        try readOnce { connection in try connection.snapshot { try connection.query(key) } }
     }
 
     /// A generic record, however outdated.
@@ -28,12 +20,12 @@ extension DiskStore {
 
     /// A metadata value.
     package func metadata(_ key: String) throws(DiskError) -> [UInt8]? {
-        try readOnce { try $0.metadata(.value, key) }
+        try readOnce { try $0.metadata(key) }
     }
 
     /// The change token of a feed.
     package func token(_ feed: String) throws(DiskError) -> String? {
-        try readOnce { try $0.metadata(.token, feed) }.map { String(decoding: $0, as: UTF8.self) }
+        try readOnce { try $0.token(feed) }
     }
 
     /// Stores an entity, unless the stored one is newer, or of the same version and more complete.
@@ -63,7 +55,7 @@ extension DiskStore {
     }
 
     private func writeOnce<Result: Sendable>(
-        _ body: (borrowing WriteTransaction) throws(DiskError) -> Result
+        _ body: (DiskConnection) throws(DiskError) -> Result
     ) throws(DiskError) -> Result {
         do {
             return try write { transaction in try body(transaction) }

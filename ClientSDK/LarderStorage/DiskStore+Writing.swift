@@ -9,7 +9,7 @@ extension DiskStore {
     /// - Parameters:
     ///   - durability: the failures that the commit survives.
     ///   - companion: a store in memory that changes with this one: its transaction begins when this one has the disk, so that no
-    ///     reader of it waits for the disk's lock, and is stored if and when this one is (`WriteTransaction.companion`).
+    ///     reader of it waits for the disk's lock, and is stored if and when this one is (`DiskConnection.companion`).
     ///   - mayUseReserve: for the store of an outbox: whether the write is needed for sending. If the disk is full, it uses the reserved
     ///     space and that of cached content, and `body` is called again.
     ///   - body: must change nothing but the transaction. Another write to this store from within it is a programming error, and
@@ -20,7 +20,7 @@ extension DiskStore {
         _ durability: Durability = .processDeath,
         with companion: DiskStore? = nil,
         mayUseReserve: Bool = false,
-        _ body: (borrowing WriteTransaction) throws -> Result
+        _ body: (DiskConnection) throws -> Result
     ) throws -> Result {
         defer { context.deliver() }
         return try writer.withLock { state in
@@ -43,7 +43,7 @@ extension DiskStore {
         _ state: inout WriterState,
         _ durability: Durability,
         with companion: DiskStore? = nil,
-        _ body: (borrowing WriteTransaction) throws -> Result
+        _ body: (DiskConnection) throws -> Result
     ) throws -> Result {
         try withWriter(&state) { connection in try transact(connection, durability, companion, body) }
     }
@@ -86,15 +86,19 @@ extension DiskStore {
         _ connection: DiskConnection,
         _ durability: Durability,
         _ companion: DiskStore?,
-        _ body: (borrowing WriteTransaction) throws -> Result
+        _ body: (DiskConnection) throws -> Result
     ) throws -> Result {
         let deferred = try begin(connection, durability)
         if context.configuration.isInMemory { writing.withLock { $0 = (pthread_self(), connection) } }
         defer { if context.configuration.isInMemory { writing.withLock { $0 = nil } } }
         do {
             try prepare(connection, deferred)
-            guard let companion else { return try transact(connection, companion: nil, body) }
-            return try companion.write { try transact(connection, companion: $0.connection, body) }
+            guard let companion else { return try complete(connection, body) }
+            defer { connection.companion = nil }
+            return try companion.write { transaction in
+                connection.companion = transaction
+                return try complete(connection, body)
+            }
         } catch {
             // The companion's commit is the last.
             if connection.isWriting { undo(connection, deferred) }
@@ -102,14 +106,11 @@ extension DiskStore {
         }
     }
 
-    private func transact<Result>(
+    private func complete<Result>(
         _ connection: DiskConnection,
-        companion: DiskConnection?,
-        _ body: (borrowing WriteTransaction) throws -> Result
+        _ body: (DiskConnection) throws -> Result
     ) throws -> Result {
-        // Named: Swift 6.3.1 crashes when it specialises a call with a noncopyable temporary (release builds).
-        let transaction = WriteTransaction(connection: connection, companion: companion)
-        let result = try body(transaction)
+        let result = try body(connection)
         try commit(connection)
         return result
     }
@@ -118,14 +119,12 @@ extension DiskStore {
 
     private func begin(_ connection: DiskConnection, _ durability: Durability) throws -> DeferredWrites {
         connection.failure = nil
-        try connection.perform {
-            if connection.durability != durability {
-                try connection.database.setDurability(durability == .powerLoss ? .full : .normal)
-                connection.durability = durability
-            }
-            try connection.run(.beginWriting)
-            try connection.checkForeignCommits()
+        if connection.durability != durability {
+            try connection.perform { try connection.database.setDurability(durability == .powerLoss ? .full : .normal) }
+            connection.durability = durability
         }
+        try connection.run(.beginWriting)
+        try connection.checkForeignCommits()
         connection.isWriting = true
         return context.takeDeferredWrites(256)
     }
@@ -135,16 +134,13 @@ extension DiskStore {
         if connection.database.hasMoved { throw FileMoved() }
         if let problem = connection.problem { try connection.perform { throw problem } }
         // Before the body, which may store rows equal, down to the checksum, to damaged ones.
-        try connection.perform { try connection.performDeferredWrites(deferred) }
+        try connection.performDeferredWrites(deferred)
     }
 
     private func commit(_ connection: DiskConnection) throws {
-        let evicted = try connection.perform {
-            if let damage = connection.damage { throw damage }
-            let evicted = try connection.enforceBudget()
-            try connection.run(.commit)
-            return evicted
-        }
+        if let damage = connection.damage { throw DiskError(damage) }
+        let evicted = try connection.enforceBudget()
+        try connection.run(.commit)
         connection.isWriting = false
         if evicted > 0 { context.post(.evicted(count: evicted)) }
     }

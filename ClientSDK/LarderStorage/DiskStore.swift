@@ -46,21 +46,23 @@ public final class DiskStore: Sendable {
         context = DiskContext(configuration)
         defer { context.deliver() }
         guard !configuration.opensLate else { return }
-        do { try prepare() } catch { throw DiskError(error) }
+        try prepare()
     }
 
     /// Migrates the file once, because readers change nothing.
-    func prepare() throws {
+    func prepare() throws(DiskError) {
         guard !isPrepared.load(ordering: .acquiring) else { return }
         do {
             try writer.withLock { state in _ = try connectedWriter(&state) }
-        } catch let error as SQLiteError where error.code == .readOnly {
+        } catch {
+            let error = DiskError(error)
+            guard error.code == .readOnly else { throw error }
             throw DiskError(
                 .readOnly,
                 "The store in \(context.configuration.directory) cannot be opened: it needs write access, also to read, because SQLite keeps "
                     + "a log and locks beside the database. Give this process write access to the directory and its files, or open a "
-                    + "cache without a directory, which is in memory only. (\(error.message))",
-                cause: error
+                    + "cache without a directory, which is in memory only. (\(error))",
+                cause: error.cause
             )
         }
     }
@@ -95,7 +97,7 @@ public final class DiskStore: Sendable {
         do {
             _ = try writer.withLockIfAvailable { state in
                 let connection = try connectedWriter(&state)
-                try connection.perform { try connection.checkForeignCommits() }
+                try connection.checkForeignCommits()
             }
         } catch {
             throw DiskError(error)

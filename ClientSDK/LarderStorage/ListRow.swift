@@ -22,56 +22,23 @@ struct ListRow: Sendable {
 
     private static let gap: Int64 = 1 << 36
 
-    /// The rows of some members, so that few of those that are stored change: members that stay in the same order keep their positions.
+    /// The rows of some members, so that few of those that are stored change: those before and after all that differs keep their positions.
     static func rows(of new: [ListMembers.Entry], after old: [ListRow]) -> [ListRow] {
         var (begin, end) = old.common(with: new) { $0.entry == $1 }
-        func bounds() -> (after: Int64?, before: Int64?) {
-            (begin > 0 ? old[begin - 1].position : nil, end > 0 ? old[old.count - end].position : nil)
+        if new.count <= old.count {
+            let changed = zip(old.dropFirst(begin), new[begin..<(new.count - end)])
+            return old.prefix(begin) + changed.map { ListRow($0.position, $1) } + old.suffix(end)
         }
-        func completed(_ rows: [ListRow]) -> [ListRow] { old.prefix(begin) + rows + old.suffix(end) }
-        let wanted = Array(new[begin..<(new.count - end)])
-        if let rows = aligned(wanted, to: Array(old[begin..<(old.count - end)]), bounds()) { return completed(rows) }
-        // There is no room between two members: those around them are spread.
-        while begin > 0 || end > 0 {
+        while true {
+            let bounds = (begin > 0 ? old[begin - 1].position : nil, end > 0 ? old[old.count - end].position : nil)
+            let wanted = new[begin..<(new.count - end)]
+            if let (start, step) = spacing(Int64(wanted.count), bounds) {
+                let rows = wanted.enumerated().map { ListRow(start + Int64($0.offset) * step, $0.element) }
+                return old.prefix(begin) + rows + old.suffix(end)
+            }
+            // There is no room between two members: those around them are spread.
             (begin, end) = (max(0, begin - 64), max(0, end - 64))
-            let spread = new[begin..<(new.count - end)]
-            guard let (start, step) = spacing(Int64(spread.count), bounds()), step >= 16 else { continue }
-            return completed(spread.enumerated().map { ListRow(start + Int64($0.offset) * step, $0.element) })
         }
-        return new.enumerated().map { ListRow(Int64($0.offset) * gap, $0.element) }
-    }
-
-    /// Rows between two positions, those of `old` in the same order at their own; nil if there is no room.
-    private static func aligned(
-        _ new: [ListMembers.Entry],
-        to old: [ListRow],
-        _ bounds: (after: Int64?, before: Int64?)
-    ) -> [ListRow]? {
-        let places = Dictionary(old.enumerated().map { ($1.entry.key, $0) }, uniquingKeysWith: { first, _ in first })
-        var used = Set<Int>()
-        let common = new.indices.compactMap { place -> (new: Int, old: Int)? in
-            guard let known = places[new[place].key], used.insert(known).inserted else { return nil }
-            return (place, known)
-        }
-        let staying = IncreasingSubsequence.indices(of: common.map(\.old))
-        var rows: [ListRow] = []
-        var last = bounds.after
-        /// Appends the members up to one that stays, or to the end.
-        func fill(to end: Int, before next: Int64?) -> Bool {
-            let number = Int64(end - rows.count)
-            guard number > 0 else { return true }
-            guard let (start, step) = spacing(number, (last, next)) else { return false }
-            for offset in 0..<number { rows.append(ListRow(start + offset * step, new[rows.count])) }
-            last = rows[rows.count - 1].position
-            return true
-        }
-        for (number, pair) in common.enumerated() where staying.contains(number) {
-            let row = old[pair.old]
-            guard fill(to: pair.new, before: row.position) else { return nil }
-            rows.append(row.entry == new[pair.new] ? row : ListRow(row.position, new[pair.new]))
-            last = row.position
-        }
-        return fill(to: new.count, before: bounds.before) ? rows : nil
     }
 
     /// The first position and the distance for some members between two others; nil if there is no room.

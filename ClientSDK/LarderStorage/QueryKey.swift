@@ -13,7 +13,6 @@ public struct QueryKey: Sendable, Hashable, CustomStringConvertible {
         package let name: String
         package let value: String
 
-        /// Creates a parameter.
         package init(_ name: String, _ value: String) {
             self.name = name
             self.value = value

@@ -99,7 +99,7 @@ public final class Telemetry: Sendable {
 
     @usableFromInline func deliver(_ kind: TelemetryEvent.Kind) {
         let interest = interest.load(ordering: .relaxed)
-        let (event, wakeups) = state.withLock { state in
+        let event = state.withLock { state in
             state.sequence += 1
             let event = TelemetryEvent(
                 sequence: state.sequence,
@@ -109,9 +109,9 @@ public final class Telemetry: Sendable {
                 labels: state.labels
             )
             if interest & Self.totalsInterest != 0 { state.totals.add(kind, state.labels) }
-            return (event, interest >= Self.listenerInterest ? hub.post(event) : [])
+            if interest >= Self.listenerInterest { hub.post(event) }
+            return event
         }
-        for wakeup in wakeups { wakeup.resume() }
         // Each event has its own slot in the recorder's file, so that no lock is needed.
         recorder?.record(event)
     }

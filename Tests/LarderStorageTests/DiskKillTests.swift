@@ -120,7 +120,7 @@ struct DiskKillTests {
                 )
                 try transaction.put(entity)
             case .dequeue:
-                if let first = try transaction.read({ try $0.outbox(limit: 1) }).first {
+                if let first = try transaction.outbox(limit: 1).first {
                     try transaction.removeOperation(first.sequence)
                 }
             case .metadata(let value): try transaction.setMetadata(value, for: "m")

@@ -62,7 +62,7 @@ struct DiskSecretTests {
         switch kind {
         case "entity": try store.put(fixture.entity("1", secret))
         case "large entity": try store.put(fixture.entity("2", Array(repeating: secret, count: 9_000).flatMap(\.self)))
-        case "list": try store.write { try $0.put(list(secret)) }
+        case "list": _ = try store.write { try $0.put(list(secret)) }
         case "record": try store.put(fixture.record("r", secret))
         case "metadata": try store.write { try $0.setMetadata(secret, for: "m") }
         case "token": try store.write { try $0.setToken(String(decoding: secret, as: UTF8.self), for: "f") }

@@ -50,7 +50,7 @@ struct DiskStoreTests {
         #expect(names.0 == [entity.key.type] && names.1 == ["feed"])
         query.ids = []
         query.nextCursor = nil
-        try store.write { transaction throws in try transaction.put(query) }
+        _ = try store.write { transaction throws in try transaction.put(query) }
         #expect(try store.list(query.key)?.entities == [])
         #expect(fixture.events.isEmpty)
     }
@@ -119,8 +119,8 @@ struct DiskStoreTests {
         let store = try fixture.store()
         try store.put(fixture.entity("1", version: 5))
         try store.write { transaction throws in
-            #expect(try !transaction.remove(fixture.key("1"), deletedInVersion: 4))
-            #expect(try transaction.remove(fixture.key("1"), deletedInVersion: 6))
+            #expect(try !transaction.bury(fixture.key("1"), version: 4))
+            #expect(try transaction.bury(fixture.key("1"), version: 6))
             try transaction.removeValue(fixture.key("1"))
         }
         #expect(try store.entity(fixture.key("1")) == nil)
@@ -163,7 +163,7 @@ struct DiskStoreTests {
             try store.write { transaction throws in
                 try transaction.put(fixture.entity("1", large))
                 try transaction.setToken("t", for: "changes")
-                #expect(try transaction.read { try $0.entity(fixture.key("1")) } != nil)
+                #expect(try transaction.entity(fixture.key("1")) != nil)
                 throw Failure()
             }
         }
@@ -301,7 +301,7 @@ struct DiskStoreTests {
         #expect(numbers == [1, 2, 3])
         try store.write { transaction throws in
             try transaction.removeOperation(3)
-            var second = try #require(try transaction.read { try $0.outbox(after: 1) }.first)
+            var second = try #require(try transaction.outbox(after: 1).first)
             second.attempts = 2
             second.state = 1
             try transaction.update(second)

@@ -50,7 +50,7 @@ struct ListMembersTests {
             for _ in 0..<script.number(1...4) { _ = script.edit(&query.members, &model) }
             let text = "seed \(seed), step \(step)"
             let list = query
-            query = try store.write { transaction throws in try transaction.store(list) }
+            query = try store.write { transaction throws in try transaction.put(list) }
             switch script.number(0...9) {
             case 0:
                 store = try fixture.store()
@@ -65,7 +65,7 @@ struct ListMembersTests {
                 let other = query
                 _ = script.edit(&query.members, &model)
                 let changed = query
-                _ = try store.write { transaction throws in try transaction.store(changed) }
+                _ = try store.write { transaction throws in try transaction.put(changed) }
                 query.stored = other.stored
             case 3: try store.write { transaction throws in try transaction.touch(&query) }
             default: break
@@ -77,7 +77,7 @@ struct ListMembersTests {
             }
         }
         let last = query
-        try store.write { transaction throws in try transaction.put(last) }
+        _ = try store.write { transaction throws in try transaction.put(last) }
         #expect(try fixture.store().query(key)?.ids == model.map(\.key), "seed \(seed)")
         #expect(fixture.events.isEmpty, "seed \(seed)")
     }
@@ -89,11 +89,11 @@ struct ListMembersTests {
         var query = fixture.query(QueryKey("list"))
         query.members = ListMembers((0..<count).map { EntityKey(type: "post", id: "post_\($0)") })
         let whole = query
-        query = try store.write { transaction throws in try transaction.store(whole) }
+        query = try store.write { transaction throws in try transaction.put(whole) }
         func rows(_ edit: (inout ListMembers) -> Void) throws -> Int64 {
             edit(&query.members)
             let (list, before) = (query, try store.rowChanges())
-            query = try store.write { transaction throws in try transaction.store(list) }
+            query = try store.write { transaction throws in try transaction.put(list) }
             return try store.rowChanges() - before
         }
         // The list itself, its payload, the totals, and the member.

@@ -114,7 +114,7 @@ struct SecretSearchTests {
                 expiresAt: clock.now + .seconds(60),
                 details: Array(secret.utf8)
             )
-            try cache.disk?.write { transaction in try transaction.put(list) }
+            _ = try cache.disk?.write { transaction in try transaction.put(list) }
         case .request: _ = try await cache.request("key", as: String.self, lifetime: .seconds(60)) { secret }
         case .operation, .rejection:
             let operation = WriteBehind<String, Bool>("send", scope: { $0 }, changes: { _, _ in }) { attempts in

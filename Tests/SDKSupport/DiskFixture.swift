@@ -20,7 +20,7 @@ package final class StoreDirectory: Sendable {
     /// The relative paths of all files, sorted.
     package var files: [String] { ((try? FileManager.default.subpathsOfDirectory(atPath: path)) ?? []).sorted() }
 
-    package var setAside: [String] { files.filter { $0.hasPrefix("store.damaged-") && !$0.contains("-wal") } }
+    package var setAside: [String] { files.filter { $0 == "store.damaged" } }
 
     package func bytes(_ name: String) -> [UInt8] {
         FileManager.default.contents(atPath: "\(path)/\(name)").map(Array.init) ?? []

@@ -58,7 +58,7 @@ do {
             for index in start..<(start + 1_000) { try transaction.put(entity(index)) }
         }
     }
-    try store.write { transaction in try transaction.put(feed) }
+    _ = try store.write { transaction in try transaction.put(feed) }
     store.suspend()
 }
 print("\(count) entities of 1,000 bytes; median of 15 runs (best to worst)")

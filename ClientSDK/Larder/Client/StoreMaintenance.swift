@@ -57,21 +57,15 @@ final class StoreMaintenance: Sendable {
     }
 
     private func maintain(_ item: Item) async throws(CancellationError) {
-        var total = DiskStore.Maintenance()
         for _ in 0..<Self.stepsMaximum {
             try await waitForTurn()
-            guard
-                let step = carryOut(item, { disk throws(DiskError) in try disk.maintain(limit: Self.rowsMaximum) })
-            else { return }
-            total.add(step)
-            if step.isDone { break }
+            let isDone = carryOut(item) { disk throws(DiskError) in try disk.maintain(limit: Self.rowsMaximum) }
+            guard let isDone else { return }
+            if isDone { break }
             try await clock.sleep(until: clock.uptime + settings.pause)
         }
         try await waitForTurn()
-        let bytes = carryOut(item) { disk throws(DiskError) in try disk.emptyLogIfUnused() } ?? 0
-        guard total.expired + total.pagesFreed > 0 || bytes > 0 else { return }
-        let detail = "\(item.name): \(total.expired) rows, \(total.pagesFreed) pages, \(bytes) log bytes"
-        telemetry.record(.note(name: "maintenance", detail: detail))
+        carryOut(item) { disk throws(DiskError) in try disk.emptyLogIfUnused() }
     }
 
     /// Waits until nobody waits for anything else.
@@ -84,6 +78,7 @@ final class StoreMaintenance: Sendable {
     }
 
     /// Returns nil if the store failed. The next round tries again.
+    @discardableResult
     private func carryOut<Result>(_ item: Item, _ work: (DiskStore) throws(DiskError) -> Result) -> Result? {
         do { return try work(item.disk) } catch {
             telemetry.record(.note(name: "maintenanceFailed", detail: "\(item.name): \(error)"))

@@ -109,15 +109,15 @@ public final class FeatureFlags: Sendable {
     /// - Returns: whether what is stored differs.
     @discardableResult
     private func change(_ body: (inout State) -> Void) -> Bool {
-        let (changed, wakeups, isNew) = state.withLock { state in
+        let (changed, isNew) = state.withLock { state in
             let before = state.settings
             let old = state.settings.remote.merging(state.settings.overrides) { $1 }
             body(&state)
             let new = state.settings.remote.merging(state.settings.overrides) { $1 }
             let changed = Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }
-            return (changed, changed.isEmpty ? [] : hub.post(changed), state.settings != before)
+            if !changed.isEmpty { hub.post(changed) }
+            return (changed, state.settings != before)
         }
-        for wakeup in wakeups { wakeup.resume() }
         for name in changed.sorted() { telemetry.record(.flagChanged(key: name)) }
         return isNew
     }

@@ -113,8 +113,5 @@ public final class BearerSession: HTTPSource.Authorizer {
     public var userID: String? { current.withLock { $0.tokens?.userID } }
 
     /// Posts the state under the lock, so that observers receive states in order.
-    func announce() {
-        let wakeups = current.withLock { hub.post(Self.state($0.tokens)) }
-        for wakeup in wakeups { wakeup.resume() }
-    }
+    func announce() { current.withLock { hub.post(Self.state($0.tokens)) } }
 }

@@ -85,11 +85,10 @@ final class Uploading: Sendable {
     }
 
     private func change(_ body: (inout [OperationID: RequestBody.Progress]) -> Void) {
-        let wakeups = progress.withLock { progress in
+        progress.withLock { progress in
             body(&progress)
-            return hub.post(progress)
+            hub.post(progress)
         }
-        for wakeup in wakeups { wakeup.resume() }
     }
 
     func send(

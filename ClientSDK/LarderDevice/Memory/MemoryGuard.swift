@@ -167,7 +167,7 @@ public final class MemoryGuard: Sendable {
     ///   - wakeUps: whether to wake `run` if its next point in time has changed.
     ///   - change: returns whether pressure lasts, so that the limits are applied again.
     private func decide(wakeUps isStirring: Bool = true, _ change: (inout Core, MonotonicTime) -> Bool) {
-        let (wakeups, stirred) = state.withLock { state in
+        state.withLock { state in
             let old = state.known
             let next = state.machine.nextChange
             let lasts = change(&state, clock.uptime)
@@ -181,12 +181,9 @@ public final class MemoryGuard: Sendable {
             if old.limits.level != new.limits.level {
                 records.enqueue(.level(new.limits.level, previous: old.limits.level, cause: new.cause))
             }
-            let wakeups = new == old ? [] : changes.post(new)
-            let isStirring = isStirring && next != state.machine.nextChange
-            return (wakeups, isStirring ? wakeUps.post(()) : [])
+            if new != old { changes.post(new) }
+            if isStirring, next != state.machine.nextChange { wakeUps.post(()) }
         }
-        for wakeup in wakeups { wakeup.resume() }
-        for wakeup in stirred { wakeup.resume() }
         records.drain()
         apply()
     }

@@ -71,14 +71,13 @@ extension NetworkMonitor {
 
         /// Counts received bytes. Returns whether they were the last of the month.
         func spend(_ bytes: Int) -> Bool {
-            let (isLast, wakeups) = inPresentMonth { use in
+            inPresentMonth { use in
                 let before = use.bytes
                 let (sum, overflows) = before.addingReportingOverflow(max(0, bytes))
                 use.bytes = overflows ? .max : sum
-                return (before < bytesPerMonth && use.bytes >= bytesPerMonth, changes.post(use))
+                changes.post(use)
+                return before < bytesPerMonth && use.bytes >= bytesPerMonth
             }
-            for wakeup in wakeups { wakeup.resume() }
-            return isLast
         }
 
         private func inPresentMonth<Result: Sendable>(_ body: (inout Use) -> Result) -> Result {

@@ -279,13 +279,7 @@ public final class NetworkMonitor: Sendable {
         wakeUps isStirring: Bool = true,
         _ change: (inout Core, MonotonicTime) -> Void
     ) -> State {
-        struct Outcome {
-            var state: State
-            var wakeups: [EventWakeup<State>] = []
-            var changed: [EventWakeup<NetworkBehavior>] = []
-            var stirred: [EventWakeup<Void>] = []
-        }
-        let outcome = state.withLock { state -> Outcome in
+        let decided = state.withLock { state in
             let now = clock.uptime
             let before = (state.nextChange, state.estimator.nextProbe)
             change(&state, now)
@@ -297,7 +291,6 @@ public final class NetworkMonitor: Sendable {
                 status: state.status,
                 quality: state.estimator.quality
             )
-            var outcome = Outcome(state: new)
             if let old = state.published, old.level != level {
                 records.enqueue(Event(level: level, previous: old.level, cause: cause))
             }
@@ -306,24 +299,21 @@ public final class NetworkMonitor: Sendable {
                 || new.status != state.published?.status
             {
                 state.published = new
-                outcome.wakeups = changes.post(new)
+                changes.post(new)
             }
             _ = state.resume.take(at: now)
             let behavior = self.behavior(state, level)
             if behavior != state.publishedBehavior {
                 state.publishedBehavior = behavior
-                outcome.changed = behaviorChanges.post(behavior)
+                behaviorChanges.post(behavior)
             }
             if isStirring, before != (state.nextChange, state.estimator.nextProbe) {
-                outcome.stirred = wakeUps.post(())
+                wakeUps.post(())
             }
-            return outcome
+            return new
         }
-        for wakeup in outcome.wakeups { wakeup.resume() }
-        for wakeup in outcome.changed { wakeup.resume() }
-        for wakeup in outcome.stirred { wakeup.resume() }
         records.drain()
-        return outcome.state
+        return decided
     }
 
     private func level(of state: Core) -> (NetworkLevel, State.Cause) {

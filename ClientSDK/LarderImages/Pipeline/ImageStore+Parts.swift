@@ -80,14 +80,12 @@ extension ImageStore {
         for name: String,
         _ count: Int,
         _ now: WallTime,
-        _ transaction: borrowing DiskStore.WriteTransaction
+        _ transaction: DiskConnection
     ) throws {
         var others: [(name: String, count: Int, writtenAt: WallTime)] = []
-        try transaction.read { reading in
-            for key in try reading.recordKeys(startingWith: Self.prefix) where key != name {
-                guard let record = try reading.record(key) else { continue }
-                others.append((key, Self.halves(record.payload)?.bytes.count ?? 0, record.recordedAt))
-            }
+        for key in try transaction.recordKeys(startingWith: Self.prefix) where key != name {
+            guard let record = try transaction.record(key) else { continue }
+            others.append((key, Self.halves(record.payload)?.bytes.count ?? 0, record.recordedAt))
         }
         others.sort { $0.writtenAt < $1.writtenAt }
         var sum = others.reduce(count) { $0 + $1.count }

@@ -8,7 +8,7 @@ extension LarderCache {
     /// - Returns: whether nothing is left to do.
     @discardableResult nonisolated(nonsending) public func maintain() async throws(LarderError) -> Bool {
         let core = core
-        return try await core.changing { () async throws(LarderError) in try core.maintain().isDone }
+        return try await core.changing { () async throws(LarderError) in try core.maintain() }
     }
 
     /// Shrinks the memory tier to at most `bytes`. Observed values stay.

@@ -44,9 +44,9 @@ extension CacheCore {
     }
 
     /// Stores the invalidations together with those of other processes.
-    func storeMarks(in transaction: borrowing DiskStore.WriteTransaction) throws {
+    func storeMarks(in transaction: DiskConnection) throws {
         let key = InvalidationTable.metadataKey
-        if let marks = try transaction.read({ reading in try reading.metadata(key) }) {
+        if let marks = try transaction.metadata(key) {
             invalidations.merge(marks)
         }
         try transaction.setMetadata(invalidations.encoded, for: key)

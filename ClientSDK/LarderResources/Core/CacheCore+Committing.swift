@@ -70,6 +70,9 @@ extension CacheCore {
         applyForeignCommits()
     }
 
+    /// Notifies the observers of a commit as soon as the locks that the caller holds are released.
+    func announceLater(_ commit: Commit) { delayed.add { self.announce(commit) } }
+
     private func perform(
         _ update: CacheUpdate,
         _ start: Commit,
@@ -90,7 +93,7 @@ extension CacheCore {
             // The body may be called again, after a full disk or a damaged one.
             let commit = try writeContent(disk, with: companion, update) { transaction in
                 dropOutdated()
-                let rows = Rows(self, disk: transaction.connection, memory: transaction.companion, stamp: start.stamp)
+                let rows = Rows(self, disk: transaction, memory: transaction.companion, stamp: start.stamp)
                 changed = rows
                 var commit = start
                 if isCatchingUp { for key in try rows.catchUp() { commit.forget(key) } }
@@ -121,7 +124,7 @@ extension CacheCore {
         dropOutdated()
         let (commit, changed) = try memoryRows.store.write { transaction in
             var commit = start
-            let rows = Rows(self, disk: nil, memory: transaction.connection, stamp: start.stamp)
+            let rows = Rows(self, disk: nil, memory: transaction, stamp: start.stamp)
             try commit.perform(update.steps, rows)
             return (commit, rows.hidden)
         }
@@ -134,7 +137,7 @@ extension CacheCore {
         _ disk: DiskStore,
         with companion: DiskStore?,
         _ update: CacheUpdate,
-        _ body: (borrowing DiskStore.WriteTransaction) throws -> Commit
+        _ body: (DiskConnection) throws -> Commit
     ) throws -> Commit {
         while true {
             do { return try disk.write(update.durability, with: companion, body) } catch  where update.mayUseReserve {

@@ -51,18 +51,13 @@ extension CacheCore {
         }
     }
 
-    /// A step of maintenance of both stores.
-    func maintain() throws(LarderError) -> DiskStore.Maintenance {
-        var report = DiskStore.Maintenance()
+    /// A step of maintenance of all stores; returns whether nothing is left to do.
+    func maintain() throws(LarderError) -> Bool {
         do {
             // The store of the values also while the disk tier is off: what is in it still expires.
-            for disk in [outboxDisk, disk, memoryRows.used].compactMap(\.self) {
-                let step = try disk.maintain(limit: .max)
-                let isDone = report.isDone && step.isDone
-                report.add(step)
-                report.isDone = isDone
-            }
-            return report
+            return try [outboxDisk, disk, memoryRows.used].compactMap(\.self).map { try $0.maintain() }.allSatisfy(
+                \.self
+            )
         } catch {
             throw LarderError(error)
         }

@@ -80,9 +80,7 @@ extension CacheCore {
         } catch {
             if !isShown {
                 present.affected = apply(present)
-                let shown = present
-                // After the locks are released.
-                delayed.add { self.announce(shown) }
+                announceLater(present)
             }
             throw error
         }
@@ -95,7 +93,7 @@ extension CacheCore {
             for body in update.rows { try body(transaction) }
             guard let settled else { return }
             // Another process may have stored a later one.
-            let known = Self.number(try transaction.read { reading in try reading.metadata(Self.settledKey) }) ?? 0
+            let known = Self.number(try transaction.metadata(Self.settledKey)) ?? 0
             guard settled > known else { return }
             try transaction.setMetadata(Array("\(settled)".utf8), for: Self.settledKey)
         }
@@ -107,8 +105,8 @@ extension CacheCore {
     /// not the content.
     private static let settledKey = "larder.settled"
 
-    func nextSettled(in transaction: borrowing DiskStore.WriteTransaction) throws -> Int64 {
-        let next = (Self.number(try transaction.read { reading in try reading.metadata(Self.settledKey) }) ?? 0) + 1
+    func nextSettled(in transaction: DiskConnection) throws -> Int64 {
+        let next = (Self.number(try transaction.metadata(Self.settledKey)) ?? 0) + 1
         try transaction.setMetadata(Array("\(next)".utf8), for: Self.settledKey)
         return next
     }

@@ -34,7 +34,7 @@ public struct CacheUpdate: Sendable {
 
     var steps: [Step] = []
     /// Changes of the outbox's rows: one transaction of the outbox's store, after that of the content.
-    var rows: [@Sendable (borrowing DiskStore.WriteTransaction) throws -> Void] = []
+    var rows: [@Sendable (DiskConnection) throws -> Void] = []
     /// Whether rows of the outbox follow the content of this update.
     var precedesRows = false
     /// Whether nothing is written to the disk.
@@ -133,8 +133,8 @@ public struct CacheUpdate: Sendable {
 
     /// Changes the keys of a list and their order. Nothing happens if the list is not stored.
     ///
-    /// The change is applied again to the answer of a request that was in flight, and must have no effect where it is applied already.
-    /// If it has an effect, the list loses its validator, which stands for the keys of a reply: the next request fetches the whole list.
+    /// The change must have no effect where it is applied already. If it has an effect, the list loses its validator, which stands for the keys
+    /// of a reply, and the reply to an earlier request does not undo it: the list is then asked for again as a whole.
     ///
     /// - Parameters:
     ///   - key: the key of the list.

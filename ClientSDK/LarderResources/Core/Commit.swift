@@ -91,8 +91,8 @@ struct Commit {
         case .invalidateTag(let name):
             core.invalidations.mark(name, at: stamp)
             hasNewMarks = true
-        case .token(let token, let feed): try rows.setToken(token, for: feed)
-        case .metadata(let value, let key): try rows.setMetadata(value, for: key)
+        case .token(let token, let feed): try rows.disk?.setToken(token, for: feed)
+        case .metadata(let value, let key): try rows.disk?.setMetadata(value, for: key)
         case .overlay(let key, let change): overlays.append((key, change))
         case .queryOverlay(let key, let change): queryOverlays.append((key, change))
         case .reread(let key): forget(key)

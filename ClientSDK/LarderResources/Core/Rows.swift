@@ -32,28 +32,12 @@ final class Rows {
     /// The transaction for content; nil while it is in memory alone.
     private var content: DiskConnection? { isDiskTierOff || hidden.isAll ? nil : disk }
 
-    private func read<Result>(
-        _ connection: DiskConnection,
-        _ body: (borrowing DiskStore.ReadTransaction) throws -> Result
-    ) rethrows -> Result {
-        let transaction = DiskStore.WriteTransaction(connection: connection)
-        return try transaction.read(body)
-    }
-
-    private func write<Result>(
-        _ connection: DiskConnection,
-        _ body: (borrowing DiskStore.WriteTransaction) throws -> Result
-    ) rethrows -> Result {
-        let transaction = DiskStore.WriteTransaction(connection: connection)
-        return try body(transaction)
-    }
-
     /// Reads the content on the disk, also while the disk takes no changes; nil also if it can then not be read, which is reported.
     private func readContent<Found>(
-        _ body: (borrowing DiskStore.ReadTransaction) throws -> Found?,
+        _ body: (DiskConnection) throws -> Found?,
         ifUnreadable fail: () -> Void = {}
     ) throws -> Found? {
-        if let content { return try read(content, body) }
+        if let content { return try body(content) }
         guard disk == nil, let store = core.contentDisk else { return nil }
         do { return try store.read(body) } catch {
             let problem = LarderError(error)
@@ -79,20 +63,20 @@ final class Rows {
     /// What a key has, in memory if it has a place there, or else on the disk unless that is hidden.
     private func find<Found>(
         _ key: StoredKey,
-        _ look: (borrowing DiskStore.ReadTransaction) throws -> Found?
+        _ look: (DiskConnection) throws -> Found?
     ) throws -> (row: Found, isInMemory: Bool)? {
-        if let memory, try placeInMemory(of: key) != nil { return try read(memory, look).map { ($0, true) } }
+        if let memory, try placeInMemory(of: key) != nil { return try look(memory).map { ($0, true) } }
         return hidden.contains(key) ? nil : try readContent(look).map { ($0, false) }
     }
 
     private func placeInMemory(of key: StoredKey) throws -> DiskStore.Place? {
         guard let memory, core.memoryRows.mayHave(key) else { return nil }
-        return try read(memory) { try $0.place(of: key) }
+        return try memory.place(of: key)
     }
 
     /// The lists with an entity.
     func queries(with key: EntityKey) throws -> Set<QueryKey> {
-        let kept = try memory.map { try read($0) { try $0.queries(with: key) } } ?? []
+        let kept = try memory?.queries(with: key) ?? []
         let stored = try readContent { try $0.queries(with: key) } ?? []
         return Set(kept).union(stored.filter { !hidden.contains(.query($0)) })
     }
@@ -122,17 +106,17 @@ final class Rows {
             return .keptNewer
         }
         guard let target = target(.entity(row.key), isOffDisk: isOffDisk) else { return .stored }
-        let outcome = try write(target) { try $0.put(row) }
+        let outcome = try target.put(row)
         if outcome == .stored, isMoved, let other = target === memory ? content : memory {
-            try write(other) { try $0.remove(row.key) }
+            try other.remove(row.key)
         }
         return outcome
     }
 
     func put(_ list: DiskQuery, isOffDisk: Bool) throws -> DiskQuery {
         guard let target = target(.query(list.key), isOffDisk: isOffDisk) else { return list }
-        let stored = try write(target) { try $0.store(list) }
-        if let other = target === memory ? content : memory { try write(other) { try $0.remove(list.key) } }
+        let stored = try target.put(list)
+        try (target === memory ? content : memory)?.remove(list.key)
         return stored
     }
 
@@ -153,39 +137,36 @@ final class Rows {
     }
 
     /// Changes a row where it is. One on a disk that takes no changes gets a copy in memory first; one that cannot be read is hidden.
-    private func edit<Result>(
-        _ key: StoredKey,
-        _ body: (borrowing DiskStore.WriteTransaction) throws -> Result
-    ) throws -> Result? {
+    private func edit(_ key: StoredKey, _ body: (DiskConnection) throws -> Void) throws {
         if let memory, try placeInMemory(of: key) != nil {
             inMemory.insert(key)
-            return try write(memory, body)
+            return try body(memory)
         }
-        if let content { return try write(content, body) }
-        guard !hidden.contains(key) else { return nil }
+        if let content { return try body(content) }
+        guard !hidden.contains(key) else { return }
         let hideUnread = { self.hide(key, belongsOnDisk: true) }
-        let copy: ((borrowing DiskStore.WriteTransaction) throws -> Void)?
+        let copy: ((DiskConnection) throws -> Void)?
         switch key {
         case .entity(let name):
             let row = try readContent({ try $0.entity(name) }, ifUnreadable: hideUnread)
-            copy = row.map { row in { _ = try $0.put(row) } }
+            copy = row.map { row in { try $0.put(row) } }
         case .query(let name):
             let row = try readContent({ try $0.query(name) }, ifUnreadable: hideUnread)
-            copy = row.map { row in { _ = try $0.store(row) } }
+            copy = row.map { row in { try $0.put(row) } }
         }
-        guard let copy, let memory = target(key, isOffDisk: false) else { return nil }
+        guard let copy, let memory = target(key, isOffDisk: false) else { return }
         do {
-            try write(memory, copy)
-            return try write(memory, body)
+            try copy(memory)
+            try body(memory)
         } catch let error as DiskError where error.isOfValue {
-            return nil
+            // It stays hidden.
         }
     }
 
     func touch(_ key: EntityKey, _ times: Freshness.Times, isUncertain: Bool, asked: Stamp, ifEntityTag tag: String?)
         throws
     {
-        _ = try edit(.entity(key)) { transaction in
+        try edit(.entity(key)) { transaction in
             try transaction.touch(
                 key,
                 validatedAt: times.validatedAt,
@@ -200,43 +181,36 @@ final class Rows {
 
     func touch(_ list: inout DiskQuery) throws {
         var touched = list
-        _ = try edit(.query(list.key)) { try $0.touch(&touched) }
+        try edit(.query(list.key)) { try $0.touch(&touched) }
         list = touched
     }
 
     func invalidate(_ key: StoredKey, at stamp: Stamp) throws {
-        _ = try edit(key) { try $0.invalidate(key, at: stamp) }
+        try edit(key) { try $0.invalidate(key, at: stamp) }
     }
 
     /// Removes an entity, and leaves a tombstone; false if the stored one is newer.
     func bury(_ key: EntityKey, version: Int64?, isOffDisk: Bool) throws -> Bool {
         guard let target = target(.entity(key), isOffDisk: isOffDisk) else { return true }
-        guard try write(target, { try $0.bury(key, version: version, at: stamp) }) else { return false }
+        guard try target.bury(key, version: version, at: stamp) else { return false }
         // Also while the app has turned the disk tier off: it leaves the disk at once.
-        if let other = target === memory ? disk : memory { try write(other) { try $0.remove(key) } }
+        try (target === memory ? disk : memory)?.remove(key)
         return true
     }
 
     /// Removes a value that is older than what is shown.
     func removeValue(_ key: EntityKey) throws {
-        if let memory { try write(memory) { try $0.removeValue(key) } }
-        if let disk { try write(disk) { try $0.removeValue(key) } }
+        try memory?.removeValue(key)
+        try disk?.removeValue(key)
         hide(.entity(key), belongsOnDisk: true)
     }
 
     /// Removes a list, and the value that is stored whole under its key.
     func remove(_ key: QueryKey) throws {
-        for connection in [memory, disk].compactMap(\.self) { try write(connection) { try $0.remove(key) } }
+        try memory?.remove(key)
+        try disk?.remove(key)
         hide(.query(key), belongsOnDisk: true)
         try removeValue(EntityKey(wholeValueOf: key))
-    }
-
-    func setToken(_ token: String?, for feed: String) throws {
-        if let disk { try write(disk) { try $0.setToken(token, for: feed) } }
-    }
-
-    func setMetadata(_ value: [UInt8]?, for key: String) throws {
-        if let disk { try write(disk) { try $0.setMetadata(value, for: key) } }
     }
 
     // MARK: Moving
@@ -247,32 +221,30 @@ final class Rows {
     func moveToMemory(_ key: StoredKey) throws -> [EntityKey]? {
         switch key {
         case .entity(let name):
-            return try move(key, { try $0.entity(name) }) { _ = try $0.put($1) }.map { _ in [] }
+            return try move(key, { try $0.entity(name) }) { try $0.put($1) }.map { _ in [] }
         case .query(let name):
-            guard let disk, let row = try move(key, { try $0.query(name) }, { _ = try $0.store($1) }) else {
-                return nil
-            }
-            return try read(disk) { disk in try row.members.keys.filter { try disk.queries(with: $0).isEmpty } }
+            guard let disk, let row = try move(key, { try $0.query(name) }, { try $0.put($1) }) else { return nil }
+            return try row.members.keys.filter { try disk.queries(with: $0).isEmpty }
         }
     }
 
     /// Moves a row to memory, unless that has one. If the disk takes no changes, the row leaves it later.
     private func move<Row>(
         _ key: StoredKey,
-        _ look: (borrowing DiskStore.ReadTransaction) throws -> Row?,
-        _ put: (borrowing DiskStore.WriteTransaction, Row) throws -> Void
+        _ look: (DiskConnection) throws -> Row?,
+        _ put: (DiskConnection, Row) throws -> Void
     ) throws -> Row? {
         guard let disk, let memory else {
-            _ = try edit(key) { _ in }
+            try edit(key) { _ in }
             if hidden.contains(key) { hide(key, belongsOnDisk: false) }
             return nil
         }
-        guard let row = try read(disk, look) else { return nil }
-        try write(disk) { try $0.remove(key) }
+        guard let row = try look(disk) else { return nil }
+        try disk.remove(key)
         guard content != nil, try placeInMemory(of: key) == nil else { return row }
         core.memoryRows.note(key)
         inMemory.insert(key)
-        do { try write(memory) { try put($0, row) } } catch let error as DiskError where error.isOfValue {
+        do { try put(memory, row) } catch let error as DiskError where error.isOfValue {
             // It is in memory as long as its decoded value is.
         }
         return row
@@ -284,23 +256,23 @@ final class Rows {
     /// - Returns: the keys whose decoded values count no longer.
     func catchUp() throws -> [StoredKey] {
         guard let disk, let memory else { return [] }
-        if hidden.isAll { try write(disk) { try $0.removeAllItems() } }
+        if hidden.isAll { try disk.removeAllItems() }
         var forgotten: [StoredKey] = []
         for (key, entry) in hidden.keys {
             let mine = try placeInMemory(of: key)
-            let theirs = try read(disk) { try $0.place(of: key) }
+            let theirs = try disk.place(of: key)
             let isOutlived = theirs.map { $0.asked > mine?.asked ?? entry.stamp } ?? false
             if isOutlived || mine != nil { forgotten.append(key) }
             // Those of a tier that is off are in memory only.
             let belongsOnDisk = entry.belongsOnDisk && !isDiskTierOff && !core.memoryOnly.contains(key)
             if isOutlived {
-                if let mine { try write(disk) { try $0.invalidate(key, at: mine.invalid) } }
+                if let mine { try disk.invalidate(key, at: mine.invalid) }
             } else if belongsOnDisk, let mine {
                 try moveToDisk(key, mine, invalid: theirs?.invalid ?? .never, disk, memory)
             } else {
                 try removeFromDisk(key, disk, withMembers: !belongsOnDisk)
             }
-            if belongsOnDisk { try write(memory) { try $0.remove(key) } }
+            if belongsOnDisk { try memory.remove(key) }
         }
         hidden = HiddenRows()
         return forgotten
@@ -316,23 +288,23 @@ final class Rows {
         do {
             switch key {
             case .entity(let name):
-                if let row = try read(memory, { try $0.entity(name) }) {
+                if let row = try memory.entity(name) {
                     // The higher version of the two stays.
-                    _ = try write(disk) { try $0.put(row) }
+                    try disk.put(row)
                     // A row in memory has no fields: the next query builds the indices of the type anew.
-                    try write(disk) { try $0.setIndices([], ofType: name.type) }
+                    try disk.setIndices([], ofType: name.type)
                 } else if mine.isRemoval {
-                    _ = try write(disk) { try $0.bury(name, version: mine.version, at: mine.asked) }
+                    _ = try disk.bury(name, version: mine.version, at: mine.asked)
                 }
             case .query(let name):
-                guard let row = try read(memory, { try $0.query(name) }) else { return }
-                try write(disk) { try $0.remove(key) }
-                _ = try write(disk) { try $0.store(row) }
+                guard let row = try memory.query(name) else { return }
+                try disk.remove(key)
+                try disk.put(row)
             }
-            if invalid > mine.invalid { try write(disk) { try $0.invalidate(key, at: invalid) } }
-        } catch let error as DiskError where error.isOfValue {
+            if invalid > mine.invalid { try disk.invalidate(key, at: invalid) }
+        } catch  where error.isOfValue {
             // The disk cannot take it: it is fetched again.
-            try write(disk) { try $0.remove(key) }
+            try disk.remove(key)
         }
     }
 
@@ -340,11 +312,9 @@ final class Rows {
     private func removeFromDisk(_ key: StoredKey, _ disk: DiskConnection, withMembers: Bool) throws {
         var members: [EntityKey] = []
         if withMembers, case .query(let name) = key {
-            members = try read(disk) { try $0.query(name) }?.members.keys ?? []
+            members = try disk.query(name)?.members.keys ?? []
         }
-        try write(disk) { try $0.remove(key) }
-        for member in members where try read(disk, { try $0.queries(with: member).isEmpty }) {
-            try write(disk) { try $0.remove(.entity(member)) }
-        }
+        try disk.remove(key)
+        for member in members where try disk.queries(with: member).isEmpty { try disk.remove(member) }
     }
 }

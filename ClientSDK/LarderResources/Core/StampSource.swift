@@ -84,7 +84,7 @@ extension StampClock {
             return
         }
         let boot = try disk.write { transaction in
-            let stored = try transaction.read { reading in try reading.metadata(Self.key) }
+            let stored = try transaction.metadata(Self.key)
             if let boot = Self.boot(stored, source) { return boot }
             let known = Self.number(stored)
             // Without the row, which damage may have taken, the items say which boots there were.

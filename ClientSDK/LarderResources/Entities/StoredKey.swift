@@ -6,7 +6,7 @@ enum StoredKey: Hashable, Sendable {
     case query(QueryKey)
 }
 
-extension DiskStore.ReadTransaction {
+extension DiskConnection {
     /// The place of a row in the order of changes; nil if there is none.
     func place(of key: StoredKey) throws(DiskError) -> DiskStore.Place? {
         switch key {
@@ -14,9 +14,7 @@ extension DiskStore.ReadTransaction {
         case .query(let key): try place(of: key)
         }
     }
-}
 
-extension DiskStore.WriteTransaction {
     func remove(_ key: StoredKey) throws(DiskError) {
         switch key {
         case .entity(let key): try remove(key)

@@ -31,17 +31,11 @@ struct PageFacts: Sendable, Hashable {
         self.confirmation = confirmation
     }
 
-    /// A digest of items in order (FNV-1a, 64 bits).
+    /// A digest of items in order.
     static func digest(_ keys: some Sequence<EntityKey>) -> UInt64 {
-        var digest: UInt64 = 0xcbf2_9ce4_8422_2325
-        func add(_ byte: UInt8) { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        for key in keys {
-            for byte in key.type.utf8 { add(byte) }
-            add(0)
-            for byte in key.id.utf8 { add(byte) }
-            add(0)
-        }
-        return digest
+        var bytes: [UInt8] = []
+        for key in keys { bytes += Array(key.type.utf8) + [0] + Array(key.id.utf8) + [0] }
+        return ContentHash.hash64(bytes.span)
     }
 }
 

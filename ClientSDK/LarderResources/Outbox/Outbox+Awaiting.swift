@@ -1,5 +1,6 @@
 import LarderEvents
 import LarderStorage
+import LarderTime
 import Synchronization
 
 extension Outbox {
@@ -47,12 +48,26 @@ extension Outbox {
                 "\"\(operation.name)\" was not sent: the outbox is paused, or was never resumed. Call Outbox.resume, and repeat it."
             )
         }
-        let waiting = AwaitedOperation()
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in begin(input, operation, scope, waiting, continuation) }
-        } onCancel: {
-            if let id = waiting.cancel() { answer(id.rawValue, .failure(Self.abandonedWait(id))) }
+        let waiter = Waiter()
+        let id: OperationID
+        do {
+            let changes = Outbox.LocalChanges(idempotencyKey: core.configuration.makeIdempotencyKey())
+            let row = DiskOutboxRow(
+                operation: operation.name,
+                scope: scope,
+                idempotencyKey: changes.idempotencyKey,
+                payload: try OutboxOperation.encode(input, .json)
+            )
+            let stored = try put(row, OutboxOperation(operation), changes, waiter: waiter) { _ in .keepBoth }
+            guard let stored else { throw LarderError(.closed, "The outbox has kept nothing.") }
+            id = stored
+        } catch {
+            throw LarderError(error)
         }
+        let abandoned = Result<any Sendable, LarderError>.failure(Self.abandonedWait(id))
+        // If the cache was closed meanwhile, nobody else answers.
+        if state.withLock({ $0.isClosed }) { answer(id.rawValue, abandoned) }
+        let result = await waiter.value(ifCancelled: abandoned) { answer(id.rawValue, abandoned) }
         guard let receipt = try result.get() as? Receipt else {
             throw LarderError(
                 .unexpectedReply,
@@ -62,33 +77,6 @@ extension Outbox {
         return receipt
     }
 
-    /// Enqueues an operation together with the continuation that waits for its result, because it may be sent as soon
-    /// as it is enqueued.
-    private func begin<Input, Receipt>(
-        _ input: Input,
-        _ operation: WriteThrough<Input, Receipt>,
-        _ scope: String,
-        _ waiting: AwaitedOperation,
-        _ continuation: Waiter
-    ) {
-        do {
-            let changes = Outbox.LocalChanges(idempotencyKey: core.configuration.makeIdempotencyKey())
-            let row = DiskOutboxRow(
-                operation: operation.name,
-                scope: scope,
-                idempotencyKey: changes.idempotencyKey,
-                payload: try OutboxOperation.encode(input, .json)
-            )
-            let id = try put(row, OutboxOperation(operation), changes, waiter: continuation) { _ in .keepBoth }
-            guard let id else { throw LarderError(.closed, "The outbox has kept nothing.") }
-            // If the caller was cancelled or the cache was closed meanwhile, nothing else resumes the continuation.
-            let isLate = !waiting.begin(id) || state.withLock { $0.isClosed }
-            if isLate { answer(id.rawValue, .failure(Self.abandonedWait(id))) }
-        } catch {
-            continuation.resume(returning: .failure(LarderError(error)))
-        }
-    }
-
     static func abandonedWait(_ id: OperationID) -> LarderError {
         LarderError(
             .inDoubt,
@@ -96,31 +84,5 @@ extension Outbox {
                 + "after the next start, unless the account was signed out.",
             operation: id
         )
-    }
-}
-
-/// Which operation a caller waits for, and whether the caller was cancelled. Safe from any thread.
-private final class AwaitedOperation: Sendable {
-    private struct State {
-        var id: OperationID?
-        var isCancelled = false
-    }
-
-    private let state = Mutex(State())
-
-    /// - Returns: false if the caller was cancelled before.
-    func begin(_ id: OperationID) -> Bool {
-        state.withLock { state in
-            state.id = id
-            return !state.isCancelled
-        }
-    }
-
-    /// - Returns: the operation, if it is enqueued already.
-    func cancel() -> OperationID? {
-        state.withLock { state in
-            state.isCancelled = true
-            return state.id
-        }
     }
 }

@@ -36,8 +36,8 @@ extension Outbox {
             // This process holds the send lock, so no other process sends the operations that are marked as being sent.
             let hasTurn = try turn.enter()
             defer { if hasTurn { turn.leave() } }
-            try locked { commits in
-                let commit = try withCurrentRows(&commits) {
+            try locked {
+                try withCurrentRows {
                     let found = state.withLock { $0.queue[id.rawValue] }
                     guard let entry = found, states.contains(entry.state) else { throw Self.isNotThere(id) }
                     var update = CacheUpdate()
@@ -49,11 +49,9 @@ extension Outbox {
                         return states.contains(Outbox.Entry.State(stored: row.state))
                     }
                     removal(of: entry, in: &update)
-                    let commit = try core.carryOut(update)
+                    core.announceLater(try core.carryOut(update))
                     forget(entry)
-                    return commit
                 }
-                commits.append(commit)
             }
         } catch {
             throw LarderError(error)
@@ -71,31 +69,28 @@ extension Outbox {
 
     func reopen(_ id: OperationID, payload: [UInt8]?, newKey: Bool) throws(LarderError) {
         do {
-            try locked { commits in
-                commits.append(try withCurrentRows(&commits) { try reopened(id, payload, newKey: newKey) })
-            }
+            try locked { try withCurrentRows { try reopened(id, payload, newKey: newKey) } }
         } catch {
             throw LarderError(error)
         }
         signal.put(())
     }
 
-    private func reopened(_ id: OperationID, _ payload: [UInt8]?, newKey: Bool) throws -> Commit {
+    private func reopened(_ id: OperationID, _ payload: [UInt8]?, newKey: Bool) throws {
         guard let (old, operation) = rejected(id) else {
             throw LarderError(.invalidArgument, "There is no rejected operation \(id); see `entries`.")
         }
         var row = old.row
-        row.state = Outbox.Entry.State.pending.rawValue
+        (row.state, row.note) = (Outbox.Entry.State.pending.rawValue, nil)
         row.payload = payload ?? old.payload
         try requireRoom(operations: 0, bytes: row.payload.count - old.payload.count)
         if newKey { row.idempotencyKey = core.configuration.makeIdempotencyKey() }
         let new = Outbox.Entry(row)
         var update = CacheUpdate()
         require(old, in: &update) { $0.state == Outbox.Entry.State.rejected.rawValue }
-        store(row, note: nil, in: &update)
+        store(row, in: &update)
         showAgain(new, operation, in: &update)
-        let commit = try core.carryOut(update)
+        core.announceLater(try core.carryOut(update))
         state.withLock { $0.queue.put(new) }
-        return commit
     }
 }

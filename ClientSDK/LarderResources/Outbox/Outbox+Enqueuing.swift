@@ -52,16 +52,14 @@ extension Outbox {
         // The configuration's functions are the user's, so they are called before the outbox lock.
         let delay = operation.batchMaximum > 1 ? core.configuration.networkBehavior().batchDelay : .zero
         let new = NewOperation(operation: operation, row: row, changes: changes)
-        let (id, step) = try locked { commits in
+        let stored = try locked {
             try requireNotEnding(operation.name)
-            let stored = try self.coalesce(new, by: coalesce, &commits) ?? append(new, delay: delay, waiter)
-            commits.append(stored.commit)
-            return (stored.id, stored.step)
+            return try self.coalesce(new, by: coalesce) ?? append(new, delay: delay, waiter)
         }
-        tell(step)
+        tell(stored.step)
         // A paused outbox is not woken: a wake-up takes as long as storing the operation.
         if !state.withLock({ $0.isPaused }) { signal.put(()) }
-        return id
+        return stored.id
     }
 
     /// - Throws: `.closed` if the account is being signed out.
@@ -78,14 +76,13 @@ extension Outbox {
     /// - Returns: nil if the new operation must be stored as a separate one.
     private func coalesce(
         _ new: NewOperation,
-        by decide: ([UInt8]) throws -> Outbox.Coalesced<[UInt8]>,
-        _ commits: inout [Commit]
+        by decide: ([UInt8]) throws -> Outbox.Coalesced<[UInt8]>
     ) throws -> StoredOperation? {
         guard let key = new.row.coalescingKey, state.withLock({ $0.queue.newest(in: new.row.scope, key: key) }) != nil
         else {
             return nil
         }
-        return try withCurrentRows(&commits) {
+        return try withCurrentRows {
             guard let old = state.withLock({ $0.queue.newest(in: new.row.scope, key: key) }),
                 old.operation == new.operation.name, old.state == .pending, old.attempts == 0
             else { return nil }
@@ -103,15 +100,15 @@ extension Outbox {
         let newest = state.withLock { $0.queue.newest }
         update.rows.append { transaction in
             // Another process may have enqueued a later operation.
-            guard try transaction.read({ try $0.outbox(after: newest, limit: 1) }).isEmpty else { throw Overtaken() }
+            guard try transaction.outbox(after: newest, limit: 1).isEmpty else { throw Overtaken() }
         }
         switch try decide(old.payload) {
         case .keepBoth: return nil
         case .removeBoth:
             removal(of: old, in: &update)
-            let commit = try core.carryOut(update)
+            core.announceLater(try core.carryOut(update))
             forget(old)
-            return StoredOperation(id: nil, commit: commit, step: .cancelled)
+            return (nil, .cancelled)
         case .replace(let merged):
             let (payload, changes) = try renamed(merged, new, old.idempotencyKey)
             try requireRoom(operations: 0, bytes: payload.count - old.payload.count)
@@ -120,9 +117,9 @@ extension Outbox {
             store(row, in: &update)
             hide(old, in: &update)
             show(changes, of: old.id.rawValue, in: &update)
-            let commit = try core.carryOut(update)
+            core.announceLater(try core.carryOut(update))
             state.withLock { $0.queue.update(old.id.rawValue) { $0.payload = payload } }
-            return StoredOperation(id: old.id, commit: commit, step: .coalesced)
+            return (old.id, .coalesced)
         }
     }
 
@@ -179,7 +176,8 @@ extension Outbox {
             // Set together with the entry: the operation may be sent at once.
             if let waiter { state.waiters[number] = waiter }
         }
-        return StoredOperation(id: entry.id, commit: commit, step: .enqueued)
+        core.announceLater(commit)
+        return (entry.id, .enqueued)
     }
 }
 
@@ -191,10 +189,5 @@ private struct NewOperation {
     let changes: Outbox.LocalChanges
 }
 
-/// What has become of an operation that was enqueued.
-private struct StoredOperation {
-    /// Nil if it is not in the outbox.
-    let id: OperationID?
-    let commit: Commit
-    let step: OutboxStep
-}
+/// What has become of an operation that was enqueued; without an ID, it is not in the outbox.
+private typealias StoredOperation = (id: OperationID?, step: OutboxStep)

@@ -59,8 +59,7 @@ extension Outbox {
         /// The number of accepting replies that could not be decoded.
         var unreadableReplies = 0
 
-        /// - Parameter note: what is stored beside the row: why it was rejected, or how long it must wait.
-        init(_ row: DiskOutboxRow, note: [UInt8]? = nil) {
+        init(_ row: DiskOutboxRow) {
             id = OperationID(row.sequence)
             operation = row.operation
             scope = row.scope
@@ -71,10 +70,10 @@ extension Outbox {
             attempts = Int(row.attempts)
             enqueuedAt = WallTime(nanosecondsSinceEpoch: row.enqueued)
             isInDoubt = state == .inDoubt
-            if let note, state == .rejected {
+            if let note = row.note, state == .rejected {
                 rejection = Outbox.Rejection(encoded: note, for: row.idempotencyKey)
                 error = rejection?.error
-            } else if let note {
+            } else if let note = row.note {
                 hold = Hold(encoded: note, for: row.idempotencyKey)
             }
         }
@@ -106,12 +105,7 @@ extension Outbox {
                 + (coalescingKey?.utf8.count ?? 0)
         }
 
-        /// What is stored beside the row.
-        func note() throws -> [UInt8]? {
-            try state == .rejected ? rejection?.encoded(for: idempotencyKey) : hold?.encoded()
-        }
-
-        /// The operation as a row of the store.
+        /// The operation as a row of the store, with a note why it was rejected, or how long it must wait.
         var row: DiskOutboxRow {
             var row = DiskOutboxRow(
                 operation: operation,
@@ -124,6 +118,7 @@ extension Outbox {
             row.state = state.rawValue
             row.attempts = Int64(attempts)
             row.enqueued = enqueuedAt.nanosecondsSinceEpoch
+            row.note = state == .rejected ? rejection?.encoded(for: idempotencyKey) : hold?.encoded
             return row
         }
     }

@@ -35,7 +35,8 @@ extension Outbox {
             self = hold
         }
 
-        func encoded() throws -> [UInt8] { Array(try JSONEncoder().encode(self)) }
+        /// Texts and numbers can be encoded.
+        var encoded: [UInt8]? { (try? JSONEncoder().encode(self)).map(Array.init) }
 
         /// The rest of the wait; zero if it is over.
         func left(at time: WallTime) -> Duration {

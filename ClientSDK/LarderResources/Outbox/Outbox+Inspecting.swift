@@ -38,20 +38,15 @@ extension Outbox {
         core.configuration.onEvent(.outbox(step, depth: state.withLock { $0.queue.count }))
     }
 
-    /// Posts the status and the rejected operations to their observers, and tells what has happened while the outbox lock was held. Costs
-    /// little without observers.
+    /// Posts the status and the rejected operations to their observers. Costs little without observers.
     func changed() {
-        let reports = state.withLock { $0.takeReports() }
-        for problem in reports.problems { core.configuration.onEvent(.storageFailed(problem)) }
-        for (id, waiter) in reports.abandoned { waiter.resume(returning: .failure(Self.takenOver(id))) }
         let (isHeard, areRejectionsHeard) = (hub.hasListeners, rejectionHub.hasListeners)
         guard isHeard || areRejectionsHeard else { return }
         // Read and posted under one lock: otherwise an older status could be the last that observers get.
-        let (wakeups, others) = telling.withLock { _ in
-            (isHeard ? hub.post(status) : [], areRejectionsHeard ? rejectionHub.post(rejected) : [])
+        telling.withLock { _ in
+            if isHeard { hub.post(status) }
+            if areRejectionsHeard { rejectionHub.post(rejected) }
         }
-        for wakeup in wakeups { wakeup.resume() }
-        for wakeup in others { wakeup.resume() }
     }
 
     /// The inputs of the operations with a name, also of those that other processes have stored.

@@ -43,7 +43,7 @@ extension Outbox {
 
         /// - Parameter key: the operation's idempotency key. It is stored too, so that a rejection is not used for
         ///   another operation.
-        func encoded(for key: String) throws -> [UInt8] {
+        func encoded(for key: String) -> [UInt8]? {
             let stored = Stored(
                 key: key,
                 code: code.rawValue,
@@ -52,7 +52,8 @@ extension Outbox {
                 title: String(title.prefix(Self.titleMaximum)),
                 rejectedAt: rejectedAt.nanosecondsSinceEpoch
             )
-            return Array(try JSONEncoder().encode(stored))
+            // Texts and numbers can be encoded.
+            return (try? JSONEncoder().encode(stored)).map(Array.init)
         }
 
         /// Nil if it belongs to another operation or cannot be decoded.

@@ -105,7 +105,7 @@ extension Outbox {
     ) throws {
         var update = CacheUpdate()
         update.mayUseReserve = true
-        for (entry, result) in ends { try plan(entry, result, operation, now, &update) }
+        for (entry, result) in ends { plan(entry, result, operation, now, &update) }
         try commit(update, ends.map { ($0, $1.names) })
         for (entry, result) in ends { finish(entry, result, operation, now) }
     }
@@ -148,16 +148,12 @@ extension Outbox {
             try core.commit(update)
             return
         }
-        var adopted: [Commit] = []
-        defer {
-            core.delayed.deliver()
-            for commit in adopted { core.announce(commit) }
-        }
+        defer { core.delayed.deliver() }
         let commit = try core.carryOut(update) { [self] local, store in
             // Under the outbox lock, which is taken when the content is stored: this process enqueues and edits no operation between reading
             // the payloads and storing them. Operations that another process has enqueued behind it, or changed, get the server IDs too.
             try lock.withLock { _ in
-                try withCurrentRows(&adopted) { try storeRenamed(names, local, store) }
+                try withCurrentRows { try storeRenamed(names, local, store) }
             }
         }
         core.announce(commit)
@@ -191,7 +187,7 @@ extension Outbox {
         _ operation: OutboxOperation,
         _ now: Moment,
         _ update: inout CacheUpdate
-    ) throws {
+    ) {
         switch result {
         case .accepted(_, let acknowledge, _):
             let known = update.steps.count
@@ -212,15 +208,14 @@ extension Outbox {
                 // The server has another value than the edit was made from.
                 for (key, _) in shown(by: entry)?.entities ?? [] { update.invalidate(key) }
             }
-            var row = entry.row
-            row.state = Outbox.Entry.State.rejected.rawValue
-            let rejection = Outbox.Rejection(error, at: now.wall)
-            store(row, note: try rejection.encoded(for: entry.idempotencyKey), in: &update)
+            var rejected = entry
+            (rejected.state, rejected.rejection) = (.rejected, Outbox.Rejection(error, at: now.wall))
+            store(rejected.row, in: &update)
             hide(entry, in: &update)
         case .unsent:
             if operation.isThrough { return failure(of: entry, in: &update) }
-            try store(entry, as: .pending, result.wait, now, in: &update)
-        case .retry: try store(entry, as: .inDoubt, result.wait, now, in: &update)
+            store(entry, as: .pending, result.wait, now, in: &update)
+        case .retry: store(entry, as: .inDoubt, result.wait, now, in: &update)
         }
     }
 
@@ -243,12 +238,10 @@ extension Outbox {
         _ wait: Duration,
         _ now: Moment,
         in update: inout CacheUpdate
-    ) throws {
-        var row = entry.row
-        row.state = newState.rawValue
-        let hold = Outbox.Hold(of: entry, for: wait, at: now.wall)
-        guard hold != nil || entry.hold != nil else { return store(row, in: &update) }
-        store(row, note: try hold?.encoded(), in: &update)
+    ) {
+        var new = entry
+        (new.state, new.hold) = (newState, Outbox.Hold(of: entry, for: wait, at: now.wall))
+        store(new.row, in: &update)
     }
 
     /// Replaces temporary client IDs in the operations behind one.
@@ -321,7 +314,7 @@ extension Outbox {
             }
             return waiter
         }
-        waiter?.resume(returning: result)
+        waiter?.finish(result)
     }
 
     /// Schedules a retry: full jitter, and not before the server has asked for it.

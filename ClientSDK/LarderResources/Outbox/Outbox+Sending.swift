@@ -76,7 +76,7 @@ extension Outbox {
         for task in tasks { task.cancel() }
         turn.close()
         // They may have been sent.
-        for (id, waiter) in waiters { waiter.resume(returning: .failure(Self.abandonedWait(OperationID(id)))) }
+        for (id, waiter) in waiters { waiter.finish(.failure(Self.abandonedWait(OperationID(id)))) }
         changed()
     }
 
@@ -107,8 +107,8 @@ extension Outbox {
             }
             defer { turn.leave() }
             // Without a pause in between: no operation is taken before those of other processes that precede it.
-            let (batches, next) = try locked { commits in
-                try readRows(&commits)
+            let (batches, next) = try locked {
+                try refreshRows()
                 return state.withLock { $0.takeBatches(limit, at: now, behavior) }
             }
             for _ in batches { turn.share() }

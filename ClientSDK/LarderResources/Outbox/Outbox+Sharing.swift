@@ -13,22 +13,18 @@ extension Outbox {
 
     // MARK: Reading rows
 
-    /// Calls a function with the outbox lock held. Afterwards the commits that it has added are announced, also after an error.
-    func locked<Result: Sendable>(_ body: (inout [Commit]) throws -> Result) throws -> Result {
-        var commits: [Commit] = []
-        defer {
-            for commit in commits { core.announce(commit) }
-            changed()
-        }
-        return try lock.withLock { _ in try body(&commits) }
+    /// Calls a function with the outbox lock held.
+    func locked<Result: Sendable>(_ body: () throws -> Result) throws -> Result {
+        defer { changed() }
+        return try lock.withLock { _ in try body() }
     }
 
     /// Calls a function that depends on the rows when all of them are known, and again if it finds that another process has changed one of them
     /// meanwhile. The outbox lock is held.
-    func withCurrentRows<Result>(_ commits: inout [Commit], _ body: () throws -> Result) throws -> Result {
+    func withCurrentRows<Result>(_ body: () throws -> Result) throws -> Result {
         var attempts = 1
         while true {
-            try readRows(&commits)
+            try refreshRows()
             do { return try body() } catch  where Overtaken.isCause(of: error) {
                 guard attempts < Self.attemptsMaximum else {
                     throw LarderError(
@@ -44,11 +40,11 @@ extension Outbox {
     }
 
     /// Applies what other processes have done. Cost: some microseconds if they have done nothing.
-    func readRows() throws { try locked { commits in try readRows(&commits) } }
+    func readRows() throws { try locked { try refreshRows() } }
 
     /// Reads all rows again if another process may have changed some, and compares them by number. Operations in flight in this process stay as
     /// they are: only this process ends them. The outbox lock is held.
-    func readRows(_ commits: inout [Commit]) throws {
+    func refreshRows() throws {
         guard let disk = core.outboxDisk else { return }
         // Before the rows are read: an operation that ends meanwhile is not taken for one of another process.
         let (version, own) = state.withLock { ($0.version, $0.operationsInFlight) }
@@ -64,10 +60,10 @@ extension Outbox {
         update.isMemoryOnly = true
         for entry in removed { absorb(entry, in: &update) }
         for row in stored.rows {
-            let entry = Outbox.Entry(row, note: stored.notes[row.sequence])
+            let entry = Outbox.Entry(row)
             if !own.contains(entry.id) { adopt(entry, in: &update) }
         }
-        if !update.steps.isEmpty { commits.append(try core.carryOutLocally(update)) }
+        if !update.steps.isEmpty { core.announceLater(try core.carryOutLocally(update)) }
     }
 
     /// Applies the current state of a row, and wakes the sender, which schedules its next attempt.
@@ -110,12 +106,8 @@ extension Outbox {
             if !lacking.steps.isEmpty { invalidateLater(lacking) }
             hide(changes, of: entry.id.rawValue, in: &update)
         }
-        state.withLock { state in
-            state.queue.remove(entry.id.rawValue)
-            if let waiter = state.waiters.removeValue(forKey: entry.id.rawValue) {
-                state.abandoned.append((entry.id, waiter))
-            }
-        }
+        forget(entry)
+        answer(entry.id.rawValue, .failure(Self.takenOver(entry.id)))
     }
 
     /// Makes values stale as soon as the locks that the caller holds are released.
@@ -155,23 +147,14 @@ extension Outbox {
     ) {
         let (number, payload, key) = (entry.id.rawValue, entry.payload, entry.idempotencyKey)
         update.rows.append { transaction in
-            let row = try transaction.read { reading in try reading.outbox(after: number - 1, limit: 1) }.first
+            let row = try transaction.outbox(after: number - 1, limit: 1).first
             guard let row, row.sequence == number, row.payload == payload, row.idempotencyKey == key, try isAllowed(row)
             else { throw Overtaken() }
         }
     }
 
-    /// Stores a row, but not what is beside it.
     func store(_ row: DiskOutboxRow, in update: inout CacheUpdate) {
         update.rows.append { transaction in try transaction.update(row) }
-    }
-
-    /// Stores a row and what is beside it: why it was rejected, or how long it must wait.
-    func store(_ row: DiskOutboxRow, note: [UInt8]?, in update: inout CacheUpdate) {
-        store(row, in: &update)
-        update.rows.append { transaction in
-            try transaction.setMetadata(note, for: DiskOutboxRow.noteKey(row.sequence))
-        }
     }
 
     /// Stores an operation with another input, and replaces what it shows.
@@ -221,7 +204,7 @@ extension Outbox {
     func renamed(_ payload: [UInt8], _ ids: [String: String], _ operation: OutboxOperation) -> [UInt8] {
         guard !ids.isEmpty else { return payload }
         do { return try operation.rename(payload, ids) } catch {
-            state.withLock { $0.problems.append(LarderError(error)) }
+            report(error)
             return payload
         }
     }

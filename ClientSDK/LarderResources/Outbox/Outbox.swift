@@ -25,8 +25,6 @@ public final class Outbox: Sendable {
         var lastBatch = 0
         /// The callers that wait for the results of operations.
         var waiters: [Int64: Waiter] = [:]
-        /// The callers of operations that other processes have ended, to be answered after the outbox lock is released.
-        var abandoned: [(id: OperationID, waiter: Waiter)] = []
         var task: Task<Void, Never>?
         var timer: Task<Void, Never>?
         var isPaused = true
@@ -44,12 +42,10 @@ public final class Outbox: Sendable {
         var storeFailures = 0
         /// The server IDs of entities whose creation has ended recently.
         var serverIDs = ServerIDs()
-        /// Errors to report after the outbox lock is released.
-        var problems: [LarderError] = []
     }
 
     /// A caller that waits for the result of an operation.
-    typealias Waiter = CheckedContinuation<Result<any Sendable, LarderError>, Never>
+    typealias Waiter = Pending<Result<any Sendable, LarderError>>
 
     let core: CacheCore
     let state = Mutex(State())
@@ -67,20 +63,16 @@ public final class Outbox: Sendable {
         lock = OutboxLock(core)
         let file = core.outboxDisk.map { FileProcessLock(path: $0.configuration.directory + "/store.sending") }
         turn = SendLock(core.configuration.outboxLock ?? file)
-        core.outboxDisk?.setKnownOperations { [weak self] in self?.knownRows ?? [] }
+        core.outboxDisk?.setKnownOperations { [weak self] in
+            self?.state.withLock { $0.queue.sorted }.map(\.row) ?? []
+        }
         do { try readRows() } catch { throw LarderError(error) }
         for operation in core.configuration.operations { register(operation) }
     }
 
-    /// The operations and their notes, for a store that replaces a damaged one.
-    private var knownRows: [(row: DiskOutboxRow, note: [UInt8]?)] {
-        state.withLock { $0.queue.sorted }.map { entry in
-            do { return (entry.row, try entry.note()) } catch {
-                // An operation is worth more than what is noted about it. Reported when the store holds no lock.
-                core.delayed.add { [core] in core.configuration.onEvent(.storageFailed(LarderError(error))) }
-                return (entry.row, nil)
-            }
-        }
+    /// Reports an error as soon as the locks that the caller may hold are released.
+    func report(_ error: any Error) {
+        core.delayed.add { [core] in core.configuration.onEvent(.storageFailed(LarderError(error))) }
     }
 
     // MARK: Registering
@@ -93,7 +85,7 @@ public final class Outbox: Sendable {
 
     private func register(_ operation: OutboxOperation) {
         do {
-            try locked { commits in
+            try locked {
                 // Their changes are shown before they can be sent: an operation that has ended must not be shown afterwards.
                 let restored = state.withLock { state -> [Outbox.Entry] in
                     guard state.queue.operation(operation.name) == nil else { return [] }
@@ -102,7 +94,7 @@ public final class Outbox: Sendable {
                 var update = CacheUpdate()
                 for entry in restored { showAgain(entry, operation, in: &update) }
                 defer { state.withLock { $0.queue.register(operation) } }
-                if !update.steps.isEmpty { commits.append(try core.carryOutLocally(update)) }
+                if !update.steps.isEmpty { core.announceLater(try core.carryOutLocally(update)) }
             }
         } catch {
             core.configuration.onEvent(.storageFailed(LarderError(error)))
@@ -120,8 +112,8 @@ public final class Outbox: Sendable {
         do {
             show(try operation.changes(entry.payload, entry.idempotencyKey), of: entry.id.rawValue, in: &update)
         } catch {
-            // Another version of the application stored it. The outbox lock may be held here.
-            state.withLock { $0.problems.append(LarderError(error)) }
+            // Another version of the application stored it.
+            report(error)
         }
     }
 
@@ -172,11 +164,7 @@ public final class Outbox: Sendable {
     func removal(of entry: Outbox.Entry, in update: inout CacheUpdate) {
         let id = entry.id.rawValue
         update.mayUseReserve = true
-        let hasNote = entry.rejection != nil || entry.hold != nil
-        update.rows.append { transaction in
-            try transaction.removeOperation(id)
-            if hasNote { try transaction.setMetadata(nil, for: DiskOutboxRow.noteKey(id)) }
-        }
+        update.rows.append { transaction in try transaction.removeOperation(id) }
         hide(entry, in: &update)
     }
 
@@ -261,11 +249,5 @@ extension Outbox.State {
         }
         version = nil
         looksForOthers = true
-    }
-
-    /// Removes what is to be told after the outbox lock is released.
-    mutating func takeReports() -> (problems: [LarderError], abandoned: [(id: OperationID, waiter: Outbox.Waiter)]) {
-        defer { (problems, abandoned) = ([], []) }
-        return (problems, abandoned)
     }
 }

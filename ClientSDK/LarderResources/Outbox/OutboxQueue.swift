@@ -303,13 +303,8 @@ extension [Int64] {
         insert(id, at: lastIndex { $0 < id }.map { $0 + 1 } ?? 0)
     }
 
-    /// Removes a number, found by halves.
+    /// Removes a number; usually it is one of the first.
     fileprivate mutating func removeInOrder(_ id: Int64) {
-        var (low, high) = (0, count)
-        while low < high {
-            let middle = (low + high) / 2
-            if self[middle] < id { low = middle + 1 } else { high = middle }
-        }
-        if low < count, self[low] == id { remove(at: low) }
+        if let index = firstIndex(of: id) { remove(at: index) }
     }
 }

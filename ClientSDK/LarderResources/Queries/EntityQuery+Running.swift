@@ -115,9 +115,9 @@ extension EntityQuery {
         let type = Entity.entityType
         try disk.write { transaction in
             try transaction.setIndices(names, ofType: type)
-            for id in try transaction.read({ try $0.entityIDs(ofType: type) }) {
+            for id in try transaction.entityIDs(ofType: type) {
                 let key = EntityKey(type: type, id: id)
-                guard let row = try transaction.read({ try $0.entity(key) }) else { continue }
+                guard let row = try transaction.entity(key) else { continue }
                 var fields: [DiskField] = []
                 do { fields = try Entity.codec.decode(row.payload).indexedFields } catch {
                     // The row of another version of the type: no query finds it, and a read of the entity reports the error.

@@ -100,11 +100,10 @@ public final class ChangeSync: Sendable {
 
     private func change(_ body: (inout Status) -> Void) {
         // Changed and posted under one lock: otherwise an older status could be the last that observers get.
-        let wakeups = state.withLock { state in
+        state.withLock { state in
             body(&state.status)
-            return hub.post(state.status)
+            hub.post(state.status)
         }
-        for wakeup in wakeups { wakeup.resume() }
     }
 
     /// Reads and stores changes until there are no more. Each page is stored in small commits, so that other changes wait only briefly.

@@ -137,7 +137,7 @@ public final class LiveSync: Sendable {
         self.source = source
         configuration = cache.configuration
         self.retry = retry
-        returning = cache.core.returns.add { [returns] _ in for wakeup in returns.post(()) { wakeup.resume() } }
+        returning = cache.core.returns.add { [returns] _ in returns.post(()) }
     }
 
     /// Runs in a task of its own until `stop`. Does nothing if it has been started. It waits for the end of a run that was stopped.
@@ -182,11 +182,10 @@ public final class LiveSync: Sendable {
 
     /// Publishes the state: a new one, or the current one again.
     private func publish(_ state: State?) {
-        let wakeups = present.withLock { present in
+        present.withLock { present in
             present = state ?? present
-            return hub.post(present)
+            hub.post(present)
         }
-        for wakeup in wakeups { wakeup.resume() }
     }
 
     /// Runs until the calling task is cancelled or the server has ended the channel for good. Returns at once if the source has no kind

@@ -70,7 +70,7 @@ struct MemoryBoundTests {
         #expect(rows > Self.size && rows <= (isInMemory ? 1 << 20 : 1 << 18))
         #expect(cache.memoryCost >= rows + core.entities.cost)
         cache.trimMemory(toBytes: 0)
-        #expect(try store.read { try $0.connection.database.integer("PRAGMA freelist_count") } == 0)
+        #expect(try store.read { try $0.database.integer("PRAGMA freelist_count") } == 0)
     }
 
     @Test func `a list costs what it holds, also after its items have changed one by one`() async throws {
