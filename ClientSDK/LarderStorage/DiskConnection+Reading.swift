@@ -12,14 +12,13 @@ struct DiskRow {
     let expires: Int64
     let accessed: Int64
     let completeness: Int64
-    let source: Int64
     let flags: Int64
     let sum: Int64
     let asked: Stamp
     let invalid: Stamp
     let changed: Stamp
 
-    /// Reads the first fourteen columns of `DiskStatement.find`.
+    /// Reads the first thirteen columns of `DiskStatement.find`.
     init(_ statement: Statement) {
         row = statement.int64(0)
         version = statement.optional(1)
@@ -29,12 +28,11 @@ struct DiskRow {
         expires = statement.int64(5)
         accessed = statement.int64(6)
         completeness = statement.int64(7)
-        source = statement.int64(8)
-        flags = statement.int64(9)
-        sum = statement.int64(10)
-        asked = Stamp(rawValue: statement.int64(11))
-        invalid = Stamp(rawValue: statement.int64(12))
-        changed = Stamp(rawValue: statement.int64(13))
+        flags = statement.int64(8)
+        sum = statement.int64(9)
+        asked = Stamp(rawValue: statement.int64(10))
+        invalid = Stamp(rawValue: statement.int64(11))
+        changed = Stamp(rawValue: statement.int64(12))
     }
 
     var isTombstone: Bool { flags & DiskFlags.tombstone != 0 }
@@ -77,7 +75,7 @@ extension DiskConnection {
         var next = ids.makeIterator()
         let entities = try all(.findListed, row) { statement -> DiskEntity?? in
             guard let key = next.next(), !statement.isNull(0) else { return .some(nil) }
-            return entity(key, DiskRow(statement), statement.bytes(14))
+            return entity(key, DiskRow(statement), statement.bytes(13))
         }
         guard entities.count == ids.count else {
             throw SQLiteError(code: .corrupt, message: "a list has changed within a transaction")
@@ -132,7 +130,7 @@ extension DiskConnection {
     private func find(_ kind: DiskKind, _ space: String, _ key: String) throws(SQLiteError) -> (DiskRow, [UInt8])? {
         let found = try first(.find, kind, space, key) { statement in
             let row = DiskRow(statement)
-            return (row, row.isTombstone ? [] : statement.bytes(14))
+            return (row, row.isTombstone ? [] : statement.bytes(13))
         }
         guard let row = found?.0, row.isTombstone else { return found }
         if kind != .entity || row.sum(of: context.checksum.tombstone(space, key)) != row.sum {
@@ -159,7 +157,7 @@ extension DiskConnection {
         includesTombstones: Bool = false
     ) throws(SQLiteError) -> (row: Int64, sum: Int64)? {
         try first(includesTombstones ? .find : .findTimes, kind, space, key) {
-            ($0.int64(0), $0.int64(includesTombstones ? 10 : 5))
+            ($0.int64(0), $0.int64(includesTombstones ? 9 : 5))
         }
     }
 
@@ -176,8 +174,7 @@ extension DiskConnection {
             validatedAt: WallTime(nanosecondsSinceEpoch: row.validated),
             expiresAt: WallTime(nanosecondsSinceEpoch: row.expires),
             terms: row.terms,
-            completeness: DiskEntity.Completeness(rawValue: Int(row.completeness)),
-            source: DiskEntity.Source(rawValue: Int(row.source))
+            completeness: DiskEntity.Completeness(rawValue: Int(row.completeness))
         )
         (entity.asked, entity.invalid, entity.changed) = (row.asked, row.invalid, row.changed)
         entity.isClockUncertain = row.flags & DiskFlags.clockUncertain != 0

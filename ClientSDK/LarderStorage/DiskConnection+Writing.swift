@@ -14,7 +14,6 @@ struct NewItem {
     /// When maintenance removes it, in nanoseconds since the epoch.
     let removeAt: Int64
     var completeness: Int64 = 0
-    var source: Int64 = 0
     var flags: Int64 = 0
     var asked = Stamp.never
     var invalid = Stamp.never
@@ -46,7 +45,6 @@ extension DiskConnection {
             expires: expires,
             removeAt: removal(expires),
             completeness: Int64(entity.completeness.rawValue),
-            source: Int64(entity.source.rawValue),
             flags: DiskFlags.of(entity.terms, isClockUncertain: entity.isClockUncertain),
             asked: entity.asked,
             invalid: entity.invalid,
@@ -131,7 +129,6 @@ extension DiskConnection {
             item.removeAt,
             context.stamp,
             item.completeness,
-            item.source,
             item.flags,
             size,
             Int64(bitPattern: content ^ times),

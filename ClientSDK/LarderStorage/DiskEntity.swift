@@ -19,22 +19,6 @@ package struct DiskEntity: Sendable, Hashable {
         package static func < (left: Completeness, right: Completeness) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// The source of a value. A struct, because sources may be added.
-    package struct Source: RawRepresentable, Sendable, Hashable {
-        /// The number as it is stored.
-        package let rawValue: Int
-
-        /// Creates a source.
-        package init(rawValue: Int) { self.rawValue = rawValue }
-
-        /// A response.
-        package static let network = Source(rawValue: 0)
-        /// A message of the live channel or the change feed.
-        package static let event = Source(rawValue: 1)
-        /// The user on this device.
-        package static let local = Source(rawValue: 2)
-    }
-
     /// What the source has said about the freshness of a value. The raw values are stored as bits of `items.flags`.
     package struct Terms: OptionSet, Sendable, Hashable {
         package let rawValue: Int64
@@ -65,8 +49,6 @@ package struct DiskEntity: Sendable, Hashable {
     package var terms: Terms
     /// The completeness of the payload.
     package var completeness: Completeness
-    /// The source of the value.
-    package var source: Source
     /// When what has brought or confirmed it began.
     package var asked = Stamp.never
     /// When it was last invalidated.
@@ -90,8 +72,7 @@ package struct DiskEntity: Sendable, Hashable {
         validatedAt: WallTime? = nil,
         expiresAt: WallTime,
         terms: Terms = [],
-        completeness: Completeness = .complete,
-        source: Source = .network
+        completeness: Completeness = .complete
     ) {
         self.key = key
         self.payload = payload
@@ -102,7 +83,6 @@ package struct DiskEntity: Sendable, Hashable {
         self.expiresAt = expiresAt
         self.terms = terms
         self.completeness = completeness
-        self.source = source
     }
 }
 

@@ -9,10 +9,10 @@ enum DiskSchema {
     /// "Lrds"
     static let applicationID: Int32 = 0x4C72_6473
 
-    /// The migrations. Versions 2 to 6 have changed tables of content only, which is made anew.
+    /// The migrations. Versions 2 to 7 have changed tables of content only, which is made anew.
     static var migrations: Migrations {
         let empty = Migration("content, earlier") { _ throws(SQLiteError) in }
-        return Migrations(applicationID: applicationID, [outbox] + Array(repeating: empty, count: 5) + [content])
+        return Migrations(applicationID: applicationID, [outbox] + Array(repeating: empty, count: 6) + [content])
     }
 
     private static var outbox: Migration {
@@ -54,7 +54,7 @@ enum DiskSchema {
                     row INTEGER PRIMARY KEY, kind INTEGER NOT NULL, space TEXT NOT NULL, key TEXT NOT NULL,
                     version INTEGER, etag TEXT, fetched INTEGER NOT NULL, validated INTEGER NOT NULL,
                     expires INTEGER NOT NULL, remove_at INTEGER NOT NULL, accessed INTEGER NOT NULL,
-                    completeness INTEGER NOT NULL, source INTEGER NOT NULL, flags INTEGER NOT NULL,
+                    completeness INTEGER NOT NULL, flags INTEGER NOT NULL,
                     size INTEGER NOT NULL, sum INTEGER NOT NULL, asked INTEGER NOT NULL DEFAULT 0,
                     invalid INTEGER NOT NULL DEFAULT 0, changed INTEGER NOT NULL DEFAULT 0
                 );
