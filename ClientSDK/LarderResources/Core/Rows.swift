@@ -15,7 +15,7 @@ final class Rows {
     let disk: DiskConnection?
     /// The transaction of the store in memory; nil if it has no rows and gets none.
     let memory: DiskConnection?
-    /// Replaces the cache's own when the commit has succeeded.
+    /// Those of the cache with the changes of this commit.
     var hidden: HiddenRows
     /// That of the commit's request or event.
     let stamp: Stamp
@@ -162,20 +162,17 @@ final class Rows {
             return try write(memory, body)
         }
         if let content { return try write(content, body) }
-        guard !hidden.contains(key) else { return nil }
+        guard !hidden.contains(key), let memory else { return nil }
         let hideUnread = { self.hide(key, belongsOnDisk: true) }
-        let copy: ((borrowing DiskStore.WriteTransaction) throws -> Void)?
-        switch key {
-        case .entity(let name):
-            let row = try readContent({ try $0.entity(name) }, ifUnreadable: hideUnread)
-            copy = row.map { row in { _ = try $0.put(row) } }
-        case .query(let name):
-            let row = try readContent({ try $0.query(name) }, ifUnreadable: hideUnread)
-            copy = row.map { row in { _ = try $0.store(row) } }
-        }
-        guard let copy, let memory = target(key, isOffDisk: false) else { return nil }
         do {
-            try write(memory, copy)
+            switch key {
+            case .entity(let name):
+                let row = try readContent({ try $0.entity(name) }, ifUnreadable: hideUnread)
+                guard let row, try put(row, isOffDisk: false, nil) == .stored else { return nil }
+            case .query(let name):
+                guard let row = try readContent({ try $0.query(name) }, ifUnreadable: hideUnread) else { return nil }
+                _ = try put(row, isOffDisk: false)
+            }
             return try write(memory, body)
         } catch let error as DiskError where error.isOfValue {
             return nil
@@ -241,41 +238,22 @@ final class Rows {
 
     // MARK: Moving
 
-    /// Moves the row of a key to memory. A tombstone stays, because it has no value.
-    ///
-    /// - Returns: those entities of a list that no other list on the disk contains; nil if there was no row on the disk.
-    func moveToMemory(_ key: StoredKey) throws -> [EntityKey]? {
-        switch key {
-        case .entity(let name):
-            return try move(key, { try $0.entity(name) }) { _ = try $0.put($1) }.map { _ in [] }
-        case .query(let name):
-            guard let disk, let row = try move(key, { try $0.query(name) }, { _ = try $0.store($1) }) else {
-                return nil
-            }
-            return try read(disk) { disk in try row.members.keys.filter { try disk.queries(with: $0).isEmpty } }
+    /// Moves the row of an entity to memory. A tombstone stays, because it has no value.
+    func moveToMemory(_ key: EntityKey, _ place: DiskStore.Place) throws {
+        guard let row = try entity(key) else { return }
+        do { _ = try put(row, isOffDisk: true, place) } catch let error as DiskError where error.isOfValue {
+            // It is in memory as long as its decoded value is.
+            try removeValue(key)
         }
     }
 
-    /// Moves a row to memory, unless that has one. If the disk takes no changes, the row leaves it later.
-    private func move<Row>(
-        _ key: StoredKey,
-        _ look: (borrowing DiskStore.ReadTransaction) throws -> Row?,
-        _ put: (borrowing DiskStore.WriteTransaction, Row) throws -> Void
-    ) throws -> Row? {
-        guard let disk, let memory else {
-            _ = try edit(key) { _ in }
-            if hidden.contains(key) { hide(key, belongsOnDisk: false) }
-            return nil
-        }
-        guard let row = try read(disk, look) else { return nil }
-        try write(disk) { try $0.remove(key) }
-        guard content != nil, try placeInMemory(of: key) == nil else { return row }
-        core.memoryRows.note(key)
-        inMemory.insert(key)
-        do { try write(memory) { try put($0, row) } } catch let error as DiskError where error.isOfValue {
-            // It is in memory as long as its decoded value is.
-        }
-        return row
+    /// Removes all content from the disk while the app has turned the disk tier off.
+    ///
+    /// - Returns: whether there was any.
+    func removeWhileOff() throws -> Bool {
+        guard isDiskTierOff, let disk, try write(disk, { try $0.latestStamp() }) != nil else { return false }
+        try write(disk) { try $0.removeAllItems() }
+        return true
     }
 
     /// Replaces the hidden rows of a disk that takes changes again by what is in memory and belongs on the disk. A later row, which another
@@ -285,25 +263,23 @@ final class Rows {
     func catchUp() throws -> [StoredKey] {
         guard let disk, let memory else { return [] }
         if hidden.isAll { try write(disk) { try $0.removeAllItems() } }
-        var forgotten: [StoredKey] = []
-        for (key, entry) in hidden.keys {
+        let lacking = hidden.keys
+        for (key, entry) in lacking {
             let mine = try placeInMemory(of: key)
             let theirs = try read(disk) { try $0.place(of: key) }
-            let isOutlived = theirs.map { $0.asked > mine?.asked ?? entry.stamp } ?? false
-            if isOutlived || mine != nil { forgotten.append(key) }
             // Those of a tier that is off are in memory only.
             let belongsOnDisk = entry.belongsOnDisk && !isDiskTierOff && !core.memoryOnly.contains(key)
-            if isOutlived {
+            if let theirs, theirs.asked > mine?.asked ?? entry.stamp {
                 if let mine { try write(disk) { try $0.invalidate(key, at: mine.invalid) } }
             } else if belongsOnDisk, let mine {
                 try moveToDisk(key, mine, invalid: theirs?.invalid ?? .never, disk, memory)
             } else {
-                try removeFromDisk(key, disk, withMembers: !belongsOnDisk)
+                try write(disk) { try $0.remove(key) }
             }
             if belongsOnDisk { try write(memory) { try $0.remove(key) } }
         }
         hidden = HiddenRows()
-        return forgotten
+        return Array(lacking.keys)
     }
 
     private func moveToDisk(
@@ -333,18 +309,6 @@ final class Rows {
         } catch let error as DiskError where error.isOfValue {
             // The disk cannot take it: it is fetched again.
             try write(disk) { try $0.remove(key) }
-        }
-    }
-
-    /// Removes a row, and, of a list that may not be on the disk, those of its entities that no other list there contains.
-    private func removeFromDisk(_ key: StoredKey, _ disk: DiskConnection, withMembers: Bool) throws {
-        var members: [EntityKey] = []
-        if withMembers, case .query(let name) = key {
-            members = try read(disk) { try $0.query(name) }?.members.keys ?? []
-        }
-        try write(disk) { try $0.remove(key) }
-        for member in members where try read(disk, { try $0.queries(with: member).isEmpty }) {
-            try write(disk) { try $0.remove(.entity(member)) }
         }
     }
 }
