@@ -53,15 +53,15 @@ MUTANTS = {
     "overlay of entities": [
         (
             RESOURCES + "Entities/EntityTable.swift",
-            "guard overlayCount.load(ordering: .relaxed) > 0 else { return (value, 0) }",
-            "guard overlayCount.load(ordering: .relaxed) > 0, !MUTANT else { return (value, 0) }",
+            "let list = pending(.entity(key))",
+            "let list = MUTANT ? [] : pending(.entity(key))",
         )
     ],
     "overlay of lists": [
         (
             RESOURCES + "Entities/EntityTable.swift",
-            "queryOverlays.withLock { $0.isEmpty ? [] : $0[key] ?? [] }",
-            "queryOverlays.withLock { $0.isEmpty || MUTANT ? [] : $0[key] ?? [] }",
+            "pending(.query(key)).reduce(into: ids)",
+            "(MUTANT ? [] : pending(.query(key))).reduce(into: ids)",
         )
     ],
     "token stored after what it covers": [
@@ -132,8 +132,8 @@ MUTANTS = {
     "lifetimes": [
         (
             RESOURCES + "Freshness/Freshness+Judging.swift",
-            "            return age >= duration ? .expired : nil\n",
-            "            return age >= duration && !MUTANT ? .expired : nil\n",
+            "return (duration - age, .expired)",
+            "return MUTANT ? nil : (duration - age, .expired)",
         )
     ],
     "send lock": [
@@ -270,8 +270,8 @@ MUTANTS = {
     "retry budget of reads": [
         (
             RESOURCES + "Core/BackOff.swift",
-            "if readRetryBudget.withLock({ $0.withdraw(at: now) }) {",
-            "if readRetryBudget.withLock({ $0.withdraw(at: now) }) || MUTANT {",
+            "if core.readRetryBudget.withLock({ $0.withdraw(at: now.uptime) }) {",
+            "if core.readRetryBudget.withLock({ $0.withdraw(at: now.uptime) }) || MUTANT {",
         )
     ],
     "back-off of reads": [
@@ -308,8 +308,8 @@ MUTANTS = {
     "single flight of reads": [
         (
             RESOURCES + "Core/Node+Fetching.swift",
-            "if let flight = state.flight, since.map",
-            "if !MUTANT, let flight = state.flight, since.map",
+            "if let flight = state[place].flight, joins(flight)",
+            "if !MUTANT || place != nil, let flight = state[place].flight, joins(flight)",
         )
     ],
     "validators": [
@@ -378,8 +378,8 @@ MUTANTS = {
     "cross-process check": [
         (
             RESOURCES + "Core/CacheCore+ForeignCommits.swift",
-            "        do { try disk.checkForeignCommits() } catch {",
-            "        if MUTANT { return }\n        do { try disk.checkForeignCommits() } catch {",
+            "reporting { try disk.checkForeignCommits() }",
+            "if !MUTANT { reporting { try disk.checkForeignCommits() } }",
         )
     ],
     "memory dropped after a commit of the other process": [

@@ -74,7 +74,7 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
         by entries: [HTTPCacheEntry],
         _ body: [UInt8]?,
         _ key: String,
-        _ transaction: borrowing DiskStore.WriteTransaction
+        _ transaction: DiskConnection
     ) throws {
         let named = Set(entries.map { bodyKey($0.bodyID, key) })
         for id in list?.ids ?? [] where !named.contains(id) { try transaction.remove(id) }

@@ -10,28 +10,27 @@ struct DiskRow {
     /// With its entity tag and payload as they are stored.
     let item: DiskEntity
 
-    /// Reads the fifteen columns of `DiskStatement.find`.
+    /// Reads the fourteen columns of `DiskStatement.find`.
     init(_ key: EntityKey, _ statement: Statement) {
         number = statement.int64(0)
         accessed = statement.int64(6)
-        flags = statement.int64(9)
-        sum = statement.int64(10)
+        flags = statement.int64(8)
+        sum = statement.int64(9)
         let isTombstone = flags & DiskFlags.tombstone != 0
         var item = DiskEntity(
             key,
-            payload: isTombstone ? [] : statement.bytes(14),
+            payload: isTombstone ? [] : statement.bytes(13),
             version: statement.optional(1),
             entityTag: statement.optionalText(2),
             fetchedAt: WallTime(nanosecondsSinceEpoch: statement.int64(3)),
             validatedAt: WallTime(nanosecondsSinceEpoch: statement.int64(4)),
             expiresAt: WallTime(nanosecondsSinceEpoch: statement.int64(5)),
             terms: DiskEntity.Terms(rawValue: flags & DiskFlags.terms),
-            completeness: DiskEntity.Completeness(rawValue: Int(statement.int64(7))),
-            source: DiskEntity.Source(rawValue: Int(statement.int64(8))) ?? .network
+            completeness: DiskEntity.Completeness(rawValue: Int(statement.int64(7)))
         )
-        item.asked = Stamp(rawValue: statement.int64(11))
-        item.invalid = Stamp(rawValue: statement.int64(12))
-        item.changed = Stamp(rawValue: statement.int64(13))
+        item.asked = Stamp(rawValue: statement.int64(10))
+        item.invalid = Stamp(rawValue: statement.int64(11))
+        item.changed = Stamp(rawValue: statement.int64(12))
         item.isClockUncertain = flags & DiskFlags.clockUncertain != 0
         self.item = item
     }
@@ -119,7 +118,7 @@ extension DiskConnection {
 
     /// Removes an entity with a damaged row; false if it is sound or missing.
     func removeIfDamaged(_ kind: DiskKind, _ key: EntityKey) throws(DiskError) -> Bool {
-        let known = try first(.find, kind, key.type, key.id) { (row: $0.int64(0), sum: $0.int64(10)) }
+        let known = try first(.find, kind, key.type, key.id) { (row: $0.int64(0), sum: $0.int64(9)) }
         guard kind == .entity, let known else { return false }
         _ = try item(kind, key)
         guard context.isDamaged(known.row, sum: known.sum) else { return false }

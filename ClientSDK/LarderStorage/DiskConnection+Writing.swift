@@ -92,7 +92,6 @@ extension DiskConnection {
             kind == .record ? expires : removal(expires),
             context.stamp,
             Int64(item.completeness.rawValue),
-            Int64(item.source.rawValue),
             DiskFlags.of(item.terms, isClockUncertain: item.isClockUncertain),
             size,
             Int64(bitPattern: content ^ item.timesSum),

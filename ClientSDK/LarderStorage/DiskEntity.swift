@@ -19,16 +19,6 @@ package struct DiskEntity: Sendable, Hashable {
         package static func < (left: Completeness, right: Completeness) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// The source of a value. The raw values are stored.
-    package enum Source: Int, Sendable {
-        /// A response.
-        case network = 0
-        /// A message of the live channel or the change feed.
-        case event = 1
-        /// The user on this device.
-        case local = 2
-    }
-
     /// What the source has said about the freshness of a value. The raw values are stored as bits of `items.flags`.
     package struct Terms: OptionSet, Sendable, Hashable {
         package let rawValue: Int64
@@ -58,8 +48,6 @@ package struct DiskEntity: Sendable, Hashable {
     package var terms: Terms
     /// The completeness of the payload.
     package var completeness: Completeness
-    /// The source of the value.
-    package var source: Source
     /// When what has brought or confirmed it began.
     package var asked = Stamp.never
     /// When it was last invalidated.
@@ -82,8 +70,7 @@ package struct DiskEntity: Sendable, Hashable {
         validatedAt: WallTime? = nil,
         expiresAt: WallTime,
         terms: Terms = [],
-        completeness: Completeness = .complete,
-        source: Source = .network
+        completeness: Completeness = .complete
     ) {
         self.key = key
         self.payload = payload
@@ -94,7 +81,6 @@ package struct DiskEntity: Sendable, Hashable {
         self.expiresAt = expiresAt
         self.terms = terms
         self.completeness = completeness
-        self.source = source
     }
 }
 

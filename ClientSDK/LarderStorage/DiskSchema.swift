@@ -54,7 +54,7 @@ enum DiskSchema {
                     row INTEGER PRIMARY KEY, kind INTEGER NOT NULL, space TEXT NOT NULL, key TEXT NOT NULL,
                     version INTEGER, etag TEXT, fetched INTEGER NOT NULL, validated INTEGER NOT NULL,
                     expires INTEGER NOT NULL, remove_at INTEGER NOT NULL, accessed INTEGER NOT NULL,
-                    completeness INTEGER NOT NULL, source INTEGER NOT NULL, flags INTEGER NOT NULL,
+                    completeness INTEGER NOT NULL, flags INTEGER NOT NULL,
                     size INTEGER NOT NULL, sum INTEGER NOT NULL, asked INTEGER NOT NULL DEFAULT 0,
                     invalid INTEGER NOT NULL DEFAULT 0, changed INTEGER NOT NULL DEFAULT 0
                 );

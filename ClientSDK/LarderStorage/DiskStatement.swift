@@ -22,7 +22,7 @@ enum DiskStatement: Int, CaseIterable {
     /// The columns of `DiskRow`, and the payload.
     private static let row: SQLText =
         """
-        i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.source, i.flags, i.sum, i.asked,
+        i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.flags, i.sum, i.asked,
         i.invalid, i.changed, p.body
         """
 
@@ -56,12 +56,12 @@ enum DiskStatement: Int, CaseIterable {
         case .upsert:
             """
             INSERT INTO items (kind, space, key, version, etag, fetched, validated, expires, remove_at, accessed,
-                completeness, source, flags, size, sum, asked, invalid, changed)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+                completeness, flags, size, sum, asked, invalid, changed)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
             ON CONFLICT (kind, space, key) DO UPDATE SET version = excluded.version, etag = excluded.etag,
                 fetched = excluded.fetched, validated = excluded.validated, expires = excluded.expires,
                 remove_at = excluded.remove_at, accessed = excluded.accessed, completeness = excluded.completeness,
-                source = excluded.source, flags = excluded.flags, size = excluded.size, sum = excluded.sum,
+                flags = excluded.flags, size = excluded.size, sum = excluded.sum,
                 asked = CASE excluded.asked WHEN 0 THEN max(asked, invalid) ELSE excluded.asked END,
                 invalid = max(invalid, excluded.invalid), changed = excluded.changed
             WHERE CASE WHEN flags & 1 THEN version IS NULL AND excluded.asked >= asked OR excluded.version > version
@@ -77,11 +77,11 @@ enum DiskStatement: Int, CaseIterable {
         case .bury:
             """
             INSERT INTO items (kind, space, key, version, fetched, validated, expires, remove_at, accessed,
-                completeness, source, flags, size, sum, asked)
-            VALUES (0, ?1, ?2, ?3, ?4, ?4, ?4, ?5, ?6, 0, 0, 1, ?7, ?8, ?9)
+                completeness, flags, size, sum, asked)
+            VALUES (0, ?1, ?2, ?3, ?4, ?4, ?4, ?5, ?6, 0, 1, ?7, ?8, ?9)
             ON CONFLICT (kind, space, key) DO UPDATE SET version = excluded.version, etag = NULL,
                 fetched = excluded.fetched, validated = excluded.validated, expires = excluded.expires,
-                remove_at = excluded.remove_at, completeness = 0, source = 0, flags = 1,
+                remove_at = excluded.remove_at, completeness = 0, flags = 1,
                 size = excluded.size, sum = excluded.sum, asked = max(asked, excluded.asked)
             WHERE version IS NULL OR version <= excluded.version
             RETURNING row

@@ -1,5 +1,5 @@
-import LarderTime
 import LarderMemory
+import LarderTime
 import Synchronization
 import TestSupport
 import Testing

@@ -14,7 +14,6 @@ struct DiskStoreTests {
 
     @Test func `every stored field is there after reopening`() throws {
         var entity = fixture.entity("1", [0, 255, 7], version: 4, entityTag: "\"a\u{0}b\"", completeness: .partial)
-        entity.source = .event
         entity.validatedAt = fixture.clock.now + .seconds(1)
         var query = DiskQuery(
             QueryKey("feed", ["limit": "20", "of": "ana"]),

@@ -13,8 +13,8 @@ final class PlainSQLite {
         guard sqlite3_open_v2(path, &handle, flags, nil) == SQLITE_OK else { throw Rejected() }
         sqlite3_exec(handle, "PRAGMA cache_size = -2048", nil, nil, nil)
         let sql = """
-            SELECT i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.source,
-                i.flags, i.sum, i.blob, p.body
+            SELECT i.row, i.version, i.etag, i.fetched, i.validated, i.expires, i.accessed, i.completeness, i.flags,
+                i.sum, i.asked, i.invalid, p.body
             FROM items i LEFT JOIN payloads p ON p.row = i.row WHERE i.kind = ?1 AND i.space = ?2 AND i.key = ?3
             """
         guard sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil) == SQLITE_OK
@@ -43,8 +43,7 @@ final class PlainSQLite {
                 fetchedAt: self.time(3),
                 validatedAt: self.time(4),
                 expiresAt: self.time(5),
-                completeness: DiskEntity.Completeness(rawValue: Int(sqlite3_column_int64(self.statement, 7))),
-                source: DiskEntity.Source(rawValue: Int(sqlite3_column_int64(self.statement, 8)))
+                completeness: DiskEntity.Completeness(rawValue: Int(sqlite3_column_int64(self.statement, 7)))
             )
         }
     }

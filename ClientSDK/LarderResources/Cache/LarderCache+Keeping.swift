@@ -13,9 +13,8 @@ extension LarderCache {
 
     /// Shrinks the memory tier to at most `bytes`. Observed values stay.
     public func trimMemory(toBytes bytes: Int) {
-        do { try core.memoryRows.trim(toCost: max(0, core.disk == nil ? bytes : bytes / CacheCore.listShare)) } catch {
-            core.configuration.onEvent(.storageFailed(LarderError(error)))
-        }
+        let rows = core.disk == nil ? bytes : bytes / CacheCore.listShare
+        core.reporting { try core.memoryRows.trim(toCost: max(0, rows)) }
         core.entities.trim(toCost: max(0, bytes))
         core.queries.trim(cost: max(0, bytes / CacheCore.listShare))
         core.nodes.trim(toCount: bytes > 0 ? 64 : 0, cost: max(0, bytes / CacheCore.listShare))
@@ -26,12 +25,9 @@ extension LarderCache {
 
     /// The size of the entities, lists, assembled values and rows in memory, in bytes (`CacheConfiguration.memoryBytesMaximum`).
     public var memoryCost: Int {
-        var cost = core.entities.cost + core.queries.cost + core.nodes.cost
-        do { cost += try core.memoryRows.cost() } catch {
-            // A closed cache has none.
-            if !core.isClosed { core.configuration.onEvent(.storageFailed(LarderError(error))) }
-        }
-        return cost
+        // A closed cache has no rows.
+        let rows = core.isClosed ? 0 : core.reporting { try core.memoryRows.cost() } ?? 0
+        return core.entities.cost + core.queries.cost + core.nodes.cost + rows
     }
 
     /// The number of hits and misses of the memory tier.

@@ -16,7 +16,7 @@ extension LarderCache {
 
     /// The ordering scope of the newest pending change of an entity; nil if there is none.
     package func pendingScope(of key: EntityKey) -> String? {
-        guard let newest = core.entities.pending(key).last else { return nil }
+        guard let newest = core.entities.pending(.entity(key)).last else { return nil }
         return outbox.state.withLock { $0.queue[newest.operation]?.scope }
     }
 

@@ -33,8 +33,7 @@ public final class LarderCache: Sendable {
     ///
     /// - Throws: `.storage` if the directory cannot be used. Damage is repaired and reported.
     public init(_ configuration: CacheConfiguration = CacheConfiguration()) throws(LarderError) {
-        let core = try CacheCore(configuration)
-        self.core = core
+        do { core = try CacheCore(configuration) } catch { throw LarderError(error) }
         outbox = try Outbox(core)
     }
 
@@ -228,7 +227,6 @@ public final class LarderCache: Sendable {
         let now = core.now()
         let moment = time.map { now.before(max(.zero, now.wall - $0)) }
         var update = CacheUpdate()
-        update.answered = resource.storedKey
         try update.put(value, for: resource)
         let (core, changes) = (core, update)
         try await core.changing { () async throws(LarderError) in try core.commit(changes, moment: moment) }
@@ -349,9 +347,7 @@ public final class LarderCache: Sendable {
     /// `since`. Nil: the feed is no longer followed.
     public func noteCaughtUp(_ feed: String, followedSince since: WallTime?) {
         let now = core.now()
-        let coverage = since.map {
-            FeedCoverage(since: $0, caughtUpAt: now.wall, caughtUpUptime: now.uptime, epoch: now.epoch)
-        }
+        let coverage = since.map { FeedCoverage(since: $0, caughtUpUptime: now.uptime, epoch: now.epoch) }
         core.invalidations.setFeed(feed, coverage)
         core.showAll()
     }

@@ -4,6 +4,8 @@ import Synchronization
 
 /// The delay of requests for a value or a page after failed ones: full jitter, and not before the server has asked for it.
 struct BackOff: Sendable {
+    /// The error of the last request; nil if it succeeded.
+    private(set) var error: LarderError?
     /// How many requests have failed in a row.
     private(set) var failures = 0
     /// When it may be asked for again; nil: at once.
@@ -16,6 +18,7 @@ struct BackOff: Sendable {
     ///
     /// - Parameter jitter: from 0 to 1.
     mutating func fail(_ error: LarderError, _ policy: RetryPolicy, jitter: Double, at now: MonotonicTime) {
+        self.error = error
         failures = error.failures(after: failures)
         guard !error.isLocal else {
             (retryAt, heldUntil) = (nil, nil)
@@ -28,35 +31,6 @@ struct BackOff: Sendable {
     /// Ends the delay that the network has caused, and the next failure begins with the first delay: it may be that of a request from
     /// before. What the server has asked for stays.
     mutating func endNetworkDelay() { (failures, retryAt) = (heldUntil == nil ? 0 : 1, heldUntil) }
-}
-
-extension CacheCore {
-    /// The error of a request that must not be sent yet, because the last one has failed; nil if it may be sent.
-    ///
-    /// A request that may be sent takes a token of the cache's retry budget; without one it is postponed again. Called without a lock.
-    ///
-    /// - Parameters:
-    ///   - error: the error of the last request.
-    ///   - postpone: sets `retryAt`.
-    func postponement(
-        _ known: BackOff,
-        _ error: LarderError?,
-        at now: MonotonicTime,
-        _ postpone: (MonotonicTime?) -> Void
-    ) -> LarderError? {
-        guard known.failures > 0, let error, var due = known.retryAt else { return nil }
-        if due <= now {
-            if readRetryBudget.withLock({ $0.withdraw(at: now) }) {
-                // One reader has the token; others join its request.
-                postpone(nil)
-                return nil
-            }
-            let wait = configuration.readRetry.backoffMaximum(attempt: known.failures) * configuration.random()
-            due = now + max(.milliseconds(1), wait)
-            postpone(due)
-        }
-        return error.postponed(for: due - now)
-    }
 }
 
 extension LarderError {
@@ -79,14 +53,26 @@ extension LarderError {
 
 /// The delay of reads after failed requests. Not called under the node's lock.
 extension Node {
-    /// The error of a read that must not send a request yet, because the last one has failed; nil if it may be sent.
-    func postponement(at now: Moment) -> LarderError? {
-        let (known, error) = state.withLock { ($0.flight == nil ? $0.backOff : BackOff(), $0.error) }
-        return core.postponement(known, error, at: now.uptime) { due in state.withLock { $0.backOff.retryAt = due } }
+    /// The error of a request that must not be sent yet, because the last one has failed; nil if it may be sent.
+    ///
+    /// A request that may be sent takes a token of the cache's retry budget; without one it is postponed again.
+    func postponement(of place: TimelinePlace? = nil, at now: Moment) -> LarderError? {
+        let requests = state.withLock { $0[place] }
+        let known = requests.backOff
+        guard requests.flight == nil, let error = known.error, var due = known.retryAt else { return nil }
+        if due <= now.uptime {
+            if core.readRetryBudget.withLock({ $0.withdraw(at: now.uptime) }) {
+                // One reader has the token; others join its request.
+                state.withLock { $0[place].backOff.retryAt = nil }
+                return nil
+            }
+            let configuration = core.configuration
+            let wait = configuration.readRetry.backoffMaximum(attempt: known.failures) * configuration.random()
+            due = now.uptime + max(.milliseconds(1), wait)
+            state.withLock { [due] state in state[place].backOff.retryAt = due }
+        }
+        return error.postponed(for: due - now.uptime)
     }
-
-    /// When observers are owed a request; nil if they are not.
-    var owedAt: MonotonicTime? { state.withLock { $0.owedAt } }
 
     /// Remembers that observers want a request as soon as one may be sent.
     func owe() {
@@ -100,7 +86,7 @@ extension Node {
 
 extension Node.State {
     /// When observers are owed a request; nil if they are not.
-    var owedAt: MonotonicTime? { owesRequest ? backOff.retryAt : nil }
+    var owedAt: MonotonicTime? { owesRequest ? own.backOff.retryAt : nil }
 }
 
 /// Reads that repeat themselves, because nothing can be shown in their place.
@@ -126,7 +112,8 @@ extension Node {
             let due: MonotonicTime
             do { return try await read(options) } catch {
                 guard attempt < policy.attemptsMaximum, error.asksForShortPause,
-                    let time = state.withLock({ $0.flight == nil ? $0.backOff.retryAt : nil }), time - start < limit,
+                    let time = state.withLock({ $0.flight == nil ? $0.own.backOff.retryAt : nil }),
+                    time - start < limit,
                     !withdraws || core.readRetryBudget.withLock({ $0.withdraw(at: core.now().uptime) })
                 else { throw error }
                 due = time

@@ -18,18 +18,18 @@ extension CacheCore {
     func markTimesUncertain() {
         hasUncertainTimes.store(true, ordering: .relaxed)
         // A handler may change the cache or enqueue, and this may be called while an operation is being enqueued.
-        delayed.add { [self] in
+        delayed.tell { [self] in
             configuration.onEvent(.clockSetBack)
             storeUncertainty()
             Task { for node in nodes.all { node.timeCame() } }
         }
-        if !owner.isCaller, !outboxLockOwner.isCaller, !outboxOwner.isCaller { delayed.deliver() }
     }
 
     func storeUncertainty() {
         guard areTimesUncertain else { return }
         let seen = clocks.highWater
-        do {
+        // Until it succeeds, all times from the disk count as uncertain.
+        reporting {
             // Synced: after a power loss the clock may be later than the last stored time, and the setback is not noticed again.
             try memoryRows.used?.write { transaction in try transaction.markTimesUncertain() }
             try disk?.write(.powerLoss) { transaction in
@@ -37,9 +37,6 @@ extension CacheCore {
                 try transaction.setMetadata(Self.encode(seen), for: Self.clockKey)
             }
             hasUncertainTimes.store(false, ordering: .relaxed)
-        } catch {
-            // Until it succeeds, all times from the disk count as uncertain.
-            configuration.onEvent(.storageFailed(LarderError(error)))
         }
     }
 

@@ -23,7 +23,8 @@ extension CacheCore {
 
     /// Commits an update without notification: `announce` must follow outside of all locks.
     ///
-    /// - Parameter settle: stores the rows of the outbox and the pending changes after the content: calls its argument once with them.
+    /// - Parameter settle: stores the rows of the outbox and the pending changes after the content: calls its argument once with the update
+    ///   that has them.
     func carryOut(
         _ update: CacheUpdate,
         askedAt stamp: Stamp? = nil,
@@ -34,23 +35,21 @@ extension CacheCore {
         owner.requireOutside("A change to the cache")
         outboxOwner.requireOutside("A change to the cache")
         let moment = moment ?? now()
-        let (content, local) = update.divided
         let start = Commit(core: self, stamp: stamp ?? stamps.next(), moment: moment)
         do {
-            if content.steps.isEmpty, settle == nil { return try carryOutLocally(local, start) }
+            if update.steps.isEmpty, settle == nil { return try carryOutLocally(update) }
             // A commit of content may wait for the outbox lock.
             outboxLockOwner.requireOutside("A change to the cache")
-            let encoded = content.encoded(unlessEqualTo: entities)
             return try commits.withLock { savedHighWater in
                 owner.begin()
                 defer { owner.end() }
                 guard !isClosed else { throw Self.isClosedError }
-                var commit = try perform(encoded, start, &savedHighWater, isTolerant: isTolerant)
-                guard settle != nil || !local.isEmpty else {
+                var commit = try perform(update, start, &savedHighWater, isTolerant: isTolerant)
+                guard settle != nil || !update.isContent else {
                     commit.affected = apply(commit)
                     return commit
                 }
-                try settleRows(of: local, settle, &commit)
+                try settleRows(of: update, settle, &commit)
                 return commit
             }
         } catch {
@@ -80,76 +79,73 @@ extension CacheCore {
         isTolerant: Bool
     ) throws -> Commit {
         var start = start
-        // Decided here, where no reader can intervene that keeps the key off the disk.
-        start.isMemoryOnly = update.isMemoryOnly || update.answered.map { memoryOnly.contains($0) } ?? false
+        start.isMemoryOnly = update.isMemoryOnly
         start.isTolerant = isTolerant
-        guard let disk else { return try performInMemory(update, start) }
+        var commit: Commit
+        do {
+            commit =
+                try disk.map { try perform(update, start, on: $0, &savedHighWater) } ?? performInMemory(update, start)
+        } catch let error as DiskError where isTolerant && disk != nil && !error.isOfValue {
+            lacksChanges.store(true, ordering: .relaxed)
+            commit = try performInMemory(update, start)
+            commit.note(LarderError(error))
+        }
+        hidden.withLock { $0 = commit.hidden }
+        return commit
+    }
+
+    private func perform(
+        _ update: CacheUpdate,
+        _ start: Commit,
+        on disk: DiskStore,
+        _ savedHighWater: inout WallTime
+    ) throws -> Commit {
         let seen = clocks.highWater
         let isTimeToSave = seen - savedHighWater > .seconds(60)
-        do {
-            let isCatchingUp = lacksChanges.load(ordering: .relaxed)
-            var changed: Rows?
-            let companion = needsMemory(update, start) ? memoryRows.store : nil
-            // The body may be called again, after a full disk or a damaged one.
-            let commit = try writeContent(disk, with: companion, update) { transaction in
-                dropOutdated()
-                let rows = Rows(self, disk: transaction, memory: transaction.companion, stamp: start.stamp)
-                changed = rows
-                var commit = start
-                if isCatchingUp { for key in try rows.catchUp() { commit.forget(key) } }
-                try commit.perform(update.steps, rows)
-                if commit.hasNewMarks || isCatchingUp && invalidations.hasMarks { try storeMarks(in: transaction) }
-                if isTimeToSave { try transaction.setMetadata(Self.encode(seen), for: Self.clockKey) }
-                if update.precedesRows { commit.settled = try nextSettled(in: transaction) }
-                return commit
-            }
-            if isTimeToSave { savedHighWater = seen }
-            if let changed { hidden.withLock { $0 = changed.hidden } }
-            if isCatchingUp {
-                // What is kept off the disk may have left it by this.
-                hasRemovedBytes.store(true, ordering: .relaxed)
-                lacksChanges.store(false, ordering: .relaxed)
-            }
-            return commit
-        } catch let error as DiskError where isTolerant && !error.isOfValue {
-            lacksChanges.store(true, ordering: .relaxed)
-            var commit = try performInMemory(update, start)
-            commit.note(LarderError(error))
+        let isCatchingUp = lacksChanges.load(ordering: .relaxed)
+        // The body may be called again, after a full disk or a damaged one.
+        let commit = try writeContent(disk, update) { transaction in
+            dropOutdated()
+            let rows = Rows(self, disk: transaction, memory: transaction.companion, stamp: start.stamp)
+            var commit = start
+            if isCatchingUp { for key in try rows.catchUp() { commit.forget(key) } }
+            try commit.perform(update.steps, rows)
+            if commit.hasNewMarks || isCatchingUp && invalidations.hasMarks { try storeMarks(in: transaction) }
+            if isTimeToSave { try transaction.setMetadata(Self.encode(seen), for: Self.clockKey) }
+            if !update.rows.isEmpty, !update.steps.isEmpty { commit.settled = try nextSettled(in: transaction) }
             return commit
         }
+        if isTimeToSave { savedHighWater = seen }
+        if isCatchingUp {
+            // What is kept off the disk may have left it by this.
+            hasRemovedBytes.store(true, ordering: .relaxed)
+            lacksChanges.store(false, ordering: .relaxed)
+        }
+        return commit
     }
 
     /// Carries out an update while there is no disk, or while it takes no changes.
     private func performInMemory(_ update: CacheUpdate, _ start: Commit) throws -> Commit {
         dropOutdated()
-        let (commit, changed) = try memoryRows.store.write { transaction in
+        return try memoryRows.store.write { transaction in
             var commit = start
             let rows = Rows(self, disk: nil, memory: transaction, stamp: start.stamp)
             try commit.perform(update.steps, rows)
-            return (commit, rows.hidden)
+            return commit
         }
-        hidden.withLock { $0 = changed }
-        return commit
     }
 
     /// Stores content. Content that sending needs may use the room that is reserved for it.
     private func writeContent(
         _ disk: DiskStore,
-        with companion: DiskStore?,
         _ update: CacheUpdate,
         _ body: (DiskConnection) throws -> Commit
     ) throws -> Commit {
         while true {
-            do { return try disk.write(update.durability, with: companion, body) } catch  where update.mayUseReserve {
+            do { return try disk.write(with: memoryRows.store, body) } catch  where update.mayUseReserve {
                 guard DiskStore.isFull(error), try outboxDisk?.makeRoom() ?? false else { throw error }
             }
         }
-    }
-
-    /// Whether the store in memory has rows or may get some.
-    private func needsMemory(_ update: CacheUpdate, _ start: Commit) -> Bool {
-        memoryRows.used != nil || start.isMemoryOnly || !memoryOnly.isEmpty || contentDisk == nil
-            || lacksChanges.load(ordering: .relaxed) || update.steps.contains(where: \.mayNeedMemory)
     }
 
     /// - Returns: the nodes to notify.
@@ -173,9 +169,14 @@ extension CacheCore {
                 }
             }
             for (key, place) in commit.rowless { rowless.note(key, place) }
-            for key in commit.invalidWithoutValue { rowless.noteInvalid(key, commit.stamp) }
-            for (key, change) in commit.overlays { entities.edit(key, change) }
-            for (key, change) in commit.queryOverlays { entities.edit(key, change) }
+            for change in commit.local {
+                switch change {
+                case .show(let key, let overlay): entities.show(overlay, over: key)
+                case .hide(let key, let operation): entities.hide(operation, over: key)
+                case .reread(.entity(let key)): entities.remove(key)
+                case .reread(.query(let key)): queries.remove(key)
+                }
+            }
             // An assembly that is in progress begins again.
             let affected = changed.isEmpty ? [] : dependencies.nodes(madeOf: changed)
             dropped = affected.map { $0.forget() }
@@ -189,7 +190,7 @@ extension CacheCore {
         reportEvictions()
         for node in commit.affected { node.show() }
         if !entityObservers.isEmpty {
-            let types = Set(commit.changedValues.map(\.type) + commit.overlays.map(\.0.type))
+            let types = Set((commit.changedValues + commit.local.compactMap(\.key.entity)).map(\.type))
             entityObservers.tell { types.contains($0) }
         }
         if commit.hasNewMarks { freshnessChanged() }
@@ -200,40 +201,4 @@ extension CacheCore {
 
     /// Judges the freshness of the observed values again. Their content stays assembled.
     func showAll() { for node in nodes.all { node.show() } }
-}
-
-extension CacheUpdate {
-    /// The content, and what concerns the outbox: its rows, and pending changes and values in memory.
-    var divided: (content: CacheUpdate, local: CacheUpdate) {
-        var (content, local) = (self, CacheUpdate())
-        content.rows = []
-        local.rows = rows
-        local.durability = durability
-        local.mayUseReserve = mayUseReserve
-        guard steps.contains(where: \.isLocal) || !rows.isEmpty else { return (content, local) }
-        content.steps = steps.filter { !$0.isLocal }
-        local.steps = steps.filter(\.isLocal)
-        content.durability = .processDeath
-        content.precedesRows = !rows.isEmpty && !content.steps.isEmpty
-        return (content, local)
-    }
-}
-
-extension CacheUpdate.Step {
-    /// Whether its row may not be on the disk.
-    fileprivate var mayNeedMemory: Bool {
-        switch self {
-        case .put(let draft, _, _): draft.isMemoryOnly
-        case .keepOffDisk: true
-        default: false
-        }
-    }
-
-    /// Whether it changes pending changes or memory only.
-    fileprivate var isLocal: Bool {
-        switch self {
-        case .overlay, .queryOverlay, .reread: true
-        default: false
-        }
-    }
 }

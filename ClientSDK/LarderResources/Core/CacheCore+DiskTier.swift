@@ -7,16 +7,11 @@ import Synchronization
 /// outbox, change tokens, invalidations and metadata stay on the disk.
 extension CacheCore {
     /// Its presence in the store means that the app has turned the tier off, and that the content on disk may be outdated.
-    private static let diskTierKey = "larder.diskTier.off"
+    static let diskTierKey = "larder.diskTier.off"
 
     /// The store for content; nil while the disk tier is off.
     var contentDisk: DiskStore? {
         isDiskTierOff.load(ordering: .acquiring) || hidden.withLock { $0.isAll } ? nil : disk
-    }
-
-    func restoreDiskTier(_ disk: DiskStore) throws {
-        guard try disk.metadata(Self.diskTierKey) != nil else { return }
-        isDiskTierOff.store(true, ordering: .releasing)
     }
 
     /// Turns the disk tier off or on. When it is turned on, the content on disk is removed first, because it does not have the changes

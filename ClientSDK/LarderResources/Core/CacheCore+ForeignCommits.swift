@@ -49,18 +49,17 @@ extension CacheCore {
         applyForeignCommits()
     }
 
-    private func look(_ disk: DiskStore) {
-        do { try disk.checkForeignCommits() } catch {
-            // Values in memory are still served, as when the disk cannot be read.
-            configuration.onEvent(.storageFailed(LarderError(error)))
-        }
-    }
+    /// If it fails, values in memory are still served, as when the disk cannot be read.
+    private func look(_ disk: DiskStore) { reporting { try disk.checkForeignCommits() } }
 
     /// Drops content that was assembled before foreign commits, and shows observers the new content.
     func applyForeignCommits() {
         let seen = seenCommits
         guard let disk, foreign.appliedCount.load(ordering: .acquiring) < seen else { return }
-        mergeForeignMarks(disk)
+        // The tag invalidations of other processes.
+        if let marks = reporting({ try disk.metadata(InvalidationTable.metadataKey) }) ?? nil {
+            invalidations.merge(marks)
+        }
         let nodes: [any AnyNode]? = foreign.gate.withLock { _ in
             guard foreign.appliedCount.load(ordering: .acquiring) < seen else { return nil }
             dropOutdated()
@@ -85,16 +84,6 @@ extension CacheCore {
             entities.removeAll()
             queries.removeAll()
             foreign.droppedCount.store(seen, ordering: .releasing)
-        }
-    }
-
-    /// Merges the tag invalidations of other processes.
-    private func mergeForeignMarks(_ disk: DiskStore) {
-        do {
-            guard let marks = try disk.metadata(InvalidationTable.metadataKey) else { return }
-            invalidations.merge(marks)
-        } catch {
-            configuration.onEvent(.storageFailed(LarderError(error)))
         }
     }
 }

@@ -7,17 +7,12 @@ import Synchronization
 /// The order is: content, rows, memory. If the process dies after the content, the operations are still there and are sent again under
 /// their keys. A pending change is shown exactly while its row is stored.
 extension CacheCore {
-    /// Commits pending changes without notification, also within a commit of content.
+    /// Commits rows and pending changes without notification, also within a commit of content, for which it never waits.
     func carryOutLocally(_ update: CacheUpdate) throws -> Commit {
-        try carryOutLocally(update, Commit(core: self, stamp: stamps.next(), moment: now()))
-    }
-
-    /// Stores rows and pending changes that need no content. It never waits for a commit of content.
-    func carryOutLocally(_ update: CacheUpdate, _ start: Commit) throws -> Commit {
-        var commit = start
+        var commit = Commit(core: self, stamp: stamps.next(), moment: now())
         _ = try changeRows(&commit) { last in
             try storeRows(of: update)
-            return (last, update.steps)
+            return (last, update.local)
         }
         return commit
     }
@@ -28,7 +23,7 @@ extension CacheCore {
     /// - Returns: the number, which counts up without a disk too.
     func commitRow(
         _ row: DiskOutboxRow,
-        _ changes: (Int64) -> [CacheUpdate.Step]
+        _ changes: (Int64) -> [CacheUpdate.LocalChange]
     ) throws -> (number: Int64, Commit) {
         var commit = Commit(core: self, stamp: stamps.next(), moment: now())
         let number = try changeRows(&commit) { last in
@@ -44,7 +39,7 @@ extension CacheCore {
     /// - Returns: the number of the row that was stored last.
     private func changeRows(
         _ commit: inout Commit,
-        _ store: (Int64) throws -> (last: Int64, steps: [CacheUpdate.Step])
+        _ store: (Int64) throws -> (last: Int64, changes: [CacheUpdate.LocalChange])
     ) throws -> Int64 {
         try outboxCommits.withLock { last in
             outboxOwner.begin()
@@ -52,7 +47,7 @@ extension CacheCore {
             guard !isClosed else { throw Self.isClosedError }
             let stored = try store(last)
             last = stored.last
-            try commit.performLocally(stored.steps)
+            commit.local = stored.changes
             commit.affected = apply(commit)
             return stored.last
         }
@@ -71,7 +66,7 @@ extension CacheCore {
             let settled = present.settled
             _ = try changeRows(&present) { last in
                 try storeRows(of: update, settled: settled)
-                return (last, update.steps)
+                return (last, update.local)
             }
             isShown = true
         }

@@ -4,19 +4,24 @@ import Synchronization
 
 /// Stored values, from memory or else from the disk.
 extension CacheCore {
+    /// Reads or writes a store where a failure stops nothing: it is reported. Called without a lock.
+    @discardableResult func reporting<Result>(_ body: () throws -> Result) -> Result? {
+        do { return try body() } catch {
+            configuration.onEvent(.storageFailed(LarderError(error)))
+            return nil
+        }
+    }
+
     /// The server value of an entity, and whether it was read from the disk.
     func entity(_ key: EntityKey, _ decode: StoredEntityDecoder) -> (stored: StoredEntity, isFromDisk: Bool)? {
         if let stored = entities[key] { return (stored, false) }
         let count = memory.withLock { $0 }
-        do {
+        return reporting {
             guard let (row, isInMemory) = try row(of: key) else { return nil }
             let stored = try adopt(row, decode, ifNothingSince: count)
             reportEvictions()
             return (stored, !isInMemory)
-        } catch {
-            configuration.onEvent(.storageFailed(LarderError(error)))
-            return nil
-        }
+        } ?? nil
     }
 
     /// The row of an entity, and whether it is in memory. What is in memory, or was removed there, counts (`Rows`).
@@ -56,7 +61,7 @@ extension CacheCore {
     func query(_ key: QueryKey) -> (stored: StoredQuery, rows: [EntityKey: DiskEntity]?)? {
         if let stored = queries[key] { return (stored, nil) }
         let count = memory.withLock { $0 }
-        do {
+        return reporting {
             let kept = try memoryRows.used(for: .query(key))?.query(key)
             let onDisk = kept != nil || isHidden(.query(key)) ? nil : try contentDisk?.list(key)
             guard let query = kept ?? onDisk?.query else { return nil }
@@ -69,10 +74,7 @@ extension CacheCore {
             var rows: [EntityKey: DiskEntity] = [:]
             for case let row? in onDisk.entities where !isElsewhere(.entity(row.key)) { rows[row.key] = row }
             return (stored, rows)
-        } catch {
-            configuration.onEvent(.storageFailed(LarderError(error)))
-            return nil
-        }
+        } ?? nil
     }
 
     /// Stores a row in memory, unless there was a commit meanwhile.
@@ -89,21 +91,18 @@ extension CacheCore {
     func changes(since list: DiskQuery, ofType type: String) -> ListChanges {
         var keys: Set<EntityKey> = []
         var areLost = false
-        do {
+        let areRead: Void? = reporting {
             for store in [memoryRows.used, contentDisk].compactMap(\.self) {
                 let found = try store.read { try $0.changes(ofType: type, since: list.asked, except: list.answered) }
                 keys.formUnion(found.ids.map { EntityKey(type: type, id: $0) })
                 areLost = areLost || found.areLost
             }
-        } catch {
-            // The list is stale until they can be read.
-            areLost = true
-            configuration.onEvent(.storageFailed(LarderError(error)))
         }
         return ListChanges(
             recorded: keys,
             pending: Set(entities.pending { $0.type == type }.keys),
-            areLost: areLost,
+            // The list is stale until they can be read.
+            areLost: areLost || areRead == nil,
             part: ListChanges.part(ofType: type)
         )
     }

@@ -63,18 +63,19 @@ package final class CacheCore: Sendable {
     let owner = ChangeOwner()
     /// The thread that holds the outbox lock (`OutboxLock`).
     let outboxLockOwner = ChangeOwner()
-    let delayed = DelayedEvents()
+    let delayed: DelayedEvents
     /// Run the disk work of asynchronous functions (`reading`, `changing`); nil without a disk.
     let reads: DiskExecutor?
     let changes: DiskExecutor?
     /// Set within `commits`, so that no commit follows.
     private let closed = Atomic<Bool>(false)
 
-    init(_ configuration: CacheConfiguration) throws(LarderError) {
+    init(_ configuration: CacheConfiguration) throws {
         self.configuration = configuration
         readRetryBudget = Mutex(configuration.readRetryBudget)
         let onEvent = configuration.onEvent
-        let (owner, outboxLockOwner, outboxOwner, delayed) = (owner, outboxLockOwner, outboxOwner, delayed)
+        let delayed = DelayedEvents([owner, outboxLockOwner, outboxOwner])
+        self.delayed = delayed
         switch configuration.storage {
         case .memory: disk = nil
         case .store(let store): disk = store
@@ -82,30 +83,21 @@ package final class CacheCore: Sendable {
             settings.clock = configuration.wallClock
             let onDiskEvent = settings.onEvent
             settings.onEvent = { event in
-                let tell = { @Sendable in
+                delayed.tell {
                     onDiskEvent(event)
                     onEvent(.disk(event))
                 }
-                if owner.isCaller || outboxLockOwner.isCaller || outboxOwner.isCaller {
-                    delayed.add(tell)
-                } else {
-                    tell()
-                }
             }
-            do { disk = try DiskStore(settings) } catch { throw LarderError(error) }
+            disk = try DiskStore(settings)
         }
         // With a smaller limit a value could be evicted before its reader has it.
         let bytes = max(64 << 10, configuration.memoryBytesMaximum)
-        do {
-            let settings = DiskStore.Configuration.inMemory(
-                bytesMaximum: Int64(disk == nil ? bytes : max(64 << 10, bytes / Self.listShare)),
-                clock: configuration.wallClock
-            )
-            memoryRows = MemoryRows(try DiskStore(settings), isOnly: disk == nil)
-        } catch {
-            throw LarderError(error)
-        }
-        do { outboxDisk = try disk?.outboxStore() } catch { throw LarderError(error) }
+        let rows = DiskStore.Configuration.inMemory(
+            bytesMaximum: Int64(disk == nil ? bytes : max(64 << 10, bytes / Self.listShare)),
+            clock: configuration.wallClock
+        )
+        memoryRows = MemoryRows(try DiskStore(rows), isOnly: disk == nil)
+        outboxDisk = try disk?.outboxStore()
         stamps = StampClock(configuration.stamps, disk) { onEvent(.storageFailed($0)) }
         let mayBlock = disk?.configuration.mayBlock ?? false
         reads = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
@@ -125,24 +117,15 @@ package final class CacheCore: Sendable {
     }
 
     /// Loads the tag invalidations and the latest known time from the store.
-    private func restore() throws(LarderError) {
+    private func restore() throws {
         guard let disk else { return }
-        do {
-            try restoreDiskTier(disk)
-            try checkSettled()
-            let (marks, clock) = try disk.read { transaction in
-                (
-                    try transaction.metadata(InvalidationTable.metadataKey),
-                    try transaction.metadata(Self.clockKey)
-                )
-            }
-            if let marks { invalidations.merge(marks) }
-            guard let clock, let seen = Int64(String(decoding: clock, as: UTF8.self)) else { return }
-            let latest = WallTime(nanosecondsSinceEpoch: seen)
-            if configuration.wallClock.now < latest - Moment.tolerance { markTimesUncertain() }
-        } catch {
-            throw LarderError(error)
-        }
+        isDiskTierOff.store(try disk.metadata(Self.diskTierKey) != nil, ordering: .releasing)
+        try checkSettled()
+        if let marks = try disk.metadata(InvalidationTable.metadataKey) { invalidations.merge(marks) }
+        guard let clock = try disk.metadata(Self.clockKey), let seen = Int64(String(decoding: clock, as: UTF8.self))
+        else { return }
+        let latest = WallTime(nanosecondsSinceEpoch: seen)
+        if configuration.wallClock.now < latest - Moment.tolerance { markTimesUncertain() }
     }
 
     /// Closes the core: requests are cancelled, observations end, and nothing is written.
@@ -166,10 +149,10 @@ package final class CacheCore: Sendable {
         memory.withLock { count in
             count += 1
             entities.removeAll()
-            entities.removeAllOverlays()
+            entities.hideAll()
             queries.removeAll()
         }
-        do { try memoryRows.close() } catch { configuration.onEvent(.storageFailed(LarderError(error))) }
+        reporting { try memoryRows.close() }
         invalidations.removeAll()
         rowless.removeAll()
         hidden.withLock { $0 = HiddenRows() }

@@ -22,26 +22,35 @@ public struct CacheUpdate: Sendable {
         case invalidateTag(InvalidationTable.Name)
         case token(String?, feed: String)
         case metadata([UInt8]?, key: String)
-        case overlay(EntityKey, @Sendable (inout [Overlay]) -> Void)
-        case queryOverlay(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)
-        /// Read again, because another process may have changed it on disk.
-        case reread(StoredKey)
         /// Moved from the disk to memory.
         ///
         /// - Parameter isFinal: whether nothing is written to the disk under the key until the cache is closed.
         case keepOffDisk(StoredKey, isFinal: Bool)
     }
 
+    /// A change of memory alone.
+    enum LocalChange: Sendable {
+        case show(StoredKey, Overlay)
+        /// Shows a pending change no longer.
+        case hide(StoredKey, operation: Int64)
+        /// Read again, because another process may have changed it on disk.
+        case reread(StoredKey)
+
+        var key: StoredKey {
+            switch self {
+            case .show(let key, _), .hide(let key, _), .reread(let key): key
+            }
+        }
+    }
+
     var steps: [Step] = []
+    /// Made after the rows of the outbox are stored.
+    var local: [LocalChange] = []
     /// Changes of the outbox's rows: one transaction of the outbox's store, after that of the content.
     var rows: [@Sendable (DiskConnection) throws -> Void] = []
-    /// Whether rows of the outbox follow the content of this update.
-    var precedesRows = false
     /// Whether nothing is written to the disk.
     var isMemoryOnly = false
-    /// The key that a request was answered for: if that key is kept off the disk, nothing is written to the disk.
-    var answered: StoredKey?
-    /// What the commit must survive.
+    /// What the rows of the outbox must survive.
     var durability = DiskStore.Durability.processDeath
     /// Whether it may use the disk space that is reserved for sending from the outbox.
     var mayUseReserve = false
@@ -52,13 +61,15 @@ public struct CacheUpdate: Sendable {
     ///
     /// - Parameter mayStore: whether it may be written to the disk. Otherwise what the disk has under the key moves to memory.
     init(answering key: StoredKey, mayStore: Bool) {
-        answered = key
         isMemoryOnly = !mayStore
         if isMemoryOnly { steps = [.keepOffDisk(key, isFinal: false)] }
     }
 
     /// Whether it changes nothing.
-    package var isEmpty: Bool { steps.isEmpty && rows.isEmpty }
+    package var isEmpty: Bool { steps.isEmpty && isContent }
+
+    /// Whether it changes nothing of the outbox.
+    var isContent: Bool { rows.isEmpty && local.isEmpty }
 
     // MARK: Entities
 
@@ -185,41 +196,17 @@ public struct CacheUpdate: Sendable {
     public mutating func setMetadata(_ value: [UInt8]?, for key: String) { steps.append(.metadata(value, key: key)) }
 }
 
-extension CacheUpdate {
-    /// The update with its values encoded, so that no codec runs while others wait for the commit. Values that are merged with the
-    /// stored ones are encoded within the commit, and values that are stored already are not encoded.
-    func encoded(unlessEqualTo known: EntityTable) -> CacheUpdate {
-        var update = self
-        for (index, step) in steps.enumerated() {
-            guard case .put(var draft, let validator, let stated) = step, draft.merge == nil else {
-                continue
-            }
-            if let stored = known[draft.key], stored.version == draft.version, draft.isEqual(stored.value) { continue }
-            draft.prepare()
-            update.steps[index] = .put(draft, validator: validator, stated: stated)
-        }
-        return update
-    }
-}
-
 /// A type-erased change to a stored entity.
 struct StoredEntityModifier: Sendable {
     let decode: @Sendable ([UInt8]) throws -> any Sendable
-    let encode: @Sendable (any Sendable) throws -> [UInt8]
-    let change: @Sendable (any Sendable) -> any Sendable
-    let version: @Sendable (any Sendable) -> Int64?
+    let change: @Sendable (any Sendable) throws -> EntityDraft
 
     init<E: CacheEntity>(_ type: E.Type, _ change: @escaping @Sendable (inout E) -> Void) {
         decode = { try E.codec.decode($0) }
-        encode = { value in
-            guard let entity = value as? E else { throw LarderError(.encoding, "A stored entity is not a \(E.self).") }
-            return try E.codec.encode(entity)
-        }
         self.change = { value in
-            guard var entity = value as? E else { return value }
+            guard var entity = value as? E else { throw LarderError(.encoding, "A stored entity is not a \(E.self).") }
             change(&entity)
-            return entity
+            return EntityDraft(entity, completeness: .complete)
         }
-        version = { ($0 as? E)?.entityVersion }
     }
 }

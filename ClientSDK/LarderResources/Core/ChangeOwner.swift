@@ -31,9 +31,18 @@ final class ChangeOwner: Sendable {
     }
 }
 
-/// Events that a store reports in the middle of a change. They are delivered after it: their handlers may change the cache.
+/// Events that are reported in the middle of a change. They are delivered after it: their handlers may change the cache.
 final class DelayedEvents: Sendable {
+    private let owners: [ChangeOwner]
     private let events = Mutex<[@Sendable () -> Void]>([])
+
+    init(_ owners: [ChangeOwner]) { self.owners = owners }
+
+    /// Delivers an event, now unless the calling thread is in the middle of a change.
+    func tell(_ event: @escaping @Sendable () -> Void) {
+        add(event)
+        if !owners.contains(where: \.isCaller) { deliver() }
+    }
 
     func add(_ event: @escaping @Sendable () -> Void) { events.withLock { $0.append(event) } }
 

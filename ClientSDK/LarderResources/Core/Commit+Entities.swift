@@ -47,7 +47,7 @@ extension Commit {
         guard var merged = merge.draft(draft.value, stored.value) else { return (draft, nil) }
         merged.completeness = max(draft.completeness, stored.completeness)
         merged.isMemoryOnly = draft.isMemoryOnly || isOffDisk
-        merged.isPart = draft.isPart
+        merged.list = draft.list
         return (merged, stored)
     }
 }
@@ -67,8 +67,7 @@ extension Commit {
         ifEntityTag validator: String? = nil,
         _ rows: Rows
     ) throws {
-        applied.insert(.entity(key))
-        let old = try known?.times ?? storedTimes(key, rows)
+        let old = try known?.times ?? rows.entity(key).map { Freshness.Times($0, epoch: moment.epoch) }
         var new = times((old?.stated).updated(by: stated))
         if isPart, let old, !old.isUncertain, old.statedLifetime != nil, old.expiresAt > new.expiresAt {
             new.expiresAt = old.expiresAt
@@ -103,9 +102,6 @@ extension Commit {
         try renew(key, known, stated, ifEntityTag: known == nil ? validator : nil, rows)
     }
 
-    private func storedTimes(_ key: EntityKey, _ rows: Rows) throws -> Freshness.Times? {
-        try rows.entity(key).map { Freshness.Times($0, epoch: moment.epoch) }
-    }
 }
 
 /// Steps that change, remove or invalidate what is stored.
@@ -119,8 +115,9 @@ extension Commit {
         if known == nil, case .removed = entities[key] { return }
         if known == nil { known = try stored(key, modifier.decode, rows) }
         guard var stored = known else { return }
-        stored.value = modifier.change(stored.value)
-        stored.version = modifier.version(stored.value) ?? stored.version
+        let draft = try modifier.change(stored.value)
+        stored.value = draft.value
+        stored.version = draft.version ?? stored.version
         // The value no longer matches the validator.
         stored.validator = nil
         // A change of the value does not end an invalidation. Which tags it has is not known here.
@@ -128,7 +125,7 @@ extension Commit {
         stored.asked = max(stored.asked, stamp)
         stored.changed = committed
         if isStale { stored.invalid = stored.asked.successor }
-        let payload = try modifier.encode(stored.value)
+        let payload = try draft.encode()
         stored.cost = StoredEntity.overhead + payload.count
         let row = try rows.place(of: .entity(key))
         // A decoded value without a row may have been off the disk.
@@ -136,7 +133,6 @@ extension Commit {
         let outcome = try write(stored, payload, key, isOffDisk: isOffDisk, row, rows)
         guard outcome == .stored || outcome == nil else { return }
         entities[key] = .set(stored)
-        applied.insert(.entity(key))
         changedValues.insert(key)
     }
 
@@ -154,7 +150,6 @@ extension Commit {
         guard try rows.bury(key, version: version, isOffDisk: isOffDisk) else { return }
         var names = try rows.queries(with: key)
         entities[key] = .removed
-        applied.insert(.entity(key))
         changedValues.insert(key)
         // Lists that this commit has changed and not written yet.
         for case (let name, .set(let stored)) in queries where stored.query.members.contains(key) { names.insert(name) }
@@ -180,6 +175,9 @@ extension Commit {
             }
             if queries[name] == nil { queries[name] = .elsewhere }
         }
-        if place(of: key, try rows.place(of: key)?.place)?.isRemoval ?? true { invalidWithoutValue.insert(key) }
+        if place(of: key, try rows.place(of: key)?.place)?.isRemoval ?? true { noteInvalid(key) }
     }
+
+    /// Notes that a key is invalidated although nothing is stored under it: what a request in flight returns is stale.
+    mutating func noteInvalid(_ key: StoredKey) { notedPlaces.append((key, .init(asked: .never, invalid: stamp))) }
 }

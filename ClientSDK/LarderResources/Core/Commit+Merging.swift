@@ -25,7 +25,6 @@ extension Commit {
         // A merge without a change does not create a list: a stored empty list would say that there are no items.
         if !hasChanged, !merge.confirms { return }
         if merge.confirms, stamp >= before.asked {
-            applied.insert(.query(key))
             let new = times(known.flatMap { $0.times.stated }.updated(by: merge.stated))
             if hasChanged { stored.times = new } else { stored.times.confirm(new) }
             stored.query.asked = stamp
@@ -50,7 +49,7 @@ extension Commit {
             validatedAt: times.validatedAt,
             expiresAt: times.expiresAt
         )
-        return StoredQuery(query, times: times)
+        return StoredQuery(query: query, times: times)
     }
 
     private func stored(_ keys: [EntityKey], _ rows: Rows) throws -> Set<EntityKey> {

@@ -36,8 +36,7 @@ extension Commit {
         (query.asked, query.answered) = (stamp, committed)
         query.invalid = invalidation(of: .query(key), known?.query.invalid)
         if let known { query.stored = known.query.stored }
-        set(StoredQuery(query, times: times), key, isOffDisk: false)
-        applied.insert(.query(key))
+        set(StoredQuery(query: query, times: times), key, isOffDisk: false)
     }
 
     /// Sets a list. It is written after all steps.
@@ -55,7 +54,7 @@ extension Commit {
     ) throws {
         guard var stored = try current(key, rows) else {
             // A reply in flight does not contain the edit.
-            invalidWithoutValue.insert(.query(key))
+            noteInvalid(.query(key))
             return
         }
         let before = stored.query
@@ -91,7 +90,6 @@ extension Commit {
             try rows.touch(&stored.query)
             queries[key] = .set(stored)
         }
-        applied.insert(.query(key))
     }
 
     /// Gives an invalidation by an edit or a merge the stamp of this commit, so that no earlier request ends it.

@@ -26,20 +26,18 @@ struct Commit {
 
     var entities: [EntityKey: Change<StoredEntity>] = [:]
     var queries: [QueryKey: Change<StoredQuery>] = [:]
-    private(set) var overlays: [(EntityKey, @Sendable (inout [Overlay]) -> Void)] = []
-    private(set) var queryOverlays: [(QueryKey, @Sendable (inout [QueryOverlay]) -> Void)] = []
-    /// Keys with new content, which earlier requests must not replace.
-    var applied: Set<StoredKey> = []
-    /// The entities of which a part was replaced: their rows keep the stamp of the rest.
-    private(set) var partlyReplaced: [(EntityKey, version: Int64?)] = []
-    /// Keys that were invalidated while nothing was stored under them.
-    var invalidWithoutValue: Set<StoredKey> = []
+    var local: [CacheUpdate.LocalChange] = []
+    /// Places that no row states: of entities of which a part was replaced, whose rows keep the stamp of the rest, and of keys that were
+    /// invalidated while nothing was stored under them.
+    var notedPlaces: [(StoredKey, DiskStore.Place)] = []
     /// Keys of values and deletions that have no row on the disk.
     private(set) var unstored: Set<StoredKey> = []
     /// The entities whose values this commit has changed or removed.
     var changedValues: Set<EntityKey> = []
     /// The lists to write after all steps, so that each list is written once, with whether they may not be on the disk.
     var listsToWrite: [QueryKey: Bool] = [:]
+    /// Replaces the cache's own when the rows are stored.
+    private(set) var hidden = HiddenRows()
     private(set) var problems: [LarderError] = []
     /// The number of the commit among those whose content precedes rows of the outbox; nil if it is none of them.
     var settled: Int64?
@@ -62,12 +60,7 @@ struct Commit {
         for (key, isOffDisk) in listsToWrite { try write(key, isOffDisk: isOffDisk, rows) }
         listsToWrite = [:]
         unstored.formUnion(rows.inMemory)
-    }
-
-    /// Applies steps that change pending changes and memory only.
-    mutating func performLocally(_ steps: [CacheUpdate.Step]) throws {
-        let none = Rows(core, disk: nil, memory: nil, stamp: stamp)
-        for step in steps { try perform(step, none) }
+        hidden = rows.hidden
     }
 
     private mutating func perform(_ step: CacheUpdate.Step, _ rows: Rows) throws {
@@ -84,7 +77,6 @@ struct Commit {
         case .insertNewest(let key, let items): try self.merge(key, QueryMerge(inserting: items), rows)
         case .removeQuery(let key):
             if isOvertaken(.query(key), try rows.place(of: .query(key))?.place) { return }
-            applied.insert(.query(key))
             try rows.remove(key)
             queries[key] = .removed
             entities[EntityKey(wholeValueOf: key)] = .removed
@@ -93,9 +85,6 @@ struct Commit {
             hasNewMarks = true
         case .token(let token, let feed): try rows.disk?.setToken(token, for: feed)
         case .metadata(let value, let key): try rows.disk?.setMetadata(value, for: key)
-        case .overlay(let key, let change): overlays.append((key, change))
-        case .queryOverlay(let key, let change): queryOverlays.append((key, change))
-        case .reread(let key): forget(key)
         case .keepOffDisk(let key, let isFinal):
             if isFinal { core.memoryOnly.insert(key) }
             try keepOffDisk(key, rows)
@@ -144,7 +133,7 @@ struct Commit {
         if let known, let old = known.version, let new = draft.version {
             if new < old { return }
             if new == old && draft.merge == nil && draft.completeness < known.completeness {
-                return try renew(key, known, stated, isPart: draft.isPart, rows)
+                return try renew(key, known, stated, isPart: draft.list != nil, rows)
             }
         }
         /// The stored value of which only a part was replaced. The rest is not newer than before.
@@ -156,7 +145,9 @@ struct Commit {
             if let old, new.completeness < old.completeness { base = old }
         }
         // A merged draft is off the disk if one of its parts is.
-        let isOffDisk = isMemoryOnly || draft.isMemoryOnly || core.memoryOnly.contains(.entity(key))
+        let isOffDisk =
+            isMemoryOnly || draft.isMemoryOnly || core.memoryOnly.contains(.entity(key))
+            || draft.list.map { core.memoryOnly.contains($0) } ?? false
         var validator = validator
         if let known, known.version == draft.version, known.completeness == draft.completeness,
             known.validator == validator || validator == nil, draft.isEqual(known.value)
@@ -164,7 +155,7 @@ struct Commit {
             // Otherwise it gets a row where it belongs.
             if let row, !row.isOffDisk || rows.goesToMemory(isOffDisk: isOffDisk) {
                 if base != nil { return }
-                return try renew(key, known, stated, isPart: draft.isPart, rows)
+                return try renew(key, known, stated, isPart: draft.list != nil, rows)
             }
             validator = known.validator
         }
@@ -181,9 +172,9 @@ struct Commit {
             cost: StoredEntity.overhead
         )
         // The rest of the value is as old as before, and no earlier request may replace the new part.
-        if base != nil { partlyReplaced.append((key, draft.version)) }
+        if base != nil { notedPlaces.append((.entity(key), .init(asked: stamp, version: draft.version))) }
         let payload: [UInt8]?
-        do { payload = try draft.encoded() } catch {
+        do { payload = try draft.encode() } catch {
             note(LarderError(.encoding, "\(key) could not be encoded and is not stored: \(error)", cause: error))
             payload = nil
         }
@@ -192,7 +183,7 @@ struct Commit {
             switch try write(stored, payload, key, isOffDisk: isOffDisk, row, rows) {
             case .stored, nil: break
             case .keptNewer: return
-            case .keptMoreComplete: return try renew(key, known, stated, isPart: draft.isPart, rows)
+            case .keptMoreComplete: return try renew(key, known, stated, isPart: draft.list != nil, rows)
             }
         } else {
             // It is shown as long as it stays in memory. The row is an older value.
@@ -200,7 +191,6 @@ struct Commit {
             try rows.removeValue(key)
         }
         entities[key] = .set(stored)
-        applied.insert(.entity(key))
         changedValues.insert(key)
     }
 
@@ -242,7 +232,7 @@ struct Commit {
     }
 
     /// Writes a list that a step has changed. One that the store cannot take stays in memory, and its row is removed.
-    private mutating func write(_ key: QueryKey, isOffDisk: Bool, _ rows: Rows) throws {
+    mutating func write(_ key: QueryKey, isOffDisk: Bool, _ rows: Rows) throws {
         guard case .set(var stored) = queries[key] else { return }
         let isInMemory = rows.goesToMemory(isOffDisk: isOffDisk)
         do {
@@ -262,15 +252,11 @@ struct Commit {
 extension Commit {
     /// The keys that nodes have to look up again.
     var changed: Set<StoredKey> {
-        var keys = Set<StoredKey>()
+        var keys = Set(local.map(\.key))
         for key in entities.keys { keys.insert(.entity(key)) }
         for key in queries.keys { keys.insert(.query(key)) }
-        for (key, _) in overlays { keys.insert(.entity(key)) }
-        for (key, _) in queryOverlays { keys.insert(.query(key)) }
         // Declared lists depend on all entities of their type.
-        for type in Set(entities.keys.map(\.type) + overlays.map(\.0.type)) {
-            keys.insert(ListChanges.part(ofType: type))
-        }
+        for type in Set(keys.compactMap(\.entity?.type)) { keys.insert(ListChanges.part(ofType: type)) }
         return keys
     }
 
@@ -315,17 +301,16 @@ extension Commit {
     /// The stamps of what this commit has changed and what has no row on the disk (`RowlessStamps`).
     var rowless: [(StoredKey, DiskStore.Place)] {
         let removal = DiskStore.Place(asked: stamp, isRemoval: true)
-        var places = partlyReplaced.map { (StoredKey.entity($0), DiskStore.Place(asked: stamp, version: $1)) }
-        for key in applied {
-            switch key {
-            case .entity(let name) where unstored.contains(key):
-                if case .set(let stored) = entities[name] { places.append((key, stored.place)) }
-                if case .removed = entities[name] { places.append((key, removal)) }
-            case .query(let name):
-                if case .set(let stored) = queries[name], unstored.contains(key) { places.append((key, stored.place)) }
-                if case .removed = queries[name] { places.append((key, removal)) }
-            case .entity: break
+        var places = notedPlaces
+        for (name, change) in entities where unstored.contains(.entity(name)) {
+            if case .set(let stored) = change { places.append((.entity(name), stored.place)) }
+            if case .removed = change { places.append((.entity(name), removal)) }
+        }
+        for (name, change) in queries {
+            if case .set(let stored) = change, unstored.contains(.query(name)) {
+                places.append((.query(name), stored.place))
             }
+            if case .removed = change { places.append((.query(name), removal)) }
         }
         return places
     }

@@ -14,8 +14,9 @@ package struct HeldValue: Sendable {
 
 extension Node {
     func held(textMaximum: Int) -> HeldValue {
-        let (resource, observers) = state.withLock { ($0.resource, $0.observers.count) }
-        let error = state.withLock { $0.error }
+        let (resource, observers, error) = state.withLock {
+            ($0.resource, $0.observers.count, $0.own.backOff.error)
+        }
         var shown = current(content(), options(resource), error: error).map { String("\($0)".prefix(textMaximum)) }
         if textMaximum == 0 { shown.value = nil }
         return HeldValue(key: key.description, shown: shown, observerCount: observers)

@@ -9,24 +9,11 @@ import Synchronization
 /// one of each name counts. Safe from any thread.
 final class InvalidationTable: Sendable {
     /// A tag or an entity type. A tag never equals a type, whatever its characters are.
-    enum Name: Hashable, Sendable {
-        case tag(String)
-        case type(String)
+    struct Name: Hashable, Sendable {
+        let text: String
 
-        var text: String {
-            switch self {
-            case .tag(let tag): "#" + tag
-            case .type(let type): "=" + type
-            }
-        }
-
-        init?(text: String) {
-            switch text.unicodeScalars.first {
-            case "#": self = .tag(String(text.unicodeScalars.dropFirst()))
-            case "=": self = .type(String(text.unicodeScalars.dropFirst()))
-            default: return nil
-            }
-        }
+        static func tag(_ tag: String) -> Name { Name(text: "#" + tag) }
+        static func type(_ type: String) -> Name { Name(text: "=" + type) }
     }
 
     private struct State {
@@ -115,17 +102,15 @@ final class InvalidationTable: Sendable {
         }
     }
 
-    /// Merges stored marks. Those of another version of the package that cannot be decoded are skipped.
+    /// Merges stored marks. What cannot be decoded is skipped.
     func merge(_ bytes: [UInt8]) {
         let stored: [JSONValue]
         do { stored = try JSONParser.parse(bytes).array ?? [] } catch { return }
         state.withLock { state in
             if let floor = stored.first?.integer { state.floor = max(state.floor, Stamp(rawValue: floor)) }
             for mark in stored.dropFirst() {
-                guard let name = mark[0]?.string.flatMap({ Name(text: $0) }), let stamp = mark[1]?.integer else {
-                    continue
-                }
-                Self.mark(name, Stamp(rawValue: stamp), &state)
+                guard let name = mark[0]?.string, let stamp = mark[1]?.integer else { continue }
+                Self.mark(Name(text: name), Stamp(rawValue: stamp), &state)
             }
         }
     }

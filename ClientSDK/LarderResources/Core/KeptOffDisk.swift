@@ -12,18 +12,29 @@ final class KeySet: Sendable {
         keys.withLock { keys in if keys.count <= countMaximum { keys.insert(key) } }
     }
 
-    var isEmpty: Bool { keys.withLock { $0.isEmpty } }
-
     func contains(_ key: StoredKey) -> Bool { keys.withLock { $0.count > countMaximum || $0.contains(key) } }
 }
 
 extension Commit {
     /// Moves what is on the disk under a key to memory: of a list also those of its entities that no other list on the disk contains.
     mutating func keepOffDisk(_ key: StoredKey, _ rows: Rows) throws {
-        guard let leaving = try rows.moveToMemory(key) else { return }
+        // What the disk has while it is off counts no longer.
+        if try rows.removeWhileOff() { hasLeftDisk = true }
+        guard let row = try rows.place(of: key), !row.isOffDisk, !row.place.isRemoval else { return }
         hasLeftDisk = true
-        forget(key)
-        for entity in leaving { try keepOffDisk(.entity(entity), rows) }
+        switch key {
+        case .entity(let name): try rows.moveToMemory(name, row.place)
+        case .query(let name):
+            guard let stored = try current(name, rows) else { return }
+            queries[name] = .set(stored)
+            try write(name, isOffDisk: true, rows)
+            for member in stored.query.members.keys {
+                let lists = try rows.queries(with: member)
+                if try lists.allSatisfy({ try rows.place(of: .query($0))?.isOffDisk ?? true }) {
+                    try keepOffDisk(.entity(member), rows)
+                }
+            }
+        }
     }
 }
 
@@ -40,10 +51,6 @@ extension CacheCore {
     func removeBytes(after commit: Commit) {
         if commit.hasLeftDisk { hasRemovedBytes.store(true, ordering: .relaxed) }
         guard hasRemovedBytes.load(ordering: .relaxed), takesChanges, let disk else { return }
-        do {
-            if try disk.emptyLog() { hasRemovedBytes.store(false, ordering: .relaxed) }
-        } catch {
-            configuration.onEvent(.storageFailed(LarderError(error)))
-        }
+        if reporting({ try disk.emptyLog() }) ?? false { hasRemovedBytes.store(false, ordering: .relaxed) }
     }
 }

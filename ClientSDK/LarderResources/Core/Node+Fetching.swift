@@ -26,35 +26,12 @@ extension Node {
         let content = content()
         let now = core.now()
         let needsOrigin = needsOrigin || isForced
-        let revalidates = needsOrigin || mustRevalidate(content, options)
-        let (flight, isNew) = try state.withLock { state throws(LarderError) -> (Flight?, Bool) in
-            guard !state.isClosed else { throw LarderError(.closed, "The cache was closed or erased.") }
-            if let flight = state.flight, since.map({ flight.moment.uptime >= $0 }) ?? true,
-                flight.info.revalidates || !needsOrigin, flight.hold()
-            {
-                return (flight, false)
-            }
-            if let revision, state.revision != revision { return (nil, false) }
-            let info = FlightInfo(
-                stamp: core.stamps.next(),
-                moment: now,
-                timeout: options.timeout,
-                revalidates: revalidates,
-                returnCount: core.returnCount.load(ordering: .relaxed)
-            )
-            let flight = Flight(info) { [weak self] in
-                self?.abandon($0)
-            }
-            state.flights.append(flight)
-            state.owesRequest = false
-            return (flight, true)
+        // Also if the stored value is known to be outdated, or the resource requires more than a cache on the way can guarantee.
+        let revalidates = needsOrigin || content.isInvalidated || options.rule.level != .bestEffort
+        let begun = try begin(at: now, within: options.timeout, revalidates, unlessChangedSince: revision) { flight in
+            (flight.info.revalidates || !needsOrigin) && (since.map { flight.moment.uptime >= $0 } ?? true)
         }
-        guard let flight else { return nil }
-        guard isNew else {
-            core.configuration.onEvent(.merged(resource: key.name))
-            return flight
-        }
-        core.readRetryBudget.withLock { $0.deposit() }
+        guard let (flight, isNew) = begun, isNew else { return begun?.flight }
         let context = FetchContext(
             validator: content.validator(options),
             mustRevalidate: revalidates,
@@ -75,16 +52,71 @@ extension Node {
         return flight
     }
 
-    /// Whether a request must be answered by the origin: the stored value is known to be outdated, or the resource requires more than a
-    /// cache on the way can guarantee.
-    private func mustRevalidate(_ content: Content, _ options: ReadOptions) -> Bool {
-        content.isInvalidated || options.rule.level != .bestEffort
+    /// Joins the request in flight for a place or begins one, which the caller must run. The caller holds the flight and must leave it.
+    ///
+    /// - Parameters:
+    ///   - place: nil: the value, or the newest page of a timeline.
+    ///   - timeout: how long it may take; nil: without a limit.
+    ///   - revalidates: whether its answer comes from the origin.
+    ///   - revision: as of `join`.
+    ///   - joins: whether the request in flight is joined; otherwise another one is started.
+    /// - Returns: nil if there is no request in flight and the content has changed.
+    private func begin(
+        _ place: TimelinePlace? = nil,
+        at now: Moment,
+        within timeout: Duration? = nil,
+        _ revalidates: Bool,
+        unlessChangedSince revision: UInt64? = nil,
+        joining joins: (Flight) -> Bool
+    ) throws(LarderError) -> (flight: Flight, isNew: Bool)? {
+        let begun = try state.withLock { state throws(LarderError) -> (flight: Flight, isNew: Bool)? in
+            guard !state.isClosed else { throw CacheCore.isClosedError }
+            if let flight = state[place].flight, joins(flight), flight.hold() { return (flight, false) }
+            if let revision, state.revision != revision { return nil }
+            let info = FlightInfo(
+                stamp: core.stamps.next(),
+                moment: now,
+                timeout: timeout,
+                revalidates: revalidates,
+                returnCount: core.returnCount.load(ordering: .relaxed)
+            )
+            let flight = Flight(info) { [weak self] in self?.abandon($0, place) }
+            state[place].flights.append(flight)
+            if place == nil { state.owesRequest = false }
+            return (flight, true)
+        }
+        guard let begun else { return nil }
+        if begun.isNew {
+            core.readRetryBudget.withLock { $0.deposit() }
+        } else {
+            core.configuration.onEvent(.merged(resource: key.name))
+        }
+        return begun
     }
 
-    /// Starts a request without waiting for it, unless one is in flight.
-    func fetchInBackground(_ options: ReadOptions) {
-        // The flight is not left: it ends by its answer, its time limit, or the end of the cache.
-        do { _ = try join(options) } catch { return }
+    /// Begins the request for a page of a timeline besides the newest, or joins the one in flight, and waits for its end.
+    ///
+    /// - Parameter isForced: whether it is begun although the last request has just failed.
+    func load(
+        _ place: TimelinePlace,
+        isForced: Bool,
+        _ fetch: @escaping @Sendable () async throws -> Void
+    ) async throws(LarderError) {
+        let now = core.now()
+        if !isForced, let error = postponement(of: place, at: now) { throw error }
+        guard let (flight, isNew) = try begin(place, at: now, true, joining: { _ in true }) else { return }
+        defer { flight.leave() }
+        if isNew {
+            showAgain()
+            flight.run(
+                Task {
+                    var failure: LarderError?
+                    do { try await fetch() } catch { failure = LarderError(error) }
+                    if flight.claim() { complete(flight, of: place, failure) }
+                }
+            )
+        }
+        try await flight.wait()
     }
 
     /// Sends the request and stores its reply.
@@ -190,11 +222,12 @@ extension Node {
                 core.configuration.onEvent(.notStored(resource: key.name))
             }
             complete(flight, nil)
-            if isOutdated(since: flight) { revalidateObserved() }
+            if isOutdated(since: flight) {
+                revalidateObserved()
+                showAll()
+            }
         } catch {
-            let error = LarderError(error)
-            if error.code != .cancelled { core.configuration.onEvent(.failed(resource: key.name, error)) }
-            complete(flight, error)
+            complete(flight, LarderError(error))
         }
     }
 
@@ -232,9 +265,9 @@ extension Node {
     }
 
     /// Handles a flight whose last holder has left.
-    private func abandon(_ flight: Flight) {
+    private func abandon(_ flight: Flight, _ place: TimelinePlace?) {
         let isObserved = state.withLock { state in
-            guard state.end(flight) else { return false }
+            guard state[place].end(flight) else { return false }
             state.revision += 1
             return !state.observers.isEmpty
         }
@@ -242,48 +275,55 @@ extension Node {
     }
 
     /// Ends a request and shows observers the result.
-    private func complete(_ flight: Flight, _ error: LarderError?) {
+    private func complete(_ flight: Flight, of place: TimelinePlace? = nil, _ error: LarderError?) {
         let configuration = core.configuration
+        if let error, error.code != .cancelled { configuration.onEvent(.failed(resource: key.name, error)) }
         let jitter = error.map { $0.isLocal ? 0 : configuration.random() } ?? 0
         let now = configuration.monotonicClock.uptime
-        let wasRetry = state.withLock { $0.backOff.failures > 0 }
+        // A request from before says nothing about the network of now: it is repeated at once.
+        let hasReturned = flight.info.returnCount != core.returnCount.load(ordering: .relaxed)
+        let isRepeated = error.map { $0.isTransient || hasReturned && $0.code == .offline } ?? false
+        let wasRetry = state.withLock { $0[place].backOff.failures > 0 }
         if wasRetry, error?.isHeldBack ?? true { core.readRetryBudget.withLock { $0.refund() } }
-        let isRepeated = error.map { repeats($0, of: flight) } ?? false && isObserved
         state.withLock { state in
             state.revision += 1
-            let isLatest = state.end(flight)
-            if error == nil { state.flights.removeAll { $0.stamp < flight.stamp } }
+            let isLatest = state[place].end(flight)
             // The error of an overtaken request is not the current one.
-            if isLatest || error == nil {
-                state.askedAt = flight.moment.uptime
-                state.error = error
-                if let error {
-                    state.backOff.fail(error, configuration.readRetry, jitter: jitter, at: now)
-                    if hasNetworkReturned(since: flight) { state.backOff.endNetworkDelay() }
-                } else {
-                    (state.backOff, state.owesRequest) = (BackOff(), false)
-                }
-                if isRepeated, state.observers.values.contains(where: { $0.options.policy.remote != .never }) {
-                    state.owesRequest = true
-                }
+            guard isLatest || error == nil else { return }
+            if let error {
+                state[place].backOff.fail(error, configuration.readRetry, jitter: jitter, at: now)
+                if hasReturned { state[place].backOff.endNetworkDelay() }
+            } else {
+                state[place].flights.removeAll { $0.stamp < flight.stamp }
+                state[place].backOff = BackOff()
+            }
+            guard place == nil else { return }
+            state.askedAt = flight.moment.uptime
+            if error == nil { state.owesRequest = false }
+            if isRepeated, state.observers.values.contains(where: { $0.options.policy.remote != .never }) {
+                state.owesRequest = true
             }
         }
         flight.finish(error.map { .failure($0) } ?? .success(()))
         showAll(after: flight, error)
-        if isRepeated, hasNetworkReturned(since: flight) { revalidateObserved() }
+        guard place == nil, isRepeated, hasReturned, isObserved else { return }
+        revalidateObserved()
+        showAll()
     }
 
-    /// Whether a request that has failed is repeated for observers: later, or at once if the network has returned meanwhile.
-    func repeats(_ error: LarderError, of flight: Flight) -> Bool {
-        error.isTransient || error.code == .offline && hasNetworkReturned(since: flight)
-    }
-
-    func hasNetworkReturned(since flight: Flight) -> Bool {
-        flight.info.returnCount != core.returnCount.load(ordering: .relaxed)
-    }
+    /// Shows observers the content that they know, because something beside it has changed.
+    func showAgain() { if hasContent { showAll() } }
 }
 
-extension Node.State {
+/// The requests for a value, or for a page of a timeline, and what the last one has left.
+struct Requests {
+    /// Those in flight that no answer has overtaken, in the order of their beginnings. A refresh does not join an earlier one.
+    fileprivate(set) var flights: [Flight] = []
+    var backOff = BackOff()
+
+    /// The one that is joined; nil if there is none.
+    var flight: Flight? { flights.last }
+
     /// Ends a request.
     ///
     /// - Returns: whether it was the one that is joined.
@@ -291,6 +331,17 @@ extension Node.State {
         let isLatest = self.flight === flight
         flights.removeAll { $0 === flight }
         return isLatest
+    }
+}
+
+extension Node.State {
+    /// The requests for a place; nil: for the value.
+    subscript(place: TimelinePlace?) -> Requests {
+        get { place.map { places[$0] ?? Requests() } ?? own }
+        set {
+            guard let place else { return own = newValue }
+            places[place] = newValue.flights.isEmpty && newValue.backOff.error == nil ? nil : newValue
+        }
     }
 }
 

@@ -21,13 +21,10 @@ extension Node {
         return facts(known, held: content.facts.held, options)
     }
 
-    /// The current lifetime factor: 1 on a good network, and for a rule without a class.
-    private func stretch(_ options: ReadOptions) -> Double {
-        options.rule.stretchClass.map { core.stretch(of: $0) } ?? 1
-    }
-
     /// The rule with the current lifetime factor. A value that is fresh on a good network is fresh on a poor one.
-    func presentRule(_ options: ReadOptions) -> Freshness.Rule { options.rule.stretched(by: stretch(options)) }
+    func presentRule(_ options: ReadOptions) -> Freshness.Rule {
+        options.rule.stretched(by: options.rule.stretchClass.map { core.stretch(of: $0) } ?? 1)
+    }
 
     func freshness(_ content: Content, _ options: ReadOptions, at now: Moment) -> Freshness {
         facts(content, options).map { presentRule(options).judge($0, fields: options.fields, at: now) } ?? .missing
@@ -40,12 +37,10 @@ extension Node {
 
     /// The times of a value or a page, with its expiry by the rule of the reader.
     func times(_ known: FreshnessFacts, _ options: ReadOptions, at now: Moment) -> Freshness.Times {
-        let (facts, rule) = (facts(known, options), presentRule(options))
+        let facts = facts(known, options)
         var times = facts.times
-        if let remaining = rule.remaining(facts, fields: options.fields, at: now) {
+        if let remaining = presentRule(options).remaining(facts, fields: options.fields, at: now) {
             times.expiresAt = now.wall + remaining
-        } else if let expiry = rule.expiry(of: times) {
-            times.expiresAt = expiry
         }
         return times
     }
@@ -112,62 +107,47 @@ extension Freshness.Criterion {
 
 /// How the current network behavior changes a read (`CacheConfiguration.networkBehavior`). Not called under the node's lock.
 extension Node {
-    /// Whether a read asks the network.
-    enum Asking {
-        /// There is no reason for a request.
-        case no
-        /// A request is needed.
-        case yes
-        /// A request is not allowed at present: the stored value is returned without an error.
-        case notAllowed
-        /// The last request has failed with this error, and the next one must wait.
-        case postponed(LarderError)
-    }
-
-    /// Whether a read asks the network: as its policy says, unless requests are not allowed and there is a value that the policy falls
-    /// back to. Without a value it asks nevertheless, so that there is an error to show.
-    func asking(_ options: ReadOptions, _ content: Content, _ freshness: Freshness, at now: Moment) -> Asking {
-        let policy = options.policy
-        switch policy.remote {
-        case .never: return .no
-        case .ifStale: if freshness == .fresh { return .no }
-        case .always: break
-        }
-        let behavior = core.configuration.networkBehavior()
-        let isAllowed = policy.remote == .always ? behavior.allowsUserRefresh : behavior.allowsRefresh
-        if isAllowed, let error = postponement(at: now) { return .postponed(error) }
-        return isAllowed || !permits(policy.fallback, freshness, isBare: options.isBare)
-            ? .yes : .notAllowed
-    }
-
     /// What a read or an observer finds, and what its policy makes of it.
     struct Finding {
         let content: Content
         let freshness: Freshness
-        let asking: Asking
         /// Whether the content is shown without a request.
-        let isShown: Bool
+        var isShown: Bool
+        /// Whether the network is asked.
+        var asks = false
+        /// The error of the last request, if the next one must wait.
+        var postponed: LarderError?
     }
 
-    /// Looks the content up for a reader, and reports the hit or miss.
+    /// Looks the content up for a reader, decides whether the network is asked, and reports the hit or miss.
+    ///
+    /// The policy decides. If requests are not allowed at present, the value that the policy falls back to is returned without an error;
+    /// without one the network is asked nevertheless, so that there is an error to show.
     func find(_ options: ReadOptions) -> Finding {
         leaveDisk(options)
         core.checkForeignCommits(at: core.now())
         let content = content()
         let now = core.now()
         let freshness = freshness(content, options, at: now)
-        let asking = asking(options, content, freshness, at: now)
-        func allows(_ local: ReadPolicy.Local) -> Bool {
-            permits(local, freshness, isBare: options.isBare)
+        let policy = options.policy
+        func allows(_ local: ReadPolicy.Local) -> Bool { permits(local, freshness, isBare: options.isBare) }
+        var found = Finding(content: content, freshness: freshness, isShown: allows(policy.local))
+        if policy.remote == .always || policy.remote == .ifStale && freshness != .fresh {
+            let behavior = core.configuration.networkBehavior()
+            let isAllowed = policy.remote == .always ? behavior.allowsUserRefresh : behavior.allowsRefresh
+            if isAllowed { found.postponed = postponement(at: now) }
+            if !isAllowed || found.postponed != nil, allows(policy.fallback) { found.isShown = true }
+            found.asks = found.postponed == nil && (isAllowed || !allows(policy.fallback))
         }
-        let isShown =
-            switch asking {
-            case .notAllowed: true
-            case .postponed: allows(options.policy.local) || allows(options.policy.fallback)
-            case .no, .yes: allows(options.policy.local)
-            }
-        core.configuration.onEvent(isShown ? hit(content) : .miss(resource: key.name))
-        return Finding(content: content, freshness: freshness, asking: asking, isShown: isShown)
+        let isFromDisk = content.facts.isFromDisk
+        // Values in memory are not measured, because that would cost more than the read.
+        let hit = CacheEvent.hit(
+            resource: key.name,
+            isFromDisk ? .disk : .memory,
+            bytes: isFromDisk ? storedBytes : 0
+        )
+        core.configuration.onEvent(found.isShown ? hit : .miss(resource: key.name))
+        return found
     }
 
     /// Whether stale values may be refreshed in the background.
@@ -188,12 +168,6 @@ extension Node {
             "\"\(key)\" cannot be refreshed: the network is unavailable or restricted. The stored value is shown. Try again "
                 + "when the network is available."
         )
-    }
-
-    /// The event of a hit. Values in memory are not measured, because that would cost more than the read.
-    func hit(_ content: Content) -> CacheEvent {
-        let bytes = content.facts.isFromDisk ? storedBytes : 0
-        return .hit(resource: key.name, content.facts.isFromDisk ? .disk : .memory, bytes: bytes)
     }
 
     /// Reports the time to first content.

@@ -9,42 +9,41 @@ extension Node {
         let policy = options.policy
         let start = core.configuration.monotonicClock.uptime
         let found = find(options)
-        let (content, mayShow) = (found.content, found.isShown)
-        let (wantsNetwork, isPostponed) =
-            switch found.asking {
-            case .yes: (true, false)
-            case .postponed: (false, true)
-            case .no, .notAllowed: (false, false)
-            }
-        var observer = Observer<Value>(
+        let observer = Observer<Value>(
             mailbox: mailbox,
             options: options,
             spread: options.bound == nil ? 1 : 0.8 + 0.2 * core.configuration.random(),
-            isSettled: mayShow || policy.remote == .never,
-            fallbackAt: wantsNetwork ? policy.fallbackDelay.map { start + $0 } : nil,
+            isSettled: found.isShown || policy.remote == .never,
+            fallbackAt: found.asks ? policy.fallbackDelay.map { start + $0 } : nil,
             askedAt: start
         )
-        if wantsNetwork {
-            // If the cache is closed, the mailbox is ended below.
-            do { observer.flight = try join(options, needsOrigin: policy.wantsOriginOnly) } catch { mailbox.end() }
-        }
-        let id = state.withLock { [observer] state -> UInt64 in
+        let id = state.withLock { state -> UInt64 in
             state.lastObserver += 1
             if state.isClosed { mailbox.end() }
             state.observers[state.lastObserver] = observer
             return state.lastObserver
         }
-        let mayAsk = state.withLock { [flight = observer.flight] state in
-            // Its request may have failed before it was added.
-            var hasFailed = false
-            if let flight, state.flight == nil, let error = state.error { hasFailed = repeats(error, of: flight) }
-            if isPostponed || hasFailed { state.owesRequest = true }
-            return (isPostponed || hasFailed) && state.backOff.retryAt == nil
-        }
-        showAll(to: id, isFromDisk: content.facts.isFromDisk)
-        // The wait may have ended before it was added.
-        if mayAsk { revalidateObserved() }
+        if found.asks { ask(for: id, options) }
+        if found.postponed != nil { revalidateObserved() }
+        showAll(to: id, isFromDisk: found.content.facts.isFromDisk)
         return id
+    }
+
+    /// Joins the request in flight for an observer or starts one. `showAll` follows.
+    private func ask(for id: UInt64, _ options: ReadOptions) {
+        let joined: Flight?
+        do { joined = try join(options, needsOrigin: options.policy.wantsOriginOnly) } catch {
+            // The only error: the node was closed meanwhile, which has ended the mailboxes of its observers.
+            return
+        }
+        guard let flight = joined else { return }
+        let isTaken = state.withLock { state in
+            guard let observer = state.observers[id], observer.flight?.isFinished ?? true else { return false }
+            // It may have ended already: `showAll` follows.
+            state.observers[id]?.flight = flight
+            return true
+        }
+        if !isTaken { flight.leave() }
     }
 
     func removeObserver(_ id: UInt64) {
@@ -92,7 +91,7 @@ extension Node {
                     var isAnswer = flight != nil && error == nil
                     // It may have ended before the observer was added.
                     if let theirs = observer.flight, theirs === flight || theirs.isFinished {
-                        let error = theirs === flight ? error : state.error
+                        let error = theirs === flight ? error : state.own.backOff.error
                         let freshness = freshness(content, observer.options, at: now)
                         observer.isSettled =
                             observer.isSettled || error == nil
@@ -116,7 +115,7 @@ extension Node {
                         observer.options,
                         shows: observer.isSettled,
                         source: source,
-                        error: state.error,
+                        error: state.own.backOff.error,
                         isFetching: state.flight != nil,
                         revision: state.revision,
                         at: now
@@ -156,7 +155,7 @@ extension Node {
         let rule = presentRule(options)
         let expiry = ([newest] + content.facts.pages).lazy.compactMap { page in
             rule.remaining(self.facts(page, options), fields: options.fields, at: now)
-        }.min()
+        }.filter { $0 > .zero }.min()
         guard isKept, let bound = refreshIn(newest.times, observer, askedAt, at: now) else { return expiry }
         return min(bound, expiry ?? bound)
     }
@@ -208,7 +207,7 @@ extension Node {
     func networkReturned() {
         core.checkForeignCommits(at: core.now())
         state.withLock { state in
-            state.backOff.endNetworkDelay()
+            state.own.backOff.endNetworkDelay()
             for place in state.places.keys { state.places[place]?.backOff.endNetworkDelay() }
         }
         revalidateObserved()
@@ -247,21 +246,19 @@ extension Node {
         core.checkForeignCommits(at: core.now())
         let content = content()
         let now = core.now()
-        if let times = content.times {
-            let isDue = state.withLock { state in
-                state.observers.values.contains { observer in
-                    // The wake-up may be slightly early, which does no harm.
-                    observer.options.bound.map { bound in times.age(at: now).map { $0 >= bound * 0.8 } ?? true }
-                        ?? false
-                }
+        let isDue = state.withLock { state in
+            if let owed = state.owedAt, owed <= now.uptime { return true }
+            guard let times = content.times else { return false }
+            return state.observers.values.contains { observer in
+                // The wake-up may be slightly early, which does no harm.
+                observer.options.bound.map { bound in times.age(at: now).map { $0 >= bound * 0.8 } ?? true } ?? false
             }
-            if isDue { revalidateObserved(isBounded: true) }
         }
-        if let owed = owedAt, owed <= now.uptime { revalidateObserved(isBounded: true) }
+        if isDue { revalidateObserved(isBounded: true) }
         showAll()
     }
 
-    /// Starts a request for observers whose policy wants one, if the content is not fresh.
+    /// Starts a request for observers whose policy wants one, if the content is not fresh. `showAll` follows.
     func revalidateObserved(isBounded: Bool = false) {
         guard refreshesByItself else {
             // The return of the network asks again.
@@ -272,7 +269,6 @@ extension Node {
         let now = core.now()
         let wanting = state.withLock { state in
             state.observers.filter { _, observer in
-                // One that has ended is taken away by `showAll`.
                 guard observer.flight?.isFinished ?? true, observer.options.policy.remote != .never else {
                     return false
                 }
@@ -285,21 +281,7 @@ extension Node {
             return
         }
         guard postponement(at: now) == nil else { return owe() }
-        for (id, options) in wanting {
-            let joined: Flight?
-            do { joined = try join(options) } catch {
-                // The only error: the node was closed meanwhile, which has ended the mailboxes of its observers.
-                return
-            }
-            guard let flight = joined else { continue }
-            let left = state.withLock { state -> Flight? in
-                guard let observer = state.observers[id], observer.flight?.isFinished ?? true, state.flight === flight
-                else { return flight }
-                state.observers[id]?.flight = flight
-                return observer.flight
-            }
-            left?.leave()
-        }
+        for (id, options) in wanting { ask(for: id, options) }
     }
 
     func close() {
@@ -307,11 +289,11 @@ extension Node {
             state.isClosed = true
             defer {
                 state.observers = [:]
-                (state.flights, state.places) = ([], [:])
+                (state.own, state.places) = (Requests(), [:])
                 state.content = nil
             }
             return (
-                Array(state.observers.values), state.flights + state.places.values.compactMap(\.flight),
+                Array(state.observers.values), state.own.flights + state.places.values.flatMap(\.flights),
                 state.timer.take()
             )
         }

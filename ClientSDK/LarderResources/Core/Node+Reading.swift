@@ -16,17 +16,16 @@ extension Node {
         let rule = isUsual ? first.rule : resource.freshness.rule(in: core.configuration.freshness)
         let usual = rule.level == .validated ? ReadPolicy(.fresh, .ifStale, fallback: .never) : resource.policy
         let isCached = resource.isCached?() ?? true
+        note(tagsOf: resource)
         // Passed one by one, because a copy of the resource costs a fifth of a memory hit.
-        var options = ReadOptions(
-            isCached ? policy ?? usual : Self.uncached(policy ?? usual),
-            rule,
-            demands: resource.demands,
+        return ReadOptions(
+            policy: isCached ? policy ?? usual : Self.uncached(policy ?? usual),
+            rule: rule,
+            demands: resource.demands.step,
             timeout: resource.timeout,
+            isOffDisk: resource.isMemoryOnly || !isCached,
             fields: fields
         )
-        options.isOffDisk = resource.isMemoryOnly || !isCached
-        note(tagsOf: resource)
-        return options
     }
 
     /// The policy of a read whose resource is not cached at present.
@@ -99,13 +98,9 @@ extension Node {
         let found = find(options)
         let content = found.content
         if found.isShown {
-            switch found.asking {
-            case .yes:
-                fetchInBackground(options)
-                return current(content, options, isFetching: true)
-            case .postponed(let error): return current(content, options, error: error)
-            case .no, .notAllowed: return current(content, options)
-            }
+            // In the background. The flight is not left: it ends by its answer, its time limit, or the end of the cache.
+            if found.asks { _ = try join(options) }
+            return current(content, options, error: found.postponed, isFetching: found.asks)
         }
         guard policy.remote != .never else {
             guard content.value == nil else {
@@ -117,7 +112,7 @@ extension Node {
             }
             throw LarderError(.notCached, "\"\(key)\" is not stored, and the policy does not allow a request.")
         }
-        if case .postponed(let error) = found.asking { throw error }
+        if let error = found.postponed { throw error }
         let joined = try join(options, needsOrigin: policy.wantsOriginOnly, unlessChangedSince: revision)
         guard let flight = joined else { return try await answer(options) }
         let error: LarderError
@@ -208,25 +203,16 @@ extension Node {
         } catch {
             guard error.code != .cancelled, error.code != .closed, error.code != .gone else { throw error }
             core.configuration.onEvent(.gateRejected(resource: key.name))
-            let known = age.map { "It was last confirmed \(Self.seconds($0)) ago." } ?? "It was never confirmed."
+            let known =
+                age.map { "It was last confirmed \(Freshness.Notice.rounded($0)) ago." } ?? "It was never confirmed."
             throw LarderError(
                 .notValidated,
-                "\"\(key)\" must be confirmed within \(Self.seconds(limit)), and the server is not reachable. \(known) "
+                "\"\(key)\" must be confirmed within \(Freshness.Notice.rounded(limit)), and the server is not reachable. \(known) "
                     + "Reconnect and try again. (\(error.description))",
                 cause: error,
                 status: error.status,
                 problem: error.problem
             )
-        }
-    }
-
-    private static func seconds(_ duration: Duration) -> String {
-        let seconds = duration.components.seconds
-        switch seconds {
-        case ..<120: return "\(seconds) s"
-        case ..<7_200: return "\(seconds / 60) min"
-        case ..<172_800: return "\(seconds / 3_600) h"
-        default: return "\(seconds / 86_400) days"
         }
     }
 
@@ -271,14 +257,6 @@ struct ReadOptions: Sendable {
     var isOffDisk = false
     /// The sensitive fields that the reader uses.
     var fields: Set<String>
-
-    init(_ policy: ReadPolicy, _ rule: Freshness.Rule, demands: Completeness, timeout: Duration?, fields: Set<String>) {
-        self.policy = policy
-        self.rule = rule
-        self.demands = demands.step
-        self.timeout = timeout
-        self.fields = fields
-    }
 
     /// How long the reader still waits; nil: no limit.
     var wait: Duration? { remaining ?? timeout }

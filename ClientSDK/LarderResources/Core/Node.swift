@@ -19,23 +19,20 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         var content: Content?
         /// How often the content was dropped, because a part has changed, or a request has ended.
         var revision: UInt64 = 0
-        /// The requests in flight that no answer has overtaken, in the order of their beginnings. A refresh does not join an earlier one.
-        var flights: [Flight] = []
-        /// The request that is joined; nil if there is none.
-        var flight: Flight? { flights.last }
-        /// The error of the last request; nil if it succeeded.
-        var error: LarderError?
-        var backOff = BackOff()
+        /// The requests for the value; of a timeline for its newest page.
+        var own = Requests()
+        /// The requests for the other pages of a timeline.
+        var places: [TimelinePlace: Requests] = [:]
+        /// The request for the value that is joined; nil if there is none.
+        var flight: Flight? { own.flight }
         /// Calls `timeCame` next, because the content changes by time or a request is due; nil: not planned.
         var timer: (end: MonotonicTime, task: Task<Void, Never>)?
-        /// Whether an observer's request was postponed until `backOff.retryAt`.
+        /// Whether an observer's request was postponed until `own.backOff.retryAt`.
         var owesRequest = false
         /// When the last request that has ended began.
         var askedAt: MonotonicTime?
         /// The number of answers that are being stored: their changes are shown afterwards.
         var answers = 0
-        /// The requests for the pages of a timeline besides the newest, in flight and failed.
-        var places: [TimelinePlace: PlaceState] = [:]
         var observers: [UInt64: Observer<Value>] = [:]
         var lastObserver: UInt64 = 0
         /// The parts that are registered in the dependency index.
@@ -175,10 +172,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         var lookup = EntityLookup(keys: keys, list: stored, overlays: core.entities) { key, decode in
             var known = core.entities[key]
             if known == nil, let row = rows?[key] {
-                do throws(LarderError) { known = try core.adopt(row, decode, ifNothingSince: count) } catch {
-                    core.configuration.onEvent(.storageFailed(error))
-                    return nil
-                }
+                known = core.reporting { try core.adopt(row, decode, ifNothingSince: count) }
+                if known == nil { return nil }
             }
             if known == nil, let read = core.entity(key, decode) {
                 (known, isFromDisk) = (read.stored, isFromDisk || read.isFromDisk)
@@ -191,12 +186,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         lookup.invalid = core.invalidations.latest(tags)
         lookup.changes = normalizer.memberType.map { core.changes(since: stored.query, ofType: $0) }
         if let changes = lookup.changes { facts.parts.insert(changes.part) }
-        let value: Value
-        do {
-            value = try normalizer.join(stored.query.details, &lookup)
-        } catch {
+        guard let value = core.reporting({ try normalizer.join(stored.query.details, &lookup) }) else {
             // Written by another version of the application: treated as missing.
-            core.configuration.onEvent(.storageFailed(LarderError(error)))
             return Content(nil, facts)
         }
         facts.cost = costs.values.reduce(stored.cost, +)

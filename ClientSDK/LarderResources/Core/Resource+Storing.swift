@@ -41,7 +41,7 @@ extension Resource {
                 throw LarderError(.encoding, "\"\(key)\" could not be split into entities: \(error)", cause: error)
             }
             query.ids = collector.drafts.map(\.key)
-            let steps = collector.drafts.map { put($0.asPart, validator: nil) }
+            let steps = collector.drafts.map { put($0.asPart(of: storedKey), validator: nil) }
             let last: CacheUpdate.Step =
                 normalizer.merge.map { .mergeQuery(key, $0(query, stated)) } ?? .putQuery(query, stated: stated)
             return steps + [last]

@@ -13,26 +13,13 @@ final class RowlessStamps: Sendable {
     subscript(key: StoredKey) -> DiskStore.Place? { known.withLock { $0.isEmpty ? nil : $0[key] } }
 
     /// The entities that may have no row.
-    var entities: [EntityKey] {
-        known.withLock { known in
-            known.keys.compactMap { if case .entity(let key) = $0 { key } else { nil } }
-        }
-    }
+    var entities: [EntityKey] { known.withLock { $0.keys.compactMap(\.entity) } }
 
     func note(_ key: StoredKey, _ place: DiskStore.Place) {
-        edit(key) { known in
-            guard place.asked >= known.asked else { return }
-            let invalid = max(known.invalid, place.invalid)
-            known = place
-            known.invalid = invalid
-        }
-    }
-
-    func noteInvalid(_ key: StoredKey, _ stamp: Stamp) { edit(key) { $0.invalid = max($0.invalid, stamp) } }
-
-    private func edit(_ key: StoredKey, _ change: (inout DiskStore.Place) -> Void) {
         known.withLock { known in
-            change(&known[key, default: DiskStore.Place(asked: .never)])
+            var newest = known[key].flatMap { $0.asked > place.asked ? $0 : nil } ?? place
+            newest.invalid = max(known[key]?.invalid ?? .never, place.invalid)
+            known[key] = newest
             guard known.count > Self.countMaximum else { return }
             func latest(_ place: DiskStore.Place) -> Stamp { max(place.asked, place.invalid) }
             let older = known.sorted { latest($0.value) < latest($1.value) }.prefix(Self.countMaximum / 2)

@@ -15,7 +15,7 @@ final class Rows {
     let disk: DiskConnection?
     /// The transaction of the store in memory; nil if it has no rows and gets none.
     let memory: DiskConnection?
-    /// Replaces the cache's own when the commit has succeeded.
+    /// Those of the cache with the changes of this commit.
     var hidden: HiddenRows
     /// That of the commit's request or event.
     let stamp: Stamp
@@ -143,20 +143,17 @@ final class Rows {
             return try body(memory)
         }
         if let content { return try body(content) }
-        guard !hidden.contains(key) else { return }
+        guard !hidden.contains(key), let memory else { return }
         let hideUnread = { self.hide(key, belongsOnDisk: true) }
-        let copy: ((DiskConnection) throws -> Void)?
-        switch key {
-        case .entity(let name):
-            let row = try readContent({ try $0.entity(name) }, ifUnreadable: hideUnread)
-            copy = row.map { row in { try $0.put(row) } }
-        case .query(let name):
-            let row = try readContent({ try $0.query(name) }, ifUnreadable: hideUnread)
-            copy = row.map { row in { try $0.put(row) } }
-        }
-        guard let copy, let memory = target(key, isOffDisk: false) else { return }
         do {
-            try copy(memory)
+            switch key {
+            case .entity(let name):
+                let row = try readContent({ try $0.entity(name) }, ifUnreadable: hideUnread)
+                guard let row, try put(row, isOffDisk: false, nil) == .stored else { return }
+            case .query(let name):
+                guard let row = try readContent({ try $0.query(name) }, ifUnreadable: hideUnread) else { return }
+                _ = try put(row, isOffDisk: false)
+            }
             try body(memory)
         } catch let error as DiskError where error.isOfValue {
             // It stays hidden.
@@ -215,39 +212,22 @@ final class Rows {
 
     // MARK: Moving
 
-    /// Moves the row of a key to memory. A tombstone stays, because it has no value.
-    ///
-    /// - Returns: those entities of a list that no other list on the disk contains; nil if there was no row on the disk.
-    func moveToMemory(_ key: StoredKey) throws -> [EntityKey]? {
-        switch key {
-        case .entity(let name):
-            return try move(key, { try $0.entity(name) }) { try $0.put($1) }.map { _ in [] }
-        case .query(let name):
-            guard let disk, let row = try move(key, { try $0.query(name) }, { try $0.put($1) }) else { return nil }
-            return try row.members.keys.filter { try disk.queries(with: $0).isEmpty }
+    /// Moves the row of an entity to memory. A tombstone stays, because it has no value.
+    func moveToMemory(_ key: EntityKey, _ place: DiskStore.Place) throws {
+        guard let row = try entity(key) else { return }
+        do { _ = try put(row, isOffDisk: true, place) } catch let error as DiskError where error.isOfValue {
+            // It is in memory as long as its decoded value is.
+            try removeValue(key)
         }
     }
 
-    /// Moves a row to memory, unless that has one. If the disk takes no changes, the row leaves it later.
-    private func move<Row>(
-        _ key: StoredKey,
-        _ look: (DiskConnection) throws -> Row?,
-        _ put: (DiskConnection, Row) throws -> Void
-    ) throws -> Row? {
-        guard let disk, let memory else {
-            try edit(key) { _ in }
-            if hidden.contains(key) { hide(key, belongsOnDisk: false) }
-            return nil
-        }
-        guard let row = try look(disk) else { return nil }
-        try disk.remove(key)
-        guard content != nil, try placeInMemory(of: key) == nil else { return row }
-        core.memoryRows.note(key)
-        inMemory.insert(key)
-        do { try put(memory, row) } catch let error as DiskError where error.isOfValue {
-            // It is in memory as long as its decoded value is.
-        }
-        return row
+    /// Removes all content from the disk while the app has turned the disk tier off.
+    ///
+    /// - Returns: whether there was any.
+    func removeWhileOff() throws -> Bool {
+        guard isDiskTierOff, let disk, try disk.latestStamp() != nil else { return false }
+        try disk.removeAllItems()
+        return true
     }
 
     /// Replaces the hidden rows of a disk that takes changes again by what is in memory and belongs on the disk. A later row, which another
@@ -257,25 +237,23 @@ final class Rows {
     func catchUp() throws -> [StoredKey] {
         guard let disk, let memory else { return [] }
         if hidden.isAll { try disk.removeAllItems() }
-        var forgotten: [StoredKey] = []
-        for (key, entry) in hidden.keys {
+        let lacking = hidden.keys
+        for (key, entry) in lacking {
             let mine = try placeInMemory(of: key)
             let theirs = try disk.place(of: key)
-            let isOutlived = theirs.map { $0.asked > mine?.asked ?? entry.stamp } ?? false
-            if isOutlived || mine != nil { forgotten.append(key) }
             // Those of a tier that is off are in memory only.
             let belongsOnDisk = entry.belongsOnDisk && !isDiskTierOff && !core.memoryOnly.contains(key)
-            if isOutlived {
+            if let theirs, theirs.asked > mine?.asked ?? entry.stamp {
                 if let mine { try disk.invalidate(key, at: mine.invalid) }
             } else if belongsOnDisk, let mine {
                 try moveToDisk(key, mine, invalid: theirs?.invalid ?? .never, disk, memory)
             } else {
-                try removeFromDisk(key, disk, withMembers: !belongsOnDisk)
+                try disk.remove(key)
             }
             if belongsOnDisk { try memory.remove(key) }
         }
         hidden = HiddenRows()
-        return forgotten
+        return Array(lacking.keys)
     }
 
     private func moveToDisk(
@@ -306,15 +284,5 @@ final class Rows {
             // The disk cannot take it: it is fetched again.
             try disk.remove(key)
         }
-    }
-
-    /// Removes a row, and, of a list that may not be on the disk, those of its entities that no other list there contains.
-    private func removeFromDisk(_ key: StoredKey, _ disk: DiskConnection, withMembers: Bool) throws {
-        var members: [EntityKey] = []
-        if withMembers, case .query(let name) = key {
-            members = try disk.query(name)?.members.keys ?? []
-        }
-        try disk.remove(key)
-        for member in members where try disk.queries(with: member).isEmpty { try disk.remove(member) }
     }
 }

@@ -71,32 +71,28 @@ extension StampClock {
     init(_ source: StampSource, _ disk: DiskStore?, _ report: (LarderError) -> Void) {
         self.init(source, boot: 1)
         guard let disk else { return }
-        do { try self.init(source, disk) } catch {
+        do { boot = try Self.storedBoot(source, disk) } catch {
             report(LarderError(error))
             let stored = try? disk.metadata(Self.key)
             boot = min((Self.number(stored ?? nil) ?? 0) + 1, Stamp.bootMaximum)
         }
     }
 
-    private init(_ source: StampSource, _ disk: DiskStore) throws {
-        if let boot = try Self.boot(disk.metadata(Self.key), source) {
-            self.init(source, boot: boot)
-            return
-        }
-        let boot = try disk.write { transaction in
-            let stored = try transaction.metadata(Self.key)
-            if let boot = Self.boot(stored, source) { return boot }
-            let known = Self.number(stored)
+    private static func storedBoot(_ source: StampSource, _ disk: DiskStore) throws -> Int64 {
+        if let boot = try boot(disk.metadata(key), source) { return boot }
+        return try disk.write { transaction in
+            let stored = try transaction.metadata(key)
+            if let boot = boot(stored, source) { return boot }
+            let known = number(stored)
             // Without the row, which damage may have taken, the items say which boots there were.
             var boot = try (known ?? transaction.latestStamp()?.boot ?? 0) + 1
             if boot > Stamp.bootMaximum {
                 try transaction.removeAllItems()
                 boot = 1
             }
-            try transaction.setMetadata(Array("\(boot) \(source.bootID)".utf8), for: Self.key)
+            try transaction.setMetadata(Array("\(boot) \(source.bootID)".utf8), for: key)
             return boot
         }
-        self.init(source, boot: boot)
     }
 
     private static func number(_ stored: [UInt8]?) -> Int64? {

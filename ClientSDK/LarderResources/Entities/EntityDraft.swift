@@ -6,13 +6,11 @@ struct EntityDraft: Sendable {
     let value: any Sendable
     let version: Int64?
     var completeness: DiskEntity.Completeness
-    private let encode: @Sendable () throws -> [UInt8]
-    /// The encoded value, if it was encoded before the commit.
-    private var payload: Result<[UInt8], any Error>?
+    let encode: @Sendable () throws -> [UInt8]
     let isEqual: @Sendable (any Sendable) -> Bool
     var isMemoryOnly: Bool
-    /// Whether it came as a part of another value, and not as an answer for its own key.
-    var isPart = false
+    /// The list that it came with; nil if it is an answer for its own key. A draft of a list that is kept off the disk is, too.
+    var list: StoredKey?
     /// How it is combined with the stored value; nil: it replaces it.
     private(set) var merge: Merge?
 
@@ -55,16 +53,10 @@ struct EntityDraft: Sendable {
         isEqual = { ($0 as? Value) == value }
     }
 
-    /// The encoded value.
-    func encoded() throws -> [UInt8] { try payload?.get() ?? encode() }
-
-    /// Encodes the value, so that the commit need not do it.
-    mutating func prepare() { payload = Result { try encode() } }
-
-    /// The same draft as a part of another value.
-    var asPart: EntityDraft {
+    /// The same draft as a part of a list.
+    func asPart(of list: StoredKey) -> EntityDraft {
         var draft = self
-        draft.isPart = true
+        draft.list = list
         return draft
     }
 

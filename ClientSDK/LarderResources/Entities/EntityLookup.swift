@@ -15,26 +15,14 @@ package struct EntityLookup {
     var changes: ListChanges?
     /// Whether one of the entities that may have moved is no longer stored.
     private(set) var lacksCandidates = false
-    /// The index, with the marks and notes of its members; nil for a lookup without an index.
-    let list: StoredQuery?
+    /// The index, with the marks and notes of its members.
+    let list: StoredQuery
     /// The latest invalidation of a tag of the index.
     var invalid = Stamp.never
     /// The pages of a timeline besides the newest.
     var pages: [FreshnessFacts] = []
-    let find: (EntityKey, (StoredEntityDecoder)) -> StoredEntity?
     let overlays: EntityTable
-
-    init(
-        keys: [EntityKey],
-        list: StoredQuery? = nil,
-        overlays: EntityTable,
-        find: @escaping (EntityKey, StoredEntityDecoder) -> StoredEntity?
-    ) {
-        self.keys = keys
-        self.list = list
-        self.overlays = overlays
-        self.find = find
-    }
+    let find: (EntityKey, (StoredEntityDecoder)) -> StoredEntity?
 
     /// An entity, if it is stored.
     package mutating func entity<E: CacheEntity>(_ type: E.Type, _ key: EntityKey) -> E? {

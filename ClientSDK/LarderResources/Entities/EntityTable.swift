@@ -8,8 +8,7 @@ import Synchronization
 /// pending changes to a value.
 final class EntityTable: Sendable {
     private let memory: MemoryTier<EntityKey, StoredEntity>
-    private let overlays = Mutex<[EntityKey: [Overlay]]>([:])
-    private let queryOverlays = Mutex<[QueryKey: [QueryOverlay]]>([:])
+    private let overlays = Mutex<[StoredKey: [Overlay]]>([:])
     private let overlayCount = Atomic<Int>(0)
 
     private let costMaximum: Int
@@ -49,40 +48,43 @@ final class EntityTable: Sendable {
 
     /// The value with all pending changes applied, oldest first, and their number.
     func visible(_ value: (any Sendable)?, _ key: EntityKey) -> (value: (any Sendable)?, pending: Int) {
-        guard overlayCount.load(ordering: .relaxed) > 0 else { return (value, 0) }
-        let list = overlays.withLock { $0[key] ?? [] }
-        return (list.reduce(value) { $1.apply($0) }, list.count)
+        let list = pending(.entity(key))
+        return (list.reduce(value) { $1.change.applied(to: $0) }, list.count)
     }
 
     /// The keys of a list with its pending changes applied.
     func visible(_ ids: [EntityKey], _ key: QueryKey) -> [EntityKey] {
-        let list = queryOverlays.withLock { $0.isEmpty ? [] : $0[key] ?? [] }
-        return list.reduce(into: ids) { $1.apply(&$0) }
-    }
-
-    /// Edits the pending changes of a list.
-    func edit(_ key: QueryKey, _ change: (inout [QueryOverlay]) -> Void) {
-        queryOverlays.withLock { overlays in
-            var list = overlays[key] ?? []
-            change(&list)
-            overlays[key] = list.isEmpty ? nil : list
+        pending(.query(key)).reduce(into: ids) { ids, overlay in
+            if case .list(let change) = overlay.change { change(&ids) }
         }
     }
 
-    /// The pending changes of an entity.
-    func pending(_ key: EntityKey) -> [Overlay] {
+    /// The pending changes of an entity or a list.
+    func pending(_ key: StoredKey) -> [Overlay] {
         guard overlayCount.load(ordering: .relaxed) > 0 else { return [] }
         return overlays.withLock { $0[key] ?? [] }
     }
 
-    /// The chosen entities with pending changes. Cost: O(n) for all n entities with pending changes.
+    /// The chosen entities with pending changes. Cost: O(n) for all n keys with pending changes.
     func pending(where isChosen: (EntityKey) -> Bool) -> [EntityKey: [Overlay]] {
         guard overlayCount.load(ordering: .relaxed) > 0 else { return [:] }
-        return overlays.withLock { $0.filter { isChosen($0.key) } }
+        return overlays.withLock { overlays in
+            overlays.reduce(into: [:]) { if let key = $1.key.entity, isChosen(key) { $0[key] = $1.value } }
+        }
     }
 
-    /// Edits the pending changes of an entity.
-    func edit(_ key: EntityKey, _ change: (inout [Overlay]) -> Void) {
+    /// Shows a pending change in the order of the operations; usually it is the last.
+    func show(_ overlay: Overlay, over key: StoredKey) {
+        edit(key) { list in
+            let index = list.lastIndex { $0.operation <= overlay.operation }.map { $0 + 1 } ?? 0
+            list.insert(overlay, at: index)
+        }
+    }
+
+    /// Shows the pending change of an operation no longer.
+    func hide(_ operation: Int64, over key: StoredKey) { edit(key) { $0.removeAll { $0.operation == operation } } }
+
+    private func edit(_ key: StoredKey, _ change: (inout [Overlay]) -> Void) {
         overlays.withLock { overlays in
             var list = overlays[key] ?? []
             change(&list)
@@ -91,27 +93,29 @@ final class EntityTable: Sendable {
         }
     }
 
-    func removeAllOverlays() {
+    func hideAll() {
         overlays.withLock { overlays in
             overlays = [:]
             overlayCount.store(0, ordering: .relaxed)
         }
-        queryOverlays.withLock { $0 = [:] }
     }
 }
 
-/// A pending local change of an entity. It is shown over the server's value until the server has applied it.
+/// A pending local change of an entity or a list. It is shown over the server's value until the server has applied it.
 struct Overlay: Sendable {
-    /// The operation that the change belongs to.
-    let operation: Int64
-    /// Applies the change. Nil stays nil unless the change creates the entity.
-    let apply: @Sendable ((any Sendable)?) -> (any Sendable)?
-}
+    enum Change: Sendable {
+        /// Changes an entity. Nil stays nil unless the change creates the entity.
+        case entity(@Sendable ((any Sendable)?) -> (any Sendable)?)
+        /// Changes the keys of a list.
+        case list(@Sendable (inout [EntityKey]) -> Void)
 
-/// A pending local change of a list.
-struct QueryOverlay: Sendable {
+        /// An entity after the change.
+        func applied(to value: (any Sendable)?) -> (any Sendable)? {
+            if case .entity(let change) = self { change(value) } else { value }
+        }
+    }
+
     /// The operation that the change belongs to.
     let operation: Int64
-    /// Changes the keys of the list.
-    let apply: @Sendable (inout [EntityKey]) -> Void
+    let change: Change
 }

@@ -6,7 +6,6 @@ import Synchronization
 /// Safe from any thread.
 final class EvictionTally: Sendable {
     private let counts = Mutex<[String: (count: Int, bytes: Int)]>([:])
-    private let isEmpty = Atomic<Bool>(true)
 
     /// Counts an entry that left.
     func note<Key, Value>(_ departure: MemoryTier<Key, Value>.Departure) {
@@ -18,15 +17,12 @@ final class EvictionTally: Sendable {
         counts.withLock { counts in
             let old = counts[departure.reason.rawValue] ?? (0, 0)
             counts[departure.reason.rawValue] = (old.count + 1, old.bytes &+ departure.cost)
-            isEmpty.store(false, ordering: .relaxed)
         }
     }
 
     /// Reports the counted evictions. Called without a lock.
     func tell(_ onEvent: (CacheEvent) -> Void) {
-        guard !isEmpty.load(ordering: .relaxed) else { return }
         let counts = counts.withLock { counts in
-            isEmpty.store(true, ordering: .relaxed)
             defer { counts = [:] }
             return counts
         }

@@ -4,6 +4,11 @@ import LarderStorage
 enum StoredKey: Hashable, Sendable {
     case entity(EntityKey)
     case query(QueryKey)
+
+    /// The key of the entity; nil if it is one of a list.
+    var entity: EntityKey? {
+        if case .entity(let key) = self { key } else { nil }
+    }
 }
 
 extension DiskConnection {

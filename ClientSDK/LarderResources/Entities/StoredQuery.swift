@@ -6,15 +6,6 @@ struct StoredQuery: Sendable {
     var query: DiskQuery
     var times: Freshness.Times
 
-    init(_ query: DiskQuery, times: Freshness.Times) {
-        self.query = query
-        self.times = times
-    }
-
-    init(_ query: DiskQuery, epoch: UInt64, areTimesUncertain: Bool) {
-        self.init(query, times: Freshness.Times(query, isUncertain: areTimesUncertain, epoch: epoch))
-    }
-
     /// Its place in the order of changes.
     var place: DiskStore.Place { DiskStore.Place(asked: query.asked, invalid: query.invalid) }
 
@@ -25,6 +16,12 @@ struct StoredQuery: Sendable {
     /// - Parameter epoch: the present one (`ClockGuard`).
     func isInvalid(in epoch: UInt64) -> Bool {
         query.isInvalidated || query.isClockUncertain || times.isUncertain || times.epoch != epoch
+    }
+}
+
+extension StoredQuery {
+    init(_ query: DiskQuery, epoch: UInt64, areTimesUncertain: Bool) {
+        self.init(query: query, times: Freshness.Times(query, isUncertain: areTimesUncertain, epoch: epoch))
     }
 }
 

@@ -18,10 +18,12 @@ struct FeedCoverage: Sendable, Hashable {
     /// Values that were fetched since this time are covered.
     var since: WallTime
     /// When the feed was last known to have no more changes.
-    var caughtUpAt: WallTime
     var caughtUpUptime: MonotonicTime
     var epoch: UInt64
 }
+
+/// How long a value stays fresh, zero or less if it is not, and why it is stale afterwards.
+private typealias Limit = (remaining: Duration, reason: Freshness.StaleReason)
 
 extension Freshness.Rule {
     /// The freshness of a value at a time. Pure: it depends on the arguments alone.
@@ -31,23 +33,21 @@ extension Freshness.Rule {
         if let reason = facts.reason { return .stale(reason) }
         if facts.times.validatedAt == Freshness.Times.never { return .stale(.neverValidated) }
         guard let age = facts.times.age(at: now) else { return .stale(.clockUncertain) }
-        if let limit = limit(of: fields), age >= limit { return .stale(.expired) }
-        if let reason = criterion.reason(facts, age: age, at: now) { return .stale(reason) }
+        if let limit = limit(facts, fields, age: age, at: now), limit.remaining <= .zero { return .stale(limit.reason) }
         return facts.isPartial ? .stale(.partial) : .fresh
     }
 
-    /// How long a value stays fresh from now on, by time alone; nil if time does not end its freshness.
+    /// How long a value stays fresh from now on, by time alone, zero or less if it has expired; nil if time does not end its freshness.
     func remaining(_ facts: FreshnessFacts, fields: Set<String> = [], at now: Moment) -> Duration? {
-        guard let age = facts.times.age(at: now) else { return nil }
-        let byCriterion = criterion.remaining(facts, age: age, at: now).flatMap { $0 > .zero ? $0 : nil }
-        guard let limit = limit(of: fields), limit > age else { return byCriterion }
-        return byCriterion.map { min($0, limit - age) } ?? limit - age
+        facts.times.age(at: now).flatMap { limit(facts, fields, age: $0, at: now)?.remaining }
     }
 
-    /// The shortest lifetime of those fields that have one.
-    private func limit(of fields: Set<String>) -> Duration? {
+    private func limit(_ facts: FreshnessFacts, _ fields: Set<String>, age: Duration, at now: Moment) -> Limit? {
+        let limit = criterion.limit(facts, age: age, at: now)
         // Most readers name no field, and every read comes here.
-        fields.isEmpty ? nil : fields.lazy.compactMap { fieldLifetimes[$0] }.min()
+        guard !fields.isEmpty, let lifetime = fields.lazy.compactMap({ fieldLifetimes[$0] }).min() else { return limit }
+        if let limit, lifetime > age, limit.remaining < lifetime - age { return limit }
+        return (lifetime - age, .expired)
     }
 
     /// The rule with its lifetimes multiplied. Lifetimes of fields stay, because they bound the age of sensitive
@@ -58,53 +58,35 @@ extension Freshness.Rule {
         rule.criterion = criterion.stretched(by: factor)
         return rule
     }
-
-    /// When a value with these times expires by time; nil where time does not end its freshness.
-    func expiry(of times: Freshness.Times) -> WallTime? { criterion.lifetime(of: times).map { times.validatedAt + $0 } }
 }
 
 extension Freshness.Criterion {
-    /// Why a value is stale by this criterion; nil while it is fresh.
-    fileprivate func reason(_ facts: FreshnessFacts, age: Duration, at now: Moment) -> Freshness.StaleReason? {
+    /// Nil if time does not end the freshness.
+    fileprivate func limit(_ facts: FreshnessFacts, age: Duration, at now: Moment) -> Limit? {
         switch self {
-        case .timeToLive(let duration):
-            return age >= duration ? .expired : nil
+        case .timeToLive(let duration): return (duration - age, .expired)
         case .source(let usual):
             let times = facts.times
-            let isOver =
-                times.statedLifetime.map { age >= $0 || now.wall >= times.expiresAt } ?? (age >= usual)
-            return !isOver ? nil : times.terms.contains(.mustRevalidate) ? .validationRequired : .expired
+            let remaining = times.statedLifetime.map { min($0 - age, times.expiresAt - now.wall) } ?? usual - age
+            return (remaining, times.terms.contains(.mustRevalidate) ? .validationRequired : .expired)
         // A value of which a newer version is known is stale by any criterion.
         case .version: return nil
         case .feed(let name, let limit):
             guard let feed = facts.feeds[name], feed.epoch == now.epoch, facts.times.fetchedAt >= feed.since else {
-                return .feedBehind
+                return (.zero, .feedBehind)
             }
-            return now.uptime - feed.caughtUpUptime >= limit ? .feedBehind : nil
+            return (limit - (now.uptime - feed.caughtUpUptime), .feedBehind)
         case .all(let criteria):
-            return criteria.lazy.compactMap { $0.reason(facts, age: age, at: now) }.first
+            let limits = criteria.compactMap { $0.limit(facts, age: age, at: now) }
+            return limits.first { $0.remaining <= .zero } ?? limits.min { $0.remaining < $1.remaining }
         case .any(let criteria):
-            var first: Freshness.StaleReason?
-            for criterion in criteria {
-                guard let reason = criterion.reason(facts, age: age, at: now) else { return nil }
-                first = first ?? reason
-            }
+            let limits = criteria.compactMap { $0.limit(facts, age: age, at: now) }
+            guard limits.count == criteria.count else { return nil }
             // Without a criterion nothing is fresh.
-            return first ?? .expired
-        }
-    }
-
-    fileprivate func remaining(_ facts: FreshnessFacts, age: Duration, at now: Moment) -> Duration? {
-        switch self {
-        case .timeToLive(let duration): return duration - age
-        case .source(let usual):
-            let times = facts.times
-            return times.statedLifetime.map { min($0 - age, times.expiresAt - now.wall) } ?? usual - age
-        case .version: return nil
-        case .feed(let name, let limit): return facts.feeds[name].map { limit - (now.uptime - $0.caughtUpUptime) }
-        // A check that is too early does no harm.
-        case .all(let criteria), .any(let criteria):
-            return criteria.compactMap { $0.remaining(facts, age: age, at: now) }.filter { $0 > .zero }.min()
+            guard let first = limits.first, let last = limits.max(by: { $0.remaining < $1.remaining }) else {
+                return (.zero, .expired)
+            }
+            return last.remaining > .zero ? last : first
         }
     }
 
@@ -117,15 +99,6 @@ extension Freshness.Criterion {
         case .version, .feed: self
         case .all(let criteria): .all(criteria.map { $0.stretched(by: factor) })
         case .any(let criteria): .any(criteria.map { $0.stretched(by: factor) })
-        }
-    }
-
-    fileprivate func lifetime(of times: Freshness.Times) -> Duration? {
-        switch self {
-        case .timeToLive(let duration): duration
-        case .source(let usual): times.statedLifetime ?? usual
-        case .version, .feed: nil
-        case .all(let criteria), .any(let criteria): criteria.compactMap { $0.lifetime(of: times) }.max()
         }
     }
 }

@@ -30,15 +30,18 @@ extension Freshness {
             }
         }
 
-        /// `just now`, `12 s ago`, `2 min ago`, `3 h ago`, `5 d ago`: rounded down to one unit.
         private static func ago(_ age: Duration) -> String {
-            let seconds = age.components.seconds
+            age < .seconds(2) ? "just now" : "\(rounded(age)) ago"
+        }
+
+        /// `12 s`, `2 min`, `3 h`, `5 d`: rounded down to one unit.
+        static func rounded(_ duration: Duration) -> String {
+            let seconds = duration.components.seconds
             switch seconds {
-            case ..<2: return "just now"
-            case ..<60: return "\(seconds) s ago"
-            case ..<3_600: return "\(seconds / 60) min ago"
-            case ..<86_400: return "\(seconds / 3_600) h ago"
-            default: return "\(seconds / 86_400) d ago"
+            case ..<60: return "\(seconds) s"
+            case ..<3_600: return "\(seconds / 60) min"
+            case ..<86_400: return "\(seconds / 3_600) h"
+            default: return "\(seconds / 86_400) d"
             }
         }
 

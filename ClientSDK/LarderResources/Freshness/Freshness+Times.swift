@@ -11,56 +11,15 @@ extension Freshness {
         /// When it expires, by the reader's rule or by the lifetime that the source stated.
         package var expiresAt: WallTime
         /// What the source has said about the freshness.
-        var terms: DiskEntity.Terms
+        var terms: DiskEntity.Terms = []
         /// Whether the clock was set back since, so that the times are not meaningful.
-        package var isUncertain: Bool
+        package var isUncertain = false
         /// The number of times that the clock was set back before these were taken, within this process.
-        var epoch: UInt64
+        var epoch: UInt64 = 0
         /// The uptime at `validatedAt`, if that was in this process.
         var validatedUptime: MonotonicTime?
         /// The stamp of the request that has confirmed a page of a timeline; of what was joined, the earliest.
         var asked = Stamp.never
-
-        init(
-            fetchedAt: WallTime,
-            validatedAt: WallTime,
-            expiresAt: WallTime,
-            terms: DiskEntity.Terms = [],
-            isUncertain: Bool = false,
-            epoch: UInt64 = 0,
-            asked: Stamp = .never
-        ) {
-            self.fetchedAt = fetchedAt
-            self.validatedAt = validatedAt
-            self.expiresAt = expiresAt
-            self.terms = terms
-            self.isUncertain = isUncertain
-            self.epoch = epoch
-            self.asked = asked
-        }
-
-        /// The times of a reply to a request that began at a moment, and of what its source has stated.
-        init(_ stated: StatedFreshness?, at moment: WallTime, asked: Stamp = .never) {
-            self.init(
-                fetchedAt: moment,
-                validatedAt: moment,
-                expiresAt: moment + (stated?.lifetime ?? Self.longestLifetime),
-                terms: stated?.terms ?? [],
-                asked: asked
-            )
-        }
-
-        /// - Parameter isUncertain: whether the times of all rows are.
-        init(_ row: some TimedRow, isUncertain: Bool = false, epoch: UInt64 = 0) {
-            self.init(
-                fetchedAt: row.fetchedAt,
-                validatedAt: row.validatedAt,
-                expiresAt: row.expiresAt,
-                terms: row.terms,
-                isUncertain: row.isClockUncertain || isUncertain,
-                epoch: epoch
-            )
-        }
 
         /// Takes the times of a confirmation: the content is as old as before.
         mutating func confirm(_ new: Times) {
@@ -164,6 +123,29 @@ extension StatedFreshness? {
 }
 
 extension Freshness.Times {
+    /// The times of a reply to a request that began at a moment, and of what its source has stated.
+    init(_ stated: StatedFreshness?, at moment: WallTime, asked: Stamp = .never) {
+        self.init(
+            fetchedAt: moment,
+            validatedAt: moment,
+            expiresAt: moment + (stated?.lifetime ?? Self.longestLifetime),
+            terms: stated?.terms ?? [],
+            asked: asked
+        )
+    }
+
+    /// - Parameter isUncertain: whether the times of all rows are.
+    init(_ row: some TimedRow, isUncertain: Bool = false, epoch: UInt64 = 0) {
+        self.init(
+            fetchedAt: row.fetchedAt,
+            validatedAt: row.validatedAt,
+            expiresAt: row.expiresAt,
+            terms: row.terms,
+            isUncertain: row.isClockUncertain || isUncertain,
+            epoch: epoch
+        )
+    }
+
     /// The lifetime that the source has stated; nil if it has stated none.
     var statedLifetime: Duration? { terms.contains(.lifetimeStated) ? expiresAt - validatedAt : nil }
 

@@ -13,8 +13,7 @@ extension CacheUpdate {
             case .editQuery(let key, _), .mergeQuery(let key, _), .insertNewest(let key, _), .removeQuery(let key):
                 update.invalidate(key)
             case .invalidateTag: update.steps.append(step)
-            case .token, .metadata, .overlay, .queryOverlay, .reread, .keepOffDisk:
-                break
+            case .token, .metadata, .keepOffDisk: break
             }
         }
         return update

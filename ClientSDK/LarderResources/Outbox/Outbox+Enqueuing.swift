@@ -166,7 +166,7 @@ extension Outbox {
         let (number, commit) = try core.commitRow(row) { number in
             var update = CacheUpdate()
             show(changes, of: number, in: &update)
-            return update.steps
+            return update.local
         }
         row.sequence = number
         let entry = Outbox.Entry(row)

@@ -5,8 +5,7 @@ extension Outbox {
     ///
     /// Changes are applied to the current server value and must be idempotent: set "liked", and do not add one to a count.
     public struct LocalChanges: Sendable {
-        var entities: [(key: EntityKey, apply: @Sendable ((any Sendable)?) -> (any Sendable)?)] = []
-        var queries: [(key: QueryKey, apply: @Sendable (inout [EntityKey]) -> Void)] = []
+        var overlays: [(key: StoredKey, change: Overlay.Change)] = []
         /// What becomes of the stored values if the server has accepted the changes and has returned no value: they keep the changes, and are
         /// stale.
         var accepted: [CacheUpdate.Step] = []
@@ -22,7 +21,7 @@ extension Outbox {
             accepted steps: [CacheUpdate.Step],
             _ apply: @escaping @Sendable ((any Sendable)?) -> (any Sendable)?
         ) {
-            entities.append((key, apply))
+            overlays.append((.entity(key), .entity(apply)))
             accepted += steps
         }
 
@@ -75,14 +74,14 @@ extension Outbox {
 
         /// Changes the keys of a list and their order.
         public mutating func edit(_ list: QueryKey, _ change: @escaping @Sendable (inout [EntityKey]) -> Void) {
-            queries.append((list, change))
+            overlays.append((.query(list), .list(change)))
             accepted.append(.invalidate(.query(list)))
         }
 
+        /// The keys of the changed entities.
+        var entityKeys: [EntityKey] { overlays.compactMap(\.key.entity) }
+
         /// Invalidates the stored values that the changes apply to.
-        var invalidations: [CacheUpdate.Step] {
-            entities.map { CacheUpdate.Step.invalidate(.entity($0.key)) }
-                + queries.map { CacheUpdate.Step.invalidate(.query($0.key)) }
-        }
+        var invalidations: [CacheUpdate.Step] { overlays.map { .invalidate($0.key) } }
     }
 }

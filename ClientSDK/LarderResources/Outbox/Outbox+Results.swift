@@ -199,14 +199,14 @@ extension Outbox {
         case .rejected(let error):
             if error.isUnreadableAcceptance {
                 // The server has carried it out, and its new value is not known.
-                for (key, _) in shown(by: entry)?.entities ?? [] { update.invalidate(key) }
+                for key in shown(by: entry)?.entityKeys ?? [] { update.invalidate(key) }
             }
             if operation.isThrough { return failure(of: entry, in: &update) }
             if let current = error.cause as? Outbox.CurrentState {
                 current.store(&update)
             } else if error.code == .conflict || error.status == 409 {
                 // The server has another value than the edit was made from.
-                for (key, _) in shown(by: entry)?.entities ?? [] { update.invalidate(key) }
+                for key in shown(by: entry)?.entityKeys ?? [] { update.invalidate(key) }
             }
             var rejected = entry
             (rejected.state, rejected.rejection) = (.rejected, Outbox.Rejection(error, at: now.wall))

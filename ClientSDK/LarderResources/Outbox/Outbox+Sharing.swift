@@ -63,7 +63,7 @@ extension Outbox {
             let entry = Outbox.Entry(row)
             if !own.contains(entry.id) { adopt(entry, in: &update) }
         }
-        if !update.steps.isEmpty { core.announceLater(try core.carryOutLocally(update)) }
+        if !update.local.isEmpty { core.announceLater(try core.carryOutLocally(update)) }
     }
 
     /// Applies the current state of a row, and wakes the sender, which schedules its next attempt.
@@ -95,13 +95,9 @@ extension Outbox {
     private func absorb(_ entry: Outbox.Entry, in update: inout CacheUpdate) {
         if let changes = shown(by: entry) {
             var lacking = CacheUpdate()
-            for (key, _) in changes.entities {
-                update.steps.append(.reread(.entity(key)))
-                if core.memoryRows.mayHave(.entity(key)) { lacking.invalidate(key) }
-            }
-            for (key, _) in changes.queries {
-                update.steps.append(.reread(.query(key)))
-                if core.memoryRows.mayHave(.query(key)) { lacking.invalidate(key) }
+            for (key, _) in changes.overlays {
+                update.local.append(.reread(key))
+                if core.memoryRows.mayHave(key) { lacking.invalidate(key) }
             }
             if !lacking.steps.isEmpty { invalidateLater(lacking) }
             hide(changes, of: entry.id.rawValue, in: &update)

@@ -94,7 +94,7 @@ public final class Outbox: Sendable {
                 var update = CacheUpdate()
                 for entry in restored { showAgain(entry, operation, in: &update) }
                 defer { state.withLock { $0.queue.register(operation) } }
-                if !update.steps.isEmpty { core.announceLater(try core.carryOutLocally(update)) }
+                if !update.local.isEmpty { core.announceLater(try core.carryOutLocally(update)) }
             }
         } catch {
             core.configuration.onEvent(.storageFailed(LarderError(error)))
@@ -118,24 +118,7 @@ public final class Outbox: Sendable {
     }
 
     func show(_ changes: Outbox.LocalChanges, of id: Int64, in update: inout CacheUpdate) {
-        for (key, apply) in changes.entities {
-            let overlay = Overlay(operation: id, apply: apply)
-            update.steps.append(.overlay(key) { Self.insert(overlay, into: &$0, \.operation) })
-        }
-        for (key, apply) in changes.queries {
-            let overlay = QueryOverlay(operation: id, apply: apply)
-            update.steps.append(.queryOverlay(key) { Self.insert(overlay, into: &$0, \.operation) })
-        }
-    }
-
-    /// Inserts an overlay in the order of the operations; usually it is the last.
-    private static func insert<Element>(
-        _ overlay: Element,
-        into list: inout [Element],
-        _ number: (Element) -> Int64
-    ) {
-        let index = list.lastIndex { number($0) <= number(overlay) }.map { $0 + 1 } ?? 0
-        list.insert(overlay, at: index)
+        update.local += changes.overlays.map { .show($0.key, Overlay(operation: id, change: $0.change)) }
     }
 
     /// The local changes of an operation; nil if it is not registered, or if its input cannot be decoded, which was reported before.
@@ -151,12 +134,7 @@ public final class Outbox: Sendable {
     }
 
     func hide(_ changes: Outbox.LocalChanges, of id: Int64, in update: inout CacheUpdate) {
-        for (key, _) in changes.entities {
-            update.steps.append(.overlay(key) { $0.removeAll { $0.operation == id } })
-        }
-        for (key, _) in changes.queries {
-            update.steps.append(.queryOverlay(key) { $0.removeAll { $0.operation == id } })
-        }
+        update.local += changes.overlays.map { .hide($0.key, operation: id) }
     }
 
     // MARK: Removing

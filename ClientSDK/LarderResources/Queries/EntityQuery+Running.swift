@@ -7,6 +7,10 @@ extension EntityQuery {
 
     /// Runs the query on a thread that may wait for the disk.
     func run() throws(LarderError) -> [Entity] {
+        do { return try select().result } catch { throw LarderError(error) }
+    }
+
+    private func select() throws -> Selection {
         guard !core.isClosed else { throw CacheCore.isClosedError }
         core.checkForeignCommits(at: core.now())
         let pending = core.entities.pending { $0.type == Entity.entityType }
@@ -14,25 +18,15 @@ extension EntityQuery {
         let disk = core.contentDisk
         // Those with rows in memory, or removed there, and those without one, as of a value that no store can take.
         var special = Set(pending.keys).union(core.rowless.entities.filter { $0.type == Entity.entityType })
-        do {
-            let kept = try core.memoryRows.used?.read { try $0.keys(ofType: Entity.entityType) } ?? []
-            for case .entity(let key, _) in kept { special.insert(key) }
-        } catch {
-            throw LarderError(error)
-        }
+        let kept = try core.memoryRows.used?.read { try $0.keys(ofType: Entity.entityType) } ?? []
+        for case .entity(let key, _) in kept { special.insert(key) }
         for key in special {
             let stored = core.entity(key, Self.decode)?.stored.value
-            let visible = pending[key].map { $0.reduce(stored) { $1.apply($0) } } ?? stored
+            let visible = pending[key].map { $0.reduce(stored) { $1.change.applied(to: $0) } } ?? stored
             selection.take(visible as? Entity)
         }
-        if let disk {
-            do {
-                if try !findByIndex(disk, &selection, special) { try readAll(disk, &selection, special) }
-            } catch {
-                throw LarderError(error)
-            }
-        }
-        return selection.result
+        if let disk, try !findByIndex(disk, &selection, special) { try readAll(disk, &selection, special) }
+        return selection
     }
 
     private static var decode: @Sendable ([UInt8]) throws -> any Sendable { { try Entity.codec.decode($0) } }
@@ -103,10 +97,8 @@ extension EntityQuery {
         }
         guard built != wanted else { return }
         await core.changing {
-            do { try Self.buildIndices(wanted, disk) } catch {
-                // The query reads all entities instead.
-                core.configuration.onEvent(.storageFailed(LarderError(error)))
-            }
+            // If it fails, the query reads all entities instead.
+            core.reporting { try Self.buildIndices(wanted, disk) }
         }
     }
 

@@ -4,7 +4,7 @@ import LarderTime
 extension EntityLookup {
     /// The timeline of the index.
     mutating func timeline<E: CacheEntity>(_ type: E.Type, _ details: [UInt8]) throws -> Timeline<E>.List {
-        let runs = RunList(list?.query.members ?? ListMembers(keys), try RunList.Details(details), showing: keys)
+        let runs = RunList(list.query.members, try RunList.Details(details), showing: keys)
         var timeline = Timeline<E>.List()
         timeline.tail = runs.tail
         // The cursor of the page that the next item belongs to.
@@ -42,15 +42,15 @@ extension EntityLookup {
     ///
     /// - Parameter times: nil for the newest page, whose times are those of the list.
     private func facts(_ times: Freshness.Times?) -> FreshnessFacts {
-        var known = list?.times ?? .none
+        var known = list.times
         if var times {
             (times.isUncertain, times.epoch) = (known.isUncertain, known.epoch)
             known = times
         }
-        let isOutdated = invalid > times?.asked ?? list?.query.asked ?? .never
+        let isOutdated = invalid > times?.asked ?? list.query.asked
         return FreshnessFacts(
             times: known,
-            reason: isOutdated || list?.query.isInvalidated ?? false ? .invalidated : nil
+            reason: isOutdated || list.query.isInvalidated ? .invalidated : nil
         )
     }
 }

@@ -206,7 +206,7 @@ extension Timeline {
         let drafts = page.items.map { EntityDraft($0, completeness: resource.completeness) }
         let keys = drafts.map(\.key)
         var update = CacheUpdate(answering: node.storedKey, mayStore: fetched.mayStore)
-        update.steps += drafts.map { .put($0.asPart, validator: nil, stated: fetched.stated) }
+        update.steps += drafts.map { .put($0.asPart(of: node.storedKey), validator: nil, stated: fetched.stated) }
         let merge = QueryMerge(confirms: false, keys: keys) { query, context in
             // A list that was removed meanwhile is not created again by one of its older pages.
             if case .around = request.position {} else if query.members.isEmpty && query.details.isEmpty { return }

@@ -73,10 +73,12 @@ extension Timeline {
             pendingChanges = snapshot.pendingChanges
             revision = snapshot.revision
             isLoadingOlder = isFetching(.tail)
-            loadOlderError = places[.tail]?.error
+            loadOlderError = places[.tail]?.backOff.error
             let gaps = snapshot.value?.gaps ?? []
             gapsBeingFilled = Set(gaps.filter { isFetching($0.place) }.map(\.id))
-            gapErrors = Dictionary(gaps.compactMap { gap in places[gap.place]?.error.map { (gap.id, $0) } }) { $1 }
+            gapErrors = Dictionary(gaps.compactMap { gap in places[gap.place]?.backOff.error.map { (gap.id, $0) } }) {
+                $1
+            }
             hasReachedEnd = snapshot.value?.hasReachedEnd ?? false
             self.heldBackCount = heldBackCount
             guard let list else { return }

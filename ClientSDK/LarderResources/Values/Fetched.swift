@@ -18,20 +18,13 @@ public struct Fetched<Value: Sendable>: Sendable {
     /// resources that follow their source: see `Freshness.StaleReason.validationRequired`.
     public var mustRevalidate = false
     /// How complete the value is.
-    public var completeness: Completeness
+    public var completeness = Completeness.complete
     /// Whether the value may be written to the disk. False for a reply with `Cache-Control: no-store`: the value stays in memory, and
     /// its copy on disk is removed. It applies to "not modified" too.
     public var mayStore = true
     /// The age of the reply, if a cache on the way has answered (`Age`, RFC 9111 §5.1). The value counts as fetched and validated that
     /// much earlier. Not negative.
     public var age: Duration = .zero
-
-    private init(_ content: Content, validator: String?, lifetime: Duration?, completeness: Completeness) {
-        self.content = content
-        self.validator = validator
-        self.lifetime = lifetime
-        self.completeness = completeness
-    }
 
     /// The value, if the source returned one.
     public var value: Value? {
@@ -58,11 +51,15 @@ public struct Fetched<Value: Sendable>: Sendable {
             case .notModified: .notModified
             case .gone: .gone
             }
-        var other = Fetched<Other>(content, validator: validator, lifetime: lifetime, completeness: completeness)
-        other.mustRevalidate = mustRevalidate
-        other.mayStore = mayStore
-        other.age = age
-        return other
+        return Fetched<Other>(
+            content: content,
+            validator: validator,
+            lifetime: lifetime,
+            mustRevalidate: mustRevalidate,
+            completeness: completeness,
+            mayStore: mayStore,
+            age: age
+        )
     }
 
     /// The source returned a value.
@@ -72,16 +69,16 @@ public struct Fetched<Value: Sendable>: Sendable {
         lifetime: Duration? = nil,
         completeness: Completeness = .complete
     ) -> Fetched {
-        Fetched(.value(value), validator: validator, lifetime: lifetime, completeness: completeness)
+        Fetched(content: .value(value), validator: validator, lifetime: lifetime, completeness: completeness)
     }
 
     /// The source confirmed the value with the validator that it was sent: only times are renewed.
     public static func notModified(lifetime: Duration? = nil) -> Fetched {
-        Fetched(.notModified, validator: nil, lifetime: lifetime, completeness: .complete)
+        Fetched(content: .notModified, lifetime: lifetime)
     }
 
     /// The value does not exist at the source: the stored value is removed.
-    public static var gone: Fetched { Fetched(.gone, validator: nil, lifetime: nil, completeness: .complete) }
+    public static var gone: Fetched { Fetched(content: .gone) }
 }
 
 /// What a fetch function is asked for.
@@ -93,7 +90,9 @@ public struct FetchContext: Sendable, Hashable {
     public let mustRevalidate: Bool
     /// The stored items of the list that is fetched; nil for other values.
     let stored: StoredItems?
+}
 
+extension FetchContext {
     /// Creates a context, for direct calls of a fetch function.
     ///
     /// - Parameters:
@@ -101,11 +100,5 @@ public struct FetchContext: Sendable, Hashable {
     ///   - mustRevalidate: whether caches on the way must revalidate.
     public init(validator: String? = nil, mustRevalidate: Bool = false) {
         self.init(validator: validator, mustRevalidate: mustRevalidate, stored: nil)
-    }
-
-    init(validator: String?, mustRevalidate: Bool, stored: StoredItems?) {
-        self.stored = stored
-        self.validator = validator
-        self.mustRevalidate = mustRevalidate
     }
 }

@@ -74,6 +74,14 @@ struct MemoryOnlyTests {
         #expect(cache.stored(secret)?.freshness == .stale(.invalidated))
     }
 
+    @Test func `what an update puts for a list that is kept off the disk is kept off it too`() async throws {
+        let cache = try scene.cache()
+        _ = try await cache.value(list("notes", [Note(1, "a")], .memoryRetention))
+        try await cache.update { try $0.put(EntityList([Note(2, "b")]), for: list("notes", [])) }
+        #expect(texts(cache, list("notes", [])) == ["b"])
+        #expect(try cache.disk?.entity(Note.key("2")) == nil)
+    }
+
     private struct Secret: CacheEntity {
         static let entityType = "secret"
         static var isMemoryOnly: Bool { true }

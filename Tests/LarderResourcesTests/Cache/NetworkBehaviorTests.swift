@@ -379,9 +379,10 @@ struct NetworkBehaviorTests {
     @Test func `such a request is repeated although its observer was added after its end`() async throws {
         let scene = CacheScene()
         let (hasJoined, hasEnded) = (Pending<Bool>(), Hold())
+        let isFirst = Atomic<Bool>(true)
         var configuration = scene.configuration()
         configuration.onEvent = { event in
-            guard case .merged = event else { return }
+            guard case .merged = event, isFirst.exchange(false, ordering: .acquiringAndReleasing) else { return }
             hasJoined.finish(true)
             hasEnded.wait()
         }

@@ -38,10 +38,10 @@ extension Outbox {
         _ operation: OutboxOperation,
         _ base: Value
     ) throws -> EditConflict<Value>? {
-        let changes = try operation.changes(entry.payload, entry.idempotencyKey).entities
-            .filter { $0.key.type == Value.entityType }
-        guard let key = changes.first?.key else { return nil }
-        let edited = changes.filter { $0.key == key }.reduce(base as (any Sendable)?) { $1.apply($0) }
+        let changes = try operation.changes(entry.payload, entry.idempotencyKey)
+        guard let key = changes.entityKeys.first(where: { $0.type == Value.entityType }) else { return nil }
+        let edited = changes.overlays.filter { $0.key == .entity(key) }
+            .reduce(base as (any Sendable)?) { $1.change.applied(to: $0) }
         guard let mine = edited as? Value, let stored = core.entity(key, { try Value.codec.decode($0) })?.stored,
             let theirs = stored.value as? Value
         else { return nil }
