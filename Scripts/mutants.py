@@ -455,8 +455,8 @@ MUTANTS = {
     "pictures are erased at sign-out": [
         (
             "ClientSDK/Larder/Client/APIClient+Stores.swift",
-            "{ [images, pixels, http] }",
-            "{ [MUTANT ? nil : images, pixels, http] }",
+            "{ [images, pixels, http] + earlier }",
+            "{ [MUTANT ? nil : images, pixels, http] + earlier }",
         )
     ],
     "downloads end with the last request for them": [

@@ -22,7 +22,7 @@ struct CommandTourTests {
 
         let reads = try #require(chapters[1]["tables"]?[0]?["rows"]?.array)
         #expect(reads.map { $0[1]?.string } == ["network", "memory", "disk", "network", "network", "memory"])
-        #expect(reads.map { $0[3]?.string?.prefix(3) } == ["200", "no ", "no ", "304", "200", "no "])
+        #expect(reads.map { $0[3]?.string?.prefix(3) } == ["200", "no ", "no ", "304", "200", "2 ×"])
         #expect(reads.last?[2]?.string == "stale (expired)")
 
         let paging = try #require(chapters[2]["tables"]?[0]?["rows"]?.array)

@@ -305,7 +305,7 @@ final class OfflineWritingTests: Sendable {
         #expect(old.validatedAt == read)
         #expect(try await client.cache.snapshot(client.bank.transactions(accounts[0].id)).value != nil)
         let gate = await #expect(throws: LarderError.self) { try await client.bank.validatedAccounts() }
-        #expect(gate?.code == .notValidated && gate?.description.contains("60 min ago") ?? false)
+        #expect(gate?.code == .notValidated && gate?.description.contains("1 h ago") ?? false)
         isOnline.withLock { $0 = true }
         let balances = try await client.bank.validatedAccounts()
         #expect(balances.value.items == accounts && balances.validatedAt == scene.clock.now)

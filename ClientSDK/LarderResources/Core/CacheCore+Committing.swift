@@ -40,6 +40,7 @@ extension CacheCore {
             if update.steps.isEmpty, settle == nil { return try carryOutLocally(update) }
             // A commit of content may wait for the outbox lock.
             outboxLockOwner.requireOutside("A change to the cache")
+            let update = update.encoded(unlessEqualTo: entities)
             return try commits.withLock { savedHighWater in
                 owner.begin()
                 defer { owner.end() }

@@ -196,6 +196,21 @@ public struct CacheUpdate: Sendable {
     public mutating func setMetadata(_ value: [UInt8]?, for key: String) { steps.append(.metadata(value, key: key)) }
 }
 
+extension CacheUpdate {
+    /// The update with its values encoded, so that no codec runs while others wait for the commit. Values that are merged with the
+    /// stored ones are encoded within the commit, and values that are stored already are not encoded.
+    func encoded(unlessEqualTo known: EntityTable) -> CacheUpdate {
+        var update = self
+        for (index, step) in steps.enumerated() {
+            guard case .put(var draft, let validator, let stated) = step, draft.merge == nil else { continue }
+            if let stored = known[draft.key], stored.version == draft.version, draft.isEqual(stored.value) { continue }
+            draft.payload = Result { try draft.encode() }
+            update.steps[index] = .put(draft, validator: validator, stated: stated)
+        }
+        return update
+    }
+}
+
 /// A type-erased change to a stored entity.
 struct StoredEntityModifier: Sendable {
     let decode: @Sendable ([UInt8]) throws -> any Sendable

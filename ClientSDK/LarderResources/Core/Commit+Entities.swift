@@ -125,7 +125,7 @@ extension Commit {
         stored.asked = max(stored.asked, stamp)
         stored.changed = committed
         if isStale { stored.invalid = stored.asked.successor }
-        let payload = try draft.encode()
+        let payload = try draft.encoded()
         stored.cost = StoredEntity.overhead + payload.count
         let row = try rows.place(of: .entity(key))
         // A decoded value without a row may have been off the disk.

@@ -174,7 +174,7 @@ struct Commit {
         // The rest of the value is as old as before, and no earlier request may replace the new part.
         if base != nil { notedPlaces.append((.entity(key), .init(asked: stamp, version: draft.version))) }
         let payload: [UInt8]?
-        do { payload = try draft.encode() } catch {
+        do { payload = try draft.encoded() } catch {
             note(LarderError(.encoding, "\(key) could not be encoded and is not stored: \(error)", cause: error))
             payload = nil
         }

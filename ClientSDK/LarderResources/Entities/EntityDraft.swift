@@ -7,6 +7,8 @@ struct EntityDraft: Sendable {
     let version: Int64?
     var completeness: DiskEntity.Completeness
     let encode: @Sendable () throws -> [UInt8]
+    /// The encoded value, if it was encoded before the commit.
+    var payload: Result<[UInt8], any Error>?
     let isEqual: @Sendable (any Sendable) -> Bool
     var isMemoryOnly: Bool
     /// The list that it came with; nil if it is an answer for its own key. A draft of a list that is kept off the disk is, too.
@@ -52,6 +54,8 @@ struct EntityDraft: Sendable {
         encode = { try codec.encode(value) }
         isEqual = { ($0 as? Value) == value }
     }
+
+    func encoded() throws -> [UInt8] { try payload?.get() ?? encode() }
 
     /// The same draft as a part of a list.
     func asPart(of list: StoredKey) -> EntityDraft {

@@ -83,6 +83,24 @@ struct DiskWorkTests {
         await other.value
     }
 
+    @Test func `a value is encoded before the commit, so that its codec may change the cache`() async throws {
+        let cache = try scene.cache()
+        let isFirst = Mutex(true)
+        let codec = PayloadCodec<String>(
+            encode: { value in
+                if isFirst.withLock({ $0.exchange(false) }) {
+                    try cache.updateBlocking { $0.put(Note(id: "1", text: "other")) }
+                }
+                return Array(value.utf8)
+            },
+            decode: { String(decoding: $0, as: UTF8.self) }
+        )
+        let word = Resource<String>("word", codec: codec) { _ in .value("a") }
+        #expect(try await cache.value(word) == "a")
+        #expect(cache.stored(Resource<Note>.entity("1") { _ in .gone })?.value?.text == "other")
+        #expect(try await scene.cache().value(word, .cacheOnly) == "a")
+    }
+
     @Test func `an executor runs as many jobs at once as it has threads, and all of them`() async {
         let executor = DiskExecutor(threadsMaximum: 3, order: nil)
         let gauge = Gauge()

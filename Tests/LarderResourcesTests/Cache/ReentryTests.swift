@@ -129,7 +129,8 @@ struct ReentryTests {
             let update: @Sendable () -> Void = {
                 do { try cache.updateBlocking { $0.invalidate(tag: "x") } } catch { Issue.record(error) }
             }
-            Watched.onComparison.withLock { $0 = update }
+            // The first comparison, before the commit, finds out whether to encode the value.
+            Watched.onComparison.withLock { $0 = { Watched.onComparison.withLock { $0 = update } } }
             try await cache.update { $0.put(Watched(id: "1", text: "b")) }
         }
         expectMessage(["==", "when LarderCache.update has returned"], in: result?.standardErrorContent)
