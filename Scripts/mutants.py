@@ -174,8 +174,8 @@ MUTANTS = {
     "changes of a list while it is fetched": [
         (
             RESOURCES + "Core/Commit+Queries.swift",
-            "if var known, known.query.edited > stamp {",
-            "if !MUTANT, var known, known.query.edited > stamp {",
+            "let ids = query.edits.applied(to: query.ids, askedAt: stamp)",
+            "let ids = MUTANT ? query.ids : query.edits.applied(to: query.ids, askedAt: stamp)",
         )
     ],
     "invalidation while a value is fetched": [
@@ -427,8 +427,8 @@ MUTANTS = {
     "a limit of memory that is lowered evicts at once": [
         (
             "ClientSDK/LarderImages/Pipeline/ImagePipeline.swift",
-            "        memory.trim(cost: budgets.total)\n        memory.setBudgets(budgets)\n",
-            "        if !MUTANT { memory.trim(cost: budgets.total) }\n        if !MUTANT { memory.setBudgets(budgets) }\n",
+            "        memory.setBudgets(configuration.budgets(share: share))\n",
+            "        if !MUTANT { memory.setBudgets(configuration.budgets(share: share)) }\n",
         )
     ],
     "damaged pictures are fetched again": [

@@ -63,8 +63,11 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
                 where error.code == .tooLarge
             {
                 // A response beyond the budget is not stored, and what it replaces is outdated.
-                let newID = body.map { HTTPCacheEntry.bodyID(for: $0) }
-                try replace(list, by: entries.filter { $0.bodyID != newID }, nil, key, transaction)
+                let left = body.map { body in
+                    let newID = HTTPCacheEntry.bodyID(for: body)
+                    return entries.filter { $0.bodyID != newID }
+                }
+                try replace(list, by: left ?? [], nil, key, transaction)
             }
         }
     }

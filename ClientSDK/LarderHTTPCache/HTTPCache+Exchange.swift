@@ -18,14 +18,15 @@ extension HTTPCache {
                 try await self.settle(plan, reply, requestedAt, ticket)
             }
         } catch {
-            return try await staleFallback(plan, for: error)
+            return try await staleFallback(plan, for: error, ticket)
         }
     }
 
     /// Returns a stored response for a transport failure, or throws the failure if none may be used.
     func staleFallback(
         _ plan: Plan,
-        for error: TransportError
+        for error: TransportError,
+        _ ticket: HTTPCacheTicket
     ) async throws(TransportError) -> HTTPCache.Response {
         switch error.kind {
         case .unsent, .noReply, .timedOut: break
@@ -36,6 +37,7 @@ extension HTTPCache {
                 plan,
                 .transportFailed(error.code),
                 "\(error.code.rawValue): \(error.description)",
+                ticket,
                 isDisconnected: true
             )
         }
@@ -48,11 +50,13 @@ extension HTTPCache {
         _ plan: Plan,
         _ reason: HTTPCache.StaleReason,
         _ failure: String,
+        _ ticket: HTTPCacheTicket,
         isDisconnected: Bool = false
     ) -> HTTPCache.Response? {
-        // As it is now: a change may have made it invalid since the request began, also in another process.
+        // As it is now: a change may have made it invalid since the request began, also in another process. Without a valid ticket the
+        // cache may have missed one.
         let entries = storedEntries(plan.url.text)
-        guard let known = plan.entry,
+        guard ticket.isValid, let known = plan.entry,
             let entry = entries.first(where: { $0.bodyID == known.bodyID && $0.selectors == known.selectors }),
             let explanation = HTTPCacheDecision.staleFallback(
                 entry,
@@ -91,14 +95,14 @@ extension HTTPCache {
         }
         if let rejection, !isTaken {
             // A page of the network, such as a captive portal, does not affect the storage.
-            if let response = staleFallback(plan, .unexpectedContent, rejection, isDisconnected: true) {
+            if let response = staleFallback(plan, .unexpectedContent, rejection, ticket, isDisconnected: true) {
                 return response
             }
             return response(reply, "\(plan.explanation) \(rejection)")
         }
         if reply.status.isServerFailure {
             let failure = "The server answered \(reply.status.code)."
-            if let response = staleFallback(plan, .serverFailed(reply.status), failure) { return response }
+            if let response = staleFallback(plan, .serverFailed(reply.status), failure, ticket) { return response }
         }
         let decision = HTTPCacheStorageDecision.decide(
             request: plan.request,
@@ -132,7 +136,7 @@ extension HTTPCache {
         }
         if reply.status.isServerFailure {
             let failure = "The server answered \(reply.status.code)."
-            if let response = staleFallback(plan, .serverFailed(reply.status), failure) { return response }
+            if let response = staleFallback(plan, .serverFailed(reply.status), failure, ticket) { return response }
         }
         keep(nil, reply, plan, ticket)
         return response(

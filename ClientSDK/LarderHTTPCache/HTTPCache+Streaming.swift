@@ -40,7 +40,7 @@ extension HTTPCache {
         do throws(TransportError) {
             stream = try await transport.open(request)
         } catch {
-            return TransportStream(try await staleFallback(plan, for: error).transportResponse)
+            return TransportStream(try await staleFallback(plan, for: error, ticket).transportResponse)
         }
         var fields = stream.fields
         let rules = rules(plan.request.method, plan.url)
@@ -56,7 +56,7 @@ extension HTTPCache {
                 }
                 return TransportStream(response.transportResponse)
             } catch {
-                return TransportStream(try await staleFallback(plan, for: error).transportResponse)
+                return TransportStream(try await staleFallback(plan, for: error, ticket).transportResponse)
             }
         }
         // A response after a redirect belongs to another URL.

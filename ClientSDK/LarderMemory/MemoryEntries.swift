@@ -77,11 +77,16 @@
         parts[part].cost += cost
     }
 
-    mutating func setBudgets(_ new: SizeBudgets, _ countMaximum: Int, _ gone: inout [Tier.Departure]) {
+    mutating func setBudgets(
+        _ new: SizeBudgets,
+        _ countMaximum: Int,
+        _ reason: Tier.Reason?,
+        _ gone: inout [Tier.Departure]
+    ) {
         (budgets, self.countMaximum) = (new, countMaximum)
         let (small, large) = (min(parts[0].cost, new.small), min(parts[1].cost, new.large))
         let limits = new.lends ? [new.total - large, new.total - small] : [new.small, new.large]
-        for part in 0...1 { shrink(part, Tier.Limits(count: countMaximum, cost: limits[part]), nil, &gone) }
+        for part in 0...1 { shrink(part, Tier.Limits(count: countMaximum, cost: limits[part]), reason, &gone) }
     }
 
     /// Evicts entries until the rest is within limits; each part gives its share of the cost.

@@ -105,10 +105,10 @@ public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendab
     }
 
     /// Changes the limits; the excess is evicted at once.
-    public func setLimits(_ limits: Limits) { change { $0.setBudgets(.one(limits.cost), limits.count, &$1) } }
+    public func setLimits(_ limits: Limits) { change { $0.setBudgets(.one(limits.cost), limits.count, nil, &$1) } }
 
-    /// Changes the budgets; the excess is evicted at once.
-    package func setBudgets(_ budgets: SizeBudgets) { change { $0.setBudgets(budgets, .max, &$1) } }
+    /// Changes the budgets under memory pressure; the excess is evicted at once, for that reason.
+    package func setBudgets(_ budgets: SizeBudgets) { change { $0.setBudgets(budgets, .max, .pressure, &$1) } }
 }
 
 /// Removed entries, collected while a lock is held and reported after it. Safe from any thread.

@@ -38,8 +38,8 @@ package struct DiskQuery: Sendable, Hashable {
     package var invalid = Stamp.never
     /// When the commit that has stored the latest reply began: the entities of that reply have not changed since the list was asked for.
     package var answered = Stamp.never
-    /// When its members were last edited: an earlier reply may lack the edit.
-    package var edited = Stamp.never
+    /// The edits of a list that replaces are applied to the replies of earlier requests.
+    package var edits = ListEdits()
     /// Whether it was marked as stale since it was stored or validated.
     package var isInvalidated: Bool {
         get { invalid > asked }
@@ -99,22 +99,27 @@ extension DiskStore {
 }
 
 extension DiskQuery {
-    /// The part of the list that is stored as bytes: when it was edited, whether there is a cursor, this with its length, and the details.
+    /// The part of the list that is stored as bytes: which of the cursor and the edits there are, these with their lengths, and the
+    /// details.
     var encoded: [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.append(number: edited.rawValue)
-        bytes.append(nextCursor == nil ? 0 : 1)
+        var bytes: [UInt8] = [(nextCursor == nil ? 0 : 1) | (edits.isEmpty ? 0 : 2)]
         if let nextCursor { bytes.append(part: nextCursor.utf8) }
+        if !edits.isEmpty { bytes.append(part: edits.encoded) }
         return bytes + details
     }
 
-    /// Decodes this part; false if it is invalid.
+    /// Decodes the cursor, the edits and the details; false if they are invalid.
     mutating func decode(_ bytes: [UInt8]) -> Bool {
         var rest = bytes[...]
-        guard let stamp = rest.takeNumber(Int64.self), let hasCursor = rest.popFirst() else { return false }
-        edited = Stamp(rawValue: stamp)
-        nextCursor = hasCursor == 1 ? rest.takeText() : nil
-        guard (nextCursor != nil) == (hasCursor == 1) else { return false }
+        guard let first = rest.popFirst(), first < 4 else { return false }
+        if first & 1 != 0 {
+            guard let cursor = rest.takeText() else { return false }
+            nextCursor = cursor
+        }
+        if first & 2 != 0 {
+            guard let known = rest.takePart().flatMap({ ListEdits(encoded: $0) }) else { return false }
+            edits = known
+        }
         details = Array(rest)
         return true
     }

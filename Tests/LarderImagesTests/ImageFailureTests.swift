@@ -75,6 +75,10 @@ struct ImageFailureTests {
         #expect(await failure { try await setting.pipeline.image(for: request) }?.code == .damaged)
         #expect(setting.server.requests.count == 2 && setting.pipeline.cachedImage(for: request) == nil)
         setting.server[url] = .init(bytes: fixture.bytes, tag: "\"v2\"")
+        // Not at once: the server would be asked for each cell that shows it.
+        #expect(await failure { try await setting.pipeline.image(for: request) }?.code == .damaged)
+        #expect(setting.server.requests.count == 2)
+        setting.clock.advance(by: .seconds(5))
         #expect(try await setting.pipeline.image(for: request) == fixture.image)
     }
 

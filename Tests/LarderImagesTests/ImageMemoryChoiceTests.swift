@@ -149,6 +149,19 @@ struct ImageMemoryChoiceTests {
         #expect(try fixture.names().isEmpty)
     }
 
+    @Test func `pressure writes no pixels either if only one of two budgets is exceeded`() async throws {
+        let fixture = try SpillFixture(ManualClock())
+        defer { fixture.remove() }
+        let budgets = SizeBudgets(threshold: 2_048, small: 4_096, large: 4_096)
+        let setting = try setting(.init(budgets: budgets, order: .lru), spill: fixture.store)
+        defer { setting.remove() }
+        try await show(0..<4, setting)
+        setting.pipeline.setMemoryShare(0.5)
+        #expect(kept(0..<4, setting) == 2)
+        try await show(100..<101, setting)
+        #expect(try fixture.names().isEmpty)
+    }
+
     @Test func `pixels of a request that must not be written to disk are not spilled`() async throws {
         let fixture = try SpillFixture(ManualClock())
         defer { fixture.remove() }

@@ -17,6 +17,8 @@ public final class FeatureFlags: Sendable {
 
     private struct State {
         var settings = Settings()
+        /// Whether the settings are stored.
+        var isSaved = true
         /// Fetches are numbered at their start: an old response never replaces a newer one.
         var lastFetch: UInt64 = 0
         var appliedFetch: UInt64 = 0
@@ -98,36 +100,36 @@ public final class FeatureFlags: Sendable {
                 + "\(Self.nameMaximum) bytes. The known ones hold."
             throw LarderError(.unexpectedReply, text)
         }
-        let isNew = change { state in
+        change { state in
             guard number > state.appliedFetch else { return }
             state.appliedFetch = number
             state.settings.remote = settings
         }
-        if isNew { try save() }
+        if !state.withLock({ $0.isSaved }) { try save() }
     }
 
-    /// - Returns: whether what is stored differs.
-    @discardableResult
-    private func change(_ body: (inout State) -> Void) -> Bool {
-        let (changed, isNew) = state.withLock { state in
+    private func change(_ body: (inout State) -> Void) {
+        let changed = state.withLock { state in
             let before = state.settings
             let old = state.settings.remote.merging(state.settings.overrides) { $1 }
             body(&state)
             let new = state.settings.remote.merging(state.settings.overrides) { $1 }
             let changed = Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }
             if !changed.isEmpty { hub.post(changed) }
-            return (changed, state.settings != before)
+            if state.settings != before { state.isSaved = false }
+            return changed
         }
         for name in changed.sorted() { telemetry.record(.flagChanged(key: name)) }
-        return isNew
     }
 
     private func save() throws(LarderError) {
         guard let store else { return }
         do {
             try saving.withLock { _ in
-                let bytes = Array(try JSONEncoder().encode(state.withLock { $0.settings }))
+                let settings = state.withLock { $0.settings }
+                let bytes = Array(try JSONEncoder().encode(settings))
                 try store.write { transaction in try transaction.setMetadata(bytes, for: Self.storageKey) }
+                state.withLock { $0.isSaved = $0.settings == settings }
             }
         } catch {
             let text = "Feature flags hold until the process ends: they cannot be stored. \(error)"

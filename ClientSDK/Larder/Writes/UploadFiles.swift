@@ -79,12 +79,10 @@ final class UploadFiles: Sendable {
     ) async throws(LarderError) -> Result {
         try await run(on: copying) {
             try requireAccount()
-            let name = RandomKey.make()
-            let lock = lock(name)
+            try files.makeDirectory(directory)
+            let (name, lock) = try lockedName()
             defer { lock.release() }
             do {
-                try files.makeDirectory(directory)
-                _ = try lock.take()
                 try files.makeDirectory(path(name))
                 // From here on `erase` finds it.
                 try requireAccount()
@@ -94,6 +92,15 @@ final class UploadFiles: Sendable {
                 if isErased.load(ordering: .acquiring) { _ = try files.removeDirectory(directory) }
                 throw error
             }
+        }
+    }
+
+    /// A new name whose lock this holds. A sweep may hold the lock of a name that it has just seen: then another one is taken.
+    private func lockedName() throws -> (name: String, lock: FileProcessLock) {
+        while true {
+            let name = RandomKey.make()
+            let lock = lock(name)
+            if try lock.take() { return (name, lock) }
         }
     }
 

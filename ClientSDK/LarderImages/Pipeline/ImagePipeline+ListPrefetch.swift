@@ -233,9 +233,10 @@ extension ImagePipeline {
 
     /// Lets lists request their visible items again when a failure is no longer remembered.
     func refreshLists(at time: MonotonicTime) {
-        guard !lists.all.isEmpty else { return }
+        guard lists.claim(time) else { return }
         Task { [weak self, uptime = configuration.uptime] in
             do { try await uptime.sleep(until: time) } catch { return }
+            self?.lists.unclaim(time)
             for list in self?.lists.all ?? [] { list.refresh() }
         }
     }
@@ -250,11 +251,18 @@ extension ImagePipeline.ListPrefetch {
         }
 
         /// In the order of their creation.
-        private let state = Mutex<(lists: [Entry], share: Double)>(([], 1))
+        private let state = Mutex<(lists: [Entry], share: Double, due: Set<MonotonicTime>)>(([], 1, []))
 
         var share: Double { state.withLock { $0.share } }
 
         var all: [ImagePipeline.ListPrefetch] { state.withLock { $0.lists.compactMap(\.list) } }
+
+        /// Whether the lists are not refreshed at a time yet; they will be, if there are any.
+        func claim(_ time: MonotonicTime) -> Bool {
+            state.withLock { !$0.lists.isEmpty && $0.due.insert(time).inserted }
+        }
+
+        func unclaim(_ time: MonotonicTime) { state.withLock { _ = $0.due.remove(time) } }
 
         func setShare(_ share: Double) { state.withLock { $0.share = ImagePipeline.bounded(share) } }
 

@@ -200,7 +200,15 @@ extension ImagePipeline {
                     isPrefetch: job.priority == .prefetch
                 )
                 effects.append(.tell(delivered))
-            case .failure(let error): end(key, with: error, &state, &effects)
+            case .failure(let error):
+                // A file that is damaged on the server, too, is not fetched again at once.
+                if error.code == .damaged, key.epoch == state.epoch {
+                    let now = configuration.uptime.uptime
+                    let until = now + configuration.negativeLifetime
+                    state.remember(error, for: key.result.source, now: now, until: until)
+                    if job.priority >= .high { effects.append(.refreshLists(at: until)) }
+                }
+                end(key, with: error, &state, &effects)
             }
         }
         if let spill {

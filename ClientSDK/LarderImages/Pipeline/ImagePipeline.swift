@@ -204,10 +204,7 @@ public final class ImagePipeline: Sendable {
 
     /// Limits pixels to a share of `memoryBytesMaximum`, or of each budget, until the next call, from 0 to 1.
     public func setMemoryShare(_ share: Double) {
-        let budgets = configuration.budgets(share: share)
-        // Trimmed first, so that the departures have the reason `pressure`.
-        memory.trim(cost: budgets.total)
-        memory.setBudgets(budgets)
+        memory.setBudgets(configuration.budgets(share: share))
         tellDepartures()
     }
 

@@ -44,6 +44,7 @@ extension ImagePipeline {
         }
         let next = ImageLoadKey(source: redirect.target, options: load.options, epoch: load.epoch)
         if let failure = state.remembered(next.source, next.options, now: configuration.uptime.uptime) {
+            if job.priority >= .high { effects.append(.refreshLists(at: failure.until)) }
             return end(key, with: failure.error, &state, &effects)
         }
         state.jobs[key]?.hops.append(redirect.freshness)

@@ -28,6 +28,8 @@ extension Commit {
             let new = times(known.flatMap { $0.times.stated }.updated(by: merge.stated))
             if hasChanged { stored.times = new } else { stored.times.confirm(new) }
             stored.query.asked = stamp
+            // Merged replies keep edits by their items.
+            stored.query.edits = ListEdits()
             stored.query.take(stored.times, epoch: core.clocks.epoch)
             stored.query.invalid = invalidation(of: .query(key), stored.query.invalid)
         }

@@ -25,16 +25,18 @@ extension Commit {
         let key = query.key
         if isOvertaken(.query(key), try rows.place(of: .query(key))?.place) { return }
         let known = try current(key, rows)
-        if var known, known.query.edited > stamp {
-            // The reply may lack the edit: the list stays, and is asked for again.
-            known.query.invalid = max(known.query.invalid, known.query.edited)
-            return set(known, key, isOffDisk: try rows.place(of: .query(key))?.isOffDisk ?? true)
-        }
         let times = times(stated)
         var query = query
         query.take(times, epoch: core.clocks.epoch)
         (query.asked, query.answered) = (stamp, committed)
-        query.invalid = invalidation(of: .query(key), known?.query.invalid)
+        query.edits = known?.query.edits ?? ListEdits()
+        let ids = query.edits.applied(to: query.ids, askedAt: stamp)
+        query.invalid = max(invalidation(of: .query(key), known?.query.invalid), query.edits.forgotten)
+        if ids != query.ids {
+            query.ids = ids
+            // The validator stands for the keys of the reply.
+            query.entityTag = nil
+        }
         if let known { query.stored = known.query.stored }
         set(StoredQuery(query: query, times: times), key, isOffDisk: false)
     }
@@ -60,10 +62,9 @@ extension Commit {
         let before = stored.query
         change(&stored.query, moment.wall)
         guard stored.query != before else { return }
-        if stored.query.members != before.members { stored.query.edited = stamp }
+        stored.query.edits.note(before.members, stored.query.members, at: stamp)
         noteInvalidated(&stored, since: before)
-        // A list in memory without a row may have been off the disk.
-        set(stored, key, isOffDisk: try rows.place(of: .query(key))?.isOffDisk ?? true)
+        set(stored, key, isOffDisk: try rows.isOffDisk(.query(key)))
     }
 
     mutating func touch(

@@ -140,7 +140,8 @@ struct Commit {
         var base: StoredEntity?
         if let merge = draft.merge {
             let new = draft
-            let (merged, old) = try merged(new, merge, known, isOffDisk: row?.isOffDisk ?? (known != nil), rows)
+            let isOffDisk = try row?.isOffDisk ?? (known != nil && rows.isOffDisk(.entity(key)))
+            let (merged, old) = try merged(new, merge, known, isOffDisk: isOffDisk, rows)
             draft = merged
             if let old, new.completeness < old.completeness { base = old }
         }

@@ -19,6 +19,8 @@ final class Rows {
     var hidden: HiddenRows
     /// That of the commit's request or event.
     let stamp: Stamp
+    /// Whether the content on the disk could not be read.
+    private var isUnreadable = false
     /// The keys whose rows in memory were changed.
     private(set) var inMemory: Set<StoredKey> = []
 
@@ -42,6 +44,7 @@ final class Rows {
         do { return try store.read(body) } catch {
             let problem = LarderError(error)
             core.delayed.add { [core] in core.configuration.onEvent(.storageFailed(problem)) }
+            isUnreadable = true
             fail()
             return nil
         }
@@ -54,6 +57,13 @@ final class Rows {
         try find(key) { try $0.place(of: key) }.map { found in
             (found.row, found.isInMemory && !(hidden.keys[key]?.belongsOnDisk ?? false))
         }
+    }
+
+    /// Whether the row of a key whose decoded value is known may not be on the disk: it was evicted from memory, unless it belongs on the
+    /// disk or could not be read there.
+    func isOffDisk(_ key: StoredKey) throws -> Bool {
+        if let known = try place(of: key) { return known.isOffDisk }
+        return !isUnreadable && !(hidden.keys[key]?.belongsOnDisk ?? false)
     }
 
     func entity(_ key: EntityKey) throws -> DiskEntity? { try find(.entity(key)) { try $0.entity(key) }?.row }
@@ -267,8 +277,8 @@ final class Rows {
             switch key {
             case .entity(let name):
                 if let row = try memory.entity(name) {
-                    // The higher version of the two stays.
-                    try disk.put(row)
+                    // The higher version of the two stays, and what has invalidated the other holds for it.
+                    if try disk.put(row) != .stored { try disk.invalidate(key, at: mine.invalid) }
                     // A row in memory has no fields: the next query builds the indices of the type anew.
                     try disk.setIndices([], ofType: name.type)
                 } else if mine.isRemoval {

@@ -132,6 +132,7 @@ package enum FixtureReader {
                 )
             }
         }
+        if renditions == nil { record.failMissing("renditions", "is missing") }
         let reference = [("id", JSONValue.string(id)), ("url", .string("/v1/images/" + id))]
         let widths = Set((renditions ?? []).map(\.width)).sorted()
         let members: [(String, JSONValue)] = [

@@ -156,19 +156,20 @@ enum ControlEndpoints {
         _ call: ControlCall,
         _ rest: [String],
         _ noun: String,
-        _ items: [(id: String, json: JSONValue)],
+        _ items: @autoclosure () -> [(id: String, json: JSONValue)],
         remove: (String) -> Bool,
+        removeAll: () -> Void,
         _ methods: [Method] = [.post],
         add: () throws(Problem) -> JSONValue
     ) throws(Problem) -> Reply {
         switch (call.method, rest.first) {
-        case (.get, nil): return json(.members(["items": .array(items.map(\.json))]))
+        case (.get, nil): return json(.members(["items": .array(items().map(\.json))]))
         case (.delete, nil):
-            for item in items { _ = remove(item.id) }
+            removeAll()
             return done
         case (.delete, let id?):
             guard !remove(id) else { return done }
-            let known = items.prefix(20).map(\.id).joined(separator: ", ")
+            let known = items().prefix(20).map(\.id).joined(separator: ", ")
             throw ProblemType.notFound(
                 "There is no \(noun) '\(id.prefix(64))'. Existing \(noun)s: \(known.isEmpty ? "none" : known)."
             )

@@ -9,8 +9,15 @@ enum FaultEndpoints {
     static func answer(_ call: ControlCall, _ rest: [String]) throws(Problem) -> Reply {
         let faults = call.world.control.faults
         let methods: [Method] = [.post, .put]
-        return try ControlEndpoints.named(call, rest, Fault.noun, list(faults, call), remove: faults.remove, methods) {
-            () throws(Problem) in
+        return try ControlEndpoints.named(
+            call,
+            rest,
+            Fault.noun,
+            list(faults, call),
+            remove: faults.remove,
+            removeAll: faults.removeAll,
+            methods
+        ) { () throws(Problem) in
             let reader = try call.settings()
             let read = readFaults(reader)
             try reader.check()

@@ -11,8 +11,14 @@ enum GateEndpoints {
             guard call.method == .post else { throw ControlEndpoints.wrongMethod("POST") }
             return ControlEndpoints.json(.members(["released": .int(gates.releaseAll(of: rest[0]))]))
         }
-        let items = gates.gates.map { ($0.id, $0.json) }
-        return try ControlEndpoints.named(call, rest, Gate.noun, items, remove: gates.remove) { () throws(Problem) in
+        return try ControlEndpoints.named(
+            call,
+            rest,
+            Gate.noun,
+            gates.gates.map { ($0.id, $0.json) },
+            remove: gates.remove,
+            removeAll: gates.removeAll
+        ) { () throws(Problem) in
             let reader = try call.settings()
             let gate = Gate.read(reader)
             try reader.check()

@@ -37,7 +37,7 @@ enum JournalEndpoints {
     }
 
     private static func list(_ call: ControlCall) throws(Problem) -> Reply {
-        let parameters = call.parameters(numbers: ["afterNumber", "limit"])
+        let parameters = call.parameters(numbers: ["afterNumber", "limit", "connection", "exchange"])
         let limit = parameters.integer("limit", in: 1...10_000) ?? 100
         let filter = JournalFilter.read(parameters)
         try call.check(parameters)

@@ -35,9 +35,14 @@ enum ScriptedActorEndpoints {
 
     static func answer(_ call: ControlCall, _ rest: [String]) throws(Problem) -> Reply {
         let actors = call.world.control.actors
-        let items = actors.all.map { ($0.id, $0.json) }
-        let noun = ScriptedActor.noun
-        return try ControlEndpoints.named(call, rest, noun, items, remove: actors.remove) { () throws(Problem) in
+        return try ControlEndpoints.named(
+            call,
+            rest,
+            ScriptedActor.noun,
+            actors.all.map { ($0.id, $0.json) },
+            remove: actors.remove,
+            removeAll: actors.removeAll
+        ) { () throws(Problem) in
             let reader = try call.settings()
             let actor = ScriptedActor(
                 id: reader.string("id", length: 1...64) ?? "",

@@ -231,3 +231,71 @@ struct StampTests {
         #expect(stamps[.entity(EntityKey(type: "note", id: "10000"))]?.asked == Stamp(rawValue: 10_000))
     }
 }
+
+@Suite("Edits of lists", .oneMinute)
+struct ListEditsTests {
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `an earlier reply gets exactly the later edits, also after they were stored`(_ seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        func key(_ number: Int) -> EntityKey {
+            EntityKey(type: number.isMultiple(of: 3) ? "a b" : "note", id: "\(number)")
+        }
+        let start = (0..<10).map(key)
+        var (members, edits) = (ListMembers(start), ListEdits())
+        // What each stamp has found.
+        var history: [[EntityKey]] = [start]
+        for step in 1...40 {
+            let before = members
+            let choice = generator.uniform(in: 0..<5)
+            if choice < 2, let gone = members.keys.randomElement(using: &generator) {
+                members.remove(gone)
+            } else if choice == 2, let moved = members.keys.randomElement(using: &generator) {
+                members.remove(moved)
+                members.insert(ListMembers.Entry(moved), at: 0)
+            } else {
+                let new = key(generator.uniform(in: 0..<30))
+                let offset = generator.uniform(in: 0..<(members.count + 1))
+                if !members.contains(new) { members.insert(ListMembers.Entry(new), at: offset) }
+            }
+            edits.note(before, members, at: Stamp(rawValue: Int64(step)))
+            history.append(members.keys)
+            if generator.uniform(in: 0..<4) == 0 { edits = try #require(ListEdits(encoded: edits.encoded[...])) }
+            let asked = generator.uniform(in: 0..<(step + 1))
+            var reply = edits
+            let keys = reply.applied(to: history[asked], askedAt: Stamp(rawValue: Int64(asked)))
+            if reply.forgotten == .never {
+                #expect(Set(keys) == Set(members.keys), "seed \(seed), step \(step), asked at \(asked)")
+                #expect(keys.count == members.count, "seed \(seed), step \(step), asked at \(asked)")
+                // One edit is exactly repeated.
+                if asked == step - 1 { #expect(keys == members.keys, "seed \(seed), step \(step)") }
+            }
+            #expect(reply.edits.allSatisfy { $0.stamp > Stamp(rawValue: Int64(asked)) })
+        }
+    }
+
+    @Test func `more edits than are kept make an earlier reply stale, and no later one`() {
+        var (members, edits) = (ListMembers([EntityKey]()), ListEdits())
+        for number in 1...100 {
+            let before = members
+            members.insert(ListMembers.Entry(EntityKey(type: "note", id: "\(number)")), at: 0)
+            edits.note(before, members, at: Stamp(rawValue: Int64(number)))
+        }
+        #expect(edits.edits.count == ListEdits.countMaximum)
+        #expect(edits.forgotten == Stamp(rawValue: 36))
+        var (early, late) = (edits, edits)
+        _ = early.applied(to: [], askedAt: Stamp(rawValue: 10))
+        #expect(early.forgotten > Stamp(rawValue: 10))
+        _ = late.applied(to: [], askedAt: Stamp(rawValue: 36))
+        #expect(late.forgotten == .never)
+        #expect(late.edits.count == 64)
+    }
+
+    @Test func `damaged bytes are no edits`() {
+        var (edits, members) = (ListEdits(), ListMembers([EntityKey]()))
+        members.insert(ListMembers.Entry(EntityKey(type: "note", id: "1")), at: 0)
+        edits.note(ListMembers([EntityKey]()), members, at: Stamp(rawValue: 7))
+        let bytes = edits.encoded
+        #expect(ListEdits(encoded: bytes[...]) == edits)
+        for count in 0..<bytes.count where count != 8 { #expect(ListEdits(encoded: bytes.prefix(count)) == nil) }
+    }
+}

@@ -1,7 +1,7 @@
 /// A longest increasing subsequence: what can stay where it is when a sequence is put into another order.
-enum IncreasingSubsequence {
+package enum IncreasingSubsequence {
     /// The indices of the numbers of a longest increasing subsequence. Cost: O(n log n).
-    static func indices(of numbers: [Int]) -> Set<Int> {
+    package static func indices(of numbers: [Int]) -> Set<Int> {
         var tails: [Int] = []
         var previous = [Int?](repeating: nil, count: numbers.count)
         for (index, number) in numbers.enumerated() {
