@@ -27,6 +27,17 @@ extension TelemetryEvent.Kind {
         /// In nanoseconds.
         case duration(Duration)
         case flag(Bool)
+
+        func json(textMaximum: Int, hidesPrivate: Bool) -> JSONValue {
+            switch self {
+            case .text where hidesPrivate: .string("<private>")
+            case .word(let text), .text(let text):
+                .string(text.utf8.count > textMaximum ? text.prefix(utf8Maximum: textMaximum) : text)
+            case .number(let number): .integer(Int64(number))
+            case .duration(let duration): .integer(duration.nanosecondsSaturating)
+            case .flag(let flag): .bool(flag)
+            }
+        }
     }
 
     /// The name of the case in JSON.
@@ -121,25 +132,27 @@ extension TelemetryEvent.Kind {
         [("level", .word(level)), ("from", .word(old)), ("cause", .word(cause))]
     }
 
-    /// Writes the members of the object.
+    /// The members of the JSON object, beginning with `kind`.
     ///
     /// - Parameters:
     ///   - textMaximum: the maximum length of texts in bytes; longer ones are truncated.
     ///   - hidesPrivate: whether `<private>` stands for texts that an app or a server may have filled.
-    func write(to writer: inout JSONWriter, textMaximum: Int, hidesPrivate: Bool = false) {
+    func members(textMaximum: Int, hidesPrivate: Bool = false) -> [(name: StaticString, value: JSONValue)] {
+        let (name, members) = content
+        return [("kind", .string(name))]
+            + members.compactMap { name, value in
+                value.map { (name, $0.json(textMaximum: textMaximum, hidesPrivate: hidesPrivate)) }
+            }
+    }
+
+    /// Writes the members of the object.
+    func write(to writer: inout JSONWriter, textMaximum: Int) {
         let (name, members) = content
         writer.key("kind")
         writer.string(name)
         for case (let name, let value?) in members {
             writer.key(name)
-            switch value {
-            case .text where hidesPrivate: writer.string("<private>")
-            case .word(let text), .text(let text):
-                writer.string(text.utf8.count > textMaximum ? text.prefix(utf8Maximum: textMaximum) : text)
-            case .number(let number): writer.integer(Int64(number))
-            case .duration(let duration): writer.integer(duration.nanosecondsSaturating)
-            case .flag(let flag): writer.bool(flag)
-            }
+            writer.value(value.json(textMaximum: textMaximum, hidesPrivate: false))
         }
     }
 }

@@ -1,4 +1,4 @@
-import LarderCoding
+package import LarderCoding
 import LarderEvents
 
 extension TelemetryEvent {
@@ -20,20 +20,15 @@ extension TelemetryEvent {
 
     /// One line: the kind, and its members as `name=value`.
     func logLine(showsPrivate: Bool) -> String {
-        var writer = JSONWriter()
-        writer.beginObject()
-        kind.write(to: &writer, textMaximum: 256, hidesPrivate: !showsPrivate)
-        writer.endObject()
-        return Self.line(writer.bytes) ?? kind.name
+        Self.line(kind.members(textMaximum: 256, hidesPrivate: !showsPrivate).map { ("\($0.name)", $0.value) })
     }
 
-    /// One line of the JSON of an event: the kind, and its members as `name=value`; nil if it is not JSON.
-    package static func line(_ json: [UInt8]) -> String? {
-        guard case .object(let members)? = try? JSONParser.parse(json) else { return nil }
-        let words = members.members.map { member in
-            let value = member.value.string ?? String(decoding: member.value.encoded, as: UTF8.self)
+    /// One line of the members of an event: the kind, and the others as `name=value`.
+    package static func line(_ members: [(name: String, value: JSONValue)]) -> String {
+        let words = members.map { name, value in
+            let text = value.string ?? String(decoding: value.encoded, as: UTF8.self)
             // A line stays a line.
-            return (member.name == "kind" ? "" : "\(member.name)=") + String(value.map { $0.isNewline ? " " : $0 })
+            return (name == "kind" ? "" : "\(name)=") + String(text.map { $0.isNewline ? " " : $0 })
         }
         return words.joined(separator: " ")
     }

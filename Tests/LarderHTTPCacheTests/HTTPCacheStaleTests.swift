@@ -47,6 +47,18 @@ struct HTTPCacheStaleTests {
         }
     }
 
+    @Test func `not if the cache was turned off while the request was in flight`() async throws {
+        let stage = try await stage("max-age=60")
+        stage.origin.answer { _, _ throws(TransportError) in throw TransportError(.timedOut, "late") }
+        stage.origin.hold()
+        let count = stage.origin.count
+        let read = Task { try await stage.get() }
+        await stage.origin.waitForRequests(count + 1)
+        stage.cache.abandonExchanges()
+        stage.origin.release()
+        await #expect { try await read.value } throws: { ($0 as? TransportError)?.code == .timedOut }
+    }
+
     @Test func `not if it was invalidated while the request was in flight`() async throws {
         let stage = try await stage("max-age=60")
         let cache = stage.cache

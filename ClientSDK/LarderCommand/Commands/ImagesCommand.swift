@@ -46,23 +46,26 @@ struct ImagesCommand {
         let pipeline = try pipeline()
         let start = context.uptime.uptime
         let total = Set(requests.map(\.url)).count
-        // All at once; what fails is counted when it is read again.
+        // All at once.
         let tasks = requests.map { request in
             var request = request
             request.priority = .prefetch
             return pipeline.task(for: request)
         }
-        for task in tasks { _ = try? await task.image }
+        var failures: [String: ImageError] = [:]
+        for task in tasks { do { _ = try await task.image } catch { failures[task.request.url] = error } }
         let prefetched = (counts.totals, context.uptime.uptime - start)
         // Reads each image again, as a screen would: from memory.
         var shown = 0
         for request in requests {
-            do {
+            do throws(ImageError) {
+                if let failure = failures[request.url] { throw failure }
                 _ = try await pipeline.image(for: request)
                 shown += 1
             } catch {
-                // A failure of the prefetch is reported below.
-                if !error.isRemembered { terminal.note("\(request.url) cannot be shown: \(error.description)") }
+                // A failed download is reported below.
+                let isReported = failures[request.url] != nil && error.code != .notCached
+                if !isReported { terminal.note("\(request.url) cannot be shown: \(error.description)") }
             }
         }
         try report(posts.count, total, prefetched, counts.totals, shown, pipeline.memoryCost)

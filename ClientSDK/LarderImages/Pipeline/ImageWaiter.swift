@@ -75,14 +75,6 @@ final class ImageWaiter: Sendable {
     /// The error that ended the request; nil while it has not ended, and if the picture arrived.
     var error: ImageError? { state.withLock { $0.error } }
 
-    /// Waits until the request has ended. Returns nil if the picture arrived.
-    func failure() async -> ImageError? {
-        switch await stage(after: .max) {
-        case .success: nil
-        case .failure(let error): error
-        }
-    }
-
     /// The picture.
     func image() async -> Result<(DecodedImage, CacheTier), ImageError> {
         var seen = 0

@@ -128,7 +128,7 @@ extension Commit {
         let payload = try draft.encoded()
         stored.cost = StoredEntity.overhead + payload.count
         let row = try rows.place(of: .entity(key))
-        let isOffDisk = try isMemoryOnly || rows.isOffDisk(.entity(key)) || core.memoryOnly.contains(.entity(key))
+        let isOffDisk = isMemoryOnly || rows.isOffDisk(.entity(key), row) || core.memoryOnly.contains(.entity(key))
         let outcome = try write(stored, payload, key, isOffDisk: isOffDisk, row, rows)
         guard outcome == .stored || outcome == nil else { return }
         entities[key] = .set(stored)

@@ -64,7 +64,7 @@ extension Commit {
         guard stored.query != before else { return }
         stored.query.edits.note(before.members, stored.query.members, at: stamp)
         noteInvalidated(&stored, since: before)
-        set(stored, key, isOffDisk: try rows.isOffDisk(.query(key)))
+        set(stored, key, isOffDisk: rows.isOffDisk(.query(key), try rows.place(of: .query(key))))
     }
 
     mutating func touch(

@@ -140,7 +140,7 @@ struct Commit {
         var base: StoredEntity?
         if let merge = draft.merge {
             let new = draft
-            let isOffDisk = try row?.isOffDisk ?? (known != nil && rows.isOffDisk(.entity(key)))
+            let isOffDisk = (row != nil || known != nil) && rows.isOffDisk(.entity(key), row)
             let (merged, old) = try merged(new, merge, known, isOffDisk: isOffDisk, rows)
             draft = merged
             if let old, new.completeness < old.completeness { base = old }

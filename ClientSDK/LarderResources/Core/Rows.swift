@@ -59,11 +59,10 @@ final class Rows {
         }
     }
 
-    /// Whether the row of a key whose decoded value is known may not be on the disk: it was evicted from memory, unless it belongs on the
-    /// disk or could not be read there.
-    func isOffDisk(_ key: StoredKey) throws -> Bool {
-        if let known = try place(of: key) { return known.isOffDisk }
-        return !isUnreadable && !(hidden.keys[key]?.belongsOnDisk ?? false)
+    /// Whether the row of a key whose decoded value is known may not be on the disk. Without a place it was evicted from memory, unless it
+    /// belongs on the disk or could not be read there.
+    func isOffDisk(_ key: StoredKey, _ place: Place?) -> Bool {
+        place?.isOffDisk ?? (!isUnreadable && !(hidden.keys[key]?.belongsOnDisk ?? false))
     }
 
     func entity(_ key: EntityKey) throws -> DiskEntity? { try find(.entity(key)) { try $0.entity(key) }?.row }

@@ -1,4 +1,5 @@
 import Foundation
+import LarderCoding
 import LarderTime
 
 extension Outbox {
@@ -6,7 +7,7 @@ extension Outbox {
     ///
     /// The time is one of the wall clock, the only clock that survives a restart of the machine. A wrong clock shortens the wait, or repeats it
     /// once; it never makes it longer than the server asked.
-    struct Hold: Codable, Sendable, Hashable {
+    struct Hold: Decodable, Sendable, Hashable {
         /// The operation's idempotency key: another operation's note is not used.
         let key: String
         /// The attempt that the server turned away.
@@ -35,8 +36,13 @@ extension Outbox {
             self = hold
         }
 
-        /// Texts and numbers can be encoded.
-        var encoded: [UInt8]? { (try? JSONEncoder().encode(self)).map(Array.init) }
+        /// The stored form, by the names of the properties.
+        var encoded: [UInt8] {
+            JSONValue.members([
+                "key": .string(key), "attempt": .integer(Int64(attempt)), "since": .integer(since),
+                "wait": .integer(wait),
+            ]).encoded
+        }
 
         /// The rest of the wait; zero if it is over.
         func left(at time: WallTime) -> Duration {

@@ -1,4 +1,5 @@
 import Foundation
+import LarderCoding
 import LarderStorage
 public import LarderTime
 
@@ -29,7 +30,7 @@ extension Outbox {
 
         // MARK: Stored form
 
-        private struct Stored: Codable {
+        private struct Stored: Decodable {
             var key: String
             var code: String
             var status: Int?
@@ -43,17 +44,13 @@ extension Outbox {
 
         /// - Parameter key: the operation's idempotency key. It is stored too, so that a rejection is not used for
         ///   another operation.
-        func encoded(for key: String) -> [UInt8]? {
-            let stored = Stored(
-                key: key,
-                code: code.rawValue,
-                status: status,
-                problem: problem.map { String($0.prefix(Self.titleMaximum)) },
-                title: String(title.prefix(Self.titleMaximum)),
-                rejectedAt: rejectedAt.nanosecondsSinceEpoch
-            )
-            // Texts and numbers can be encoded.
-            return (try? JSONEncoder().encode(stored)).map(Array.init)
+        func encoded(for key: String) -> [UInt8] {
+            JSONValue.members([
+                "key": .string(key), "code": .string(code.rawValue), "status": status.map { .integer(Int64($0)) },
+                "problem": problem.map { .string(String($0.prefix(Self.titleMaximum))) },
+                "title": .string(String(title.prefix(Self.titleMaximum))),
+                "rejectedAt": .integer(rejectedAt.nanosecondsSinceEpoch),
+            ]).encoded
         }
 
         /// Nil if it belongs to another operation or cannot be decoded.

@@ -209,6 +209,34 @@ struct DiskFailureTests {
         #expect(shown.value?.text == "three" && shown.freshness == .stale(.invalidated))
     }
 
+    @Test func `what this process has invalidated stays invalid under the higher version of an earlier request`()
+        async throws
+    {
+        let cache = try await filled()
+        let other = try anotherProcess()
+        let early = other.core.stamps.next()
+        await whileFailing(cache) { $0.put(Note(id: "1", text: "two", revision: 2)) }
+        await cache.updateIfPossible { $0.invalidate(Note.self, "1") }
+        var late = CacheUpdate()
+        late.put(Note(id: "1", text: "three", revision: 3))
+        try other.core.commit(late, askedAt: early)
+        killable.heal()
+        try await cache.update { $0.setToken("t2", for: "feed") }
+        scene.clock.advance(by: .milliseconds(100))
+        let shown = try await cache.snapshot(note, .cacheOnly)
+        #expect(shown.value?.text == "three" && shown.freshness == .stale(.invalidated))
+    }
+
+    @Test func `a value whose row has left memory while the disk fails is on the disk again after its next change`()
+        async throws
+    {
+        let cache = try await filled()
+        await whileFailing(cache) { $0.put(Note(id: "1", text: "two", revision: 2)) }
+        try cache.core.memoryRows.trim(toCost: 0)
+        await cache.updateIfPossible { $0.modify(Note.self, "1") { $0.text = "changed" } }
+        #expect(try await restart(cache).stored(note)?.value?.text == "changed")
+    }
+
     @Test func `a disk that heals while its tier is off takes no content`() async throws {
         let cache = try await filled()
         await whileFailing(cache) { $0.put(Note(id: "1", text: "two", revision: 2)) }

@@ -43,6 +43,17 @@ struct FeatureFlagsTests {
         }
     }
 
+    @Test func `settings that could not be stored are stored by a later refresh with the same`() async throws {
+        let killable = KillableStore(DiskStore.Configuration(directory: directory.path, clock: clock))
+        let flags = FeatureFlags(store: try killable.store(), fetch: { ["feed.new": true] })
+        killable.fail(.full, untilHealed: true)
+        await #expect { try await flags.refresh() } throws: { ($0 as? LarderError)?.code == .storage }
+        killable.heal()
+        try await flags.refresh()
+        killable.abandon()
+        #expect(FeatureFlags(store: try store())[.newFeed])
+    }
+
     @Test func `a start without a network has the last known settings`() async throws {
         do {
             let store = try store()
