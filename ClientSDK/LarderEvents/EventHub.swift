@@ -1,7 +1,8 @@
 import LarderTime
 import Synchronization
 
-/// Distributes elements to all its sequences. Safe from any thread: an owner posts under its lock, which keeps the order.
+/// Distributes elements to all its sequences. Safe from any thread: an owner posts under its lock, which keeps the order. A waiter that is
+/// resumed there runs later: resuming only gives its job to its executor.
 package final class EventHub<Element: Sendable>: Sendable {
     private struct State {
         var mailboxes: [(id: UInt64, mailbox: EventMailbox<Element>)] = []
