@@ -144,8 +144,8 @@ public struct CacheUpdate: Sendable {
 
     /// Changes the keys of a list and their order. Nothing happens if the list is not stored.
     ///
-    /// The change must have no effect where it is applied already. If it has an effect, the list loses its validator, which stands for the keys
-    /// of a reply, and the reply to an earlier request does not undo it: the list is then asked for again as a whole.
+    /// What it changes is changed again in the reply to an earlier request, and it must have no effect where it is applied already. If it has an
+    /// effect, the list loses its validator, which stands for the keys of a reply: the next request fetches the whole list.
     ///
     /// - Parameters:
     ///   - key: the key of the list.
