@@ -36,6 +36,17 @@ struct CommandTaskTests {
         await backend.stop()
     }
 
+    @Test func `a limit above what one page has is noted`() async throws {
+        var size = WorldSize()
+        size.tasks = 120
+        let backend = try MockBackend.start(.generated(size, picturesFrom: nil))
+        let all = try await scene.run("tasks", "--limit", "120", on: backend.url)
+        #expect(all.code == 0 && all.errors.contains("the first 100 tasks are shown; the server has more"), "\(all)")
+        let some = try await scene.run("tasks", "--limit", "100", on: backend.url)
+        #expect(some.code == 0 && !some.errors.contains("the server has more"), "\(some)")
+        await backend.stop()
+    }
+
     @Test func `tasks are added, assigned and deleted`() async throws {
         let backend = try MockBackend.startSmall()
         _ = try await ids("open", on: backend.url)

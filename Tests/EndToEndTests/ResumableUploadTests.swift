@@ -235,8 +235,9 @@ struct ResumableUploadTests {
         by uploads: HTTPSource.UploadProtocol
     ) async throws {
         for attempt in 0..<3 {
-            let client = try await client(uploads)
+            // A client sends what it finds as soon as it opens.
             pieces.allow(1)
+            let client = try await client(uploads)
             if attempt == 0 { try await upload(client) }
             if attempt < 2 {
                 await failed(client)

@@ -43,7 +43,11 @@ struct BankCommand {
         }
         guard let account = balance.value else { return }
         let reading = try await context.read(bank.transactions(id), called: "transactions of \(id)")
-        let transactions = (reading.snapshot.value?.items ?? []).prefix(context.arguments.limit ?? 10)
+        let transactions = context.first(
+            context.arguments.limit ?? 10,
+            of: reading.snapshot,
+            called: "transactions"
+        )
         if terminal.isJSON {
             return terminal.json(
                 .members([

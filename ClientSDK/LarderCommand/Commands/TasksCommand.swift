@@ -47,7 +47,7 @@ struct TasksCommand {
 
     private func list(_ filter: TaskFilter) async throws {
         let reading = try await context.read(client.tasks.list(filter), called: "tasks")
-        let tasks = (reading.snapshot.value?.items ?? []).prefix(context.arguments.limit ?? 50)
+        let tasks = context.first(context.arguments.limit ?? 50, of: reading.snapshot, called: "tasks")
         if terminal.isJSON {
             return terminal.json(try Badge(reading.snapshot).json(with: tasks))
         }

@@ -61,7 +61,20 @@ extension CommandContext {
         return (Array(items.prefix(count)), reading)
     }
 
-    /// The same; the snapshot may have no value.
+    /// The first items of a list that is read as one page. A page that ends before `count` items is a note.
+    func first<Item>(
+        _ count: Int,
+        of snapshot: Snapshot<EntityList<Item>>,
+        called name: String
+    ) -> ArraySlice<Item> {
+        guard let list = snapshot.value else { return [] }
+        if list.items.count < count, list.nextCursor != nil {
+            terminal.note("the first \(list.items.count) \(name) are shown; the server has more")
+        }
+        return list.items.prefix(count)
+    }
+
+    /// Reads a resource as `read` does; the snapshot may have no value.
     func readIfAvailable<Value>(
         _ resource: Resource<Value>,
         fields: Set<String> = []
