@@ -122,7 +122,8 @@ let package = Package(
             ],
             path: "Server/LarderServer",
             exclude: decisions("LarderServer"),
-            resources: [.embedInCode("API/control-openapi.json")] + dashboard.map { .embedInCode("Dashboard/\($0)") },
+            resources: (["API/control-openapi.json", "Faults/journeys.json", "Scenarios/scenarios.json"]
+                + dashboard.map { "Dashboard/\($0)" }).map { .embedInCode($0) },
             swiftSettings: strict
         ),
         .executableTarget(

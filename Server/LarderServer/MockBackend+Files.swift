@@ -56,7 +56,7 @@ extension FileError {
 
 extension ControlPlane {
     /// Loads the files of a configuration.
-    func load(_ configuration: MockBackend.Configuration) throws {
+    func load(_ configuration: BackendConfiguration) throws {
         if configuration.watchesFiles { try files.watch() }
         do {
             if let path = configuration.contract {
@@ -70,13 +70,5 @@ extension ControlPlane {
             files.stop()
             throw error
         }
-    }
-}
-
-extension MockBackend.Configuration {
-    /// The files of collections; nil for other data.
-    func collectionFiles(_ source: WorldSource, _ worlds: WorldRegistry) throws -> CollectionFiles? {
-        guard case .collections(let directory) = source else { return nil }
-        return try CollectionFiles(directory, worlds, writesBack: writesBack, announce)
     }
 }

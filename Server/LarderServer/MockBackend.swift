@@ -1,10 +1,7 @@
 // The clock, the dialect and the sizes of worlds are part of this module's interface.
 @_exported public import LarderBackend
 package import LarderEngine
-import LarderHTTP
-package import LarderSQLite
 import LarderTLS
-public import LarderTime
 
 /// A mock backend in this process, for tests and tools.
 ///
@@ -17,86 +14,8 @@ public import LarderTime
 /// await backend.stop()
 /// ```
 public final class MockBackend: Sendable {
-    /// The configuration of a backend. The defaults are those of `larder-server`, except for the port: any free one.
-    public struct Configuration: Sendable {
-        package var server = ServerConfiguration()
-        package var settings = WorldSettings()
-        package var log: AccessLog?
-        package var databasePath: String?
-        package var durability: Database.Durability = .full
-        /// What answers the requests.
-        package var origin = RequestOriginChoice.domain
-        package var proxy = ProxySettings()
-        /// The seed of everything random; nil uses the system's randomness.
-        public var seed: UInt64?
-        /// The maximum number of worlds.
-        public var worldsMaximum = 2_000
-        /// After how long without a request a world other than `main` is removed, on the server's clock; nil for never. An open live
-        /// channel does not count as a request.
-        public var worldIdleLimit: Duration?
-        /// The directory of persistent snapshots; nil keeps all in memory.
-        public var snapshotsDirectory: String?
-        /// The required token of the control plane; nil if access from this machine suffices.
-        public var controlToken: String?
-        /// A file of custom routes, or a directory of such files; nil for none. With `WorldSource.empty` there is no demo API beside them.
-        public var routes: String?
-        /// An OpenAPI description that requests and replies are checked against; nil for none. Findings are in journal and conduct report.
-        public var contract: String?
-        /// Whether changes of routes, collections, contracts and fault scripts are loaded when their files change.
-        public var watchesFiles = false
-        /// Whether each change of collections in `main` is written into their files.
-        public var writesBack = false
-        /// Told what was loaded again, what is wrong with a file, and why the server behind the proxy does not answer.
-        package var announce: (@Sendable (String) -> Void)?
-        /// Origins of other pages that may use the control plane, such as `http://localhost:3000`.
-        public var controlOrigins: Set<String> = []
-        /// Whether the control plane is reachable over HTTP.
-        public var hasControl = true
-        /// The certificates of https, which is served on the same port as http; nil: only http is served.
-        public var certificates: ServerCertificates?
-        /// Requests of one caller per minute; nil for no limit.
-        public var rateLimit: Int? {
-            get { settings.rateLimit }
-            set { settings.rateLimit = newValue }
-        }
-        /// The number of exchanges and frames in each world's journal; 0 disables it.
-        public var journalCapacity = 4_096 {
-            didSet { journalCapacity = max(0, journalCapacity) }
-        }
-
-        /// The default configuration.
-        public init() {}
-
-        var worldOptions: WorldOptions {
-            WorldOptions(
-                settings: settings,
-                wall: server.wall,
-                monotonic: server.monotonic,
-                seed: seed,
-                journalCapacity: journalCapacity,
-                worldsMaximum: worldsMaximum,
-                worldIdleLimit: worldIdleLimit,
-                snapshotsDirectory: snapshotsDirectory,
-                databasePath: databasePath,
-                durability: durability
-            )
-        }
-
-        /// Makes the backend follow a manual clock: dates, expiry, limits and timeouts.
-        public mutating func use(_ clock: ManualClock) {
-            server.monotonic = clock
-            server.wall = clock
-        }
-
-        /// For tests: disables connection timeouts on the system's clock, because a delayed test must not lose its
-        /// connection.
-        package mutating func disableConnectionTimeouts() {
-            guard !(server.monotonic is ManualClock) else { return }
-            server.headReadTimeout = .seconds(86_400)
-            server.idleTimeout = .seconds(86_400)
-            server.heartbeat = .seconds(86_400)
-        }
-    }
+    /// The defaults are those of `larder-server`, except for the port: any free one.
+    public typealias Configuration = BackendConfiguration
 
     /// Whether the text is an origin as browsers send it, such as `http://localhost:3000`.
     package static func isOrigin(_ text: String) -> Bool { ControlGuard.isOrigin(text) }
@@ -107,18 +26,9 @@ public final class MockBackend: Sendable {
     let plane: ControlPlane
     private let server: HTTPServer
     private let claim: DatabaseClaim?
-    private let certificates: CertificateSource?
 
-    private init(
-        _ plane: ControlPlane,
-        _ server: HTTPServer,
-        _ claim: DatabaseClaim?,
-        _ certificates: CertificateSource?
-    ) {
-        self.plane = plane
-        self.server = server
-        self.claim = claim
-        self.certificates = certificates
+    private init(_ plane: ControlPlane, _ server: HTTPServer, _ claim: DatabaseClaim?) {
+        (self.plane, self.server, self.claim) = (plane, server, claim)
     }
 
     /// Starts a backend; it accepts connections when this method returns.
@@ -128,32 +38,11 @@ public final class MockBackend: Sendable {
         -> MockBackend
     {
         let claim = try configuration.databasePath.map { path throws(DatabaseInUse) in try DatabaseClaim(path) }
-        let worlds = try WorldRegistry(source, configuration.worldOptions)
-        let controlGuard = ControlGuard(
-            token: configuration.controlToken,
-            isEnabled: configuration.hasControl,
-            origins: configuration.controlOrigins
-        )
-        let certificates = try configuration.certificates.map { choice throws(TLSError) in try CertificateSource(choice)
-        }
-        let customRoutes = CustomRoutes()
-        var servesDemo = true
-        if configuration.routes != nil, case .empty = source { servesDemo = false }
-        let plane = ControlPlane(
-            backend: Backend(customRoutes: customRoutes, servesDemo: servesDemo),
-            files: SourceFiles(wall: configuration.server.wall, announce: configuration.announce),
-            collectionFiles: try configuration.collectionFiles(source, worlds),
-            worlds: worlds,
-            controlGuard: controlGuard,
-            log: configuration.log,
-            origin: try configuration.origin.make(configuration.proxy, announce: configuration.announce),
-            readsWorldPaths: configuration.proxy.readsWorldPaths,
-            certificates: certificates
-        ) {
+        let plane = try ControlPlane(source, configuration) {
             ControlEndpoints.answer($0, $1, $2, worldID: $3)
         }
         var serverConfiguration = configuration.server
-        if let certificates {
+        if let certificates = plane.certificates {
             serverConfiguration.tls = { peer throws(TLSError) in try plane.beginTLS(certificates, with: peer) }
         }
         try plane.load(configuration)
@@ -163,7 +52,7 @@ public final class MockBackend: Sendable {
             throw error
         }
         plane.attach(server)
-        return MockBackend(plane, server, claim, certificates)
+        return MockBackend(plane, server, claim)
     }
 
     /// The event loops, to be stepped if the configuration says so (`ServerConfiguration.isStepped`).
@@ -173,10 +62,10 @@ public final class MockBackend: Sendable {
     public var url: String { "http://\(server.address)" }
 
     /// The base URL for https: `https://127.0.0.1:49152`; nil without `Configuration.certificates`.
-    public var secureURL: String? { certificates == nil ? nil : "https://\(server.address)" }
+    public var secureURL: String? { plane.servesTLS ? "https://\(server.address)" : nil }
 
     /// The certificate of the authority that clients must trust for https, in PEM; nil without one.
-    public var authorityPEM: String? { certificates?.authority?.certificate.pem }
+    public var authorityPEM: String? { plane.certificates?.authority?.certificate.pem }
 
     public var port: Int { server.address.port }
 

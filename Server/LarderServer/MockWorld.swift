@@ -121,7 +121,7 @@ public struct MockWorld: Sendable {
 
     /// Adds an actor that acts at a stage of matching exchanges.
     @discardableResult public func set(_ actor: ScriptedActor) throws -> ScriptedActor {
-        try world.control.actors.add(actor)
+        try plane.set(actor, in: world)
     }
 
     // MARK: Gates
@@ -219,11 +219,7 @@ public struct MockWorld: Sendable {
     public var har: [UInt8] {
         get async {
             await plane.barrier()
-            return HAR.document(
-                world.control.journal.entries,
-                base: String(url.dropFirst("http://".count)),
-                version: MockBackend.version
-            ).encoded
+            return HAR.document(world.control.journal.entries, base: String(url.dropFirst("http://".count)))
         }
     }
 

@@ -120,7 +120,12 @@ extension Arguments {
                 }
                 arguments.upstream = url
             },
-            .init("--play", "FILE", "answer from a recording instead (recording save FILE)", \.recording),
+            .init(
+                "--play",
+                "FILE",
+                "answer from a recording (recording save FILE) or another HTTP archive",
+                \.recording
+            ),
             .init(
                 "--ca",
                 "FILE",

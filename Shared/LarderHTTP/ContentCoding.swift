@@ -42,15 +42,10 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Chooses the coding of a response by `Accept-Encoding` (RFC 9110 §12.5.3).
+    /// Chooses the coding of a response by the value of `Accept-Encoding` (RFC 9110 §12.5.3).
     ///
-    /// - Returns: the coding with the greatest weight, `gzip` before `deflate`; nil for none: there is no such field, identity has a
-    ///   greater weight, or no coding is acceptable. A weight that is invalid counts as 0.
-    package static func negotiated(_ fields: Fields) -> ContentCoding? {
-        negotiated(fields.combined(.acceptEncoding) ?? "")
-    }
-
-    /// Chooses the coding by the value of `Accept-Encoding`.
+    /// - Returns: the coding with the greatest weight, `gzip` before `deflate`; nil for none: identity has a greater weight, or no coding is
+    ///   acceptable. A weight that is invalid counts as 0.
     package static func negotiated(_ value: String) -> ContentCoding? {
         let members = FieldList.members(of: value)
         guard !members.isEmpty else { return nil }

@@ -28,39 +28,23 @@ package struct MediaType: Sendable, Hashable {
 
 /// The media types that a client accepts (RFC 9110 §12.5.1).
 package struct Accept: Sendable, Hashable {
-    private struct Range: Sendable, Hashable {
-        let type: String
-        let subtype: String
-        let quality: Double
-
-        /// The specificity of the range for a media type; nil if it does not match.
-        func specificity(for halves: [Substring]) -> Int? {
-            if type == "*", subtype == "*" { return 0 }
-            guard type == halves[0] else { return nil }
-            return subtype == "*" ? 1 : subtype == halves[1] ? 2 : nil
-        }
-    }
-
-    private let ranges: [Range]
+    /// The weights of the ranges, which are without their parameters, in thousandths.
+    private var weights: [String: Int] = [:]
 
     /// Parses an `Accept` field; invalid members are ignored.
     package init(parsing text: String) {
-        ranges = FieldList.split(text, at: UInt8(ascii: ",")).compactMap { member in
-            guard let mediaType = MediaType(parsing: member) else { return nil }
-            let halves = mediaType.essence.split(separator: "/")
-            let quality = mediaType.parameter("q").map { Double($0) ?? 0 } ?? 1
-            return Range(type: String(halves[0]), subtype: String(halves[1]), quality: quality)
+        for member in FieldList.members(of: text) where MediaType(parsing: member) != nil {
+            let choice = Negotiation.Choice(member)
+            let range = String(choice.range.prefix { $0 != ";" })
+            weights[range] = max(weights[range] ?? 0, choice.weight ?? 0)
         }
     }
 
-    /// Returns the quality of a media type by the most specific range; 0 is not acceptable.
-    package func quality(of mediaType: String) -> Double {
-        guard !ranges.isEmpty else { return 1 }
-        let halves = mediaType.split(separator: "/")
-        guard halves.count == 2 else { return 0 }
-        let best = ranges.compactMap { range in range.specificity(for: halves).map { ($0, range.quality) } }
-            .max { $0.0 < $1.0 }
-        return best?.1 ?? 0
+    /// Returns the weight of a media type by the most specific range, in thousandths; 0 is not acceptable.
+    package func quality(of mediaType: String) -> Int {
+        guard !weights.isEmpty else { return 1_000 }
+        let family = mediaType.prefix { $0 != "/" } + "/*"
+        return weights[mediaType] ?? weights[String(family)] ?? weights["*/*"] ?? 0
     }
 
     package func accepts(_ mediaType: String) -> Bool { quality(of: mediaType) > 0 }

@@ -15,13 +15,13 @@ public final class ManualClock: WallClock, JumpingClock {
     private struct State {
         var wall: WallTime
         var uptime: MonotonicTime
-        var observers: [UInt64: @Sendable () -> Void] = [:]
         var lastID: UInt64 = 0
         var sleepers: [(id: UInt64, time: MonotonicTime, wait: Pending<Bool>)] = []
         var watchers: [(id: UInt64, count: Int, wait: Pending<Bool>)] = []
     }
 
     private let state: Mutex<State>
+    private let observers = Observers<Void>()
 
     /// Creates a clock that shows `wall`.
     public init(_ wall: WallTime = WallTime(seconds: 1_767_225_600)) {
@@ -50,26 +50,18 @@ public final class ManualClock: WallClock, JumpingClock {
 
     /// Calls `body` after each change until the registration is released.
     package func onJump(_ body: @escaping @Sendable () -> Void) -> EventRegistration {
-        let id = state.withLock { state in
-            state.lastID += 1
-            state.observers[state.lastID] = body
-            return state.lastID
-        }
-        return EventRegistration { [weak self] in
-            _ = self?.state.withLock { $0.observers.removeValue(forKey: id) }
-        }
+        EventRegistration(cancel: observers.add { _ in body() })
     }
 
     private func move(_ change: (inout State) -> Void) {
         JobOrder.current?.settle()
-        let (observers, awake) = state.withLock { state in
+        let awake = state.withLock { state in
             change(&state)
             let uptime = state.uptime
-            let awake = state.sleepers.filter { $0.time <= uptime }
-            state.sleepers.removeAll { $0.time <= uptime }
-            return (Array(state.observers.values), awake)
+            defer { state.sleepers.removeAll { $0.time <= uptime } }
+            return state.sleepers.filter { $0.time <= uptime }
         }
-        for observer in observers { observer() }
+        observers.tell(())
         for sleeper in awake.sorted(by: { ($0.time, $0.id) < ($1.time, $1.id) }) { sleeper.wait.finish(true) }
     }
 

@@ -63,13 +63,6 @@ struct BoundsTests {
         await stage.backend.stop()
     }
 
-    @Test func `a recording is read with any number of exchanges`() throws {
-        let step = #"{"ending":"","request":"AAAA","reply":"AAAA"}"#
-        let exchanges = Array(repeating: step, count: 10_001).joined(separator: ",")
-        let json = #"{"format":"larder-recording-2","exchanges":[\#(exchanges)]}"#
-        #expect(try RecordingFile(Array(json.utf8)).steps.count == 10_001)
-    }
-
     @Test func `an invalid path pattern matches nothing and is reported`() async throws {
         let stage = try Stage()
         let fault = Fault(.reset, when: FaultMatch("GET", "v1/feed"))

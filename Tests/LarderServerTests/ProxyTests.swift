@@ -323,6 +323,12 @@ struct ProxyTests {
         #expect(reply.status == 504 && reply.problem == "gateway-timeout")
     }
 
+    @Test func `an actor is rejected where there is no demo backend, also in Swift`() async throws {
+        let pair = try Pair()
+        let act = ScriptedAction("POST", "/v1/posts", as: "ana", body: "{}")
+        #expect(throws: Problem.self) { try pair.proxy.world.set(ScriptedActor([act], when: FaultMatch())) }
+    }
+
     @Test func `a recording answers without the server`() async throws {
         let pair = try Pair()
         #expect(try await pair.proxy.ask("POST", "/_larder/recording", #"{"record":true}"#).status == 201)

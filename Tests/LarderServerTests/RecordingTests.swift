@@ -1,3 +1,4 @@
+import LarderCoding
 import LarderEngine
 import LarderHTTP
 import LarderTime
@@ -18,11 +19,15 @@ struct RecordingTests {
         return file.body
     }
 
+    private func entries(_ archive: [UInt8]) throws -> [JSONValue] {
+        try #require(try JSONParser.parse(archive).value(at: "/log/entries")?.array)
+    }
+
     @Test func `a recording that was stopped, or never started, cannot be saved`() async throws {
         let stage = try Stage()
         #expect(try await stage.ask("GET", "/_larder/recording").status == 400)
         try await start(stage)
-        #expect(try RecordingFile(try await saved(stage)).steps.isEmpty)
+        #expect(try entries(try await saved(stage)).isEmpty)
         #expect(try await stage.ask("DELETE", "/_larder/recording").status == 204)
         #expect(try await stage.ask("GET", "/_larder/recording").status == 400)
         await stage.backend.stop()
@@ -30,7 +35,7 @@ struct RecordingTests {
 
     @Test(arguments: ["{}", "[]", #"{"format":"larder-recording-1"}"#, "not JSON"])
     func `another file is no recording`(_ text: String) {
-        #expect(throws: (any Error).self) { try RecordingFile(Array(text.utf8)) }
+        #expect(throws: (any Error).self) { try RecordedReplies(Array(text.utf8), readsWorldPaths: true) }
     }
 
     @Test(arguments: ["/v1/live", "/v1/live/events"])
@@ -46,8 +51,8 @@ struct RecordingTests {
         let head = String(decoding: try await channel.read(until: "\r\n\r\n"), as: UTF8.self)
         #expect(head.hasPrefix(path == "/v1/live" ? "HTTP/1.1 101" : "HTTP/1.1 200"))
         #expect(try await stage.ask("POST", "/v1/posts", #"{"text":"live"}"#).status == 201)
-        let steps = try RecordingFile(try await saved(stage)).steps
-        #expect(steps.map { $0.request.prefix(4) } == [Array("GET ".utf8)[...], Array("POST".utf8)[...]])
+        let methods = try entries(try await saved(stage)).map { $0.value(at: "/request/method") }
+        #expect(methods == [.string("GET"), .string("POST")])
         await stage.backend.stop()
     }
 
@@ -67,9 +72,8 @@ struct RecordingTests {
             #expect(await stage.advance(stage.world, until: client) == .seconds(2))
             #expect(try await client.reply().status == 201)
         }
-        let steps = try RecordingFile(try await saved(stage)).steps
-        #expect(steps.count == 2)
-        #expect(steps.allSatisfy { String(decoding: $0.request, as: UTF8.self).hasSuffix("}") })
+        let bodies = try entries(try await saved(stage)).map { $0.value(at: "/request/postData/text") }
+        #expect(bodies == [.string(#"{"text":"one"}"#), .string(#"{"text":"two"}"#)])
         await stage.backend.stop()
     }
 
@@ -102,23 +106,65 @@ struct RecordingTests {
         #expect(try await stage.ask("GET", "/v1/feed?limit=2").status == 200)
         stage.world.removeGate("g")
         #expect(try await earlier.reply().status == 200)
-        let file = try RecordingFile(try await saved(stage))
-        #expect(file.steps.count == 1 && file.isComplete)
+        let file = try await saved(stage)
+        #expect(try entries(file).count == 1)
+        #expect(try JSONParser.parse(file).value(at: "/log/_isComplete") == nil)
         await stage.backend.stop()
     }
 
     @Test func `a full recording ends before the first exchange that does not fit`() throws {
         let recording = Recording(bytesMaximum: 300)
         recording.start()
-        let all = try (1...3).map { number in
-            let head = Array("GET /v1/\(number) HTTP/1.1\r\nHost: h".utf8)
-            let request = try Request(head: head, body: [], exchangeIndex: number)
-            return (try #require(recording.arrived()), request)
+        let all = try (1...3).map { _ in try #require(recording.arrived()) }
+        for (arrival, count) in zip(all, [20, 400, 20]) {
+            recording.finished(arrival, JSONValue.string(String(repeating: "a", count: count)).encoded)
         }
-        for ((arrival, request), count) in zip(all, [20, 400, 20]) {
-            recording.finished(arrival, request, reply: Array(repeating: 1, count: count), ending: "")
-        }
-        let contents = try #require(recording.contents)
-        #expect(contents.entries.map { $0.reply.count } == [20] && contents.isFull)
+        let document = try #require(recording.document)
+        #expect(try entries(document).map { $0.string?.count } == [20])
+        #expect(try JSONParser.parse(document).value(at: "/log/_isComplete") == .bool(false))
+    }
+
+    @Test func `what is not text and what was compressed is played as it was`() async throws {
+        let stage = try Stage()
+        try await start(stage)
+        let coded = try await stage.ask("GET", "/v1/feed?limit=20", fields: ["Accept-Encoding": "gzip"])
+        #expect(coded.field("Content-Encoding") == "gzip")
+        let plain = try await stage.ask("GET", "/v1/me")
+        var bytes = CannedReply(status: 200)
+        bytes.contentType = "image/png"
+        bytes.body = String(repeating: "é", count: 50)
+        try stage.world.set(Fault(.corrupt(bytes: 16), when: FaultMatch("GET", "/stub")))
+        try stage.world.set(Fault(.respond(bytes), when: FaultMatch("GET", "/stub")))
+        let damaged = try await stage.ask("GET", "/stub")
+        let file = try await saved(stage)
+        await stage.backend.stop()
+        let player = try Stage { $0.origin = .recording(file) }
+        let feed = try await player.ask("GET", "/v1/feed?limit=20", fields: ["Accept-Encoding": "gzip"])
+        #expect(feed.status == 200 && feed.field("Content-Encoding") == nil)
+        #expect(try feed.json["items"]?.array?.count == 20)
+        #expect(try await player.ask("GET", "/v1/me").body == plain.body)
+        #expect(try await player.ask("GET", "/stub").body == damaged.body)
+        await player.backend.stop()
+    }
+
+    @Test func `an archive of a browser is played`() async throws {
+        let archive = #"""
+            {"log": {"entries": [
+              {"request": {"method": "GET", "url": "https://api.test/a?b=c"},
+               "response": {"status": 200, "headers": [{"name": ":status", "value": "200"}, {"name": "content-encoding", "value": "br"},
+                 {"name": "content-length", "value": "7"}, {"name": "x-kind", "value": "one"}],
+                 "content": {"text": "{\"a\":1}", "mimeType": "application/json"}}},
+              {"request": {"method": "POST", "url": "https://api.test/a", "postData": {"text": "x"}},
+               "response": {"status": 302, "headers": [{"name": "location", "value": "https://api.test/next"}], "content": {}}},
+              {"request": {"method": "GET", "url": "https://api.test/cancelled"}, "response": {"status": 0}}]}}
+            """#
+        let player = try Stage { $0.origin = .recording(Array(archive.utf8)) }
+        let read = try await player.ask("GET", "/a?b=c")
+        #expect(read.text == #"{"a":1}"# && read.field("X-Kind") == "one" && read.field("Content-Encoding") == nil)
+        let written = try await player.ask("POST", "/a", "x")
+        #expect(written.status == 302 && written.field("Location")?.hasSuffix("/next") == true)
+        #expect(written.field("Location")?.contains("api.test") == false)
+        #expect(try await player.ask("GET", "/cancelled").status == 404)
+        await player.backend.stop()
     }
 }

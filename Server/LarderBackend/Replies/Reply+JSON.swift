@@ -4,7 +4,7 @@ package import LarderHTTP
 
 extension Reply {
     /// A JSON reply that no cache may keep.
-    static func json(
+    package static func json(
         _ status: Status,
         _ body: [UInt8],
         fields: Fields = Fields()
@@ -15,7 +15,7 @@ extension Reply {
         return Reply(status: status, fields: fields, body: .bytes(body))
     }
 
-    static let noContent = Reply(status: .noContent, fields: [.cacheControl: "no-store"])
+    package static let noContent = Reply(status: .noContent, fields: [.cacheControl: "no-store"])
 
     /// A new resource, at this path.
     static func created(at path: String, _ json: [UInt8]) -> Reply {

@@ -35,13 +35,13 @@ public final class WorldClock: WallClock, JumpingClock {
         var hasEnded = false
         var driver: EventLoop?
         var armed: (timer: TimerID, deadline: MonotonicTime)?
-        var observers: [UInt64: @Sendable () -> Void] = [:]
-        var lastObserver: UInt64 = 0
     }
 
     private let wall: any WallClock
     private let monotonic: any MonotonicClock
     private let state: Mutex<State>
+    private let observers = Observers<Void>()
+
     /// A clock that follows the given ones until it is changed.
     package init(wall: any WallClock, monotonic: any MonotonicClock) {
         self.wall = wall
@@ -149,7 +149,7 @@ public final class WorldClock: WallClock, JumpingClock {
             move(&state, to: target)
             arm(&state)
         }
-        tellObservers()
+        observers.tell(())
     }
 
     /// Advances to the next timer and runs all timers due at that time.
@@ -164,20 +164,7 @@ public final class WorldClock: WallClock, JumpingClock {
 
     /// Calls `body` after each manual change of the clock until the registration is released.
     package func onJump(_ body: @escaping @Sendable () -> Void) -> EventRegistration {
-        let id = state.withLock { state in
-            state.lastObserver += 1
-            state.observers[state.lastObserver] = body
-            return state.lastObserver
-        }
-        return EventRegistration { [weak self] in
-            // Released after the lock: what the observer holds may call this clock.
-            let removed = self?.state.withLock { $0.observers.removeValue(forKey: id) }
-            _ = consume removed
-        }
-    }
-
-    private func tellObservers() {
-        for observer in state.withLock({ $0.observers.values.map { $0 } }) { observer() }
+        EventRegistration(cancel: observers.add { _ in body() })
     }
 
     // MARK: Timers
@@ -346,7 +333,7 @@ public final class WorldClock: WallClock, JumpingClock {
             disarm(&state)
             arm(&state)
         }
-        tellObservers()
+        observers.tell(())
     }
 
     /// Starts a new segment of time at the current moment.

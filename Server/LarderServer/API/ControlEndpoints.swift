@@ -189,17 +189,14 @@ enum ControlEndpoints {
 
     // MARK: Replies
 
-    static func json(_ value: JSONValue, status: Status = .ok) -> Reply {
-        let fields: Fields = [.contentType: "application/json", .cacheControl: "no-store"]
-        return Reply(status: status, fields: fields, body: .bytes(value.encoded))
-    }
+    static func json(_ value: JSONValue, status: Status = .ok) -> Reply { .json(status, value.encoded) }
 
     static func text(_ text: String, mediaType: String = "text/plain; charset=utf-8") -> Reply {
         let fields: Fields = [.contentType: mediaType, .cacheControl: "no-store"]
         return Reply(status: .ok, fields: fields, body: .bytes(Array(text.utf8)))
     }
 
-    static let done = Reply(status: .noContent, fields: [.cacheControl: "no-store"], body: .empty)
+    static let done = Reply.noContent
 
     /// - Parameter allowed: the methods in capitals; may contain other words if they depend on the path.
     static func wrongMethod(_ allowed: String) -> Problem {

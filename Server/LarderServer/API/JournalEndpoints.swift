@@ -18,10 +18,8 @@ enum JournalEndpoints {
             let fields: Fields = [.cacheControl: "no-store"]
             return .eventStream(fields, JournalStream(call.world))
         case (.get, "har"?):
-            let document = HAR.document(journal.entries, base: base(call), version: serverVersion)
-            var fields: Fields = [.contentType: "application/json", .cacheControl: "no-store"]
-            fields.set("Content-Disposition", "attachment; filename=\"\(call.world.id).har\"")
-            return Reply(status: .ok, fields: fields, body: .bytes(document.encoded))
+            let fields: Fields = ["Content-Disposition": "attachment; filename=\"\(call.world.id).har\""]
+            return .json(.ok, HAR.document(journal.entries, base: base(call)), fields: fields)
         case (.get, let text?):
             guard let number = Int(text), let entry = journal.entry(number) else {
                 throw ProblemType.notFound("The journal has no entry '\(text.prefix(32))'.")

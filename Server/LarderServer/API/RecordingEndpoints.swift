@@ -3,12 +3,18 @@ import LarderCoding
 import LarderEngine
 import LarderHTTP
 
-/// Recordings over HTTP: `POST {"record": true}` starts one, `GET` returns the file, `DELETE` stops it.
+/// Recordings over HTTP: `POST {"record": true}` starts one, `GET` returns the archive, `DELETE` stops it.
 enum RecordingEndpoints {
     static func answer(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
         let recording = call.world.control.recording
         switch method {
-        case .get: return ControlEndpoints.json(try RecordingFile.document(of: recording))
+        case .get:
+            guard let document = recording.document else {
+                throw ProblemType.invalidParameter(
+                    "Nothing is recorded. Start a recording first: larder-server recording start, or POST {\"record\": true}."
+                )
+            }
+            return .json(.ok, document)
         case .post:
             let reader = try call.settings()
             if !reader.bool("record") { reader.failMissing("record", "must be true") }

@@ -53,8 +53,8 @@ enum ScriptedActorEndpoints {
                 count: reader.integer("count", in: 1...1_000_000) ?? 1
             )
             try reader.check()
-            try call.plane.requireDomain("An actor")
-            return try actors.add(actor).json.warning(actor.match.whyNobodyMatches(in: call.world))
+            let named = try call.plane.set(actor, in: call.world)
+            return named.json.warning(actor.match.whyNobodyMatches(in: call.world))
         }
     }
 
@@ -102,5 +102,13 @@ enum ScriptedActorEndpoints {
         default: throw ControlEndpoints.wrongMethod("GET, PUT, DELETE")
         }
         return ControlEndpoints.json(.members(["drift": call.world.control.current.drift?.json ?? .null]))
+    }
+}
+
+extension ControlPlane {
+    /// Adds an actor; it replaces one with the same name.
+    func set(_ actor: ScriptedActor, in world: World) throws(Problem) -> ScriptedActor {
+        try requireDomain("An actor")
+        return try world.control.actors.add(actor)
     }
 }

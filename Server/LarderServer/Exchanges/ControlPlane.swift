@@ -27,39 +27,47 @@ final class ControlPlane: ExchangeHandler {
     private let log: AccessLog?
     private let server = Mutex<HTTPServer?>(nil)
     private let endpoints: ControlAnswer
-    private let certificates: CertificateSource?
+    /// Those of https; nil if only http is served.
+    let certificates: CertificateSource?
 
     /// Answers a request to the control plane, or returns nil and completes the exchange later. Its last argument is the
     /// identifier of the world in the request.
     typealias ControlAnswer = @Sendable (Request, Exchange, ControlPlane, String) -> Reply?
 
-    /// - Parameters:
-    ///   - origin: what answers the other requests.
-    ///   - certificates: those of https; nil if only http is served.
-    ///   - answerControl: answers the requests to the control plane itself.
+    /// - Parameter answerControl: answers the requests to the control plane itself.
+    /// - Throws: if the contents of the world, the server behind the proxy or the certificates cannot be used.
     init(
-        backend: Backend,
-        files: SourceFiles,
-        collectionFiles: CollectionFiles?,
-        worlds: WorldRegistry,
-        controlGuard: ControlGuard,
-        log: AccessLog?,
-        origin: RequestOrigin,
-        readsWorldPaths: Bool,
-        certificates: CertificateSource?,
+        _ source: WorldSource,
+        _ configuration: BackendConfiguration,
         answerControl: @escaping ControlAnswer
-    ) {
+    ) throws {
         endpoints = answerControl
-        self.certificates = certificates
-        self.backend = backend
-        self.files = files
-        self.collectionFiles = collectionFiles
-        self.worlds = worlds
-        self.controlGuard = controlGuard
-        self.log = log
-        self.origin = origin
-        self.readsWorldPaths = readsWorldPaths
+        worlds = try WorldRegistry(source, configuration)
         main = worlds.main
+        var (servesDemo, collections) = (true, CollectionFiles?.none)
+        switch source {
+        case .empty: servesDemo = configuration.routes == nil
+        case .collections(let directory):
+            collections = try CollectionFiles(
+                directory,
+                worlds,
+                writesBack: configuration.writesBack,
+                configuration.announce
+            )
+        case .fixtures, .generated: break
+        }
+        backend = Backend(servesDemo: servesDemo)
+        collectionFiles = collections
+        files = SourceFiles(wall: configuration.server.wall, announce: configuration.announce)
+        controlGuard = ControlGuard(
+            token: configuration.controlToken,
+            isEnabled: configuration.hasControl,
+            origins: configuration.controlOrigins
+        )
+        log = configuration.log
+        origin = try configuration.origin.make(configuration.proxy, announce: configuration.announce)
+        readsWorldPaths = configuration.proxy.readsWorldPaths
+        certificates = try configuration.certificates.map { try CertificateSource($0) }
     }
 
     /// Connects the plane with its server.
@@ -184,8 +192,15 @@ final class ControlPlane: ExchangeHandler {
         if let collectionFiles, !record.request.method.isSafe, let loop = firstLoop {
             collectionFiles.changed(on: loop)
         }
-        guard let owner, owner.world.control.journal.isEnabled else { return }
-        owner.world.control.journal.append(JournalEntry(consume record, of: owner))
+        guard let control = owner?.world.control, let owner, control.journal.isEnabled || control.recording.isRecording
+        else { return }
+        let request = record.request
+        let entry = JournalEntry(consume record, of: owner)
+        if let trace = owner.trace as? ExchangeTrace, let arrival = trace.arrival, let reply = trace.reply {
+            let authority = request.targetAuthority ?? request.fields[.host] ?? "localhost"
+            control.recording.finished(arrival, HAR.entry(entry, authority, (request, reply)).encoded)
+        }
+        control.journal.append(entry)
     }
 
     // MARK: Replies

@@ -25,11 +25,6 @@ final class ExchangeRun: @unchecked Sendable {
     private var repeats = 0
     /// The idempotency key that the exchange holds.
     private var key: String?
-    /// The place of the exchange in the recording; nil if it is not recorded.
-    private let arrival: Recording.Arrival?
-    private var sent: [UInt8] = []
-    /// Whether the reply has opened a channel, which is not recorded.
-    private var isChannel = false
 
     init(
         _ plane: ControlPlane,
@@ -49,9 +44,11 @@ final class ExchangeRun: @unchecked Sendable {
             trace.change { $0.decisions += decisions }
         } else {
             self.decisions = decisions
-            trace = ExchangeTrace(.init(decisions: decisions, arrived: owner.world.clock.uptime))
+            let arrival = owner.world.control.recording.arrived()
+            trace = ExchangeTrace(
+                .init(decisions: decisions, arrived: owner.world.clock.uptime, arrival: arrival)
+            )
         }
-        arrival = owner.world.control.recording.arrived()
         owner.trace = trace
     }
 
@@ -261,7 +258,6 @@ final class ExchangeRun: @unchecked Sendable {
         mutator.head.append { $0.append(request.connectionLine(persists: request.persists)) }
         for decision in decisions { decision.fault.action.effect.change(&mutator, decision, request) }
         let bytes = mutator.cut.map { Array(mutator.bytes.prefix($0.at)) } ?? mutator.bytes
-        if arrival != nil { self.sent = bytes }
         pacer(mutator, headCount: min(bytes.count, mutator.headCount), limit: bytes.count).send(bytes)
     }
 
@@ -280,10 +276,8 @@ final class ExchangeRun: @unchecked Sendable {
         if let limit, limit < 0 {
             // The engine writes the head of the API's own WebSocket.
             let bytes = reply.head.bytes.isEmpty ? [] : Array(mutator.bytes.prefix(limit + mutator.headCount))
-            if arrival != nil { sent = bytes }
             return pacer(mutator, headCount: bytes.count, limit: bytes.count).send(bytes)
         }
-        isChannel = true
         reply = mutator.reply
         if limit != nil || mutator.pace.isSlow {
             reply.pacer = pacer(mutator, headCount: 0, limit: limit ?? .max)
@@ -351,6 +345,7 @@ final class ExchangeRun: @unchecked Sendable {
         ending word: String?
     ) {
         end(as: word)
+        if trace.arrival != nil, word == nil { trace.change { $0.reply = reply } }
         exchange.end(ending, after: last, reply)
         if ending == .silence {
             // The client waits until it gives up, or until the world ends.
@@ -358,9 +353,6 @@ final class ExchangeRun: @unchecked Sendable {
             exchange.loop.execute {
                 exchange.whenAbandoned(control.whenEnded { exchange.end(.close, reply) })
             }
-        }
-        if let arrival, !isChannel {
-            world.control.recording.finished(arrival, request, reply: sent, ending: word ?? "")
         }
         if let key { world.control.keysInFlight.end(key) }
         key = nil

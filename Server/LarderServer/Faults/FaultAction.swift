@@ -14,14 +14,9 @@ public struct FaultAction: Sendable, Hashable {
 
     public func hash(into hasher: inout Hasher) { hasher.combine(AnyHashable(effect)) }
 
-    var kind: FaultKind {
-        guard let kind = FaultKind.named(name) else {
-            preconditionFailure("The table of fault actions has no entry '\(name)'.")
-        }
-        return kind
-    }
+    var kind: FaultKind { effect.kind }
 
-    var name: String { effect.name }
+    var name: String { kind.name }
 
     /// Adds latency: to a new connection, the first byte, or the body.
     public static func latency(connect: Distribution?, firstByte: Distribution?, body: Distribution?) -> FaultAction {
@@ -144,7 +139,7 @@ public struct FaultAction: Sendable, Hashable {
             reader.failMissing("type", "is missing; it is one of \(names.joined(separator: ", "))")
             return nil
         }
-        guard let kind = FaultKind.named(type) else {
+        guard let kind = FaultKind.all.first(where: { $0.name == type }) else {
             reader.failChoice("type", names)
             return nil
         }

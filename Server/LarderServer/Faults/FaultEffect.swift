@@ -7,8 +7,11 @@ import LarderTime
 /// What a fault does. An exchange asks the effects of its faults, in the order in which these were set, at each of its parts; an effect
 /// implements the parts that it changes.
 protocol FaultEffect: Sendable, Hashable {
-    /// The name of its entry in `FaultKind.all`.
-    var name: String { get }
+    /// Its entry in `FaultKind.all`, if it has one.
+    static var kind: FaultKind { get }
+
+    /// Its entry in `FaultKind.all`.
+    var kind: FaultKind { get }
 
     /// How long the exchange waits at the fault's stage.
     func delay(_ decision: FaultDecision, _ facts: ExchangeFacts, _ lines: BandwidthTable, now: MonotonicTime)
@@ -31,6 +34,7 @@ protocol FaultEffect: Sendable, Hashable {
 }
 
 extension FaultEffect {
+    var kind: FaultKind { Self.kind }
     func delay(_ decision: FaultDecision, _ facts: ExchangeFacts, _ lines: BandwidthTable, now: MonotonicTime)
         -> Duration
     {

@@ -32,6 +32,7 @@ struct FaultKind: Sendable {
 
     /// - Parameter standard: the effect without any member.
     init<Effect: FaultEffect>(
+        _ name: String,
         _ standard: Effect,
         at stages: [Fault.Stage],
         _ about: String,
@@ -39,7 +40,6 @@ struct FaultKind: Sendable {
         need: Need = .none,
         needsDomain: Bool = false
     ) {
-        let name = standard.name
         self.name = name
         self.stages = stages
         self.about = about
@@ -75,16 +75,12 @@ struct FaultKind: Sendable {
 
     /// All actions, in the order of the documentation.
     static let all: [FaultKind] = [
-        Latency.kind, Bandwidth.kind, CannedReply.kind, Certificate.kind, NoCloseNotify.kind, Cut.reset, Cut.close,
+        Latency.kind, Bandwidth.kind, CannedReply.kind, Certificate.kind, NoCloseNotify.kind, Cut.kind, Cut.close,
         Cut.never,
         LoseReply.emptyKind, LoseReply.kind, Truncate.kind, Corrupt.kind, WrongContentType.kind, MalformedJSON.kind,
         MalformedChunk.kind, Drip.kind, BurstLoss.kind, Duplicate.kind, FaultAction.Lag.kind, Validators.kind,
         ExpireToken.kind, CloseListener.kind, StaleConnections.kind, LiveFault.kind,
     ]
-
-    private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
-
-    static func named(_ name: String) -> FaultKind? { byName[name] }
 }
 
 /// A member of an action: its name, how it is read and written, and its JSON schema.

@@ -30,97 +30,43 @@ public enum Journey: String, Sendable, Hashable, CaseIterable {
     case flapping
 
     /// A description in one sentence.
-    public var summary: String {
-        switch self {
-        case .offline: "no network: connections are reset"
-        case .threeG: "750 kB/s down, 250 kB/s up, about 150 ms of latency"
-        case .edge: "30 kB/s down, 15 kB/s up, about 500 ms of latency, some loss"
-        case .lossyWifi: "bursts of packet loss: stalls of 0.3 s and more"
-        case .wifiToCell: "good for 30 s, then open connections are dead and 3g takes over"
-        case .tunnel: "every 120 s: slow, offline for 20 s, slow, good"
-        case .lift: "every 60 s: offline for 12 s"
-        case .train: "every 300 s: good, slow, lossy, offline for 30 s, edge"
-        case .captivePortal:
-            "every request is answered with 200 and an HTML page; https shows a certificate for another host"
-        case .overloaded: "half of all requests get 503 or 429 with Retry-After, the rest are slow"
-        case .flapping: "5 s online, 5 s offline"
-        }
-    }
+    public var summary: String { definition.summary }
 
     /// The faults of the journey, starting when they are set.
     ///
     /// - Parameter match: which exchanges; all by default.
     public func faults(for match: FaultMatch = FaultMatch()) -> [Fault] {
-        var faults: [Fault] = []
-        func add(_ action: FaultAction, _ window: (Int, Int)? = nil, every period: Int? = nil, probability: Double = 1)
-        {
-            var occurrence = Fault.Occurrence()
-            occurrence.probability = probability
-            if let window {
-                occurrence.from = .seconds(window.0)
-                occurrence.until = window.1 == .max ? nil : .seconds(window.1)
-            }
-            occurrence.period = period.map { .seconds($0) }
-            let id = "\(rawValue)-\(faults.count + 1)"
-            faults.append(Fault(id: id, action, when: match, occurrence: occurrence))
+        definition.faults.enumerated().map { index, fault in
+            var fault = fault
+            (fault.id, fault.match) = ("\(rawValue)-\(index + 1)", match)
+            return fault
         }
-        func slow(_ median: Int, down: Int, up: Int, _ window: (Int, Int)? = nil, every period: Int? = nil) {
-            let delay = Distribution.logNormal(median: .milliseconds(median), sigma: 0.4, maximum: .seconds(10))
-            add(.latency(connect: delay, firstByte: delay, body: nil), window, every: period)
-            add(.bandwidth(down: down, up: up), window, every: period)
-        }
-        var lossy = BurstLoss()
-        lossy.lossInBad = 0.5
-        switch self {
-        case .offline: add(.reset)
-        case .threeG: slow(150, down: 750_000, up: 250_000)
-        case .edge:
-            slow(500, down: 30_000, up: 15_000)
-            add(.loss(BurstLoss(goodToBad: 0.01)))
-        case .lossyWifi:
-            add(.latency(connect: nil, firstByte: .uniform(.milliseconds(5), .milliseconds(60)), body: nil))
-            add(.loss(lossy))
-        case .wifiToCell:
-            add(.staleConnections, (30, .max))
-            add(.live(Self.ending(after: 30)), (0, 30))
-            slow(150, down: 750_000, up: 250_000, (30, .max))
-        case .tunnel:
-            slow(400, down: 50_000, up: 20_000, (20, 40), every: 120)
-            add(.never, (40, 60), every: 120)
-            slow(400, down: 50_000, up: 20_000, (60, 75), every: 120)
-        case .lift: add(.never, (20, 32), every: 60)
-        case .train:
-            slow(150, down: 750_000, up: 250_000, (60, 120), every: 300)
-            add(.loss(lossy), (120, 180), every: 300)
-            add(.reset, (180, 210), every: 300)
-            slow(500, down: 30_000, up: 15_000, (210, 300), every: 300)
-        case .captivePortal:
-            var page = CannedReply(status: 200)
-            page.contentType = "text/html; charset=utf-8"
-            page.body = """
-                <!doctype html><html><head><title>Free Wi-Fi</title></head><body><h1>Welcome to Free Wi-Fi</h1>\
-                <form method="post" action="/login"><button>Accept the terms</button></form></body></html>
-                """
-            add(.respond(page))
-            // Without a request the match would apply to nothing.
-            if !match.requiresRequest { add(.certificate(.wrongHost)) }
-        case .overloaded:
-            var unavailable = CannedReply(status: 503)
-            unavailable.retryAfter = .seconds(2)
-            var limited = CannedReply(status: 429)
-            limited.retryAfter = .date(inSeconds: 5)
-            add(.respond(unavailable), probability: 0.33)
-            add(.respond(limited), probability: 0.25)
-            let delay = Distribution.logNormal(median: .milliseconds(800), sigma: 0.6, maximum: .seconds(20))
-            add(.latency(connect: nil, firstByte: delay, body: nil))
-        case .flapping: add(.reset, (5, 10), every: 10)
-        }
-        return faults
+        // Without a request the match would apply to nothing.
+        .filter { $0.stage != .handshake || !match.requiresRequest }
     }
 
-    private static func ending(after seconds: Int) -> LiveFault {
-        var fault = LiveFault()
-        fault.endAfter = .seconds(seconds)
-        return fault
+    private typealias Definition = (summary: String, faults: [Fault])
+
+    private var definition: Definition {
+        guard let definition = Self.definitions[self] else { preconditionFailure("journeys.json lacks '\(rawValue)'.") }
+        return definition
     }
+
+    /// `journeys.json`: the faults as requests have them.
+    private static let definitions: [Journey: Definition] = {
+        let reader: BodyReader
+        do { reader = BodyReader(try JSONParser.parse(PackageResources.journeys_json).object ?? JSONObject()) } catch {
+            preconditionFailure("journeys.json is not JSON: \(error)")
+        }
+        let definitions: [Journey: Definition] = allCases.reduce(into: [:]) { definitions, journey in
+            let child = reader.child(journey.rawValue)
+            let faults = child?.objects("faults")?.compactMap(Fault.read)
+            definitions[journey] = (child?.string("summary") ?? "", faults ?? [])
+        }
+        reader.finish()
+        if let error = reader.errors.all.first {
+            preconditionFailure("journeys.json: \(error.pointer) \(error.detail)")
+        }
+        return definitions
+    }()
 }

@@ -4,32 +4,45 @@ import LarderEngine
 import LarderHTTP
 import LarderTime
 
-/// Exports a journal as an HTTP archive (HAR 1.2). Reply bodies are omitted and secrets are masked.
+/// HTTP archives (HAR 1.2): the journal, without the bodies of replies and with secrets masked, and recordings, which have both as they were
+/// sent.
 enum HAR {
-    /// Returns the entries as JSON.
+    /// A request as it was received, and the reply to it.
+    typealias Whole = (request: Request, reply: Reply)
+
+    /// An archive of entries in JSON.
     ///
-    /// The verdicts are in the member `_verdicts` of an entry, and in its comment.
-    ///
-    /// - Parameter base: the host and port, and the path of the world.
-    static func document(_ entries: [JournalEntry], base: String, version: String) -> JSONValue {
-        let exchanges = entries.filter(\.isExchange)
-        return .members([
-            "log": .members([
-                "version": .string("1.2"),
-                "creator": .members(["name": .string("larder-server"), "version": .string(version)]),
-                "entries": .array(exchanges.map { entry($0, base) }),
-            ])
-        ])
+    /// - Parameter isComplete: whether none is missing because a recording was full.
+    static func document(_ entries: [[UInt8]], isComplete: Bool = true) -> [UInt8] {
+        let creator = JSONValue.members(["name": .string("larder-server"), "version": .string(serverVersion)])
+        let head = JSONValue.members([
+            "version": .string("1.2"), "creator": creator, "_isComplete": isComplete ? nil : .bool(false),
+        ]).encoded
+        var bytes = Array("{\"log\":".utf8)
+        bytes += head.dropLast()
+        bytes += Array(",\"entries\":[".utf8)
+        bytes += entries.joined(separator: [UInt8(ascii: ",")])
+        return bytes + Array("]}}".utf8)
     }
 
-    private static func entry(_ entry: JournalEntry, _ base: String) -> JSONValue {
+    /// The exchanges of a journal. The verdicts are in the member `_verdicts` of an entry, and in its comment.
+    ///
+    /// - Parameter base: the host and port, and the path of the world.
+    static func document(_ entries: [JournalEntry], base: String) -> [UInt8] {
+        document(entries.filter(\.isExchange).map { entry($0, base).encoded })
+    }
+
+    /// - Parameters:
+    ///   - base: what precedes the path in the URL.
+    ///   - whole: the exchange with its bodies and secrets; nil: without.
+    static func entry(_ entry: JournalEntry, _ base: String, _ whole: Whole? = nil) -> JSONValue {
         let total = milliseconds(entry.duration)
         let injected = min(total, milliseconds(entry.trace?.injected ?? .zero))
         return .members([
             "startedDateTime": .string((entry.at - entry.duration).rfc3339()),
             "time": .number(total),
-            "request": request(entry, base),
-            "response": response(entry),
+            "request": request(entry, base, whole?.request),
+            "response": response(entry, whole?.reply),
             "cache": .object(JSONObject()),
             "timings": .members([
                 "blocked": .number(injected), "send": .integer(0), "wait": .number(total - injected),
@@ -41,44 +54,54 @@ enum HAR {
         ])
     }
 
-    private static func request(_ entry: JournalEntry, _ base: String) -> JSONValue {
-        let query = entry.request.query.map { Secrets.masked(query: String(decoding: $0, as: UTF8.self)) } ?? ""
-        let url = entry.scheme + base + entry.request.pathText + (query.isEmpty ? "" : "?" + query)
+    private static func request(_ entry: JournalEntry, _ base: String, _ whole: Request?) -> JSONValue {
+        let request = whole ?? entry.request
+        var query = request.query.map { String(decoding: $0, as: UTF8.self) } ?? ""
+        if whole == nil { query = Secrets.masked(query: query) }
+        let url = entry.scheme + base + request.pathText + (query.isEmpty ? "" : "?" + query)
         let parameters = query.split(separator: "&").map { item -> JSONValue in
             let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let value = parts.count > 1 ? decoded(parts[1]) : ""
             return .members(["name": .string(decoded(parts[0])), "value": .string(value)])
         }
-        var body: JSONValue?
-        if !entry.request.body.isEmpty {
-            body = .members([
-                "mimeType": .string(entry.request.fields[.contentType] ?? "application/octet-stream"),
-                "text": .string(Secrets.masked(text: entry.request.body)),
-            ])
+        var body: [(String, JSONValue?)] = []
+        if !request.body.isEmpty {
+            body = [("mimeType", .string(request.fields[.contentType] ?? "application/octet-stream"))]
+            // The format has no coding of its own for what is not text.
+            body +=
+                whole == nil
+                ? [("text", .string(Secrets.masked(text: request.body)))]
+                : text(of: request.body, coding: "_encoding")
         }
         return .members([
-            "method": .string(entry.request.method.rawValue), "url": .string(url),
-            "httpVersion": .string("HTTP/1.\(entry.request.minorVersion)"), "cookies": .array([]),
-            "headers": JournalEntry.fields(entry.request.fields.all), "queryString": .array(parameters),
-            "postData": body,
-            "headersSize": .integer(Int64(entry.request.head.count + 4)),
+            "method": .string(request.method.rawValue), "url": .string(url),
+            "httpVersion": .string("HTTP/1.\(request.minorVersion)"), "cookies": .array([]),
+            "headers": JournalEntry.fields(request.fields.all, areMasked: whole == nil),
+            "queryString": .array(parameters), "postData": body.isEmpty ? nil : .members(body),
+            "headersSize": .integer(Int64(request.head.count + 4)),
             "bodySize": .integer(Int64(entry.requestBodyBytes)),
         ])
     }
 
-    private static func response(_ entry: JournalEntry) -> JSONValue {
-        let isAnswered = entry.status > 0
-        let mimeType = entry.replyField("content-type") ?? "x-unknown"
+    private static func response(_ entry: JournalEntry, _ whole: Reply?) -> JSONValue {
+        // The size is that of decoded content.
+        var content: [(String, JSONValue?)] = [
+            ("size", .integer(Int64(entry.bodyBytes + entry.bytesSavedByCoding))),
+            ("compression", .integer(Int64(entry.bytesSavedByCoding))),
+            ("mimeType", .string(entry.replyField("content-type") ?? "x-unknown")),
+        ]
+        if let body = whole?.bytes {
+            let coding = entry.replyField("content-encoding")
+            // What cannot be decoded here is kept as it was sent.
+            let plain = coding.flatMap { ContentCoding(name: $0) }.flatMap { try? $0.decode(body) }
+            content += text(of: plain ?? body, coding: "encoding")
+            if coding != nil, plain == nil { content.append(("_isCoded", .bool(true))) }
+        }
         return .members([
-            "status": .integer(isAnswered ? Int64(entry.status) : 0),
-            "statusText": .string(isAnswered ? Status(code: entry.status).reasonPhrase : ""),
+            "status": .integer(Int64(entry.status)),
+            "statusText": .string(entry.status > 0 ? Status(code: entry.status).reasonPhrase : ""),
             "httpVersion": .string("HTTP/1.1"), "cookies": .array([]),
-            "headers": JournalEntry.fields(entry.head.fields),
-            // The size is that of decoded content.
-            "content": .members([
-                "size": .integer(Int64(entry.bodyBytes + entry.bytesSavedByCoding)),
-                "compression": .integer(Int64(entry.bytesSavedByCoding)), "mimeType": .string(mimeType),
-            ]),
+            "headers": JournalEntry.fields(entry.head.fields, areMasked: whole == nil), "content": .members(content),
             "redirectURL": .string(""), "headersSize": .integer(-1), "bodySize": .integer(Int64(entry.bodyBytes)),
         ])
     }
@@ -94,5 +117,20 @@ enum HAR {
 
     private static func milliseconds(_ duration: Duration) -> Double {
         Double(duration.nanosecondsSaturating / 1_000) / 1_000
+    }
+
+    // MARK: Bodies
+
+    /// A body as text, or in Base64 if it is none, which the member `coding` says.
+    private static func text(of body: [UInt8], coding: String) -> [(String, JSONValue?)] {
+        if let text = String(validating: body, as: UTF8.self) { return [("text", .string(text))] }
+        return [("text", .string(Base64.encode(body))), (coding, .string("base64"))]
+    }
+
+    /// The bytes of a `postData` or a `content`.
+    static func bytes(of json: JSONValue?) -> [UInt8] {
+        let text = json?["text"]?.string ?? ""
+        let isCoded = (json?["encoding"] ?? json?["_encoding"]) == .string("base64")
+        return isCoded ? Base64.decode(text) ?? [] : Array(text.utf8)
     }
 }

@@ -12,6 +12,10 @@ final class ExchangeTrace: Sendable {
         var decisions: [FaultDecision]
         /// When the request arrived, on the world's clock.
         let arrived: MonotonicTime
+        /// Its place in the recording; nil if it is not recorded.
+        let arrival: Recording.Arrival?
+        /// The whole reply that was sent, for the recording.
+        var reply: Reply?
         /// When its last byte was handed on, on the world's clock. The entry is written later. Nil if the client left first.
         var ended: MonotonicTime?
         /// The injected part of the exchange's duration.
@@ -28,7 +32,12 @@ final class ExchangeTrace: Sendable {
 
     init(_ values: Values) { self.values = Mutex(values) }
 
-    var copy: ExchangeTrace { ExchangeTrace(values.withLock { $0 }) }
+    /// Without the reply, which is not of the journal.
+    var copy: ExchangeTrace {
+        var copy = values.withLock { $0 }
+        copy.reply = nil
+        return ExchangeTrace(copy)
+    }
 
     subscript<Value>(dynamicMember path: KeyPath<Values, Value>) -> Value { values.withLock { $0 }[keyPath: path] }
 
@@ -226,10 +235,11 @@ extension JournalEntry {
         return .members(common + own)
     }
 
-    static func fields(_ fields: [(name: String, value: String)]) -> JSONValue {
+    static func fields(_ fields: [(name: String, value: String)], areMasked: Bool = true) -> JSONValue {
         .array(
-            fields.map {
-                .members(["name": .string($0.name), "value": .string(Secrets.masked(field: $0.name, $0.value))])
+            fields.map { name, value in
+                let shown = areMasked ? Secrets.masked(field: name, value) : value
+                return .members(["name": .string(name), "value": .string(shown)])
             }
         )
     }

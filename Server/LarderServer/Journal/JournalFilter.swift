@@ -29,8 +29,8 @@ public struct JournalFilter: Sendable, Hashable {
     /// Matches everything.
     public init() {}
 
-    /// Entries whose request matches.
-    init(_ match: FaultMatch) { self.match = match }
+    /// Entries of a kind whose request matches.
+    init(_ match: FaultMatch, kind: Kind? = nil) { (self.match, self.kind) = (match, kind) }
 
     /// Exchanges with a method on a path pattern.
     public init(_ method: String? = nil, _ path: String? = nil, status: String? = nil) {

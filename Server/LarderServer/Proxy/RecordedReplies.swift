@@ -1,13 +1,13 @@
 import LarderBackend
+import LarderCoding
 import LarderEngine
 import LarderHTTP
 import Synchronization
 
-/// Answers requests with the replies of a recording, without the server that gave them.
+/// Answers requests with the replies of an HTTP archive, without the server that gave them: a recording, or what a browser has saved.
 ///
 /// A request is recognised by its method, its target without the part that names a world, and its body. Equal requests get their replies
-/// in the recorded order, also if they are for different worlds; the last one is repeated. Replies that a fault has cut are left out.
-/// Safe from any thread.
+/// in the recorded order, also if they are for different worlds; the last one is repeated. Safe from any thread.
 final class RecordedReplies: Sendable {
     private struct Key: Hashable {
         let method: Method
@@ -27,10 +27,10 @@ final class RecordedReplies: Sendable {
     private struct Recorded {
         let head: ResponseHead
         let body: [UInt8]
-        /// Host and port of the recorded request in normal form: the proxy's, which URLs in the reply name.
-        var authority = ""
+        /// That of the recorded request: the proxy's, which URLs in the reply name.
+        let url: HTTPURL
         /// The part of the recorded path that names the world, which paths in the reply begin with; empty for none.
-        var worldPath = ""
+        let worldPath: String
     }
 
     private struct State {
@@ -41,20 +41,30 @@ final class RecordedReplies: Sendable {
 
     private let state: Mutex<State>
 
-    /// - Parameter readsWorldPaths: whether a path below `/w/` names a world.
-    init(_ file: RecordingFile, readsWorldPaths: Bool) {
+    /// - Parameters:
+    ///   - archive: HAR 1.2. Entries without a complete reply are left out.
+    ///   - readsWorldPaths: whether a path below `/w/` names a world.
+    /// - Throws: if it is no archive.
+    init(_ archive: [UInt8], readsWorldPaths: Bool) throws {
+        guard let entries = try JSONParser.parse(archive).value(at: "/log/entries")?.array else {
+            throw ProblemType.invalidParameter(
+                "The file is no HTTP archive (`log.entries`). Record one: larder-server recording start, then save FILE."
+            )
+        }
         var state = State()
-        for step in file.steps where step.ending.isEmpty {
-            guard let request = Self.request(step.request),
-                var reply = Self.reply(step.reply, isHead: request.method == .head)
+        for entry in entries {
+            guard let url = entry.value(at: "/request/url")?.string.flatMap({ HTTPURL($0) }),
+                let request = Self.request(entry["request"], to: url),
+                let head = Self.head(entry["response"], to: request)
             else { continue }
             let inner = request.droppingPathPrefix(
                 WorldPath(request, readsPrefix: readsWorldPaths)?.prefixLength ?? 0
             )
-            let authority = request.targetAuthority ?? request.fields[.host] ?? ""
-            reply.authority = HTTPURL("http://" + authority, schemes: [.http])?.authority ?? ""
-            reply.worldPath = String(decoding: inner.droppedPrefix, as: UTF8.self)
-            state.replies[Key(inner), default: []].append(reply)
+            let worldPath = String(decoding: inner.droppedPrefix, as: UTF8.self)
+            let body = HAR.bytes(of: entry.value(at: "/response/content"))
+            state.replies[Key(inner), default: []].append(
+                Recorded(head: head, body: body, url: url, worldPath: worldPath)
+            )
         }
         self.state = Mutex(state)
     }
@@ -72,34 +82,43 @@ final class RecordedReplies: Sendable {
                 "The recording has no reply to \(request.method) \(request.targetText.prefix(200)) with this body."
             ).reply
         }
-        let location = ProxyLocation(authority: recorded.authority, basePath: recorded.worldPath, for: request)
+        let location = ProxyLocation(
+            authority: recorded.url.authority,
+            isSecure: recorded.url.scheme.isSecure,
+            basePath: recorded.worldPath,
+            for: request
+        )
         return ProxyRelay.reply(recorded.head, recorded.body, to: request, location)
     }
 
-    private static func request(_ bytes: [UInt8]) -> Request? {
-        var reader = RequestReader(headBytesMaximum: bytes.count, bodyBytesMaximum: bytes.count)
-        var consumed = 0
-        while true {
-            switch reader.next(bytes.span, &consumed) {
-            case .request(let request): return request
-            case .head, .awaitsContinue: continue
-            case .incomplete, .rejected: return nil
-            }
-        }
+    /// Nil for what is no request of HTTP/1.
+    private static func request(_ json: JSONValue?, to url: HTTPURL) -> Request? {
+        let method = Method(json?["method"]?.string ?? "")
+        return try? Request(method, url.target, [("Host", url.authority)], body: HAR.bytes(of: json?["postData"]))
     }
 
-    private static func reply(_ bytes: [UInt8], isHead: Bool) -> Recorded? {
-        var reader = ResponseReader(isHead: isHead)
-        var events: [ResponseReader.Event] = []
-        guard (try? reader.receive(bytes.span, &events)) != nil, (try? reader.end(&events)) != nil else { return nil }
-        var (head, body) = (ResponseHead?.none, [UInt8]())
-        for event in events {
-            switch event {
-            case .head(let received): head = received
-            case .content(let piece): body += piece
-            case .end: break
+    /// The head of a reply whose content is not coded any more; nil if there is none.
+    private static func head(_ json: JSONValue?, to request: Request) -> ResponseHead? {
+        guard let code = json?["status"]?.integer, (200...599).contains(code) else { return nil }
+        var text = "HTTP/1.1 \(code) \(Status(code: Int(code)).reasonPhrase)\r\n"
+        // The length of what a GET would have returned (RFC 9110 §8.6).
+        var omitted =
+            request.method == .head || code == 304 ? ["transfer-encoding"] : ["transfer-encoding", "content-length"]
+        if json?.value(at: "/content/_isCoded") == nil { omitted.append("content-encoding") }
+        for field in json?["headers"]?.array ?? [] {
+            // The names of HTTP/2 that begin with a colon are no fields.
+            guard let name = field["name"]?.string, FieldName(name) != nil, !omitted.contains(name.lowercased()) else {
+                continue
             }
+            text += "\(name): \(field["value"]?.string ?? "")\r\n"
         }
-        return head.map { Recorded(head: $0, body: body) }
+        var reader = ResponseReader(isHead: request.method == .head)
+        var events: [ResponseReader.Event] = []
+        let bytes = Array((text + "\r\n").utf8)
+        // A field with a line break, for example, is no head.
+        guard (try? reader.receive(bytes.span, &events)) != nil,
+            case .head(let head)? = events.first
+        else { return nil }
+        return head
     }
 }

@@ -9,14 +9,12 @@ struct ScenarioCheck: Sendable {
 
     init(_ failure: @escaping @Sendable (ScenarioEvidence) throws -> String?) { self.failure = failure }
 
-    /// The last report contains an entity, and no version in it differs from the server's.
-    static func shown(_ variable: String = "shown") -> ScenarioCheck {
-        ScenarioCheck { evidence in
-            let id = evidence.variables[variable] ?? ""
-            guard let last = evidence.reports.last else { return "it never reported what it shows" }
-            guard last.held[id] != nil else { return "its last report does not contain \(id)" }
-            return last.differing.contains(id) ? "it shows another version of \(id) than the server has" : nil
-        }
+    /// The last report contains the entity that the client shows, and no version of it differs from the server's.
+    static let shown = ScenarioCheck { evidence in
+        let id = evidence.variables["shown"] ?? ""
+        guard let last = evidence.reports.last else { return "it never reported what it shows" }
+        guard last.held[id] != nil else { return "its last report does not contain \(id)" }
+        return last.differing.contains(id) ? "it shows another version of \(id) than the server has" : nil
     }
 
     /// The client has reported once in each round.
@@ -38,13 +36,21 @@ struct ScenarioCheck: Sendable {
         }
     }
 
-    /// The number of requests that match.
-    static func requests(_ filter: JournalFilter, _ range: ClosedRange<Int>) -> ScenarioCheck {
+    /// The journal is as expected.
+    static func expected(_ expectations: [Expectation], inOrder: Bool, noneOther: Bool) -> ScenarioCheck {
         ScenarioCheck { evidence in
-            let count = evidence.requests(filter).count
-            if range.contains(count) { return nil }
-            let wanted = range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound) to \(range.upperBound)"
-            return "\(count) × \(filter.summary) instead of \(wanted)"
+            let report = evidence.verify(expectations, inOrder: inOrder, noneOther: noneOther)
+            return report.holds ? nil : report.description
+        }
+    }
+
+    /// A member of a reply has the value at the end.
+    static func state(_ condition: WaitCondition) -> ScenarioCheck {
+        ScenarioCheck { evidence in
+            guard case .state(let path, let person, let pointer, let wanted) = condition else { return nil }
+            let value = evidence.ask(path, as: person)?.value(at: pointer)
+            let text = value.map { $0.string ?? String(decoding: $0.encoded, as: UTF8.self) }
+            return text == wanted ? nil : "\(path)\(pointer) is \(text ?? "missing") instead of \(wanted)"
         }
     }
 
@@ -56,8 +62,6 @@ struct ScenarioCheck: Sendable {
     }
 
     /// No finding of these rules of the conduct report.
-    static func conduct(_ rules: ConductReport.Rule...) -> ScenarioCheck { conduct(rules) }
-
     static func conduct(_ rules: [ConductReport.Rule]) -> ScenarioCheck {
         ScenarioCheck { evidence in
             let findings = evidence.conduct.findings.filter { rules.contains($0.rule) }
@@ -134,5 +138,11 @@ struct ScenarioCheck: Sendable {
         let items = evidence.ask(path + "?limit=50")?["items"]?.array ?? []
         let count = items.count { $0["text"]?.string == evidence.variables["LARDER_TEXT"] }
         return count == 1 ? nil : "the text was sent \(count) times"
+    }
+
+    static let liked = ScenarioCheck { evidence in
+        let path = (evidence.variables["LARDER_PATH"] ?? "").split(separator: "/").dropLast()
+        let post = evidence.ask("/" + path.joined(separator: "/"))
+        return post?["likedByMe"] == .bool(true) ? nil : "the post is not liked"
     }
 }

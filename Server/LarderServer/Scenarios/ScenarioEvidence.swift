@@ -49,10 +49,16 @@ extension MockWorld {
     }
 
     /// Performs an action that must succeed.
-    func perform(_ method: String, _ path: String, as person: String, _ body: JSONValue? = nil) throws {
+    func perform(
+        _ method: String,
+        _ path: String,
+        as person: String,
+        _ body: JSONValue? = nil,
+        _ headers: [String: String] = [:]
+    ) throws {
         let text = body.map { String(decoding: $0.encoded, as: UTF8.self) }
         var act = ScriptedAction(method, path, as: person, body: text)
-        if method == "PATCH" { act.headers = ["Content-Type": "application/merge-patch+json", "If-Match": "*"] }
+        act.headers = headers
         let reply = perform(act)
         guard reply.status < 300 else {
             throw ScenarioError(description: "\(method) \(path) as \(person) was answered with \(reply.status)")

@@ -1,6 +1,7 @@
 import LarderBackend
 import LarderCoding
 import LarderTLS
+import LarderTime
 import Synchronization
 
 /// One run of a client in one scenario: a server of its own, with the scenario's world as `main`.
@@ -72,13 +73,13 @@ package final class ScenarioRun: Sendable {
         authority = try backend.authorityPEM.map { pem throws(TLSError) in try TemporaryFile(pem) }
         if let authority { variables["LARDER_CA"] = authority.path }
         variables.merge(scenario.task.variables.merging(scenario.variables) { $1 }) { $1 }
-        try scenario.prepare(world, &variables)
-        for fault in scenario.faults { try world.set(fault) }
+        try scenario.beginning.run(in: world, &variables)
         self.variables = variables
-        guard let body = scenario.afterFirstReport else { return }
+        guard let later = scenario.afterFirstReport else { return }
         _ = world.world.control.heldReports.observers.add { [weak self] number in
             guard number == 1, let self else { return }
-            do { try body(world, self.variables) } catch { stepError.withLock { $0 = error } }
+            var variables = self.variables
+            do { try later.run(in: world, &variables) } catch { stepError.withLock { $0 = error } }
         }
     }
 

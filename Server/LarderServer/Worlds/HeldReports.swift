@@ -1,3 +1,4 @@
+import LarderTime
 import Synchronization
 
 /// What clients have reported to hold (`POST /_larder/oracles/converged`), compared with the truth at that moment. Safe from any

@@ -39,7 +39,7 @@ final class WorldRegistry: Sendable {
     }
 
     let main: World
-    let options: WorldOptions
+    let options: BackendConfiguration
     private let mainSource: WorldSource
     private let seed: UInt64
     let state: Mutex<State>
@@ -48,12 +48,12 @@ final class WorldRegistry: Sendable {
     private static let templatesMaximum = 8
 
     /// Makes the world `main`.
-    init(_ source: WorldSource, _ options: WorldOptions) throws {
+    init(_ source: WorldSource, _ options: BackendConfiguration) throws {
         self.options = options
         mainSource = source
         var system = SystemRandomNumberGenerator()
         seed = options.seed ?? system.next()
-        let clock = WorldClock(wall: options.wall, monotonic: options.monotonic)
+        let clock = WorldClock(wall: options.server.wall, monotonic: options.server.monotonic)
         var state = State()
         if let path = options.databasePath {
             let (database, images) = try Self.open(path, source, options.durability, instance: system.next())
@@ -64,7 +64,7 @@ final class WorldRegistry: Sendable {
                 clock: clock,
                 seed: seed,
                 settings: options.settings,
-                hooks: options.makeControl(seed: seed),
+                hooks: WorldControl(seed: seed, journalCapacity: options.journalCapacity),
                 outlivesProcess: true
             )
             state.entries[World.mainID] = Entry(world: main)
@@ -77,7 +77,7 @@ final class WorldRegistry: Sendable {
                 clock: clock,
                 seed: seed,
                 settings: options.settings,
-                hooks: options.makeControl(seed: seed)
+                hooks: WorldControl(seed: seed, journalCapacity: options.journalCapacity)
             )
             state.entries[World.mainID] = Entry(world: main, origin: template.image)
             state.templates.append((source, template))
@@ -125,7 +125,7 @@ final class WorldRegistry: Sendable {
     /// The world that a request addresses; nil if there is none, or nobody has used it for longer than its limit.
     func find(_ id: String) -> World? {
         if id == World.mainID { return main }
-        let now = options.monotonic.uptime
+        let now = options.server.monotonic.uptime
         let (world, isExpired) = state.withLock { state -> (World?, Bool) in
             guard let entry = state.entries[id] else { return (nil, false) }
             if entry.isExpired(at: now) { return (entry.world, true) }
@@ -139,7 +139,7 @@ final class WorldRegistry: Sendable {
 
     /// Removes the worlds that nobody has used for longer than their limits.
     private func removeExpired() {
-        let now = options.monotonic.uptime
+        let now = options.server.monotonic.uptime
         let expired = state.withLock { state in state.entries.values.filter { $0.isExpired(at: now) }.map(\.world) }
         for world in expired { remove(world) }
     }
@@ -200,7 +200,7 @@ final class WorldRegistry: Sendable {
         // Those that nobody uses do not count towards the limit.
         removeExpired()
         let (name, driver) = try reserve(id)
-        let clock = WorldClock(wall: options.wall, monotonic: options.monotonic)
+        let clock = WorldClock(wall: options.server.wall, monotonic: options.server.monotonic)
         if let original, original.clock.mode != .real {
             clock.freeze(at: original.clock.now)
             if case .running(let factor) = original.clock.mode { clock.run(factor: factor) }
@@ -217,13 +217,13 @@ final class WorldRegistry: Sendable {
                 clock: clock,
                 seed: seed,
                 settings: options.settings,
-                hooks: options.makeControl(seed: seed)
+                hooks: WorldControl(seed: seed, journalCapacity: options.journalCapacity)
             )
             state.withLock { state in
                 state.reserved.remove(name)
                 var entry = Entry(world: world, origin: template.image)
                 entry.idleLimit = idleLimit ?? options.worldIdleLimit
-                entry.lastUse = options.monotonic.uptime
+                entry.lastUse = options.server.monotonic.uptime
                 state.entries[name] = entry
             }
             return world

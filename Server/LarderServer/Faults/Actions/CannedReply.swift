@@ -34,6 +34,7 @@ public struct CannedReply: Sendable, Hashable {
 
 extension CannedReply: FaultEffect {
     static let kind = FaultKind(
+        "respond",
         CannedReply(status: 500),
         at: [.afterRead, .beforeRead, .requestBody, .afterCommit],
         "another reply",
@@ -111,7 +112,6 @@ extension CannedReply: FaultEffect {
 
     static func read(_ reader: BodyReader) -> CannedReply? { kind.read(reader) as? CannedReply }
 
-    var name: String { "respond" }
     var ending: FaultEnding? { .respond(self) }
 
     /// The fields that frame a reply or state its time. The server writes them itself.

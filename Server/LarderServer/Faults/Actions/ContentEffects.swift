@@ -16,6 +16,7 @@ struct Truncate: FaultEffect {
     var inside: Inside?
 
     static let kind = FaultKind(
+        "truncate",
         Truncate(),
         at: [.body],
         "fewer bytes than announced",
@@ -25,7 +26,6 @@ struct Truncate: FaultEffect {
         need: .any(["byte", "inside"])
     )
 
-    var name: String { "truncate" }
     var needsWholeBody: Bool { byte == nil }
 
     func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) {
@@ -51,9 +51,8 @@ struct Truncate: FaultEffect {
 
 /// Sends a chunked reply with an invalid chunk size.
 struct MalformedChunk: FaultEffect {
-    static let kind = FaultKind(MalformedChunk(), at: [.body], "a chunk that cannot be parsed")
+    static let kind = FaultKind("malformedChunk", MalformedChunk(), at: [.body], "a chunk that cannot be parsed")
 
-    var name: String { "malformedChunk" }
     var needsWholeBody: Bool { true }
 
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
@@ -67,13 +66,13 @@ struct Corrupt: FaultEffect {
     var bytes = 1
 
     static let kind = FaultKind(
+        "corrupt",
         Corrupt(),
         at: [.body],
         "flipped bits, correct length",
         [.integer("bytes", \.bytes, in: 1...1 << 20, example: 2)]
     )
 
-    var name: String { "corrupt" }
     var needsWholeBody: Bool { true }
 
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
@@ -93,13 +92,12 @@ struct WrongContentType: FaultEffect {
     var value: String? = "text/html; charset=utf-8"
 
     static let kind = FaultKind(
+        "contentType",
         WrongContentType(),
         at: [.body],
         "a wrong Content-Type",
         [.text("value", \.value, length: 1...200, example: "text/plain")]
     )
-
-    var name: String { "contentType" }
 
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
         if let value { reply.head.set("Content-Type", value) }
@@ -108,9 +106,8 @@ struct WrongContentType: FaultEffect {
 
 /// Makes the body invalid JSON.
 struct MalformedJSON: FaultEffect {
-    static let kind = FaultKind(MalformedJSON(), at: [.body], "a body that cannot be parsed")
+    static let kind = FaultKind("malformedJSON", MalformedJSON(), at: [.body], "a body that cannot be parsed")
 
-    var name: String { "malformedJSON" }
     var needsWholeBody: Bool { true }
 
     func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) {
@@ -130,6 +127,7 @@ struct Validators: FaultEffect {
     var mode: FaultAction.ValidatorFault?
 
     static let kind = FaultKind(
+        "validators",
         Validators(),
         at: [.body],
         "unreliable ETags",
@@ -139,7 +137,6 @@ struct Validators: FaultEffect {
 
     private static let wrongTag = "\"never-changes\""
 
-    var name: String { "validators" }
     var needsWholeBody: Bool { true }
 
     func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) {

@@ -11,6 +11,7 @@ struct Latency: FaultEffect {
     var body: Distribution?
 
     static let kind = FaultKind(
+        "latency",
         Latency(),
         at: [.afterRead, .beforeRead, .afterCommit],
         "delays",
@@ -25,8 +26,6 @@ struct Latency: FaultEffect {
         ],
         need: .any(["firstByte", "connect", "body"])
     )
-
-    var name: String { "latency" }
 
     func delay(_ decision: FaultDecision, _ facts: ExchangeFacts, _ lines: BandwidthTable, now: MonotonicTime)
         -> Duration
@@ -53,6 +52,7 @@ struct Bandwidth: FaultEffect {
     var up: Int?
 
     static let kind = FaultKind(
+        "bandwidth",
         Bandwidth(),
         at: [.afterRead],
         "one line that all connections of the device share",
@@ -62,8 +62,6 @@ struct Bandwidth: FaultEffect {
         ],
         need: .any(["downBytesPerSecond", "upBytesPerSecond"])
     )
-
-    var name: String { "bandwidth" }
 
     func delay(_ decision: FaultDecision, _ facts: ExchangeFacts, _ lines: BandwidthTable, now: MonotonicTime)
         -> Duration
@@ -84,6 +82,7 @@ struct Drip: FaultEffect {
     var every = Duration.milliseconds(100)
 
     static let kind = FaultKind(
+        "drip",
         Drip(),
         at: [.body],
         "a few bytes at a time",
@@ -93,8 +92,6 @@ struct Drip: FaultEffect {
         ]
     )
 
-    var name: String { "drip" }
-
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
         reply.pace.drip = (bytes, every)
     }
@@ -102,6 +99,7 @@ struct Drip: FaultEffect {
 
 extension BurstLoss: FaultEffect {
     static let kind = FaultKind(
+        "loss",
         BurstLoss(),
         at: [.body],
         "stalls, as TCP shows packet loss; no byte is missing",
@@ -112,8 +110,6 @@ extension BurstLoss: FaultEffect {
             .seconds("timeoutSeconds", \.timeout, maximum: 60, example: 0.2),
         ]
     )
-
-    var name: String { "loss" }
 
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
         reply.pace.loss = (self, decision.generator)

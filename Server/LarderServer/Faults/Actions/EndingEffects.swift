@@ -9,12 +9,18 @@ import LarderTime
 struct Cut: FaultEffect {
     let how: FaultAction.ExchangeCut
 
-    static let reset = FaultKind(Cut(how: .reset), at: stages, "the connection is reset (RST)")
-    static let close = FaultKind(Cut(how: .close), at: stages, "the connection is closed (FIN)")
-    static let never = FaultKind(Cut(how: .never), at: stages, "no reply at all")
+    static let kind = FaultKind("reset", Cut(how: .reset), at: stages, "the connection is reset (RST)")
+    static let close = FaultKind("close", Cut(how: .close), at: stages, "the connection is closed (FIN)")
+    static let never = FaultKind("never", Cut(how: .never), at: stages, "no reply at all")
     private static let stages: [Fault.Stage] = [.afterRead] + Fault.Stage.allCases.filter { $0 != .afterRead }
 
-    var name: String { how.rawValue }
+    var kind: FaultKind {
+        switch how {
+        case .reset: Self.kind
+        case .close: Self.close
+        case .never: Self.never
+        }
+    }
 
     var ending: FaultEnding? { .cut(how) }
 
@@ -54,30 +60,33 @@ extension FaultAction.ExchangeCut {
 
 /// Processes and commits the request, and loses the reply; or closes the connection without a byte.
 struct LoseReply: FaultEffect {
-    var name = "loseReply"
     var by = FaultAction.ExchangeCut.reset
+    /// Whether it is the action `empty`.
+    var isEmpty = false
 
     static let kind = FaultKind(
+        "loseReply",
         LoseReply(),
         at: [.afterCommit],
         "the work is committed, and the reply is lost",
         [.choice("by", \.by, example: .close)]
     )
-    static let empty = LoseReply(name: "empty", by: .close)
+    static let empty = LoseReply(by: .close, isEmpty: true)
     static let emptyKind = FaultKind(
+        "empty",
         empty,
         at: [.afterCommit, .beforeRead, .afterRead],
         "the connection closes without a byte"
     )
 
+    var kind: FaultKind { isEmpty ? Self.emptyKind : Self.kind }
     var ending: FaultEnding? { .cut(by) }
 }
 
 /// Treats the token as expired.
 struct ExpireToken: FaultEffect {
-    static let kind = FaultKind(ExpireToken(), at: [.afterRead], "401, token-expired")
+    static let kind = FaultKind("expireToken", ExpireToken(), at: [.afterRead], "401, token-expired")
 
-    var name: String { "expireToken" }
     var ending: FaultEnding? { .expireToken }
 }
 
@@ -86,25 +95,25 @@ struct CloseListener: FaultEffect {
     var duration = Duration.seconds(5)
 
     static let kind = FaultKind(
+        "closeListener",
         CloseListener(),
         at: [.afterRead],
         "connections are refused",
         [.seconds("seconds", \.duration, maximum: 3_600, example: 0)]
     )
 
-    var name: String { "closeListener" }
     var ending: FaultEnding? { .refuseConnections(duration) }
 }
 
 /// Resets connections that were opened before the fault's window, which is decided before everything else.
 struct StaleConnections: FaultEffect {
     static let kind = FaultKind(
+        "staleConnections",
         StaleConnections(),
         at: [.afterRead],
         "connections from before the fault's window are dead"
     )
 
-    var name: String { "staleConnections" }
 }
 
 /// Shows a wrong certificate in TLS handshakes. Certificates from files stay as they are.
@@ -112,14 +121,13 @@ struct Certificate: FaultEffect {
     var fault: FaultAction.WrongCertificate?
 
     static let kind = FaultKind(
+        "certificate",
         Certificate(),
         at: [.handshake],
         "a wrong certificate",
         [.choice("fault", \.fault, example: .expired)],
         need: .all(["fault"])
     )
-
-    var name: String { "certificate" }
 
     func change(_ handshake: inout Handshake, at byte: Int) {
         if handshake.certificate == nil {
@@ -131,12 +139,11 @@ struct Certificate: FaultEffect {
 /// Closes connections with TLS without `close_notify`.
 struct NoCloseNotify: FaultEffect {
     static let kind = FaultKind(
+        "noCloseNotify",
         NoCloseNotify(),
         at: [.handshake],
         "the connection is later closed without close_notify"
     )
-
-    var name: String { "noCloseNotify" }
 
     func change(_ handshake: inout Handshake, at byte: Int) { handshake.fault.omitsCloseNotify = true }
 }

@@ -7,18 +7,18 @@ import LarderTime
 /// Processes the request twice.
 struct Duplicate: FaultEffect {
     static let kind = FaultKind(
+        "duplicate",
         Duplicate(),
         at: [.afterRead],
         "the request is carried out twice; the second reply arrives"
     )
-
-    var name: String { "duplicate" }
 
     func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) { processing.repeats = 1 }
 }
 
 extension FaultAction.Lag: FaultEffect {
     static let kind = FaultKind(
+        "lag",
         FaultAction.Lag(age: nil, commits: nil),
         at: [.afterRead],
         "reads of an older state (recorded from when the fault is set)",
@@ -33,8 +33,6 @@ extension FaultAction.Lag: FaultEffect {
 
     private init(age: Duration?, commits: Int?) { (self.age, self.commits) = (age, commits) }
 
-    var name: String { "lag" }
-
     func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) {
         var generator = decision.generator
         guard isConsistent || generator.unit() < 0.5 else { return }
@@ -44,6 +42,7 @@ extension FaultAction.Lag: FaultEffect {
 
 extension LiveFault: FaultEffect {
     static let kind = FaultKind(
+        "live",
         LiveFault(),
         at: [.afterRead],
         "faults on an open WebSocket or event stream",
@@ -63,8 +62,6 @@ extension LiveFault: FaultEffect {
         ]),
         needsDomain: true
     )
-
-    var name: String { "live" }
 
     func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) { processing.live = (self, decision) }
 }

@@ -1,8 +1,7 @@
-import LarderBackend
 import Synchronization
 
 /// Functions that are called when something happens, in the order in which they were added. Safe from any thread.
-final class Observers<Value: Sendable>: Sendable {
+package final class Observers<Value: Sendable>: Sendable {
     private struct State {
         var bodies: [UInt64: @Sendable (Value) -> Void] = [:]
         var lastID: UInt64 = 0
@@ -10,8 +9,10 @@ final class Observers<Value: Sendable>: Sendable {
 
     private let state = Mutex(State())
 
+    package init() {}
+
     /// - Returns: what removes the function.
-    func add(_ body: @escaping @Sendable (Value) -> Void) -> @Sendable () -> Void {
+    package func add(_ body: @escaping @Sendable (Value) -> Void) -> @Sendable () -> Void {
         let id = state.withLock { state in
             state.lastID += 1
             state.bodies[state.lastID] = body
@@ -25,7 +26,7 @@ final class Observers<Value: Sendable>: Sendable {
     }
 
     /// Calls the functions on this thread with the value, which is made only if there are any.
-    func tell(_ value: () -> Value) {
+    package func tell(_ value: () -> Value) {
         let bodies = state.withLock { state in
             state.bodies.isEmpty ? [] : state.bodies.sorted { $0.key < $1.key }.map(\.value)
         }
@@ -34,5 +35,5 @@ final class Observers<Value: Sendable>: Sendable {
         for body in bodies { body(value) }
     }
 
-    func tell(_ value: Value) { tell { value } }
+    package func tell(_ value: Value) { tell { value } }
 }
