@@ -259,8 +259,8 @@ let package = Package(
         tests(
             "LarderResourcesTests",
             [
-                "LarderTime", "LarderSQLite", "LarderEvents", "LarderStorage", "LarderTransport", "LarderResources",
-                "LarderDevice", "LarderTesting", "FileFaults", "TestSupport", "SDKTestSupport",
+                "LarderTime", "LarderSQLite", "LarderEvents", "LarderMemory", "LarderStorage", "LarderTransport",
+                "LarderResources", "LarderDevice", "LarderTesting", "FileFaults", "TestSupport", "SDKTestSupport",
             ]
         ),
         .testTarget(

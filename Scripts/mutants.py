@@ -52,14 +52,14 @@ MUTANTS = {
     ],
     "overlay of entities": [
         (
-            RESOURCES + "Entities/EntityTable.swift",
+            RESOURCES + "Entities/Overlays.swift",
             "let list = pending(.entity(key))",
             "let list = MUTANT ? [] : pending(.entity(key))",
         )
     ],
     "overlay of lists": [
         (
-            RESOURCES + "Entities/EntityTable.swift",
+            RESOURCES + "Entities/Overlays.swift",
             "pending(.query(key)).reduce(into: ids)",
             "(MUTANT ? [] : pending(.query(key))).reduce(into: ids)",
         )
@@ -173,9 +173,9 @@ MUTANTS = {
     ],
     "changes of a list while it is fetched": [
         (
-            RESOURCES + "Core/Commit+Queries.swift",
-            "let ids = query.edits.applied(to: query.ids, askedAt: stamp)",
-            "let ids = MUTANT ? query.ids : query.edits.applied(to: query.ids, askedAt: stamp)",
+            RESOURCES + "Entities/ListChange.swift",
+            "let keys = query.edits.applied(to: answer.ids, askedAt: context.stamp)",
+            "let keys = MUTANT ? answer.ids : query.edits.applied(to: answer.ids, askedAt: context.stamp)",
         )
     ],
     "invalidation while a value is fetched": [

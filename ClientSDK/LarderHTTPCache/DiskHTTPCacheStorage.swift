@@ -80,8 +80,9 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
         _ transaction: DiskConnection
     ) throws {
         let named = Set(entries.map { bodyKey($0.bodyID, key) })
-        for id in list?.ids ?? [] where !named.contains(id) { try transaction.remove(id) }
-        if entries.isEmpty { try transaction.remove(queryKey(key)) } else { try put(entries, body, key, transaction) }
+        for id in list?.ids ?? [] where !named.contains(id) { try transaction.remove(.entity(id)) }
+        guard !entries.isEmpty else { return try transaction.remove(.query(queryKey(key))) }
+        try put(entries, body, key, transaction)
     }
 
     private func put(
@@ -101,7 +102,7 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
                 let entity = DiskEntity(bodyKey(id, key), payload: body, fetchedAt: newest, expiresAt: outdated)
                 try transaction.put(entity)
             } else {
-                try transaction.touch(bodyKey(id, key), validatedAt: newest, expiresAt: outdated)
+                try transaction.touch(.entity(bodyKey(id, key)), RowTimes(fetchedAt: newest, expiresAt: outdated))
             }
         }
         try transaction.put(
@@ -119,7 +120,7 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
     /// Removes all responses of this cache from the store.
     package func removeAll() throws {
         try store.write { transaction in
-            for key in try transaction.queryKeys(named: query) { try transaction.remove(key) }
+            for key in try transaction.queryKeys(named: query) { try transaction.remove(.query(key)) }
             try transaction.removeEntities(ofType: type)
         }
     }

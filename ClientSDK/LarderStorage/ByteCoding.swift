@@ -1,10 +1,10 @@
 /// Numbers, lowest byte first, and texts with their lengths before them.
 extension [UInt8] {
-    mutating func append(number: some FixedWidthInteger) {
+    package mutating func append(number: some FixedWidthInteger) {
         for shift in stride(from: 0, to: number.bitWidth, by: 8) { append(UInt8(truncatingIfNeeded: number >> shift)) }
     }
 
-    mutating func append(part: some Collection<UInt8>) {
+    package mutating func append(part: some Collection<UInt8>) {
         append(number: UInt32(part.count))
         append(contentsOf: part)
     }
@@ -12,7 +12,7 @@ extension [UInt8] {
 
 extension ArraySlice<UInt8> {
     /// Removes a number from the beginning; nil if there are too few bytes.
-    mutating func takeNumber<Number: FixedWidthInteger>(_ type: Number.Type = Number.self) -> Number? {
+    package mutating func takeNumber<Number: FixedWidthInteger>(_ type: Number.Type = Number.self) -> Number? {
         let count = Number.bitWidth / 8
         guard self.count >= count else { return nil }
         defer { removeFirst(count) }
@@ -20,12 +20,12 @@ extension ArraySlice<UInt8> {
     }
 
     /// Removes a part with its length from the beginning; nil if there are too few bytes.
-    mutating func takePart() -> ArraySlice<UInt8>? {
+    package mutating func takePart() -> ArraySlice<UInt8>? {
         guard let count = takeNumber(UInt32.self), count <= self.count else { return nil }
         defer { removeFirst(Int(count)) }
         return prefix(Int(count))
     }
 
     /// Removes a text with its length from the beginning; nil if there are too few bytes.
-    mutating func takeText() -> String? { takePart().map { String(decoding: $0, as: UTF8.self) } }
+    package mutating func takeText() -> String? { takePart().map { String(decoding: $0, as: UTF8.self) } }
 }

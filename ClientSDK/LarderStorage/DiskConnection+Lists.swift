@@ -9,19 +9,15 @@ extension DiskConnection {
         let known = try rows(of: query)
         let rows = ListRow.rows(of: query.members.entries, after: known)
         var item = DiskEntity(
-            Self.key(query.key),
+            StoredKey.query(query.key).item,
             payload: query.encoded,
             entityTag: query.entityTag,
-            fetchedAt: query.fetchedAt,
-            validatedAt: query.validatedAt,
-            expiresAt: query.expiresAt,
-            terms: query.terms,
-            completeness: query.isComplete ? .complete : .partial
+            query.times,
+            query.isComplete ? .complete : .partial
         )
         (item.asked, item.invalid, item.changed) = (query.asked, query.invalid, query.answered)
-        item.isClockUncertain = query.isClockUncertain
         _ = try put(item, as: .query, members: rows)
-        guard let row = try row(.query, item.key) else {
+        guard let row = try row(of: .query(query.key)) else {
             throw damaged("a list that was just stored is missing")
         }
         let difference = ListRow.difference(from: known, to: rows)
@@ -32,12 +28,9 @@ extension DiskConnection {
         return query
     }
 
-    /// The name of a list in the table of items.
-    static func key(_ key: QueryKey) -> EntityKey { EntityKey(type: key.name, id: key.canonicalParameters) }
-
     /// The stored members of a list, which are read only if the caller does not know them.
     private func rows(of query: DiskQuery) throws(DiskError) -> [ListRow] {
-        guard let row = try row(.query, Self.key(query.key)) else { return [] }
+        guard let row = try row(of: .query(query.key)) else { return [] }
         if let known = query.stored.rows, query.stored.sum == row.sum { return known }
         return try members(of: row.number)
     }
@@ -51,27 +44,7 @@ extension DiskConnection {
 
     /// Renews a list's times and stamp to those of the value.
     package func touch(_ query: inout DiskQuery) throws(DiskError) {
-        let sums = try touch(
-            .query,
-            Self.key(query.key),
-            validatedAt: query.validatedAt,
-            expiresAt: query.expiresAt,
-            flags: DiskFlags.of(query.terms, isClockUncertain: query.isClockUncertain),
-            asked: query.asked,
-            ifEntityTag: nil
-        )
+        let sums = try touch(.query(query.key), query.times, asked: query.asked)
         if let sums, query.stored.sum == sums.old { query.stored.sum = sums.new }
-    }
-
-    /// Removes a list. Its entities stay.
-    package func remove(_ key: QueryKey) throws(DiskError) {
-        try run(.remove, DiskKind.query, key.name, key.canonicalParameters)
-    }
-
-    /// Marks a list as stale until it has a later stamp.
-    ///
-    /// - Parameter stamp: nil: a later one than what has confirmed it.
-    package func invalidate(_ key: QueryKey, at stamp: Stamp? = nil) throws(DiskError) {
-        try run(.invalidate, DiskKind.query, key.name, key.canonicalParameters, stamp)
     }
 }

@@ -22,11 +22,13 @@ struct DiskRow {
             payload: isTombstone ? [] : statement.bytes(13),
             version: statement.optional(1),
             entityTag: statement.optionalText(2),
-            fetchedAt: WallTime(nanosecondsSinceEpoch: statement.int64(3)),
-            validatedAt: WallTime(nanosecondsSinceEpoch: statement.int64(4)),
-            expiresAt: WallTime(nanosecondsSinceEpoch: statement.int64(5)),
-            terms: DiskEntity.Terms(rawValue: flags & DiskFlags.terms),
-            completeness: DiskEntity.Completeness(rawValue: Int(statement.int64(7)))
+            RowTimes(
+                fetchedAt: WallTime(nanosecondsSinceEpoch: statement.int64(3)),
+                validatedAt: WallTime(nanosecondsSinceEpoch: statement.int64(4)),
+                expiresAt: WallTime(nanosecondsSinceEpoch: statement.int64(5)),
+                terms: RowTimes.Terms(rawValue: flags & DiskFlags.terms)
+            ),
+            statement.int64(7) < DiskEntity.Completeness.complete.rawValue ? .partial : .complete
         )
         item.asked = Stamp(rawValue: statement.int64(10))
         item.invalid = Stamp(rawValue: statement.int64(11))
@@ -46,9 +48,9 @@ extension DiskEntity {
     var timesSum: UInt64 {
         DiskChecksum.times(
             version: version,
-            fetched: fetchedAt.nanosecondsSinceEpoch,
-            validated: validatedAt.nanosecondsSinceEpoch,
-            expires: expiresAt.nanosecondsSinceEpoch
+            fetched: times.fetchedAt.nanosecondsSinceEpoch,
+            validated: times.validatedAt.nanosecondsSinceEpoch,
+            expires: times.expiresAt.nanosecondsSinceEpoch
         )
     }
 }
@@ -84,25 +86,20 @@ extension DiskConnection {
     }
 
     private func queryRow(_ key: QueryKey) throws(DiskError) -> (query: DiskQuery, row: Int64)? {
-        guard let row = try find(.query, Self.key(key)) else { return nil }
+        guard let row = try find(.query, StoredKey.query(key).item) else { return nil }
         let rows = try members(of: row.number)
         guard let item = item(.query, row, members: ListRow.sum(of: rows)) else { return nil }
         var query = DiskQuery(
             key,
-            ids: [],
+            ListMembers(entries: rows.map(\.entry)),
             isComplete: item.completeness == .complete,
             entityTag: item.entityTag,
-            fetchedAt: item.fetchedAt,
-            validatedAt: item.validatedAt,
-            expiresAt: item.expiresAt,
-            terms: item.terms
+            times: item.times
         )
         (query.asked, query.invalid, query.answered) = (item.asked, item.invalid, item.changed)
-        query.isClockUncertain = item.isClockUncertain
-        query.members = ListMembers(entries: rows.map(\.entry))
         query.stored = DiskQuery.KnownRows(sum: row.sum, rows: rows)
         guard query.decode(item.payload) else {
-            context.noteDamage(row, item: "\(key)", cause: "cursors")
+            context.noteDamage(row, item: "\(key)", cause: "edits")
             return nil
         }
         return (query, row.number)
@@ -127,8 +124,8 @@ extension DiskConnection {
     }
 
     /// The number and the checksum of an item's row.
-    func row(_ kind: DiskKind, _ key: EntityKey) throws(DiskError) -> (number: Int64, sum: Int64)? {
-        try first(.findTimes, kind, key.type, key.id) { ($0.int64(0), $0.int64(5)) }
+    func row(of key: StoredKey) throws(DiskError) -> (number: Int64, sum: Int64)? {
+        try first(.findTimes, key.kind, key.item.type, key.item.id) { ($0.int64(0), $0.int64(5)) }
     }
 
     /// A row that is no tombstone. A damaged tombstone is noted for removal.
@@ -168,16 +165,10 @@ extension DiskConnection {
 
     // MARK: The order of changes
 
-    /// The place of an entity or its deletion in the order of changes; nil if there is no row. Cost: less than reading it.
-    package func place(of key: EntityKey) throws(DiskError) -> DiskStore.Place? { try place(.entity, key.type, key.id) }
-
-    /// The place of a list in the order of changes; nil if there is none.
-    package func place(of key: QueryKey) throws(DiskError) -> DiskStore.Place? {
-        try place(.query, key.name, key.canonicalParameters)
-    }
-
-    private func place(_ kind: DiskKind, _ space: String, _ key: String) throws(DiskError) -> DiskStore.Place? {
-        try first(.describe, kind, space, key) { row in
+    /// The place of an entity or its deletion, or of a list, in the order of changes; nil if there is no row. Cost: less than reading it.
+    package func place(of key: StoredKey) throws(DiskError) -> DiskStore.Place? {
+        let item = key.item
+        return try first(.describe, key.kind, item.type, item.id) { row in
             DiskStore.Place(
                 asked: Stamp(rawValue: row.int64(3)),
                 invalid: Stamp(rawValue: row.int64(4)),
@@ -219,8 +210,11 @@ extension DiskConnection {
     package func queryNames() throws(DiskError) -> [String] { try all(.spaces, "1") { $0.text(0) } }
 
     /// The identifiers of all entities of a type, sorted.
-    package func entityIDs(ofType type: String) throws(DiskError) -> [String] {
-        try all(.entityIDs, type) { $0.text(0) }
+    ///
+    /// - Parameter hasDeletions: whether those of deletions count.
+    package func entityIDs(ofType type: String, withDeletions hasDeletions: Bool = false) throws(DiskError) -> [String]
+    {
+        try all(.entityIDs, type, Int64(hasDeletions ? 1 : 0)) { $0.text(0) }
     }
 
     /// The keys of all lists that contain an entity, sorted.
@@ -231,22 +225,6 @@ extension DiskConnection {
     /// The keys of all generic records with a prefix, sorted. O(n) in all records.
     package func recordKeys(startingWith prefix: String) throws(DiskError) -> [String] {
         try all(.recordKeys, prefix) { $0.text(0) }
-    }
-
-    /// The keys of all entities, deletions and lists, or of the entities and deletions of a type.
-    package func keys(ofType type: String? = nil) throws(DiskError) -> [DiskStore.Key] {
-        try all(.keys, type) { statement in
-            let (space, key) = (statement.text(1), statement.text(2))
-            if statement.int64(0) == DiskKind.query.rawValue {
-                return QueryKey(name: space, canonicalParameters: key).map { .query($0) }
-            }
-            let deletion = DiskStore.Place(
-                asked: Stamp(rawValue: statement.int64(5)),
-                version: statement.optional(4),
-                isRemoval: true
-            )
-            return .entity(EntityKey(type: space, id: key), deletion: statement.int64(3) == 0 ? nil : deletion)
-        }
     }
 
     private func queryKey(_ row: Statement) -> QueryKey? {
@@ -274,13 +252,6 @@ extension DiskConnection {
 }
 
 extension DiskStore {
-    /// The key of a row.
-    package enum Key: Sendable {
-        /// With the place of its deletion; nil: it has a value.
-        case entity(EntityKey, deletion: DiskStore.Place?)
-        case query(QueryKey)
-    }
-
     /// The place of an item in the order of changes.
     package struct Place: Sendable {
         package var asked: Stamp

@@ -22,7 +22,7 @@ extension DiskConnection {
 
     /// Indexes a stored entity; without fields nothing finds it.
     package func setFields(_ fields: [DiskField], of key: EntityKey) throws(DiskError) {
-        guard let row = try row(.entity, key) else { return }
+        guard let row = try row(of: .entity(key)) else { return }
         try setFields(fields, ofType: key.type, row: row.number)
     }
 

@@ -1,5 +1,5 @@
 import LarderSQLite
-package import LarderTime
+import LarderTime
 
 extension DiskConnection {
     /// The bytes that a row counts in the budget besides its payload and texts: columns, indexes, page overhead.
@@ -92,7 +92,7 @@ extension DiskConnection {
             kind == .record ? expires : removal(expires),
             context.stamp,
             Int64(item.completeness.rawValue),
-            DiskFlags.of(item.terms, isClockUncertain: item.isClockUncertain),
+            item.times.flags,
             size,
             Int64(bitPattern: content ^ item.timesSum),
             item.asked,
@@ -140,49 +140,23 @@ extension DiskConnection {
         }
     }
 
-    /// Renews an entity's times and stamp after a validation.
+    /// Renews the times and the stamp of an entity or a list after a validation.
     ///
     /// - Parameters:
-    ///   - key: the key of the entity.
-    ///   - validatedAt: when the server has confirmed it.
-    ///   - expiresAt: the end of its lifetime.
-    ///   - terms: the server's terms for its use.
-    ///   - isClockUncertain: whether the clock was set back since the request began.
+    ///   - key: the key of the entity or the list.
+    ///   - times: the new times. That of the content stays.
     ///   - asked: when the request began; nil: after its last invalidation.
-    ///   - entityTag: the confirmed validator. An entity with another one is not changed.
-    /// - Returns: whether there was one to renew.
+    ///   - entityTag: the confirmed validator. What has another one is not changed. Nil: any.
+    /// - Returns: the checksum of the row before and after; nil if there was none to renew.
     @discardableResult
     package func touch(
-        _ key: EntityKey,
-        validatedAt: WallTime,
-        expiresAt: WallTime,
-        terms: DiskEntity.Terms = [],
-        isClockUncertain: Bool = false,
+        _ key: StoredKey,
+        _ times: RowTimes,
         asked: Stamp? = nil,
         ifEntityTag entityTag: String? = nil
-    ) throws(DiskError) -> Bool {
-        try touch(
-            .entity,
-            key,
-            validatedAt: validatedAt,
-            expiresAt: expiresAt,
-            flags: DiskFlags.of(terms, isClockUncertain: isClockUncertain),
-            asked: asked,
-            ifEntityTag: entityTag
-        ) != nil
-    }
-
-    /// Renews times; returns the checksum of the row before and after, or nil if there is no such item, or one with another ETag.
-    func touch(
-        _ kind: DiskKind,
-        _ key: EntityKey,
-        validatedAt: WallTime,
-        expiresAt: WallTime,
-        flags: Int64,
-        asked: Stamp?,
-        ifEntityTag entityTag: String?
     ) throws(DiskError) -> (old: Int64, new: Int64)? {
-        let known = try first(.findTimes, kind, key.type, key.id) { row in
+        let (kind, item) = (key.kind, key.item)
+        let known = try first(.findTimes, kind, item.type, item.id) { row in
             let (version, fetched) = (row.optional(1), row.int64(2))
             let times = DiskChecksum.times(
                 version: version,
@@ -193,19 +167,21 @@ extension DiskConnection {
             return (row.int64(0), version, fetched, times, sum: row.int64(5), tag: row.optionalText(6))
         }
         guard let (row, version, fetched, old, sum, tag) = known else { return nil }
-        if let entityTag, context.seal.open(text: tag, DiskSeal.tagPlace(kind, key.type, key.id)) != entityTag {
+        if let entityTag, context.seal.open(text: tag, DiskSeal.tagPlace(kind, item.type, item.id)) != entityTag {
             return nil
         }
-        let validated = validatedAt.nanosecondsSinceEpoch
-        let expires = expiresAt.nanosecondsSinceEpoch
+        let validated = times.validatedAt.nanosecondsSinceEpoch
+        let expires = times.expiresAt.nanosecondsSinceEpoch
         let new = DiskChecksum.times(version: version, fetched: fetched, validated: validated, expires: expires)
         let renewed = Int64(bitPattern: UInt64(bitPattern: sum) ^ old ^ new)
-        try run(.touch, row, validated, expires, removal(expires), renewed, flags, asked?.rawValue)
+        try run(.touch, row, validated, expires, removal(expires), renewed, times.flags, asked?.rawValue)
         return (sum, renewed)
     }
 
-    /// Removes an entity. Lists still contain its key.
-    package func remove(_ key: EntityKey) throws(DiskError) { try run(.remove, DiskKind.entity, key.type, key.id) }
+    /// Removes an entity or a list. Lists still contain the key of a removed entity, and the entities of a removed list stay.
+    package func remove(_ key: StoredKey) throws(DiskError) {
+        try run(.remove, key.kind, key.item.type, key.item.id)
+    }
 
     /// Removes the value of an entity. A tombstone stays: what it keeps out stays out.
     package func removeValue(_ key: EntityKey) throws(DiskError) {
@@ -244,11 +220,11 @@ extension DiskConnection {
     /// Removes all entities of a type, and their tombstones.
     package func removeEntities(ofType type: String) throws(DiskError) { try run(.removeSpace, DiskKind.entity, type) }
 
-    /// Marks an entity as stale until it has a later stamp.
+    /// Marks an entity or a list as stale until it has a later stamp.
     ///
     /// - Parameter stamp: nil: a later one than what has confirmed it.
-    package func invalidate(_ key: EntityKey, at stamp: Stamp? = nil) throws(DiskError) {
-        try run(.invalidate, DiskKind.entity, key.type, key.id, stamp)
+    package func invalidate(_ key: StoredKey, at stamp: Stamp? = nil) throws(DiskError) {
+        try run(.invalidate, key.kind, key.item.type, key.item.id, stamp)
     }
 
     /// Marks the times of all items as uncertain, because the clock was set back, until they are stored or touched again.

@@ -1,34 +1,15 @@
 package import LarderTime
 
 /// A stored entity: the bytes of its value and its metadata.
+@dynamicMemberLookup
 package struct DiskEntity: Sendable, Hashable {
-    /// The completeness of an entity. A struct, because an app may have steps in between.
-    package struct Completeness: RawRepresentable, Sendable, Hashable, Comparable {
-        /// The step; more is more complete.
-        package let rawValue: Int
-
-        /// A step between `partial` and `complete`, both included.
-        package init(rawValue: Int) { self.rawValue = rawValue }
-
-        /// The part that a list shows.
-        package static let partial = Completeness(rawValue: 0)
-        /// The whole entity.
-        package static let complete = Completeness(rawValue: 100)
+    /// The completeness of an entity: the part that a list shows, or the whole.
+    package enum Completeness: Int, Sendable, Comparable {
+        case partial = 0
+        case complete = 100
 
         /// Orders from less to more complete.
         package static func < (left: Completeness, right: Completeness) -> Bool { left.rawValue < right.rawValue }
-    }
-
-    /// What the source has said about the freshness of a value. The raw values are stored as bits of `items.flags`.
-    package struct Terms: OptionSet, Sendable, Hashable {
-        package let rawValue: Int64
-
-        package init(rawValue: Int64) { self.rawValue = rawValue }
-
-        /// `expiresAt` is the end of a lifetime that the source has stated.
-        package static let lifetimeStated = Terms(rawValue: 8)
-        /// An expired value must not be used in place of a failed validation (RFC 9111 §5.2.2.2, §5.2.2.4).
-        package static let mustRevalidate = Terms(rawValue: 16)
     }
 
     package var key: EntityKey
@@ -38,14 +19,7 @@ package struct DiskEntity: Sendable, Hashable {
     package var version: Int64?
     /// The entity tag of its response.
     package var entityTag: String?
-    /// When the content was received.
-    package var fetchedAt: WallTime
-    /// When it was last confirmed to be current.
-    package var validatedAt: WallTime
-    /// When it becomes stale. It can still be read: see `DiskStore.Configuration.staleRetention`.
-    package var expiresAt: WallTime
-    /// What the source has said about its freshness.
-    package var terms: Terms
+    package var times: RowTimes
     /// The completeness of the payload.
     package var completeness: Completeness
     /// When what has brought or confirmed it began.
@@ -56,8 +30,6 @@ package struct DiskEntity: Sendable, Hashable {
     package var changed = Stamp.never
     /// Whether it was marked as stale since it was stored or validated.
     package var isInvalidated: Bool { invalid > asked }
-    /// Whether the clock was set back since: its times are uncertain.
-    package var isClockUncertain = false
     /// The fields to index it by, when it is stored. Not read back.
     package var fields: [DiskField] = []
 
@@ -69,18 +41,34 @@ package struct DiskEntity: Sendable, Hashable {
         fetchedAt: WallTime,
         validatedAt: WallTime? = nil,
         expiresAt: WallTime,
-        terms: Terms = [],
+        terms: RowTimes.Terms = [],
         completeness: Completeness = .complete
     ) {
-        self.key = key
-        self.payload = payload
-        self.version = version
-        self.entityTag = entityTag
-        self.fetchedAt = fetchedAt
-        self.validatedAt = validatedAt ?? fetchedAt
-        self.expiresAt = expiresAt
-        self.terms = terms
-        self.completeness = completeness
+        self.init(
+            key,
+            payload: payload,
+            version: version,
+            entityTag: entityTag,
+            RowTimes(fetchedAt: fetchedAt, validatedAt: validatedAt, expiresAt: expiresAt, terms: terms),
+            completeness
+        )
+    }
+
+    package init(
+        _ key: EntityKey,
+        payload: [UInt8],
+        version: Int64? = nil,
+        entityTag: String? = nil,
+        _ times: RowTimes,
+        _ completeness: Completeness
+    ) {
+        (self.key, self.payload, self.version, self.entityTag) = (key, payload, version, entityTag)
+        (self.times, self.completeness) = (times, completeness)
+    }
+
+    package subscript<Value>(dynamicMember path: WritableKeyPath<RowTimes, Value>) -> Value {
+        get { times[keyPath: path] }
+        set { times[keyPath: path] = newValue }
     }
 }
 

@@ -1,37 +1,26 @@
 package import LarderTime
 
 /// A stored list: the keys of its entities in order, and its metadata.
+@dynamicMemberLookup
 package struct DiskQuery: Sendable, Hashable {
     package var key: QueryKey
     /// The entities in order. They need not be stored. What the owner has noted beside one that stays is kept. Reading and setting cost
     /// O(n).
     package var ids: [EntityKey] {
         get { members.keys }
-        set {
-            let (marks, notes) = (members.marks, members.notes)
-            members.replace(with: newValue.map { ListMembers.Entry($0, mark: marks[$0], note: notes[$0]) })
-        }
+        set { members.setKeys(newValue) }
     }
     /// The entities with their marks.
     package var members: ListMembers
     /// What is on disk, to find the rows that differ.
     package var stored = KnownRows()
-    /// The cursor of the next page, if any.
-    package var nextCursor: String?
     /// Whether the list is complete. Never inferred from an empty list.
     package var isComplete: Bool
     /// The entity tag of its response.
     package var entityTag: String?
-    /// When the list was received.
-    package var fetchedAt: WallTime
-    /// When it was last confirmed to be current.
-    package var validatedAt: WallTime
-    /// When it becomes stale.
-    package var expiresAt: WallTime
-    /// What the source has said about its freshness.
-    package var terms: DiskEntity.Terms
+    package var times: RowTimes
     /// Further data of the list's owner, such as gaps. Opaque to the store.
-    package var details: [UInt8]
+    package var details: [UInt8] = []
     /// When the request or the event that has brought or confirmed it began.
     package var asked = Stamp.never
     /// When it was last invalidated.
@@ -45,32 +34,37 @@ package struct DiskQuery: Sendable, Hashable {
         get { invalid > asked }
         set { invalid = newValue ? max(invalid, asked.successor) : min(invalid, asked) }
     }
-    /// Whether the clock was set back since: its times are uncertain.
-    package var isClockUncertain = false
 
     /// Creates a list.
     package init(
         _ key: QueryKey,
         ids: [EntityKey],
-        nextCursor: String? = nil,
         isComplete: Bool,
         entityTag: String? = nil,
         fetchedAt: WallTime,
         validatedAt: WallTime? = nil,
         expiresAt: WallTime,
-        terms: DiskEntity.Terms = [],
         details: [UInt8] = []
     ) {
-        self.key = key
-        members = ListMembers(ids)
-        self.nextCursor = nextCursor
-        self.isComplete = isComplete
-        self.entityTag = entityTag
-        self.fetchedAt = fetchedAt
-        self.validatedAt = validatedAt ?? fetchedAt
-        self.expiresAt = expiresAt
-        self.terms = terms
+        let times = RowTimes(fetchedAt: fetchedAt, validatedAt: validatedAt, expiresAt: expiresAt)
+        self.init(key, ListMembers(ids), isComplete: isComplete, entityTag: entityTag, times: times)
         self.details = details
+    }
+
+    package init(
+        _ key: QueryKey,
+        _ members: ListMembers = ListMembers(),
+        isComplete: Bool = false,
+        entityTag: String? = nil,
+        times: RowTimes
+    ) {
+        (self.key, self.members, self.times) = (key, members, times)
+        (self.isComplete, self.entityTag) = (isComplete, entityTag)
+    }
+
+    package subscript<Value>(dynamicMember path: WritableKeyPath<RowTimes, Value>) -> Value {
+        get { times[keyPath: path] }
+        set { times[keyPath: path] = newValue }
     }
 }
 
@@ -99,28 +93,20 @@ extension DiskStore {
 }
 
 extension DiskQuery {
-    /// The part of the list that is stored as bytes: which of the cursor and the edits there are, these with their lengths, and the
-    /// details.
+    /// The part of the list that is stored as bytes: the edits with their length, and the details.
     var encoded: [UInt8] {
-        var bytes: [UInt8] = [(nextCursor == nil ? 0 : 1) | (edits.isEmpty ? 0 : 2)]
-        if let nextCursor { bytes.append(part: nextCursor.utf8) }
-        if !edits.isEmpty { bytes.append(part: edits.encoded) }
+        var bytes: [UInt8] = []
+        bytes.append(part: edits.isEmpty ? [] : edits.encoded)
         return bytes + details
     }
 
-    /// Decodes the cursor, the edits and the details; false if they are invalid.
+    /// Decodes the edits and the details; false if they are invalid.
     mutating func decode(_ bytes: [UInt8]) -> Bool {
         var rest = bytes[...]
-        guard let first = rest.popFirst(), first < 4 else { return false }
-        if first & 1 != 0 {
-            guard let cursor = rest.takeText() else { return false }
-            nextCursor = cursor
+        guard let part = rest.takePart(), let known = part.isEmpty ? ListEdits() : ListEdits(encoded: part) else {
+            return false
         }
-        if first & 2 != 0 {
-            guard let known = rest.takePart().flatMap({ ListEdits(encoded: $0) }) else { return false }
-            edits = known
-        }
-        details = Array(rest)
+        (edits, details) = (known, Array(rest))
         return true
     }
 }

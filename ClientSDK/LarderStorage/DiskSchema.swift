@@ -9,10 +9,10 @@ enum DiskSchema {
     /// "Lrds"
     static let applicationID: Int32 = 0x4C72_6473
 
-    /// The migrations. Versions 2 to 7 have changed tables of content only, which is made anew.
+    /// The migrations. Versions 2 to 8 have changed tables of content only, which is made anew.
     static var migrations: Migrations {
         let empty = Migration("content, earlier") { _ throws(SQLiteError) in }
-        return Migrations(applicationID: applicationID, [outbox] + Array(repeating: empty, count: 6) + [content])
+        return Migrations(applicationID: applicationID, [outbox] + Array(repeating: empty, count: 7) + [content])
     }
 
     private static var outbox: Migration {
@@ -114,10 +114,6 @@ enum DiskFlags {
     static let tombstone: Int64 = 1
     /// The clock was set back since the times were taken.
     static let clockUncertain: Int64 = 4
-    /// The bits of `DiskEntity.Terms`.
+    /// The bits of `RowTimes.Terms`.
     static let terms: Int64 = 24
-
-    static func of(_ terms: DiskEntity.Terms, isClockUncertain: Bool) -> Int64 {
-        terms.rawValue & Self.terms | (isClockUncertain ? clockUncertain : 0)
-    }
 }

@@ -9,7 +9,7 @@ enum DiskStatement: Int, CaseIterable {
     case findTimes, touch
     case remove, removeValue, removeRow, removeSpace, removeKind
     case invalidate, distrust
-    case queryKeys, queriesWith, entityIDs, recordKeys, spaces, keys
+    case queryKeys, queriesWith, entityIDs, recordKeys, spaces
     case findMetadata, putMetadata, dropMetadata
     case latestStamp, totals, leastRecent, drop, expire, stamp
     case findLost, noteLost, noteExpired
@@ -117,12 +117,7 @@ enum DiskStatement: Int, CaseIterable {
             """
         case .distrust: "UPDATE items SET flags = flags | 4 WHERE flags & 5 = 0"
         case .queryKeys: "SELECT space, key FROM items WHERE kind = 1 AND space = ?1 ORDER BY key"
-        case .entityIDs: "SELECT key FROM items WHERE kind = 0 AND space = ?1 AND flags & 1 = 0 ORDER BY key"
-        case .keys:
-            """
-            SELECT kind, space, key, flags & 1, version, asked FROM items
-            WHERE kind < 2 AND (?1 IS NULL OR kind = 0 AND space = ?1)
-            """
+        case .entityIDs: "SELECT key FROM items WHERE kind = 0 AND space = ?1 AND flags & 1 <= ?2 ORDER BY key"
         case .spaces:
             "SELECT DISTINCT space FROM items WHERE kind = CAST(?1 AS INTEGER) AND flags & 1 = 0 ORDER BY space"
         case .recordKeys:

@@ -41,7 +41,7 @@ extension DiskStore {
 
     /// Removes an entity. Lists still contain its key.
     package func remove(_ key: EntityKey) throws(DiskError) {
-        try writeOnce { transaction throws(DiskError) in try transaction.remove(key) }
+        try writeOnce { transaction throws(DiskError) in try transaction.remove(.entity(key)) }
     }
 
     /// Removes a generic record.

@@ -27,10 +27,10 @@ package struct ListEdits: Sendable, Hashable {
 
     /// Records the keys that an edit has removed, inserted and moved.
     package mutating func note(_ old: ListMembers, _ new: ListMembers, at stamp: Stamp) {
-        let (old, new) = (old.keys, new.keys)
-        let (begin, end) = old.common(with: new, by: ==)
-        let before = old[begin..<(old.count - end)]
-        let after = (begin..<(new.count - end)).map { (key: new[$0], previous: $0 > 0 ? new[$0 - 1] : nil) }
+        let (old, new) = (old.entries, new.entries)
+        let (begin, end) = old.common(with: new) { $0.key == $1.key }
+        let before = old[begin..<(old.count - end)].map(\.key)
+        let after = (begin..<(new.count - end)).map { (key: new[$0].key, previous: $0 > 0 ? new[$0 - 1].key : nil) }
         let (known, present) = (Set(before), Set(after.map(\.key)))
         let removed = before.filter { !present.contains($0) }
         let places = Dictionary(before.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })

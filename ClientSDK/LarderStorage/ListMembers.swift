@@ -26,19 +26,8 @@ package struct ListMembers: Sendable, Hashable {
 
     package var keys: [EntityKey] { entries.map(\.key) }
 
-    /// The number of members with a mark.
-    package var markedCount: Int { entries.count { $0.mark != nil } }
-
     /// The number of members with a note.
     package var notedCount: Int { entries.count { $0.note != nil } }
-
-    package var marks: [EntityKey: Int64] {
-        entries.reduce(into: [:]) { marks, entry in if let mark = entry.mark { marks[entry.key] = mark } }
-    }
-
-    package var notes: [EntityKey: String] {
-        entries.reduce(into: [:]) { notes, entry in if let note = entry.note { notes[entry.key] = note } }
-    }
 
     /// Whether a key is a member.
     package func contains(_ key: EntityKey) -> Bool { index(of: key) != nil }
@@ -60,18 +49,28 @@ package struct ListMembers: Sendable, Hashable {
     }
 
     package mutating func replace(with new: [Entry]) { entries = new }
+
+    /// Replaces the keys. What is noted beside one that stays is kept.
+    ///
+    /// - Parameter mark: the mark of new ones.
+    package mutating func setKeys(_ new: [EntityKey], markingNew mark: Int64? = nil) {
+        let (begin, end) = entries.common(with: new) { $0.key == $1 }
+        let replaced = begin..<(count - end)
+        let known = Dictionary(entries[replaced].map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
+        entries.replaceSubrange(
+            replaced,
+            with: new[begin..<(new.count - end)].map { known[$0] ?? Entry($0, mark: mark) }
+        )
+    }
 }
 
-extension BidirectionalCollection {
-    /// The numbers of elements at the beginning and at the end that another collection has too.
-    func common<Other: BidirectionalCollection>(
-        with other: Other,
-        by areEqual: (Element, Other.Element) -> Bool
-    ) -> (begin: Int, end: Int) {
-        let begin = zip(self, other).prefix(while: areEqual).count
-        let end = zip(reversed(), other.reversed()).prefix(Swift.min(count, other.count) - begin).prefix(
-            while: areEqual
-        ).count
+extension Array {
+    /// The numbers of elements at the beginning and at the end that another array has too.
+    func common<Other>(with other: [Other], by areEqual: (Element, Other) -> Bool) -> (begin: Int, end: Int) {
+        let maximum = Swift.min(count, other.count)
+        var (begin, end) = (0, 0)
+        while begin < maximum, areEqual(self[begin], other[begin]) { begin += 1 }
+        while begin + end < maximum, areEqual(self[count - 1 - end], other[other.count - 1 - end]) { end += 1 }
         return (begin, end)
     }
 }

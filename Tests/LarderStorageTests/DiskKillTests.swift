@@ -54,7 +54,6 @@ struct DiskKillTests {
                 let query = DiskQuery(
                     QueryKey("feed", ["page": "\(generator.uniform(in: 0..<2))"]),
                     ids: entities.map(\.key),
-                    nextCursor: "\(index)",
                     isComplete: false,
                     fetchedAt: fixture.clock.now,
                     expiresAt: fixture.clock.now + .seconds(60)
@@ -112,8 +111,11 @@ struct DiskKillTests {
                 try transaction.setToken(token, for: "changes")
             case .record(let record): try transaction.put(record)
             case .touch(let id, let time):
-                try transaction.touch(fixture.key(id), validatedAt: time, expiresAt: time + .seconds(60))
-            case .remove(let id): try transaction.remove(fixture.key(id))
+                try transaction.touch(
+                    .entity(fixture.key(id)),
+                    RowTimes(fetchedAt: time, expiresAt: time + .seconds(60))
+                )
+            case .remove(let id): try transaction.remove(.entity(fixture.key(id)))
             case .enqueue(let payload, let entity):
                 try transaction.append(
                     DiskOutboxRow(operation: "o", idempotencyKey: "\(payload)", payload: payload)

@@ -45,7 +45,6 @@ struct DiskSecretTests {
         DiskQuery(
             QueryKey("list"),
             ids: [fixture.key("1")],
-            nextCursor: String(decoding: details, as: UTF8.self),
             isComplete: false,
             fetchedAt: fixture.clock.now,
             expiresAt: fixture.clock.now + .seconds(60),
@@ -113,7 +112,6 @@ struct DiskSecretTests {
         let text = String(decoding: secret, as: UTF8.self)
         #expect(try store.entity(fixture.key("1"))?.payload == secret)
         #expect(try store.query(QueryKey("list"))?.details == secret)
-        #expect(try store.query(QueryKey("list"))?.nextCursor == text)
         #expect(try store.metadata("m") == secret && store.token("f") == text)
         let found = try #require(try store.read { try $0.outbox() }.first)
         var expected = row(secret, key: text)

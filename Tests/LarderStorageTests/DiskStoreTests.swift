@@ -18,7 +18,6 @@ struct DiskStoreTests {
         var query = DiskQuery(
             QueryKey("feed", ["limit": "20", "of": "ana"]),
             ids: [fixture.key("2"), fixture.key("1"), EntityKey(type: "ad", id: "1")],
-            nextCursor: "c=&2",
             isComplete: false,
             entityTag: "\"f\"",
             fetchedAt: fixture.clock.now,
@@ -48,7 +47,6 @@ struct DiskStoreTests {
         let names = try store.read { (try $0.entityTypes(), try $0.queryNames()) }
         #expect(names.0 == [entity.key.type] && names.1 == ["feed"])
         query.ids = []
-        query.nextCursor = nil
         _ = try store.write { transaction throws in try transaction.put(query) }
         #expect(try store.list(query.key)?.entities == [])
         #expect(fixture.events.isEmpty)
@@ -133,13 +131,14 @@ struct DiskStoreTests {
         let store = try fixture.store()
         let entity = fixture.entity("1", [UInt8](repeating: 3, count: 20_000), version: 2, entityTag: "\"a\"")
         try store.put(entity)
-        try store.write { transaction throws in try transaction.invalidate(entity.key) }
+        try store.write { transaction throws in try transaction.invalidate(.entity(entity.key)) }
         #expect(try store.entity(entity.key)?.isInvalidated == true)
         let before = try store.rowChanges()
         fixture.clock.advance(by: .seconds(300))
         let now = fixture.clock.now
         func touch(_ key: EntityKey, _ lifetime: Duration, _ tag: String?) throws -> Bool {
-            try store.write { try $0.touch(key, validatedAt: now, expiresAt: now + lifetime, ifEntityTag: tag) }
+            let times = RowTimes(fetchedAt: now, expiresAt: now + lifetime)
+            return try store.write { try $0.touch(.entity(key), times, ifEntityTag: tag) != nil }
         }
         #expect(try touch(entity.key, .seconds(60), "\"a\""))
         let stored = try #require(try store.entity(entity.key))
@@ -209,7 +208,7 @@ struct DiskStoreTests {
             #expect(try transaction.queryKeys(named: "feed") == [one, two])
         }
         try store.write { transaction throws in
-            try transaction.invalidate(two)
+            try transaction.invalidate(.query(two))
         }
         #expect(try store.query(one)?.isInvalidated == false)
         #expect(try store.query(two)?.isInvalidated == true)
@@ -217,7 +216,7 @@ struct DiskStoreTests {
         confirmed.asked = confirmed.invalid
         try store.write { transaction throws in
             try transaction.touch(&confirmed)
-            try transaction.remove(one)
+            try transaction.remove(.query(one))
         }
         #expect(try store.query(two)?.isInvalidated == false)
         #expect(try store.query(one) == nil)

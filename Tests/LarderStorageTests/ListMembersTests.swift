@@ -27,7 +27,6 @@ struct ListMembersTests {
             #expect(rows.sorted { $0.key < $1.key }.map(\.value) == model, "\(text)")
             #expect(Array(list.entries) == model && list.count == model.count, "\(text)")
             #expect(list.keys == model.map(\.key), "\(text)")
-            #expect(list.markedCount == model.count { $0.mark != nil }, "\(text)")
             #expect((list == before) == (Array(before.entries) == model), "\(text)")
             for number in 0..<20 {
                 let key = ListScript.key(number)

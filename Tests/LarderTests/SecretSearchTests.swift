@@ -108,7 +108,6 @@ struct SecretSearchTests {
             let list = DiskQuery(
                 QueryKey("list"),
                 ids: [],
-                nextCursor: secret,
                 isComplete: false,
                 fetchedAt: clock.now,
                 expiresAt: clock.now + .seconds(60),

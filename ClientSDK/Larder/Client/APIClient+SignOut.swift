@@ -97,9 +97,11 @@ extension APIClient {
         do { content = try DiskStore(values) } catch { throw LarderError(error) }
         let stores = try ContentStores(Configuration(), settings, in: directories)
         let uploads = uploadFiles(settings, 0)
-        if let failure = await erase(uploads, stores.all + [content], directories, marker) {
-            throw failure
+        let disk = values.mayBlock ? DiskExecutor(threadsMaximum: 1) : nil
+        let failure = await withTaskExecutorPreference(disk) {
+            await erase(uploads, stores.all + [content], directories, marker)
         }
+        if let failure { throw failure }
     }
 
     /// The file that says that a sign-out has begun and has not removed everything yet; nil if the account has no directory of its own.

@@ -37,8 +37,6 @@ final class RunningServices: Sendable {
     private let settings: APIClient.Services
     private let running = Mutex<Running?>(Running())
 
-    /// The key of the seed that spreads clients when the network returns. It is stored, so that each client keeps its delay.
-    private static let seedKey = "larder.network.seed"
     /// The key of what was received in the month of a data budget.
     private static let useKey = "larder.network.use"
 
@@ -73,7 +71,9 @@ final class RunningServices: Sendable {
             monitor.policy = settings.degradation
             network = monitor
         case .own:
-            var monitoring = NetworkMonitor.Configuration(seed: Self.seed(cache, telemetry))
+            // It spreads clients when the network returns.
+            let seed = UInt64(configuration.random() * 0x1p53) &* 0x9E37_79B9_7F4A_7C15
+            var monitoring = NetworkMonitor.Configuration(seed: seed)
             monitoring.policy = settings.degradation
             monitoring.dataBudget = settings.dataBudget
             if let budget = settings.dataBudget { Self.restore(budget, cache, telemetry) }
@@ -92,7 +92,7 @@ final class RunningServices: Sendable {
         case .given(let memoryGuard): memory = memoryGuard
         case .own:
             memory = MemoryGuard(
-                source: settings.memorySource ?? DeferredMemorySource { MemoryGuard.systemSource() },
+                source: settings.memorySource ?? MemoryGuard.systemSource(),
                 policy: settings.memoryPolicy,
                 clock: configuration.monotonicClock,
                 onEvent: { telemetry.record($0) }
@@ -123,21 +123,6 @@ final class RunningServices: Sendable {
                 run()
             }
         }
-    }
-
-    private static func seed(_ cache: LarderCache, _ telemetry: Telemetry) -> UInt64 {
-        let new = UInt64(cache.configuration.random() * 0x1p53) &* 0x9E37_79B9_7F4A_7C15
-        do {
-            guard let disk = cache.outboxDisk else { return new }
-            if let bytes = try disk.metadata(seedKey), let seed = UInt64(String(decoding: bytes, as: UTF8.self)) {
-                return seed
-            }
-            try disk.write { transaction in try transaction.setMetadata(Array("\(new)".utf8), for: seedKey) }
-        } catch {
-            // A new seed at each start spreads clients as well.
-            telemetry.record(.note(name: "seedNotKept", detail: "\(error)"))
-        }
-        return new
     }
 
     private static func restore(_ budget: NetworkMonitor.DataBudget, _ cache: LarderCache, _ telemetry: Telemetry) {
@@ -209,11 +194,7 @@ final class RunningServices: Sendable {
         }
         if let memory {
             keep(memory.register(reaction(limits)))
-            run {
-                // Creates the lazy source here, so that it does not delay the first read.
-                _ = memory.explanation
-                await memory.run(sleeper: sleeper)
-            }
+            run { await memory.run(sleeper: sleeper) }
         }
         await applyCacheFlags(http)
         if let flags { follow(flags, limits, http) }

@@ -203,10 +203,8 @@ extension HTTPSource {
             throw LarderError(
                 .unexpectedReply,
                 "\(url) links to a next page of another origin, '\(HTTPURL.redacted(link))'. It is not requested, because the request "
-                    + "would take the credentials there.",
-                retryAfter: nil,
-                isFromAPI: true
-            )
+                    + "would take the credentials there."
+            ).marked(isFromAPI: true)
         }
         return target.target
     }

@@ -65,10 +65,8 @@ extension HTTPSource {
                 .unexpectedReply,
                 "\(request.url) returned \(status) without content, but \(type) was expected. Use the variant of send without a "
                     + "type.",
-                status: status,
-                retryAfter: nil,
-                isFromAPI: true
-            )
+                status: status
+            ).marked(isFromAPI: true)
         }
         guard isAccepted(response) else { throw foreign(response, request.url) }
         do {
@@ -90,10 +88,8 @@ extension HTTPSource {
                 .unexpectedReply,
                 "The reply of \(request.url) cannot be decoded as \(type): \(reason)",
                 cause: error,
-                status: status,
-                retryAfter: nil,
-                isFromAPI: coding == nil
-            )
+                status: status
+            ).marked(isFromAPI: coding == nil)
         }
     }
 
@@ -145,9 +141,8 @@ extension HTTPSource {
                 "\(url) returned the status \(code).",
                 cause: cause,
                 status: code,
-                retryAfter: retryAfter,
-                isFromAPI: isAccepted
-            )
+                retryAfter: retryAfter
+            ).marked(isFromAPI: isAccepted)
         }
         let text = [problem.title, problem.detail].compactMap { $0 }.joined(separator: ": ")
         return LarderError(
@@ -155,8 +150,7 @@ extension HTTPSource {
             text.isEmpty ? "\(url) returned the status \(code)." : text,
             status: code,
             problem: problem.type,
-            retryAfter: retryAfter,
-            isFromAPI: true
-        )
+            retryAfter: retryAfter
+        ).marked(isFromAPI: true)
     }
 }

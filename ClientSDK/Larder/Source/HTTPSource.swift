@@ -126,10 +126,8 @@ public struct HTTPSource: Sendable {
                     .unexpectedReply,
                     "The reply of \(target) cannot be used: \(error)",
                     cause: error,
-                    status: Int(reply.status.code),
-                    retryAfter: nil,
-                    isFromAPI: true
-                )
+                    status: Int(reply.status.code)
+                ).marked(isFromAPI: true)
             }
         }
     }

@@ -15,7 +15,7 @@ extension LarderCache {
     public func trimMemory(toBytes bytes: Int) {
         let rows = core.disk == nil ? bytes : bytes / CacheCore.listShare
         core.reporting { try core.memoryRows.trim(toCost: max(0, rows)) }
-        core.entities.trim(toCost: max(0, bytes))
+        core.entities.trim(cost: max(0, bytes))
         core.queries.trim(cost: max(0, bytes / CacheCore.listShare))
         core.nodes.trim(toCount: bytes > 0 ? 64 : 0, cost: max(0, bytes / CacheCore.listShare))
         // A request that is just ending still holds its node.

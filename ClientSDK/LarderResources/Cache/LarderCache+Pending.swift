@@ -7,7 +7,7 @@ extension LarderCache {
     package func visible<E: CacheEntity>(_ type: E.Type, _ key: EntityKey) -> E? {
         core.checkForeignCommits(at: core.now())
         let stored = core.entity(key) { try E.codec.decode($0) }?.stored.value
-        return core.entities.visible(stored, key).value as? E
+        return core.overlays.visible(stored, key).value as? E
     }
 
     /// The server's ID of an entity that was created on this device under a local one; nil if its creation has not ended, or if more than 64
@@ -16,14 +16,14 @@ extension LarderCache {
 
     /// The ordering scope of the newest pending change of an entity; nil if there is none.
     package func pendingScope(of key: EntityKey) -> String? {
-        guard let newest = core.entities.pending(.entity(key)).last else { return nil }
+        guard let newest = core.overlays.pending(.entity(key)).last else { return nil }
         return outbox.state.withLock { $0.queue[newest.operation]?.scope }
     }
 
     /// The ordering scope of the newest pending change of an entity of any type that has one of the identifiers. Cost: O(n) for all n
     /// entities with pending changes.
     package func pendingScope(ofAny ids: Set<String>) -> String? {
-        for key in core.entities.pending(where: { ids.contains($0.id) }).keys {
+        for key in core.overlays.pending(where: { ids.contains($0.id) }).keys {
             if let scope = pendingScope(of: key) { return scope }
         }
         return nil

@@ -32,18 +32,16 @@ extension CacheCore {
         isTolerant: Bool = false,
         settle: ((CacheUpdate, (CacheUpdate) throws -> Void) throws -> Void)? = nil
     ) throws(LarderError) -> Commit {
-        owner.requireOutside("A change to the cache")
-        outboxOwner.requireOutside("A change to the cache")
+        commits.requireOutside("A change to the cache")
+        outboxCommits.requireOutside("A change to the cache")
         let moment = moment ?? now()
         let start = Commit(core: self, stamp: stamp ?? stamps.next(), moment: moment)
         do {
             if update.steps.isEmpty, settle == nil { return try carryOutLocally(update) }
             // A commit of content may wait for the outbox lock.
-            outboxLockOwner.requireOutside("A change to the cache")
+            outboxLock.requireOutside("A change to the cache")
             let update = update.encoded(unlessEqualTo: entities)
             return try commits.withLock { savedHighWater in
-                owner.begin()
-                defer { owner.end() }
                 guard !isClosed else { throw Self.isClosedError }
                 var commit = try perform(update, start, &savedHighWater, isTolerant: isTolerant)
                 guard settle != nil || !update.isContent else {
@@ -159,7 +157,7 @@ extension CacheCore {
             count += 1
             for (key, change) in commit.entities {
                 switch change {
-                case .set(let stored): entities.store(stored, for: key)
+                case .set(let stored): keep(stored, key)
                 case .removed, .elsewhere: entities.remove(key)
                 }
             }
@@ -172,8 +170,8 @@ extension CacheCore {
             for (key, place) in commit.rowless { rowless.note(key, place) }
             for change in commit.local {
                 switch change {
-                case .show(let key, let overlay): entities.show(overlay, over: key)
-                case .hide(let key, let operation): entities.hide(operation, over: key)
+                case .show(let key, let overlay): overlays.show(overlay, over: key)
+                case .hide(let key, let operation): overlays.hide(operation, over: key)
                 case .reread(.entity(let key)): entities.remove(key)
                 case .reread(.query(let key)): queries.remove(key)
                 }

@@ -19,7 +19,7 @@ extension CacheCore {
     ///
     /// - Throws: `.storage`. Then it is not on.
     func setDiskTier(isOn: Bool) throws(LarderError) {
-        owner.requireOutside("LarderCache.setDiskTier")
+        commits.requireOutside("LarderCache.setDiskTier")
         guard let disk else { return }
         do {
             try commits.withLock { _ in
@@ -42,7 +42,7 @@ extension CacheCore {
                 lacksChanges.store(false, ordering: .relaxed)
                 isDiskTierOff.store(false, ordering: .releasing)
                 // What was fetched meanwhile has no row that a commit of another process would make outdated.
-                entities.trim(toCost: 0)
+                entities.trim(cost: 0)
                 queries.removeAll()
             }
             if isOn { for node in nodes.all { node.forget() } }

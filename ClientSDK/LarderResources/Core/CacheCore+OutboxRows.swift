@@ -42,8 +42,6 @@ extension CacheCore {
         _ store: (Int64) throws -> (last: Int64, changes: [CacheUpdate.LocalChange])
     ) throws -> Int64 {
         try outboxCommits.withLock { last in
-            outboxOwner.begin()
-            defer { outboxOwner.end() }
             guard !isClosed else { throw Self.isClosedError }
             let stored = try store(last)
             last = stored.last

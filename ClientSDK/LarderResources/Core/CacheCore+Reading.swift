@@ -27,7 +27,7 @@ extension CacheCore {
     /// The row of an entity, and whether it is in memory. What is in memory, or was removed there, counts (`Rows`).
     private func row(of key: EntityKey) throws -> (row: DiskEntity, isInMemory: Bool)? {
         if let store = memoryRows.used(for: .entity(key)) {
-            let (isThere, row) = try store.read { (try $0.place(of: key) != nil, try $0.entity(key)) }
+            let (isThere, row) = try store.read { (try $0.place(of: .entity(key)) != nil, try $0.entity(key)) }
             if isThere { return row.map { ($0, true) } }
         }
         return isHidden(.entity(key)) ? nil : try contentDisk?.entity(key).map { ($0, false) }
@@ -80,7 +80,7 @@ extension CacheCore {
     /// Stores a row in memory, unless there was a commit meanwhile.
     func fill(_ stored: StoredEntity, _ key: EntityKey, ifNothingSince count: UInt64) {
         memory.withLock { present in
-            if present == count { entities.store(stored, for: key) }
+            if present == count { keep(stored, key) }
         }
     }
 
@@ -100,7 +100,7 @@ extension CacheCore {
         }
         return ListChanges(
             recorded: keys,
-            pending: Set(entities.pending { $0.type == type }.keys),
+            pending: Set(overlays.pending { $0.type == type }.keys),
             // The list is stale until they can be read.
             areLost: areLost || areRead == nil,
             part: ListChanges.part(ofType: type)

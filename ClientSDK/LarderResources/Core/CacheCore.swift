@@ -7,7 +7,7 @@ import Synchronization
 /// The shared engine of a cache: the tiers, the clocks, the stamps, and the nodes.
 ///
 /// Safe from any thread. Locks are taken in this order: a commit, then the disk, then the store in memory, then memory; nodes' own last. No user code runs while
-/// a lock is held, except functions of values and updates (`ChangeOwner`), within a commit: if one of them changes the cache, the
+/// a lock is held, except functions of values and updates (`ChangeLock`), within a commit: if one of them changes the cache, the
 /// process stops with a message.
 package final class CacheCore: Sendable {
     /// Called when the network returns.
@@ -29,7 +29,9 @@ package final class CacheCore: Sendable {
     let lacksChanges = Atomic<Bool>(false)
     /// The store of the outbox: a database of its own, so that a change of the user never waits for a commit of content.
     let outboxDisk: DiskStore?
-    let entities: EntityTable
+    let entities: MemoryTier<EntityKey, StoredEntity>
+    private let entityBytesMaximum: Int
+    let overlays = Overlays()
     let queries: MemoryTier<QueryKey, StoredQuery>
     let invalidations = InvalidationTable()
     let stamps: StampClock
@@ -41,12 +43,12 @@ package final class CacheCore: Sendable {
     let departures = EvictionTally()
     let clocks: ClockGuard
     /// Held during a commit. The value is the latest known time that is stored.
-    let commits: Mutex<WallTime>
+    let commits = ChangeLock(WallTime(nanosecondsSinceEpoch: .min))
+    /// Held while operations are enqueued, coalesced, edited or removed.
+    let outboxLock = ChangeLock(())
     /// Held while rows of the outbox are stored and the pending changes that they show are put into memory. Never while content is
     /// stored. The value is the number of the row that was stored last.
-    let outboxCommits = Mutex<Int64>(0)
-    /// The thread that holds `outboxCommits`.
-    let outboxOwner = ChangeOwner()
+    let outboxCommits = ChangeLock<Int64>(0)
     /// The number of commits; locked while memory is changed.
     let memory = Mutex<UInt64>(0)
     let hasUncertainTimes = Atomic<Bool>(false)
@@ -59,10 +61,6 @@ package final class CacheCore: Sendable {
     let memoryOnly = KeySet(countMaximum: 4_096)
     /// Whether bytes that were removed may still be in the disk's log.
     let hasRemovedBytes = Atomic<Bool>(false)
-    /// The thread that holds `commits`.
-    let owner = ChangeOwner()
-    /// The thread that holds the outbox lock (`OutboxLock`).
-    let outboxLockOwner = ChangeOwner()
     let delayed: DelayedEvents
     /// Run the disk work of asynchronous functions (`reading`, `changing`); nil without a disk.
     let reads: DiskExecutor?
@@ -74,7 +72,9 @@ package final class CacheCore: Sendable {
         self.configuration = configuration
         readRetryBudget = Mutex(configuration.readRetryBudget)
         let onEvent = configuration.onEvent
-        let delayed = DelayedEvents([owner, outboxLockOwner, outboxOwner])
+        let delayed = DelayedEvents { [commits, outboxLock, outboxCommits] in
+            commits.isHeldByCaller || outboxLock.isHeldByCaller || outboxCommits.isHeldByCaller
+        }
         self.delayed = delayed
         switch configuration.storage {
         case .memory: disk = nil
@@ -104,14 +104,14 @@ package final class CacheCore: Sendable {
         changes = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
         let entries = max(64, configuration.memoryEntriesMaximum)
         let departures = departures
-        entities = EntityTable(limits: .init(count: entries, cost: bytes), departures: departures)
+        entityBytesMaximum = bytes
+        entities = MemoryTier(limits: .init(count: entries, cost: bytes), onDeparture: { departures.note($0) })
         queries = MemoryTier(
             limits: .init(count: entries, cost: bytes / Self.listShare),
             onDeparture: { departures.note($0) }
         )
         nodes = NodeRegistry(countMaximum: max(1, entries / 4), costMaximum: bytes / Self.listShare)
         clocks = ClockGuard(wall: configuration.wallClock, monotonic: configuration.monotonicClock)
-        commits = Mutex(WallTime(nanosecondsSinceEpoch: .min))
         try restore()
         _ = applyNetworkBehavior()
     }
@@ -130,13 +130,18 @@ package final class CacheCore: Sendable {
 
     /// Closes the core: requests are cancelled, observations end, and nothing is written.
     func close() {
-        owner.requireOutside("LarderCache.close")
+        commits.requireOutside("LarderCache.close")
         commits.withLock { _ in outboxCommits.withLock { _ in closed.store(true, ordering: .releasing) } }
         for node in nodes.all { node.close() }
         // A query of a closed cache ends.
         entityObservers.tell { _ in true }
         nodes.removeAll()
         forget()
+    }
+
+    /// Stores a decoded entity. One that exceeds the memory limit evicts all others and stays, so that the read that fetched it gets it.
+    func keep(_ stored: StoredEntity, _ key: EntityKey) {
+        entities.store(stored, for: key, cost: min(stored.cost, entityBytesMaximum))
     }
 
     /// Whether the disk has taken the last change.
@@ -149,7 +154,7 @@ package final class CacheCore: Sendable {
         memory.withLock { count in
             count += 1
             entities.removeAll()
-            entities.hideAll()
+            overlays.hideAll()
             queries.removeAll()
         }
         reporting { try memoryRows.close() }

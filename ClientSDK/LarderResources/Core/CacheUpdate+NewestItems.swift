@@ -82,7 +82,7 @@ extension CacheUpdate {
     ) {
         for item in items { put(item, completeness: completeness) }
         let keys = items.map(\.entityKey)
-        let merge = QueryMerge(confirms: false, keys: keys) { query, context in
+        let change = ListChange(.part, of: keys) { query, context in
             let page = keys.filter { context.stored.contains($0) }
             guard !page.isEmpty else { return }
             try query.editRuns { runs in
@@ -93,7 +93,7 @@ extension CacheUpdate {
             // The validator stands for the items of a page.
             query.entityTag = nil
         }
-        steps.append(.mergeQuery(timeline, merge))
+        steps.append(.changeList(timeline, change))
     }
 
     /// Adjacent insertions become one step: what the server states of one of them counts for all.
@@ -107,7 +107,7 @@ extension CacheUpdate {
                 break search
             // The order relative to these steps makes no difference.
             case .put, .insertNewest: continue
-            case .editQuery(let key, _) where key != timeline: continue
+            case .changeList(let key, _) where key != timeline: continue
             default: break search
             }
         }
@@ -115,27 +115,25 @@ extension CacheUpdate {
     }
 }
 
-extension QueryMerge {
+extension ListChange {
     /// Inserts items into a timeline, oldest first.
     init(inserting newest: [NewestItem]) {
-        self.init(confirms: false, keys: newest.map(\.key)) { query, context in
+        self.init(.part, of: newest.map(\.key)) { query, context in
             // Items that are known to be deleted are not inserted.
+            let tail = try RunList.Details(query.details).tail
             let items = newest.filter { item in
-                context.stored.contains(item.key) && !item.isBehind(query)
+                context.stored.contains(item.key) && !item.isBehind(query.members, tail)
                     && (item.isOwn || !query.members.contains(item.key) || item.isWaiting(in: query.members))
             }
             guard !items.isEmpty else { return }
             var (isFull, isBehindOwn) = (false, false)
-            let details = query.details
             for item in items {
                 guard item.isOwn || query.members.hasRoomForUnconfirmed else {
                     isFull = true
                     continue
                 }
                 if !item.isOwn, item.isNewer == nil, !item.isWaiting(in: query.members) { isBehindOwn = true }
-                try item.insert(into: &query.members, at: context.startedAt) {
-                    try RunList.Details(details).tail == .end
-                }
+                item.insert(into: &query.members, at: context.startedAt, isEnd: tail == .end)
             }
             if isFull || isBehindOwn && query.members.waitingCount > 0 { query.isInvalidated = true }
             // Usually the first item is unconfirmed, and no further one is looked at.

@@ -1,3 +1,4 @@
+import LarderMemory
 public import LarderStorage
 import LarderTime
 
@@ -14,9 +15,7 @@ public struct CacheUpdate: Sendable {
         case remove(EntityKey, version: Int64?)
         case touch(StoredKey, validator: String?, stated: StatedFreshness?)
         case invalidate(StoredKey)
-        case putQuery(DiskQuery, stated: StatedFreshness?)
-        case editQuery(QueryKey, @Sendable (inout DiskQuery, WallTime) -> Void)
-        case mergeQuery(QueryKey, QueryMerge)
+        case changeList(QueryKey, ListChange)
         case insertNewest(QueryKey, [NewestItem])
         case removeQuery(QueryKey)
         case invalidateTag(InvalidationTable.Name)
@@ -158,22 +157,20 @@ public struct CacheUpdate: Sendable {
         _ change: @escaping @Sendable (inout [EntityKey]) -> Void
     ) {
         steps.append(
-            .editQuery(key) { query, time in
-                let known = query.ids
-                var keys = known
-                change(&keys)
-                guard keys != known else { return }
-                query.entityTag = nil
-                guard keys.count <= max(known.count, maximum) else { return query.isInvalidated = true }
-                query.ids = keys
-                let added = Set(keys).subtracting(known)
-                guard !added.isEmpty else { return }
-                // In a timeline the server has not stated their places yet.
-                let mark = RunList.Insertion(insertedAt: time.nanosecondsSinceEpoch, isOwn: true).mark
-                query.members.replace(
-                    with: query.members.entries.map { added.contains($0.key) ? .init($0.key, mark: mark) : $0 }
-                )
-            }
+            .changeList(
+                key,
+                ListChange(.edit) { query, context in
+                    let known = query.ids
+                    var keys = known
+                    change(&keys)
+                    guard keys != known else { return }
+                    query.entityTag = nil
+                    guard keys.count <= max(known.count, maximum) else { return query.isInvalidated = true }
+                    // In a timeline the server has not stated the places of added ones yet.
+                    let time = context.startedAt.nanosecondsSinceEpoch
+                    query.members.setKeys(keys, markingNew: RunList.Insertion(insertedAt: time, isOwn: true).mark)
+                }
+            )
         )
     }
 
@@ -199,7 +196,7 @@ public struct CacheUpdate: Sendable {
 extension CacheUpdate {
     /// The update with its values encoded, so that no codec runs while others wait for the commit. Values that are merged with the
     /// stored ones are encoded within the commit, and values that are stored already are not encoded.
-    func encoded(unlessEqualTo known: EntityTable) -> CacheUpdate {
+    func encoded(unlessEqualTo known: MemoryTier<EntityKey, StoredEntity>) -> CacheUpdate {
         var update = self
         for (index, step) in steps.enumerated() {
             guard case .put(var draft, let validator, let stated) = step, draft.merge == nil else { continue }

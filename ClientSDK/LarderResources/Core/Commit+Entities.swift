@@ -67,19 +67,13 @@ extension Commit {
         ifEntityTag validator: String? = nil,
         _ rows: Rows
     ) throws {
-        let old = try known?.times ?? rows.entity(key).map { Freshness.Times($0, epoch: moment.epoch) }
+        let old = try known?.times ?? rows.entity(key).map { Freshness.Times($0.times, epoch: moment.epoch) }
         var new = times((old?.stated).updated(by: stated))
         if isPart, let old, !old.isUncertain, old.statedLifetime != nil, old.expiresAt > new.expiresAt {
             new.expiresAt = old.expiresAt
             new.terms = old.terms
         }
-        try rows.touch(
-            key,
-            new,
-            isUncertain: new.isUncertain(in: core.clocks.epoch),
-            asked: stamp,
-            ifEntityTag: validator
-        )
+        try rows.touch(key, new.row(in: core.clocks.epoch), asked: stamp, ifEntityTag: validator)
         guard var stored = known else {
             entities[key] = .elsewhere
             return
@@ -101,7 +95,6 @@ extension Commit {
         if let known, let validator, known.validator != validator { return }
         try renew(key, known, stated, ifEntityTag: known == nil ? validator : nil, rows)
     }
-
 }
 
 /// Steps that change, remove or invalidate what is stored.
@@ -152,7 +145,7 @@ extension Commit {
         changedValues.insert(key)
         // Lists that this commit has changed and not written yet.
         for case (let name, .set(let stored)) in queries where stored.query.members.contains(key) { names.insert(name) }
-        for name in names { try edit(name, { list, _ in list.members.remove(key) }, rows) }
+        for name in names { try change(name, ListChange(.edit) { list, _ in list.members.remove(key) }, rows) }
     }
 
     mutating func invalidate(_ key: StoredKey, _ rows: Rows) throws {

@@ -11,6 +11,8 @@ struct Commit {
         case removed
         /// It has changed on disk and is not in memory.
         case elsewhere
+
+        var stored: Stored? { if case .set(let stored) = self { stored } else { nil } }
     }
 
     let core: CacheCore
@@ -69,12 +71,11 @@ struct Commit {
         case .modify(let key, let modifier): try modify(key, modifier, rows)
         case .remove(let key, let version): try remove(key, version, rows)
         case .touch(.entity(let key), let validator, let stated): try touch(key, validator, stated, rows)
-        case .touch(.query(let key), let validator, let stated): try touch(key, validator, stated, rows)
+        case .touch(.query(let key), let validator, let stated):
+            try change(key, ListChange(confirming: validator, stated), rows)
         case .invalidate(let key): try invalidate(key, rows)
-        case .putQuery(let query, let stated): try put(query, stated, rows)
-        case .editQuery(let key, let change): try edit(key, change, rows)
-        case .mergeQuery(let key, let merge): try self.merge(key, merge, rows)
-        case .insertNewest(let key, let items): try self.merge(key, QueryMerge(inserting: items), rows)
+        case .changeList(let key, let change): try self.change(key, change, rows)
+        case .insertNewest(let key, let items): try change(key, ListChange(inserting: items), rows)
         case .removeQuery(let key):
             if isOvertaken(.query(key), try rows.place(of: .query(key))?.place) { return }
             try rows.remove(key)
@@ -104,13 +105,7 @@ struct Commit {
 
     // MARK: Entities
 
-    func current(_ key: EntityKey) -> StoredEntity? {
-        switch entities[key] {
-        case .set(let stored): stored
-        case .removed, .elsewhere: nil
-        case nil: core.entities[key]
-        }
-    }
+    func current(_ key: EntityKey) -> StoredEntity? { entities[key].map(\.stored) ?? core.entities[key] }
 
     func times(_ stated: StatedFreshness?) -> Freshness.Times {
         var times = Freshness.Times(stated, at: moment.wall)
@@ -212,14 +207,10 @@ struct Commit {
             payload: payload,
             version: stored.version,
             entityTag: stored.validator,
-            fetchedAt: stored.times.fetchedAt,
-            validatedAt: stored.times.validatedAt,
-            expiresAt: stored.times.expiresAt,
-            terms: stored.times.terms,
-            completeness: stored.completeness
+            stored.times.row(in: core.clocks.epoch),
+            stored.completeness
         )
         (entity.asked, entity.invalid, entity.changed) = (stored.asked, stored.invalid, stored.changed)
-        entity.isClockUncertain = stored.times.isUncertain(in: core.clocks.epoch)
         if let value = stored.value as? any CacheEntity, value.entityKey == key { entity.fields = value.indexedFields }
         let isInMemory = rows.goesToMemory(isOffDisk: isOffDisk)
         do {
@@ -234,7 +225,7 @@ struct Commit {
 
     /// Writes a list that a step has changed. One that the store cannot take stays in memory, and its row is removed.
     mutating func write(_ key: QueryKey, isOffDisk: Bool, _ rows: Rows) throws {
-        guard case .set(var stored) = queries[key] else { return }
+        guard var stored = queries[key]?.stored else { return }
         let isInMemory = rows.goesToMemory(isOffDisk: isOffDisk)
         do {
             stored.query.isClockUncertain = stored.times.isUncertain(in: core.clocks.epoch)

@@ -77,6 +77,8 @@ final class InvalidationTable: Sendable {
         }
     }
 
+    var hasVersions: Bool { state.withLock { !$0.versions.isEmpty } }
+
     /// When a newer version of an entity than this one was noted; nil if none is known.
     func newer(than version: Int64?, of key: EntityKey) -> Stamp? {
         state.withLock { state in

@@ -169,10 +169,8 @@ extension Node {
                     guard core.configuration.mayUseNetwork() else {
                         throw LarderError(
                             .offline,
-                            "The network may not be used at present: \"\(key)\" was not requested.",
-                            retryAfter: nil,
-                            isUnsent: true
-                        )
+                            "The network may not be used at present: \"\(key)\" was not requested."
+                        ).marked(isUnsent: true)
                     }
                     return try await body()
                 }

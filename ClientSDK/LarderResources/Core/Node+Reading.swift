@@ -21,7 +21,7 @@ extension Node {
         return ReadOptions(
             policy: isCached ? policy ?? usual : Self.uncached(policy ?? usual),
             rule: rule,
-            demands: resource.demands.step,
+            demands: resource.demands.ofEntity,
             timeout: resource.timeout,
             isOffDisk: resource.isMemoryOnly || !isCached,
             fields: fields

@@ -1,4 +1,5 @@
 import LarderEvents
+import LarderMemory
 import LarderStorage
 import LarderTime
 import Synchronization
@@ -125,7 +126,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
 
     private func single(_ key: EntityKey, _ codec: PayloadCodec<Value>, _ tags: Set<String>) -> Content {
         let found = core.entity(key, { try codec.decode($0) })
-        let (visible, pending) = core.entities.visible(found?.stored.value, key)
+        let (visible, pending) = core.overlays.visible(found?.stored.value, key)
         let value = visible as? Value
         var facts = ContentFacts(parts: [.entity(key)])
         facts.pending = pending
@@ -162,14 +163,14 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         // Counted before the first row is read: a row is not put into memory after a commit that has changed it.
         let count = core.commitCount
         guard let (stored, rows) = core.query(key) else { return Content(nil, ContentFacts(parts: [.query(key)])) }
-        let keys = core.entities.visible(stored.query.ids, key)
+        let keys = core.overlays.visible(stored.query.ids, key)
         var facts = ContentFacts(parts: Set(keys.map { .entity($0) }).union([.query(key)]))
         let core = core
         var isFromDisk = rows != nil
         var costs: [EntityKey: Int] = [:]
         // Building the tag for each entity of a list would take longer than everything else.
-        let hasMarks = core.invalidations.hasMarks
-        var lookup = EntityLookup(keys: keys, list: stored, overlays: core.entities) { key, decode in
+        let (hasMarks, hasVersions) = (core.invalidations.hasMarks, core.invalidations.hasVersions)
+        var lookup = EntityLookup(keys: keys, list: stored, overlays: core.overlays) { key, decode in
             var known = core.entities[key]
             if known == nil, let row = rows?[key] {
                 known = core.reporting { try core.adopt(row, decode, ifNothingSince: count) }
@@ -181,6 +182,10 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             guard var found = known else { return nil }
             costs[key] = found.cost
             if hasMarks { found.invalid = max(found.invalid, core.invalidations.latest([], type: key.type)) }
+            if hasVersions, let noted = core.invalidations.newer(than: found.version, of: key) {
+                // Stale whenever it was confirmed.
+                (found.asked, found.invalid) = (.never, max(found.invalid, noted))
+            }
             return found
         }
         lookup.invalid = core.invalidations.latest(tags)

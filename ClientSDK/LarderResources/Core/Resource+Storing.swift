@@ -27,13 +27,12 @@ extension Resource {
             return [put(draft, validator: answer.validator)]
         case .normalized(let normalizer):
             var collector = EntityCollector()
+            let times = Freshness.Times.none.row(in: 0)
             var query = DiskQuery(
                 key,
-                ids: [],
                 isComplete: answer.completeness.isComplete,
                 entityTag: answer.validator,
-                fetchedAt: Freshness.Times.never,
-                expiresAt: Freshness.Times.never
+                times: times
             )
             do {
                 query.details = try normalizer.split(value, &collector)
@@ -42,9 +41,8 @@ extension Resource {
             }
             query.ids = collector.drafts.map(\.key)
             let steps = collector.drafts.map { put($0.asPart(of: storedKey), validator: nil) }
-            let last: CacheUpdate.Step =
-                normalizer.merge.map { .mergeQuery(key, $0(query, stated)) } ?? .putQuery(query, stated: stated)
-            return steps + [last]
+            let change = normalizer.merge?(query, stated) ?? ListChange(replacingBy: query, stated)
+            return steps + [.changeList(key, change)]
         }
     }
 }

@@ -117,7 +117,7 @@ final class Rows {
         guard let target = target(.entity(row.key), isOffDisk: isOffDisk) else { return .stored }
         let outcome = try target.put(row)
         if outcome == .stored, isMoved, let other = target === memory ? content : memory {
-            try other.remove(row.key)
+            try other.remove(.entity(row.key))
         }
         return outcome
     }
@@ -125,7 +125,7 @@ final class Rows {
     func put(_ list: DiskQuery, isOffDisk: Bool) throws -> DiskQuery {
         guard let target = target(.query(list.key), isOffDisk: isOffDisk) else { return list }
         let stored = try target.put(list)
-        try (target === memory ? content : memory)?.remove(list.key)
+        try (target === memory ? content : memory)?.remove(.query(list.key))
         return stored
     }
 
@@ -169,20 +169,8 @@ final class Rows {
         }
     }
 
-    func touch(_ key: EntityKey, _ times: Freshness.Times, isUncertain: Bool, asked: Stamp, ifEntityTag tag: String?)
-        throws
-    {
-        try edit(.entity(key)) { transaction in
-            try transaction.touch(
-                key,
-                validatedAt: times.validatedAt,
-                expiresAt: times.expiresAt,
-                terms: times.terms,
-                isClockUncertain: isUncertain,
-                asked: asked,
-                ifEntityTag: tag
-            )
-        }
+    func touch(_ key: EntityKey, _ times: RowTimes, asked: Stamp, ifEntityTag tag: String?) throws {
+        try edit(.entity(key)) { try $0.touch(.entity(key), times, asked: asked, ifEntityTag: tag) }
     }
 
     func touch(_ list: inout DiskQuery) throws {
@@ -200,7 +188,7 @@ final class Rows {
         guard let target = target(.entity(key), isOffDisk: isOffDisk) else { return true }
         guard try target.bury(key, version: version, at: stamp) else { return false }
         // Also while the app has turned the disk tier off: it leaves the disk at once.
-        try (target === memory ? disk : memory)?.remove(key)
+        try (target === memory ? disk : memory)?.remove(.entity(key))
         return true
     }
 
@@ -213,8 +201,8 @@ final class Rows {
 
     /// Removes a list, and the value that is stored whole under its key.
     func remove(_ key: QueryKey) throws {
-        try memory?.remove(key)
-        try disk?.remove(key)
+        try memory?.remove(.query(key))
+        try disk?.remove(.query(key))
         hide(.query(key), belongsOnDisk: true)
         try removeValue(EntityKey(wholeValueOf: key))
     }

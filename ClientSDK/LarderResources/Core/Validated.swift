@@ -15,7 +15,7 @@ public struct Validated<Value: Sendable>: Sendable {
 
     private let times: Freshness.Times
     /// Identifies the cache that it came from.
-    private let origin: ChangeOwner
+    private let origin: ChangeLock<Void>
 
     /// Nil if the snapshot has no value.
     init?(_ snapshot: Snapshot<Value>, within bound: Duration, _ core: CacheCore) {
@@ -24,14 +24,14 @@ public struct Validated<Value: Sendable>: Sendable {
         self.times = times
         self.bound = bound
         validatedAt = times.validatedAt
-        origin = core.owner
+        origin = core.outboxLock
     }
 
     /// Checks that the value may be relied on now.
     ///
     /// - Throws: `.notValidated` if it has expired; `.invalidArgument` if it came from another cache.
     func requireCurrent(_ core: CacheCore) throws(LarderError) {
-        guard origin === core.owner else {
+        guard origin === core.outboxLock else {
             throw LarderError(
                 .invalidArgument,
                 "The validated value came from another cache, perhaps from another account. Call requireValidated of this cache."

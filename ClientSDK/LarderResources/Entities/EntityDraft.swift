@@ -50,7 +50,7 @@ struct EntityDraft: Sendable {
         self.value = value
         self.version = version
         isMemoryOnly = (Value.self as? any CacheEntity.Type)?.isMemoryOnly ?? false
-        self.completeness = completeness.step
+        self.completeness = completeness.ofEntity
         encode = { try codec.encode(value) }
         isEqual = { ($0 as? Value) == value }
     }

@@ -21,7 +21,7 @@ package struct EntityLookup {
     var invalid = Stamp.never
     /// The pages of a timeline besides the newest.
     var pages: [FreshnessFacts] = []
-    let overlays: EntityTable
+    let overlays: Overlays
     let find: (EntityKey, (StoredEntityDecoder)) -> StoredEntity?
 
     /// An entity, if it is stored.

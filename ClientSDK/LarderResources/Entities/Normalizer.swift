@@ -8,7 +8,7 @@ package struct Normalizer<Value: Sendable>: Sendable {
     /// Joins a value from the remainder and the current entities; throws if the remainder cannot be decoded.
     package let join: @Sendable ([UInt8], inout EntityLookup) throws -> Value
     /// How an answer is merged into the stored index; nil: it replaces the index.
-    var merge: (@Sendable (DiskQuery, _ stated: StatedFreshness?) -> QueryMerge)?
+    var merge: (@Sendable (DiskQuery, _ stated: StatedFreshness?) -> ListChange)?
 
     /// The entity type of a list with a declared condition and order; nil for other values.
     var memberType: String?
@@ -34,30 +34,5 @@ package struct EntityCollector {
     ///   - completeness: how complete the entity is. A more complete stored entity of the same version stays.
     package mutating func add<E: CacheEntity>(_ entity: E, completeness: Completeness = .complete) {
         drafts.append(EntityDraft(entity, completeness: completeness))
-    }
-}
-
-/// A change to a query index that depends on its stored content: it merges a page into a list instead of replacing the
-/// list.
-struct QueryMerge: Sendable {
-    /// Whether the answer confirms the list, so that its times are renewed.
-    var confirms: Bool
-    /// The freshness that the source stated.
-    var stated: StatedFreshness?
-    /// The entities of the answer. Those that are known to be deleted are not in `Context.stored`.
-    var keys: [EntityKey] = []
-    /// Changes the index. The index is empty if none is stored.
-    var apply: @Sendable (inout DiskQuery, Context) throws -> Void
-
-    /// The inputs of the change besides the index.
-    struct Context: Sendable {
-        /// The stamp of the request, when it began, less the stated `Age`, and when its answer is stored.
-        var stamp: Stamp
-        var startedAt: WallTime
-        var receivedAt: WallTime
-        /// The keys of the entities that exist, in memory, on the disk or as values that a later reply has brought and that are lost.
-        var stored: Set<EntityKey>
-        /// Whether the list was invalidated as a whole, or its times are not meaningful (`StoredQuery.isInvalid`).
-        var isInvalid: Bool
     }
 }

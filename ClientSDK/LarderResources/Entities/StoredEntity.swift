@@ -1,3 +1,4 @@
+import LarderMemory
 import LarderStorage
 
 /// An entity in the memory tier: its decoded value and its metadata.
@@ -31,7 +32,7 @@ extension StoredEntity {
     init(_ entity: DiskEntity, value: any Sendable, epoch: UInt64, areTimesUncertain: Bool) {
         self.init(
             value: value,
-            times: Freshness.Times(entity, isUncertain: areTimesUncertain, epoch: epoch),
+            times: Freshness.Times(entity.times, isUncertain: areTimesUncertain, epoch: epoch),
             version: entity.version,
             validator: entity.entityTag,
             completeness: entity.completeness,
@@ -40,4 +41,9 @@ extension StoredEntity {
             cost: entity.payload.count + Self.overhead
         )
     }
+}
+
+extension MemoryTier where Key == EntityKey, Value == StoredEntity {
+    /// The encoded size of an entity in bytes; 0 if it is not in memory.
+    func bytes(of key: EntityKey) -> Int { peek(key).map { max(0, $0.cost - StoredEntity.overhead) } ?? 0 }
 }

@@ -21,19 +21,6 @@ struct StoredQuery: Sendable {
 
 extension StoredQuery {
     init(_ query: DiskQuery, epoch: UInt64, areTimesUncertain: Bool) {
-        self.init(query: query, times: Freshness.Times(query, isUncertain: areTimesUncertain, epoch: epoch))
-    }
-}
-
-extension DiskQuery {
-    /// Takes times.
-    ///
-    /// - Parameter epoch: the present one (`ClockGuard`).
-    mutating func take(_ times: Freshness.Times, epoch: UInt64) {
-        fetchedAt = times.fetchedAt
-        validatedAt = times.validatedAt
-        expiresAt = times.expiresAt
-        terms = times.terms
-        isClockUncertain = times.isUncertain(in: epoch)
+        self.init(query: query, times: Freshness.Times(query.times, isUncertain: areTimesUncertain, epoch: epoch))
     }
 }

@@ -11,7 +11,7 @@ extension Freshness {
         /// When it expires, by the reader's rule or by the lifetime that the source stated.
         package var expiresAt: WallTime
         /// What the source has said about the freshness.
-        var terms: DiskEntity.Terms = []
+        var terms: RowTimes.Terms = []
         /// Whether the clock was set back since, so that the times are not meaningful.
         package var isUncertain = false
         /// The number of times that the clock was set back before these were taken, within this process.
@@ -67,18 +67,6 @@ extension Freshness {
     }
 }
 
-/// A row that has times.
-protocol TimedRow {
-    var fetchedAt: WallTime { get }
-    var validatedAt: WallTime { get }
-    var expiresAt: WallTime { get }
-    var terms: DiskEntity.Terms { get }
-    var isClockUncertain: Bool { get }
-}
-
-extension DiskEntity: TimedRow {}
-extension DiskQuery: TimedRow {}
-
 /// A reading of both clocks.
 package struct Moment: Sendable, Hashable {
     /// The largest adjustment of a clock that does not count as setting it back.
@@ -106,8 +94,8 @@ struct StatedFreshness: Sendable, Hashable {
     var mustRevalidate = false
 
     /// The form in which it is stored.
-    var terms: DiskEntity.Terms {
-        var terms: DiskEntity.Terms = mustRevalidate ? .mustRevalidate : []
+    var terms: RowTimes.Terms {
+        var terms: RowTimes.Terms = mustRevalidate ? .mustRevalidate : []
         if lifetime != nil { terms.insert(.lifetimeStated) }
         return terms
     }
@@ -135,7 +123,7 @@ extension Freshness.Times {
     }
 
     /// - Parameter isUncertain: whether the times of all rows are.
-    init(_ row: some TimedRow, isUncertain: Bool = false, epoch: UInt64 = 0) {
+    init(_ row: RowTimes, isUncertain: Bool = false, epoch: UInt64 = 0) {
         self.init(
             fetchedAt: row.fetchedAt,
             validatedAt: row.validatedAt,
@@ -144,6 +132,15 @@ extension Freshness.Times {
             isUncertain: row.isClockUncertain || isUncertain,
             epoch: epoch
         )
+    }
+
+    /// The stored form.
+    ///
+    /// - Parameter epoch: the present one (`ClockGuard`).
+    func row(in epoch: UInt64) -> RowTimes {
+        var row = RowTimes(fetchedAt: fetchedAt, validatedAt: validatedAt, expiresAt: expiresAt, terms: terms)
+        row.isClockUncertain = isUncertain(in: epoch)
+        return row
     }
 
     /// The lifetime that the source has stated; nil if it has stated none.

@@ -1,5 +1,3 @@
-import Foundation
-import LarderCoding
 package import LarderStorage
 
 /// A list of entities, or a page of one, as the source returned it.
@@ -25,15 +23,10 @@ public struct EntityList<Item: CacheEntity>: Sendable, Equatable {
         Normalizer(
             split: { list, collector in
                 for item in list.items { collector.add(item, completeness: completeness) }
-                return Array(try JSONEncoder().encode([list.nextCursor]))
+                return RunList.Details(tail: list.nextCursor.map { .cursor($0) } ?? .end).encoded
             },
-            join: { rest, lookup in
-                // `JSONDecoder` is too slow here: a list is joined again after every change of one of its entities.
-                let cursors = try JSONParser.parse(rest).array
-                guard let cursors, let next = cursors.first else {
-                    throw LarderError(.storage, "A stored list has no cursors.")
-                }
-                return EntityList(lookup.entities(Item.self), nextCursor: next.string)
+            join: { details, lookup in
+                EntityList(lookup.entities(Item.self), nextCursor: try RunList.Details(details).tail.cursor)
             }
         )
     }

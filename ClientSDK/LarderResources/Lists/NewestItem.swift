@@ -12,9 +12,8 @@ struct NewestItem: Sendable {
     var isNewer: (@Sendable (String, String) -> Bool)?
 
     /// Whether the item is older than all loaded items, as most changed items are.
-    func isBehind(_ query: DiskQuery) -> Bool {
-        guard let isNewer, query.nextCursor != nil,
-            let last = query.members.entries.last(where: { $0.key.type == key.type })?.key
+    func isBehind(_ members: ListMembers, _ tail: RunList.Tail) -> Bool {
+        guard let isNewer, tail.cursor != nil, let last = members.entries.last(where: { $0.key.type == key.type })?.key
         else { return false }
         return !isNewer(key.id, last.id)
     }
@@ -31,7 +30,7 @@ struct NewestItem: Sendable {
     /// Cost: O(1) for an item at the front, and O(items before it) elsewhere.
     ///
     /// - Parameter isEnd: whether the oldest item is loaded.
-    func insert(into members: inout ListMembers, at time: WallTime, isEnd: () throws -> Bool) rethrows {
+    func insert(into members: inout ListMembers, at time: WallTime, isEnd: Bool) {
         let insertion = RunList.Insertion(insertedAt: time.nanosecondsSinceEpoch, isOwn: isOwn)
         if isWaiting(in: members) { members.remove(key) }
         guard !members.contains(key) else {
@@ -41,13 +40,13 @@ struct NewestItem: Sendable {
             insertion.isOwn = true
             return members.setMark(insertion.mark, of: key)
         }
-        if let offset = try place(in: members, isEnd: isEnd) {
+        if let offset = place(in: members, isEnd: isEnd) {
             members.insert(ListMembers.Entry(key, mark: insertion.mark), at: offset)
         }
     }
 
     /// The offset at which the item belongs; nil if it is not inserted.
-    private func place(in members: ListMembers, isEnd: () throws -> Bool) rethrows -> Int? {
+    private func place(in members: ListMembers, isEnd: Bool) -> Int? {
         guard let isNewer else {
             // Own items stay in front of all others until the server says where they are.
             return isOwn ? 0 : members.waitingCount
@@ -64,7 +63,7 @@ struct NewestItem: Sendable {
         }
         // Only an item that is certainly new may begin a list.
         guard isAnyItem else { return isNew || isOwn ? 0 : nil }
-        return try !isBehindGap && isEnd() ? members.count : nil
+        return !isBehindGap && isEnd ? members.count : nil
     }
 
     /// The number of unconfirmed items above which no item of another user is inserted. The timeline becomes stale
@@ -78,8 +77,7 @@ struct NewestItem: Sendable {
 extension ListMembers {
     /// Whether less than `NewestItem.unconfirmedMaximum` members are at places that the server has not stated.
     var hasRoomForUnconfirmed: Bool {
-        markedCount < NewestItem.unconfirmedMaximum
-            || marks.values.count { !RunList.Insertion(mark: $0).isPlaced } < NewestItem.unconfirmedMaximum
+        entries.count { $0.mark.map { !RunList.Insertion(mark: $0).isPlaced } ?? false } < NewestItem.unconfirmedMaximum
     }
 
     /// The number of own items at the front, whose places the server has not stated yet.

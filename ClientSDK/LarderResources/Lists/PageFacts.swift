@@ -65,7 +65,7 @@ extension PageFacts {
             fetchedAt: WallTime(nanosecondsSinceEpoch: numbers[0]),
             validatedAt: WallTime(nanosecondsSinceEpoch: numbers[1]),
             expiresAt: WallTime(nanosecondsSinceEpoch: numbers[2]),
-            terms: DiskEntity.Terms(rawValue: numbers[3]),
+            terms: RowTimes.Terms(rawValue: numbers[3]),
             asked: Stamp(rawValue: numbers[4])
         )
         self.init(times, asked: Stamp(rawValue: numbers[5]))

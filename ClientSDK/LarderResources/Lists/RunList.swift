@@ -1,4 +1,3 @@
-import Foundation
 import LarderStorage
 import LarderTime
 
@@ -75,7 +74,7 @@ struct RunList: Sendable, Equatable {
     }
 
     /// What follows the last item.
-    enum Tail: Sendable, Hashable, Codable {
+    enum Tail: Sendable, Hashable {
         /// Not known yet.
         case unknown
         case cursor(String)
@@ -83,25 +82,31 @@ struct RunList: Sendable, Equatable {
     }
 
     /// The part of a list that is stored beside the members of the index. Its size does not depend on their number.
-    struct Details: Sendable, Hashable, Codable {
+    struct Details: Sendable, Hashable {
         var tail = Tail.unknown
         var lastGap = 0
-        /// The stamp of the latest page of a feed that the newest run came with; nil: none, and it came with a request.
-        fileprivate var fed: Int64?
+        /// The stamp of the latest page of a feed that the newest run came with; `never`: it came with a request.
+        fileprivate var fed = Stamp.never
 
+        /// What follows the last item, the number of the last gap, the stamp, and the cursor.
         var encoded: [UInt8] {
-            get throws {
-                let encoder = JSONEncoder()
-                encoder.outputFormatting = .sortedKeys
-                return Array(try encoder.encode(self))
-            }
+            var bytes: [UInt8] = [tail == .unknown ? 0 : tail == .end ? 1 : 2]
+            bytes.append(number: Int64(lastGap))
+            bytes.append(number: fed.rawValue)
+            return bytes + Array((tail.cursor ?? "").utf8)
         }
 
         init(tail: Tail = .unknown) { self.tail = tail }
 
         /// Decodes stored bytes. A new index has none.
-        init(_ bytes: [UInt8]) throws {
-            self = bytes.isEmpty ? Details() : try JSONDecoder().decode(Details.self, from: Data(bytes))
+        init(_ bytes: [UInt8]) throws(LarderError) {
+            var rest = bytes[...]
+            guard let kind = rest.popFirst() else { return }
+            guard let lastGap = rest.takeNumber(Int64.self), let fed = rest.takeNumber(Int64.self) else {
+                throw LarderError(.storage, "A stored list has no cursors.")
+            }
+            (self.lastGap, self.fed) = (Int(lastGap), Stamp(rawValue: fed))
+            tail = kind == 0 ? .unknown : kind == 1 ? .end : .cursor(String(decoding: rest, as: UTF8.self))
         }
     }
 
@@ -132,13 +137,10 @@ struct RunList: Sendable, Equatable {
         asked: Stamp = .never
     ) {
         self.details = details
-        runs = [Run(facts: PageFacts(head, asked: max(asked, Stamp(rawValue: details.fed ?? 0))))]
-        if let keys {
-            let (marks, notes) = (members.marks, members.notes)
-            for key in keys { append(ListMembers.Entry(key, mark: marks[key], note: notes[key])) }
-        } else {
-            for entry in members.entries { append(entry) }
-        }
+        runs = [Run(facts: PageFacts(head, asked: max(asked, details.fed)))]
+        var members = members
+        if let keys { members.setKeys(keys) }
+        for entry in members.entries { append(entry) }
         normalize()
     }
 
@@ -160,7 +162,7 @@ struct RunList: Sendable, Equatable {
 
     /// Notes that the newest run came with a page of a feed.
     mutating func noteFed(_ stamp: Stamp) {
-        details.fed = stamp.rawValue
+        details.fed = stamp
         runs[0].facts.asked = max(runs[0].facts.asked, stamp)
     }
 
@@ -259,8 +261,8 @@ extension DiskQuery {
     func runs() throws -> RunList {
         var head = Freshness.Times.none
         // Otherwise the times of the newest page are not meaningful.
-        if !isInvalidated, !isClockUncertain {
-            head = Freshness.Times(self)
+        if !isInvalidated, !times.isClockUncertain {
+            head = Freshness.Times(times)
             head.asked = asked
         }
         return RunList(members, try RunList.Details(details), head: head, asked: asked)
@@ -272,9 +274,8 @@ extension DiskQuery {
         var list = try runs()
         change(&list)
         members.replace(with: list.members)
-        nextCursor = list.tail.cursor
         isComplete = list.tail == .end && !list.hasGap
-        details = try list.details.encoded
+        details = list.details.encoded
         return list
     }
 }

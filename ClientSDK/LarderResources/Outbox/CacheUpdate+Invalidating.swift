@@ -9,9 +9,7 @@ extension CacheUpdate {
             case .put(let draft, _, _): update.invalidate(draft.key)
             case .modify(let key, _), .remove(let key, _): update.invalidate(key)
             case .touch(let key, _, _), .invalidate(let key): update.invalidate(key)
-            case .putQuery(let query, _): update.invalidate(query.key)
-            case .editQuery(let key, _), .mergeQuery(let key, _), .insertNewest(let key, _), .removeQuery(let key):
-                update.invalidate(key)
+            case .changeList(let key, _), .insertNewest(let key, _), .removeQuery(let key): update.invalidate(key)
             case .invalidateTag: update.steps.append(step)
             case .token, .metadata, .keepOffDisk: break
             }

@@ -13,7 +13,7 @@ extension Outbox {
         _ input: Input,
         _ operation: WriteBehind<Input, Receipt>
     ) throws(LarderError) -> OperationID? {
-        core.owner.requireOutside("Outbox.enqueue")
+        core.commits.requireOutside("Outbox.enqueue")
         ensureRegistered(operation.name) { OutboxOperation(operation) }
         do {
             // Made from the input itself: to decode the payload again would take as long as to store it.

@@ -22,22 +22,34 @@ extension Outbox {
             }
         }
 
+        /// The row, with the state in this process and without its note.
+        private var stored: DiskOutboxRow
+
         /// Which operation.
-        public internal(set) var id: OperationID
+        public var id: OperationID { OperationID(stored.sequence) }
         /// The name under which the operation is registered.
-        public let operation: String
+        public var operation: String { stored.operation }
         /// The ordering scope.
-        public let scope: String
-        public let coalescingKey: String?
+        public var scope: String { stored.scope }
+        public var coalescingKey: String? { stored.coalescingKey }
         /// The idempotency key, the same for every attempt.
-        public internal(set) var idempotencyKey: String
+        public var idempotencyKey: String { stored.idempotencyKey }
         /// The encoded input.
-        public internal(set) var payload: [UInt8]
-        public internal(set) var state: State
+        public internal(set) var payload: [UInt8] {
+            get { stored.payload }
+            set { stored.payload = newValue }
+        }
+        public internal(set) var state: State {
+            get { State(rawValue: stored.state) ?? .inDoubt }
+            set { stored.state = newValue.rawValue }
+        }
         /// The number of attempts.
-        public internal(set) var attempts: Int
+        public internal(set) var attempts: Int {
+            get { Int(stored.attempts) }
+            set { stored.attempts = Int64(newValue) }
+        }
         /// When it was enqueued.
-        public let enqueuedAt: WallTime
+        public var enqueuedAt: WallTime { WallTime(nanosecondsSinceEpoch: stored.enqueued) }
         /// The error of the last attempt in this process, or the rejection of an earlier process.
         public internal(set) var error: LarderError?
         /// Why and when it was rejected; nil if it was not.
@@ -60,15 +72,9 @@ extension Outbox {
         var unreadableReplies = 0
 
         init(_ row: DiskOutboxRow) {
-            id = OperationID(row.sequence)
-            operation = row.operation
-            scope = row.scope
-            coalescingKey = row.coalescingKey
-            idempotencyKey = row.idempotencyKey
-            payload = row.payload
-            state = State(stored: row.state)
-            attempts = Int(row.attempts)
-            enqueuedAt = WallTime(nanosecondsSinceEpoch: row.enqueued)
+            let state = State(stored: row.state)
+            stored = row
+            (stored.state, stored.note) = (state.rawValue, nil)
             isInDoubt = state == .inDoubt
             if let note = row.note, state == .rejected {
                 rejection = Outbox.Rejection(encoded: note, for: row.idempotencyKey)
@@ -80,9 +86,7 @@ extension Outbox {
 
         /// Whether another process has not changed the row since it was read.
         func hasSameRow(as other: Outbox.Entry) -> Bool {
-            state == other.state && attempts == other.attempts && hold?.attempt == other.hold?.attempt
-                && payload == other.payload
-                && idempotencyKey == other.idempotencyKey
+            stored == other.stored && hold?.attempt == other.hold?.attempt
         }
 
         /// Whether the pending changes of both are the same.
@@ -107,17 +111,7 @@ extension Outbox {
 
         /// The operation as a row of the store, with a note why it was rejected, or how long it must wait.
         var row: DiskOutboxRow {
-            var row = DiskOutboxRow(
-                operation: operation,
-                scope: scope,
-                coalescingKey: coalescingKey,
-                idempotencyKey: idempotencyKey,
-                payload: payload
-            )
-            row.sequence = id.rawValue
-            row.state = state.rawValue
-            row.attempts = Int64(attempts)
-            row.enqueued = enqueuedAt.nanosecondsSinceEpoch
+            var row = stored
             row.note = state == .rejected ? rejection?.encoded(for: idempotencyKey) : hold?.encoded
             return row
         }

@@ -152,7 +152,7 @@ extension Outbox {
         let commit = try core.carryOut(update) { [self] local, store in
             // Under the outbox lock, which is taken when the content is stored: this process enqueues and edits no operation between reading
             // the payloads and storing them. Operations that another process has enqueued behind it, or changed, get the server IDs too.
-            try lock.withLock { _ in
+            try core.outboxLock.withLock { _ in
                 try withCurrentRows { try storeRenamed(names, local, store) }
             }
         }

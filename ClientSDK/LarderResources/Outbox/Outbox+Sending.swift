@@ -49,7 +49,7 @@ extension Outbox {
 
     /// Stops sending, and rejects new operations: the account is being signed out. Operations that are being enqueued are stored first.
     package func end() {
-        lock.withLock { _ in state.withLock { $0.isEnding = true } }
+        core.outboxLock.withLock { _ in state.withLock { $0.isEnding = true } }
         pause()
     }
 

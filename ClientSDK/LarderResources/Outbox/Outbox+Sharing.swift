@@ -13,10 +13,13 @@ extension Outbox {
 
     // MARK: Reading rows
 
-    /// Calls a function with the outbox lock held.
+    /// Calls a function with the outbox lock held, and then delivers the events that the store has reported meanwhile.
     func locked<Result: Sendable>(_ body: () throws -> Result) throws -> Result {
-        defer { changed() }
-        return try lock.withLock { _ in try body() }
+        defer {
+            core.delayed.deliver()
+            changed()
+        }
+        return try core.outboxLock.withLock { _ in try body() }
     }
 
     /// Calls a function that depends on the rows when all of them are known, and again if it finds that another process has changed one of them
@@ -186,7 +189,7 @@ extension Outbox {
         do { core.announce(try core.carryOut(update)) } catch {
             guard Overtaken.isCause(of: error) else { throw error }
             // Under the lock, so that no reading of rows in progress has skipped them.
-            lock.withLock { _ in state.withLock { $0.giveBack(batch) } }
+            core.outboxLock.withLock { _ in state.withLock { $0.giveBack(batch) } }
             return []
         }
         state.withLock { state in

@@ -49,8 +49,6 @@ public final class Outbox: Sendable {
 
     let core: CacheCore
     let state = Mutex(State())
-    /// Held while operations are enqueued, coalesced, edited or removed.
-    let lock: OutboxLock
     let signal = Mailbox<Void>()
     let turn: SendLock
     let hub = EventHub<Outbox.Status>()
@@ -60,7 +58,6 @@ public final class Outbox: Sendable {
 
     init(_ core: CacheCore) throws(LarderError) {
         self.core = core
-        lock = OutboxLock(core)
         let file = core.outboxDisk.map { FileProcessLock(path: $0.configuration.directory + "/store.sending") }
         turn = SendLock(core.configuration.outboxLock ?? file)
         core.outboxDisk?.setKnownOperations { [weak self] in

@@ -90,10 +90,8 @@ struct OutboxOperation: Sendable {
             "The server accepted the operation, and \(unreadableRepliesMaximum) replies could not be decoded. It is not "
                 + "sent again: do not repeat it, and read the current value. (\(error.description))",
             cause: error,
-            status: error.status,
-            retryAfter: nil,
-            isFromAPI: true
-        )
+            status: error.status
+        ).marked(isFromAPI: true)
     }
 
     /// Whether JSON text may have a string. False only if it certainly has not: other characters than these may be escaped.

@@ -13,13 +13,15 @@ extension EntityQuery {
     private func select() throws -> Selection {
         guard !core.isClosed else { throw CacheCore.isClosedError }
         core.checkForeignCommits(at: core.now())
-        let pending = core.entities.pending { $0.type == Entity.entityType }
+        let pending = core.overlays.pending { $0.type == Entity.entityType }
         var selection = Selection(self)
         let disk = core.contentDisk
         // Those with rows in memory, or removed there, and those without one, as of a value that no store can take.
         var special = Set(pending.keys).union(core.rowless.entities.filter { $0.type == Entity.entityType })
-        let kept = try core.memoryRows.used?.read { try $0.keys(ofType: Entity.entityType) } ?? []
-        for case .entity(let key, _) in kept { special.insert(key) }
+        let kept = try core.memoryRows.used?.read {
+            try $0.entityIDs(ofType: Entity.entityType, withDeletions: true)
+        }
+        for id in kept ?? [] { special.insert(EntityKey(type: Entity.entityType, id: id)) }
         for key in special {
             let stored = core.entity(key, Self.decode)?.stored.value
             let visible = pending[key].map { $0.reduce(stored) { $1.change.applied(to: $0) } } ?? stored

@@ -137,7 +137,7 @@ public final class ChangeSync: Sendable {
     private func readAllIfAllowed() async throws(LarderError) -> Int {
         guard cache.configuration.mayUseNetwork() else {
             let text = "The network may not be used at present; feed \"\(feed.name)\" is read when it may."
-            throw LarderError(.offline, text, retryAfter: nil, isUnsent: true)
+            throw LarderError(.offline, text).marked(isUnsent: true)
         }
         return try await RequestReason(feed.name, cause: "the change feed may have changes").around {
             () async throws(LarderError) in try await readAll()

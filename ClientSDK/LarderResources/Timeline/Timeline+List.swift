@@ -117,7 +117,7 @@ extension Timeline.List {
         var normalizer = Normalizer<Timeline<Item>.List>(
             split: { list, collector in
                 for item in list.items { collector.add(item, completeness: resource.completeness) }
-                return try RunList.Details(tail: list.tail).encoded
+                return RunList.Details(tail: list.tail).encoded
             },
             join: { details, lookup in
                 let list = try lookup.timeline(Item.self, details)
@@ -130,7 +130,7 @@ extension Timeline.List {
             }
         )
         normalizer.merge = { answer, stated in
-            QueryMerge(confirms: true, stated: stated, keys: answer.ids) { query, context in
+            ListChange(.newestPage(stated), of: answer.ids) { query, context in
                 let page = IncomingPage(
                     keys: answer.ids.filter { context.stored.contains($0) },
                     cursor: try RunList.Details(answer.details).tail.cursor,

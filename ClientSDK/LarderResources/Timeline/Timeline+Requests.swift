@@ -13,7 +13,7 @@ extension Timeline {
     /// - Parameter mayStore: whether it may be written to the disk.
     private func store(mayStore: Bool = true, _ change: @escaping @Sendable (inout RunList) -> Void) throws {
         var update = CacheUpdate(answering: node.storedKey, mayStore: mayStore)
-        update.steps.append(.mergeQuery(key, QueryMerge(confirms: false) { query, _ in try query.editRuns(change) }))
+        update.steps.append(.changeList(key, ListChange(.part) { query, _ in try query.editRuns(change) }))
         try core.commit(update, isTolerant: true)
     }
 
@@ -207,7 +207,7 @@ extension Timeline {
         let keys = drafts.map(\.key)
         var update = CacheUpdate(answering: node.storedKey, mayStore: fetched.mayStore)
         update.steps += drafts.map { .put($0.asPart(of: node.storedKey), validator: nil, stated: fetched.stated) }
-        let merge = QueryMerge(confirms: false, keys: keys) { query, context in
+        let change = ListChange(.part, of: keys) { query, context in
             // A list that was removed meanwhile is not created again by one of its older pages.
             if case .around = request.position {} else if query.members.isEmpty && query.details.isEmpty { return }
             let incoming = IncomingPage(
@@ -232,7 +232,7 @@ extension Timeline {
                 }
             }
         }
-        update.steps.append(.mergeQuery(key, merge))
+        update.steps.append(.changeList(key, change))
         try core.commit(update, askedAt: stamp, moment: moment, isTolerant: true)
     }
 }

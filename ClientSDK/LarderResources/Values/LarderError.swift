@@ -47,27 +47,11 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
         self.retryAfter = retryAfter
     }
 
-    package init(
-        _ code: ErrorCode<LarderError>,
-        _ description: String,
-        cause: (any Error)? = nil,
-        status: Int? = nil,
-        problem: String? = nil,
-        operation: OperationID? = nil,
-        retryAfter: Duration?,
-        isUnsent: Bool = false,
-        isFromAPI: Bool = false
-    ) {
-        self.init(
-            code,
-            description,
-            cause: cause,
-            status: status,
-            problem: problem,
-            operation: operation,
-            retryAfter: retryAfter
-        )
-        (self.isUnsent, self.isFromAPI) = (isUnsent, isFromAPI)
+    /// The error, marked as one of a request that was never sent, or of a reply that is the API's own.
+    package func marked(isUnsent: Bool = false, isFromAPI: Bool = false) -> LarderError {
+        var error = self
+        (error.isUnsent, error.isFromAPI) = (isUnsent, isFromAPI)
+        return error
     }
 
     /// The error for a request that is not sent yet, because the last one has failed with this error.
@@ -102,13 +86,8 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
                 case .unusable: .unexpectedReply
                 case .unsent, .noReply: .offline
                 }
-            self.init(
-                code,
-                "\(error)",
-                cause: error,
-                retryAfter: error.retryAfter,
-                isUnsent: error.kind == .unsent
-            )
+            self.init(code, "\(error)", cause: error, retryAfter: error.retryAfter)
+            isUnsent = error.kind == .unsent
         default: self.init(.fetchFailed, "The fetch failed: \(error)", cause: error)
         }
     }

@@ -258,6 +258,22 @@ struct FreshnessTests {
         #expect(try await cache.snapshot(note).freshness == .fresh)
     }
 
+    @Test func `a list with an item of which a newer version is known is stale until that is stored`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<EntityList<Note>>()
+        let list = Resource<EntityList<Note>>.list("notes", freshness: .timeToLive(.seconds(60))) {
+            try await source.fetch($0)
+        }
+        source.prepare(.value(EntityList([Note(id: "1", text: "a", revision: 3)])))
+        _ = try await cache.value(list)
+        #expect(try await cache.snapshot(list, .cacheOnly).freshness == .fresh)
+        cache.noteVersion(5, of: Note.self, "1")
+        #expect(try await cache.snapshot(list, .cacheOnly).freshness == .stale(.invalidated))
+        scene.clock.advance(by: .seconds(1))
+        source.prepare(.value(EntityList([Note(id: "1", text: "b", revision: 5)])))
+        #expect(try await cache.snapshot(list, .cacheFirst).freshness == .fresh)
+    }
+
     @Test func `a newer version is remembered, or the stored value is stale`() async throws {
         let cache = try scene.cache(inMemory: true)
         let source = ScriptedSource<Note>()

@@ -1,3 +1,4 @@
+import LarderMemory
 import LarderSQLite
 import LarderTesting
 import LarderTime

@@ -1,4 +1,5 @@
 import Foundation
+import LarderMemory
 import LarderSQLite
 import LarderStorage
 import LarderTesting
@@ -95,7 +96,7 @@ struct MemoryOnlyTests {
         let cache = try LarderCache(configuration)
         try cache.updateBlocking { $0.put(Secret(id: "1")) }
         let core = cache.core
-        core.entities.trim(toCost: 0)
+        core.entities.trim(cost: 0)
         let other = try Database(.file(scene.path + "/store.sqlite"))
         try other.execute("BEGIN IMMEDIATE")
         let hasEnded = Mutex(false)
@@ -104,7 +105,7 @@ struct MemoryOnlyTests {
             hasEnded.withLock { $0 = true }
         }
         change.start()
-        while core.commits.withLockIfAvailable({ _ in }) != nil { sched_yield() }
+        while core.commits.thread.withLock({ $0 == nil }) { sched_yield() }
         let secret = Resource<Secret>.entity("1") { _ in throw Broken() }
         #expect(cache.stored(secret)?.value?.id == "1" && hasEnded.withLock { !$0 })
         try other.execute("ROLLBACK")
@@ -120,7 +121,7 @@ struct MemoryOnlyTests {
         scene.clock.set(wall: scene.clock.now - .seconds(3_600))
         _ = cache.stored(note)
         // The row stays.
-        cache.core.entities.trim(toCost: 0)
+        cache.core.entities.trim(cost: 0)
         for node in cache.core.nodes.all { node.forgetUnobserved() }
         #expect(cache.stored(note)?.freshness.isFresh == false)
     }
@@ -176,5 +177,21 @@ struct MemoryOnlyTests {
         try await cache.update { $0.insertNewest(Note(5), in: feed.key) }
         #expect(try await cache.line(feed) == "5 4 3 2 1 .")
         #expect(try await scene.cache().line(feed) == "–")
+    }
+
+    @Test func `an event does not put a timeline on the disk that must not be there and whose row memory has evicted`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let source = PageSource()
+        let feed = source.resource(pageSize: 2)
+        var page = Fetched.value(EntityList([Note(2), Note(1)]))
+        page.mayStore = false
+        source.script.prepare(page)
+        try await cache.timeline(feed, .cacheOnly).refresh()
+        try cache.core.memoryRows.trim(toCost: 0)
+        try await cache.update { $0.insertNewest(Note(3), in: feed.key) }
+        #expect(try await cache.line(feed) == "3 2 1 .")
+        #expect(try cache.disk?.query(feed.key) == nil)
     }
 }

@@ -64,7 +64,7 @@ struct ListCostTests {
         }
         let lists = [list("a", false), list("b", true), list("c", false)]
         for list in lists { _ = try await cache.value(list) }
-        try cache.disk?.write { transaction throws in try transaction.remove(QueryKey("c")) }
+        try cache.disk?.write { transaction throws in try transaction.remove(.query(QueryKey("c"))) }
         let cold = try scene.cache()
         try await cache.update { update in
             update.remove(Note.self, Self.note(2).id, deletedInVersion: 2)

@@ -158,7 +158,7 @@ struct OutboxCoalescingTests {
             }
         }
         let text = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""
-        #expect(text.contains("must not call the outbox"), "\(text)")
+        #expect(text.contains("or a function of an operation"), "\(text)")
     }
 
     @Test func `a function that decides about two operations and changes the cache stops with a message`() async {

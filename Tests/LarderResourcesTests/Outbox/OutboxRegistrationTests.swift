@@ -158,6 +158,6 @@ struct OutboxRegistrationTests {
             try cache.outbox.retry(id)
         }
         let text = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""
-        #expect(text.contains("must not call the outbox"), "\(text)")
+        #expect(text.contains("or a function of an operation"), "\(text)")
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import LarderEvents
+import LarderMemory
 import LarderStorage
 import LarderTesting
 import SDKTestSupport

@@ -129,7 +129,7 @@ private struct Model {
     /// Inserts an item as an event does: the newest one of others, or an own one.
     private mutating func insert(_ id: String, isOwn: Bool) {
         var members = ListMembers(entries: list.members)
-        NewestItem(key: Note.key(id), isOwn: isOwn).insert(into: &members, at: time) { false }
+        NewestItem(key: Note.key(id), isOwn: isOwn).insert(into: &members, at: time, isEnd: false)
         read(members)
     }
 

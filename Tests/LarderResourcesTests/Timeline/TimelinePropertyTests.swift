@@ -213,7 +213,7 @@ private final class FeedStory {
         guard let query = try timeline.core.query(feed.key)?.stored.query ?? cache.disk?.query(feed.key) else {
             return []
         }
-        return Set(query.members.marks.keys.compactMap { Int($0.id) })
+        return Set(query.members.entries.lazy.filter { $0.mark != nil }.compactMap { Int($0.key.id) })
     }
 
     /// Delivers all replies and reads to the end: the result is the server's list.

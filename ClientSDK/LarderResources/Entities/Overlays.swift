@@ -1,50 +1,10 @@
-import LarderMemory
 import LarderStorage
 import Synchronization
 
-/// The entities in memory, and the pending changes over them. Safe from any thread.
-///
-/// Server values and pending changes are separate: the subscript returns the server's value, and `visible` applies the
-/// pending changes to a value.
-final class EntityTable: Sendable {
-    private let memory: MemoryTier<EntityKey, StoredEntity>
+/// The pending changes over the server's values of entities and lists, which are kept apart from them. Safe from any thread.
+final class Overlays: Sendable {
     private let overlays = Mutex<[StoredKey: [Overlay]]>([:])
     private let overlayCount = Atomic<Int>(0)
-
-    private let costMaximum: Int
-
-    init(limits: MemoryTier<EntityKey, StoredEntity>.Limits, departures: EvictionTally) {
-        memory = MemoryTier(limits: limits, onDeparture: { departures.note($0) })
-        costMaximum = limits.cost
-    }
-
-    /// The server's value of an entity, if it is in memory.
-    subscript(key: EntityKey) -> StoredEntity? { memory[key] }
-
-    /// Stores an entity. One that exceeds the memory limit evicts all others and stays, so that the read that fetched
-    /// it gets it.
-    func store(_ entity: StoredEntity, for key: EntityKey) {
-        memory.store(entity, for: key, cost: min(entity.cost, costMaximum))
-    }
-
-    func remove(_ key: EntityKey) { memory.remove(key) }
-
-    func removeAll() { memory.removeAll() }
-
-    func trim(toCost cost: Int) { memory.trim(cost: cost) }
-
-    /// The keys of all entities in memory, in no order.
-    var keys: [EntityKey] { memory.keys }
-
-    /// The encoded size of an entity in bytes; 0 if it is not in memory.
-    func bytes(of key: EntityKey) -> Int { memory.peek(key).map { max(0, $0.cost - StoredEntity.overhead) } ?? 0 }
-
-    /// The sum of the entities' costs against the memory limit, in bytes.
-    var cost: Int { memory.cost }
-
-    var statistics: MemoryTier<EntityKey, StoredEntity>.Statistics { memory.statistics }
-
-    // MARK: Pending changes
 
     /// The value with all pending changes applied, oldest first, and their number.
     func visible(_ value: (any Sendable)?, _ key: EntityKey) -> (value: (any Sendable)?, pending: Int) {
