@@ -4,8 +4,8 @@ import LarderHTTP
 import LarderTLS
 import LarderTime
 
-/// What a fault does. An exchange asks the effects of its faults, in the order in which these were set, at each of its parts; an effect
-/// implements the parts that it changes.
+/// What a fault does, as its action in `FaultAction` says. An exchange asks the effects of its faults, in the order in which these were
+/// set, at each of its parts; an effect implements the parts that it changes.
 protocol FaultEffect: Sendable, Hashable {
     /// Its entry in `FaultKind.all`, if it has one.
     static var kind: FaultKind { get }

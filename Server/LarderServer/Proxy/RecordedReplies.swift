@@ -44,11 +44,11 @@ final class RecordedReplies: Sendable {
     /// - Parameters:
     ///   - archive: HAR 1.2. Entries without a complete reply are left out.
     ///   - readsWorldPaths: whether a path below `/w/` names a world.
-    /// - Throws: if it is no archive.
+    /// - Throws: `FileError` or `JSONError` if it is no archive.
     init(_ archive: [UInt8], readsWorldPaths: Bool) throws {
         guard let entries = try JSONParser.parse(archive).value(at: "/log/entries")?.array else {
-            throw ProblemType.invalidParameter(
-                "The file is no HTTP archive (`log.entries`). Record one: larder-server recording start, then save FILE."
+            throw FileError(
+                "The file of --play is no HTTP archive (`log.entries`): larder-server recording start, then save FILE, makes one"
             )
         }
         var state = State()

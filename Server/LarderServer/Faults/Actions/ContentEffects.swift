@@ -4,7 +4,6 @@ import LarderEngine
 import LarderHTTP
 import LarderTime
 
-/// Truncates the body although its length was announced.
 struct Truncate: FaultEffect {
     enum Inside: String, Sendable, CaseIterable {
         case character
@@ -49,7 +48,6 @@ struct Truncate: FaultEffect {
     }
 }
 
-/// Sends a chunked reply with an invalid chunk size.
 struct MalformedChunk: FaultEffect {
     static let kind = FaultKind("malformedChunk", MalformedChunk(), at: [.body], "a chunk that cannot be parsed")
 
@@ -61,7 +59,6 @@ struct MalformedChunk: FaultEffect {
     }
 }
 
-/// Flips bits of the body.
 struct Corrupt: FaultEffect {
     var bytes = 1
 
@@ -87,7 +84,6 @@ struct Corrupt: FaultEffect {
     }
 }
 
-/// Sends a wrong `Content-Type`.
 struct WrongContentType: FaultEffect {
     var value: String? = "text/html; charset=utf-8"
 
@@ -104,7 +100,6 @@ struct WrongContentType: FaultEffect {
     }
 }
 
-/// Makes the body invalid JSON.
 struct MalformedJSON: FaultEffect {
     static let kind = FaultKind("malformedJSON", MalformedJSON(), at: [.body], "a body that cannot be parsed")
 
@@ -122,7 +117,6 @@ struct MalformedJSON: FaultEffect {
     }
 }
 
-/// Sends unreliable validators.
 struct Validators: FaultEffect {
     var mode: FaultAction.ValidatorFault?
 

@@ -4,7 +4,6 @@ import LarderEngine
 import LarderHTTP
 import LarderTime
 
-/// Adds latency: to a new connection, the first byte, or the body.
 struct Latency: FaultEffect {
     var connect: Distribution?
     var firstByte: Distribution?
@@ -46,7 +45,6 @@ struct Latency: FaultEffect {
     }
 }
 
-/// Limits the bandwidth in bytes per second and direction, shared by all connections of a device.
 struct Bandwidth: FaultEffect {
     var down: Int?
     var up: Int?
@@ -76,7 +74,6 @@ struct Bandwidth: FaultEffect {
     }
 }
 
-/// Sends the body in small pieces with delays.
 struct Drip: FaultEffect {
     var bytes = 1
     var every = Duration.milliseconds(100)

@@ -83,14 +83,12 @@ struct LoseReply: FaultEffect {
     var ending: FaultEnding? { .cut(by) }
 }
 
-/// Treats the token as expired.
 struct ExpireToken: FaultEffect {
     static let kind = FaultKind("expireToken", ExpireToken(), at: [.afterRead], "401, token-expired")
 
     var ending: FaultEnding? { .expireToken }
 }
 
-/// Closes the server's port for a while. It affects all worlds, so only `main` may use it.
 struct CloseListener: FaultEffect {
     var duration = Duration.seconds(5)
 
@@ -116,7 +114,6 @@ struct StaleConnections: FaultEffect {
 
 }
 
-/// Shows a wrong certificate in TLS handshakes. Certificates from files stay as they are.
 struct Certificate: FaultEffect {
     var fault: FaultAction.WrongCertificate?
 
@@ -136,7 +133,6 @@ struct Certificate: FaultEffect {
     }
 }
 
-/// Closes connections with TLS without `close_notify`.
 struct NoCloseNotify: FaultEffect {
     static let kind = FaultKind(
         "noCloseNotify",

@@ -4,7 +4,6 @@ import LarderEngine
 import LarderHTTP
 import LarderTime
 
-/// Processes the request twice.
 struct Duplicate: FaultEffect {
     static let kind = FaultKind(
         "duplicate",
