@@ -14,18 +14,15 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
     /// Whether calls may wait for the disk; see `DiskStore.Configuration`.
     package var mayBlock: Bool { store.configuration.mayBlock }
     private let policy: HTTPCache.Policy
-    private let query: String
-    private let type: String
+    private static let query = "http"
+    private static let type = "http.body"
 
     /// - Parameters:
     ///   - store: the store, which may contain other data.
-    ///   - name: distinguishes several caches in one store.
     ///   - policy: the policy of the cache. The store's `staleRetention` begins when a response is stale by it.
-    package init(_ store: DiskStore, name: String = "http", policy: HTTPCache.Policy = HTTPCache.Policy()) {
+    package init(_ store: DiskStore, policy: HTTPCache.Policy = HTTPCache.Policy()) {
         self.store = store
         self.policy = policy
-        query = name
-        type = "\(name).body"
     }
 
     /// Stores responses in memory.
@@ -93,9 +90,7 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
     ) throws {
         let newest = entries.map(\.receivedAt).max() ?? WallTime(seconds: 0)
         let outdated =
-            entries.map { entry in
-                entry.receivedAt + HTTPCacheFreshness(entry, now: entry.receivedAt, policy: policy).lifetime
-            }.max() ?? newest
+            entries.map { $0.receivedAt + ResponseTerms($0, policy: policy).lifetime }.max() ?? newest
         let newID = body.map { HTTPCacheEntry.bodyID(for: $0) }
         for id in Set(entries.map(\.bodyID)) {
             if id == newID, let body {
@@ -120,13 +115,13 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
     /// Removes all responses of this cache from the store.
     package func removeAll() throws {
         try store.write { transaction in
-            for key in try transaction.queryKeys(named: query) { try transaction.remove(.query(key)) }
-            try transaction.removeEntities(ofType: type)
+            for key in try transaction.queryKeys(named: Self.query) { try transaction.remove(.query(key)) }
+            try transaction.removeEntities(ofType: Self.type)
         }
     }
 
     private func queryKey(_ key: String) -> QueryKey {
-        QueryKey(query, [QueryKey.Parameter("digest", hexEncode(SHA256.hash(Array(key.utf8))))])
+        QueryKey(Self.query, [QueryKey.Parameter("digest", hexEncode(SHA256.hash(Array(key.utf8))))])
     }
 
     /// An entry of another format version is a miss and is replaced by the next response.
@@ -135,6 +130,6 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
     }
 
     private func bodyKey(_ id: String, _ key: String) -> EntityKey {
-        EntityKey(type: type, id: "\(hexEncode(SHA256.hash(Array(key.utf8))).prefix(32)).\(id)")
+        EntityKey(type: Self.type, id: "\(hexEncode(SHA256.hash(Array(key.utf8))).prefix(32)).\(id)")
     }
 }

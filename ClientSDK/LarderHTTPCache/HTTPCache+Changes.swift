@@ -20,55 +20,24 @@ extension HTTPCache {
     }
 
     /// Opens a request without reading the cache. An unsafe method invalidates stored responses (RFC 9111 §4.4), also if its outcome is
-    /// unknown. The response to a `POST` may be stored in their place (RFC 9110 §9.3.3).
+    /// unknown.
     func openPast(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         let url = HTTPURL(request.url)
-        let ticket = url.map { issueTicket($0.text) }
-        var isTicketGiven = false
-        defer { if !isTicketGiven { ticket.map(takeBack) } }
-        let requestedAt = configuration.clock.now
         do throws(TransportError) {
             let stream = try await transport.open(request)
-            guard let url, let ticket else { return stream }
+            guard let url else { return stream }
             var fields = stream.fields
-            for rule in rules(request.method, url) { rule.rewrite(stream.status, &fields) }
-            await noteChange(request.method, url, stream.status, fields, ticket)
-            guard mayKeep(request, url, stream.status, fields, isRedirected: stream.redirectedTo != nil) else {
-                return Self.rewritten(stream, fields)
-            }
-            isTicketGiven = true
-            let plan = Plan(request: request, url: url, explanation: "")
-            let tee = HTTPCacheTee(self, plan, stream, fields, requestedAt: requestedAt, ticket: ticket)
-            return TransportStream(status: stream.status, fields: fields, body: tee.body)
+            for rule in rules(request) { rule.rewrite(stream.status, &fields) }
+            await noteChange(request.method, url, stream.status, fields)
+            return Self.rewritten(stream, fields)
         } catch {
             await noteFailedChange(request.method, url, error)
             throw error
         }
     }
 
-    /// Whether the head of a response to a `POST` allows storing it.
-    private func mayKeep(
-        _ request: TransportRequest,
-        _ url: HTTPURL,
-        _ status: Status,
-        _ fields: Fields,
-        isRedirected: Bool
-    ) -> Bool {
-        request.method == .post && !isRedirected
-            && rules(request.method, url).allSatisfy { !$0.forbidsStorage && $0.accepts(status, fields) }
-            && HTTPCacheStorageDecision.rejection(request, status, fields, configuration.policy) == nil
-    }
-
     /// Invalidates the URL of a successful change, and its `Location` and `Content-Location` in the same origin.
-    ///
-    /// - Parameter ticket: the permission of the change itself, which is not revoked.
-    private func noteChange(
-        _ method: Method,
-        _ url: HTTPURL,
-        _ status: Status,
-        _ fields: Fields,
-        _ ticket: HTTPCacheTicket
-    ) async {
+    private func noteChange(_ method: Method, _ url: HTTPURL, _ status: Status, _ fields: Fields) async {
         guard !method.isSafe, (200..<400).contains(status.code) else { return }
         var targets: Set<HTTPURL> = [url]
         for name in [FieldName.location, .contentLocation] {
@@ -76,7 +45,7 @@ extension HTTPCache {
             targets.insert(target)
         }
         let changed = targets
-        await onDiskThread { for target in changed { self.invalidate(target, except: ticket) } }
+        await onDiskThread { for target in changed { self.invalidate(target) } }
     }
 
     /// Invalidates a URL after a change with an unknown outcome.

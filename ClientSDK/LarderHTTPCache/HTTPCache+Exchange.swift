@@ -7,13 +7,16 @@ import LarderTransport
 extension HTTPCache {
     /// Sends a plan's request with its conditions and processes the response.
     func exchange(_ plan: Plan) async throws(TransportError) -> HTTPCache.Response {
-        let ticket = issueTicket(plan.url.text)
+        let ticket = issueTicket(plan.key, plan.file?.mayStore)
         defer { takeBack(ticket) }
-        var request = plan.request
-        for field in plan.conditions { request.fields.add(field.name, field.value) }
         let requestedAt = configuration.clock.now
         do throws(TransportError) {
-            let reply = try await transport.send(request)
+            let reply: TransportResponse
+            if let file = plan.file {
+                reply = try await receive(plan, file, ticket)
+            } else {
+                reply = try await transport.send(plan.conditional)
+            }
             return try await onDiskThread { () async throws(TransportError) in
                 try await self.settle(plan, reply, requestedAt, ticket)
             }
@@ -55,7 +58,7 @@ extension HTTPCache {
     ) -> HTTPCache.Response? {
         // As it is now: a change may have made it invalid since the request began, also in another process. Without a valid ticket the
         // cache may have missed one.
-        let entries = storedEntries(plan.url.text)
+        let entries = storedEntries(plan.key)
         guard ticket.isValid, let known = plan.entry,
             let entry = entries.first(where: { $0.bodyID == known.bodyID && $0.selectors == known.selectors }),
             let explanation = HTTPCacheDecision.staleFallback(
@@ -64,7 +67,7 @@ extension HTTPCache {
                 now: configuration.clock.now,
                 policy: configuration.policy,
                 isDisconnected: isDisconnected
-            ), let body = storedBody(entry, plan.url.text)
+            ), let body = storedBody(entry, plan.key, plan.file)
         else { return nil }
         let response = answer(entry, body, plan.request, .stale(reason), "\(failure) \(explanation)")
         return response.body.count <= plan.request.bodyLimit ? response : nil
@@ -79,7 +82,7 @@ extension HTTPCache {
     ) async throws(TransportError) -> HTTPCache.Response {
         let receivedAt = configuration.clock.now
         var reply = reply
-        let rules = rules(plan.request.method, plan.url)
+        let rules = rules(plan.request)
         for rule in rules { rule.rewrite(reply.status, &reply.fields) }
         if let target = reply.redirectedTo {
             return try await settleRedirected(plan, reply, target, ticket)
@@ -87,18 +90,18 @@ extension HTTPCache {
         if reply.status == .notModified {
             return try await settleNotModified(plan, reply, requestedAt, receivedAt, ticket)
         }
-        let rejection = rules.lazy.compactMap { Self.rejection(of: reply, by: $0) }.first
         let isTaken = rules.allSatisfy { $0.accepts(reply.status, reply.fields) }
         if plan.request.method == .head {
             if isTaken { settleHead(plan, reply, requestedAt, receivedAt, ticket) }
             return response(reply, plan.explanation)
         }
-        if let rejection, !isTaken {
-            // A page of the network, such as a captive portal, does not affect the storage.
-            if let response = staleFallback(plan, .unexpectedContent, rejection, ticket, isDisconnected: true) {
-                return response
-            }
-            return response(reply, "\(plan.explanation) \(rejection)")
+        guard isTaken, plan.file?.accepts(reply.status, reply.body, false) != false else {
+            // Damaged content or a page of the network, such as a captive portal, does not affect the storage.
+            if let file = plan.file { discardParts(of: file) }
+            let failure =
+                "Not stored: the content is not what is taken here (\(reply.fields[.contentType] ?? "no type"))."
+            return staleFallback(plan, .unexpectedContent, failure, ticket, isDisconnected: true)
+                ?? response(reply, "\(plan.explanation) \(failure)")
         }
         if reply.status.isServerFailure {
             let failure = "The server answered \(reply.status.code)."
@@ -111,12 +114,9 @@ extension HTTPCache {
             receivedAt: receivedAt,
             policy: configuration.policy
         )
-        let entry = rejection == nil ? decision.entry : nil
-        keep(entry, reply, plan, ticket)
-        var response = response(reply, "\(plan.explanation) \(rejection ?? decision.explanation)")
-        response.times = entry.map {
-            HTTPCache.Response.Times($0, now: receivedAt, policy: configuration.policy)
-        }
+        keep(decision.entry, reply, plan, ticket)
+        var response = response(reply, "\(plan.explanation) \(decision.explanation)")
+        response.entry = decision.entry
         return response
     }
 
@@ -145,15 +145,6 @@ extension HTTPCache {
         )
     }
 
-    /// Why a rule forbids storing a response.
-    static func rejection(of reply: TransportResponse, by rule: HTTPCache.Rule) -> String? {
-        if !rule.accepts(reply.status, reply.fields) {
-            let type = reply.fields[.contentType] ?? "nothing"
-            return "Not stored: a rule takes \(rule.contentTypes.joined(separator: ", ")), and this is \(type)."
-        }
-        return rule.forbidsStorage ? "Not stored: a rule forbids it." : nil
-    }
-
     private func response(_ reply: TransportResponse, _ explanation: String) -> HTTPCache.Response {
         HTTPCache.Response(
             status: reply.status,
@@ -164,8 +155,9 @@ extension HTTPCache {
         )
     }
 
-    func rules(_ method: Method, _ url: HTTPURL) -> [HTTPCache.Rule] {
-        configuration.rules.filter { $0.matches(method, url) }
+    func rules(_ request: TransportRequest) -> [HTTPCache.Rule] {
+        guard !configuration.rules.isEmpty, let url = HTTPURL(request.url) else { return [] }
+        return configuration.rules.filter { $0.matches(request.method, url) }
     }
 
     // MARK: 304
@@ -200,37 +192,43 @@ extension HTTPCache {
             receivedAt: receivedAt,
             policy: configuration.policy
         )
-        let body = storedBody(confirmed, plan.url.text)
+        let body = storedBody(confirmed, plan.key, plan.file)
         // The request may forbid storing, not the storage.
+        let mayStay = HTTPCacheValidation.mayStay(renewed, configuration.policy)
         if body != nil, !CacheControl(request: plan.request.fields).noStore {
-            let mayStore = HTTPCacheValidation.mayStay(renewed, configuration.policy)
-            let maximum = max(1, configuration.policy.variantsMaximum)
-            change(plan.url.text) { entries in
-                guard ticket.isValid, entries.contains(where: { $0.bodyID == confirmed.bodyID }),
+            change(plan.key) { entries in
+                guard ticket.mayStore, entries.contains(where: { $0.bodyID == confirmed.bodyID }),
                     !entries.contains(where: { renewed.isOutdated(by: $0, now: receivedAt) })
                 else { return }
                 // A confirmed entry with other selectors is kept beside the new one.
                 entries.removeAll { $0.selectors == renewed.selectors }
-                if mayStore { entries.append(renewed) }
-                if entries.count > maximum { entries.removeFirst(entries.count - maximum) }
+                if mayStay { configuration.policy.add(renewed, to: &entries) }
             }
         }
         if isOwn { return response(reply, plan.explanation) }
         guard let body else { return try await askAgain(plan, "The content of what the 304 confirms is gone.") }
-        let response = answer(
+        var response = answer(
             renewed,
             body,
             plan.request,
             .revalidated,
             "\(plan.explanation) A 304 confirmed it (RFC 9111 §4.3.4)."
         )
+        if !mayStay { response.entry = nil }
         try Self.checkSize(response.body, plan.request)
         return response
     }
 
     /// Sends the request again without conditions.
     private func askAgain(_ plan: Plan, _ reason: String) async throws(TransportError) -> HTTPCache.Response {
-        try await exchange(Plan(request: plan.request, url: plan.url, explanation: "\(plan.explanation) \(reason)"))
+        try await exchange(
+            Plan(
+                request: plan.request,
+                key: plan.key,
+                explanation: "\(plan.explanation) \(reason)",
+                file: plan.file
+            )
+        )
     }
 
     // MARK: Keeping
@@ -240,23 +238,22 @@ extension HTTPCache {
         let old = plan.entry
         guard let entry else {
             let isNews = (200..<300).contains(reply.status.code) || [404, 410].contains(reply.status.code)
-            guard let old, isNews, reply.status != .partialContent else { return }
-            change(plan.url.text) { entries in
-                if ticket.isValid { entries.removeAll { $0.bodyID == old.bodyID && $0.selectors == old.selectors } }
+            guard old != nil || plan.part != nil, isNews, reply.status != .partialContent else { return }
+            change(plan.key) { entries in
+                guard ticket.mayStore else { return }
+                entries.removeAll { $0.isPart || ($0.bodyID == old?.bodyID && $0.selectors == old?.selectors) }
             }
             return
         }
         // A failure does not replace a stored response.
         if reply.status.isServerFailure, old != nil { return }
-        let maximum = max(1, configuration.policy.variantsMaximum)
         let now = configuration.clock.now
-        change(plan.url.text, body: reply.body) { entries in
-            guard ticket.isValid else { return }
+        change(plan.key, body: reply.body) { entries in
+            guard ticket.mayStore else { return }
             if entries.contains(where: { entry.isOutdated(by: $0, now: now) }) { return }
             entries.removeAll { $0.selectors == entry.selectors }
             if let old { entries.removeAll { $0.bodyID == old.bodyID && $0.selectors == old.selectors } }
-            entries.append(entry)
-            if entries.count > maximum { entries.removeFirst(entries.count - maximum) }
+            configuration.policy.add(entry, to: &entries)
         }
     }
 
@@ -280,8 +277,8 @@ extension HTTPCache {
             receivedAt: receivedAt,
             policy: configuration.policy
         )
-        change(plan.url.text) { entries in
-            guard ticket.isValid, let index = entries.firstIndex(of: entry) else { return }
+        change(plan.key) { entries in
+            guard ticket.mayStore, let index = entries.firstIndex(of: entry) else { return }
             if !isCurrent {
                 entries[index].isInvalidated = true
             } else if HTTPCacheValidation.mayStay(renewed, configuration.policy) {

@@ -19,7 +19,7 @@ extension HTTPCache {
         public var heuristicFraction = 0.1
         /// The maximum heuristic lifetime.
         public var heuristicMaximum: Duration = .seconds(86_400)
-        /// The lifetime of a response that states none and has no `Last-Modified`, if its status allows a heuristic.
+        /// The lifetime of a response that states none and has no `Last-Modified`, if its status allows a heuristic and is no error.
         package var standardLifetime = Duration.zero
         /// Whether a stale response is used when there is no reply: while offline, and after a failed or timed out exchange
         /// (§4.2.4). It is visibly stale: by `HTTPCache.Response.source`, and by its `Age`.
@@ -31,14 +31,8 @@ extension HTTPCache {
         /// How long a stale response may be used instead of a reply with status 500, 502, 503 or 504 if the server states no
         /// `stale-if-error` (RFC 5861 §4). Has no effect where the server forbids it.
         public var staleIfError: Duration = .zero
-        /// Whether a 200 without lifetime and validator is stored for use while offline.
-        public var keepsForOffline = true
         /// The maximum size of stored content, in bytes. Negative values count as 0.
         public var bodyBytesMaximum = 16 << 20
-        /// The maximum size of stored fields, in bytes. Negative values count as 0.
-        public var fieldBytesMaximum = 64 << 10
-        /// The maximum length of a URL whose responses are stored, in bytes. Negative values count as 0.
-        public var urlBytesMaximum = 4 << 10
         /// The maximum number of stored responses of one URL; the oldest is removed. Values below 1 count as 1.
         public var variantsMaximum = 16
 
@@ -57,6 +51,12 @@ extension HTTPCache {
         func varying(_ response: Fields) -> [FieldName]? {
             guard case .fields(let names) = Vary(response) else { return nil }
             return hidesCookies && names.contains(.cookie) ? nil : names
+        }
+
+        /// Adds a response to those of its URL; beyond `variantsMaximum` the oldest are removed.
+        func add(_ entry: HTTPCacheEntry, to entries: inout [HTTPCacheEntry]) {
+            entries.append(entry)
+            entries.removeFirst(max(0, entries.count - max(1, variantsMaximum)))
         }
 
         /// Returns the names of the selecting fields: those of the `Vary` and that of the account.

@@ -21,26 +21,6 @@ extension HTTPCache {
             case cacheOnlyMiss
         }
 
-        /// The times of a stored response.
-        package struct Times: Sendable, Hashable {
-            /// When the content was received.
-            package let fetchedAt: WallTime
-            /// When the server last confirmed it.
-            package let validatedAt: WallTime
-            /// Its age; nil if the clock was set back to before it was received.
-            package let age: Duration?
-            /// Its freshness lifetime, from when it was generated.
-            package let lifetime: Duration
-
-            init(_ entry: HTTPCacheEntry, now: WallTime, policy: HTTPCache.Policy) {
-                let freshness = HTTPCacheFreshness(entry, now: now, policy: policy)
-                fetchedAt = entry.fetchedAt
-                validatedAt = entry.receivedAt
-                age = freshness.age
-                lifetime = freshness.lifetime
-            }
-        }
-
         public var status: Status
         /// The fields in order with repeats. Stored responses have an `Age`.
         public var fields: Fields
@@ -49,12 +29,12 @@ extension HTTPCache {
         public var source: Source
         /// The reason for the source, with figures and RFC sections.
         public var explanation: String
-        /// The times of the stored response; nil if it is not stored.
-        package var times: Times?
+        /// The stored response; nil if it must not be stored.
+        package var entry: HTTPCacheEntry?
         /// The URL of the response if redirects were followed; nil if it is the request's URL.
         public var redirectedTo: String?
 
-        /// The response without source and times.
+        /// The response without its source.
         public var transportResponse: TransportResponse {
             TransportResponse(status: status, fields: fields, body: body, redirectedTo: redirectedTo)
         }

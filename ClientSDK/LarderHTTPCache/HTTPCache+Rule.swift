@@ -12,15 +12,13 @@ extension HTTPCache {
         public var pathPrefix: String
         /// The methods; empty: any.
         public var methods: Set<Method>
-        /// Fields to set. A `Cache-Control` is treated like the server's.
+        /// Fields to set. A `Cache-Control` is treated like the server's: `no-store` forbids storing.
         public var settingFields = Fields()
         /// Fields to remove.
         public var removingFields: [FieldName] = []
         /// The lifetime of successful responses from their receipt. It replaces `Cache-Control`, `Expires` and `Age`,
         /// except `no-store` and `immutable`.
         public var lifetime: Duration?
-        /// Whether storing is forbidden.
-        public var forbidsStorage = false
         /// The media types of valid responses, such as `application/json` or `image/*`. Others, such as a captive
         /// portal's page, are not stored and do not count as the server's answer. Empty: any.
         public var contentTypes: [String] = []

@@ -23,7 +23,7 @@ extension HTTPCache {
         // A request with stricter conditions than the exchange in flight gets its own, which later requests join.
         let isDemanding =
             requestDirectives.noCache != .none || requestDirectives.maxAge != nil || requestDirectives.minFresh != nil
-        let key = FlightKey(plan.request, plan.url)
+        let key = FlightKey(plan)
         let isUserInitiated = plan.request.isUserInitiated
         let held = hold(
             key,
@@ -60,7 +60,7 @@ extension HTTPCache {
 
     /// Validates in the background unless a validation is in flight.
     func revalidate(_ plan: Plan) {
-        let key = FlightKey(plan.request, plan.url)
+        let key = FlightKey(plan)
         let isUnderWay = state.withLock { $0.flights[key] != nil }
         guard !isUnderWay else { return }
         // Nobody leaves a background validation, so it is never cancelled.

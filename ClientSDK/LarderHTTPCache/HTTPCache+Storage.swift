@@ -26,8 +26,8 @@ extension HTTPCache {
         await onDiskThread { self.invalidate(url) }
     }
 
-    func invalidate(_ url: HTTPURL, except ticket: HTTPCacheTicket? = nil) {
-        revokeTickets(except: ticket) { $0 == url.text }
+    func invalidate(_ url: HTTPURL) {
+        revokeTickets { $0 == url.text }
         change(url.text) { entries in
             for index in entries.indices { entries[index].isInvalidated = true }
         }
@@ -48,15 +48,17 @@ extension HTTPCache {
         case unreadable
     }
 
-    func storedContent(_ entry: HTTPCacheEntry, _ key: String) -> StoredContent {
+    func storedContent(_ entry: HTTPCacheEntry, _ key: String, _ file: HTTPCacheFile? = nil) -> StoredContent {
         guard let stored = attempt({ try configuration.storage.body(of: entry, for: key) }) else { return .unreadable }
         // Content of another length is damaged.
-        guard let body = stored, body.count == entry.bodyCount else { return .lost }
+        guard let body = stored, body.count == entry.bodyCount, file?.accepts(entry.status, body, true) != false else {
+            return .lost
+        }
         return .found(body)
     }
 
-    func storedBody(_ entry: HTTPCacheEntry, _ key: String) -> [UInt8]? {
-        if case .found(let body) = storedContent(entry, key) { body } else { nil }
+    func storedBody(_ entry: HTTPCacheEntry, _ key: String, _ file: HTTPCacheFile? = nil) -> [UInt8]? {
+        if case .found(let body) = storedContent(entry, key, file) { body } else { nil }
     }
 
     func change(_ key: String, body: [UInt8]? = nil, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) {
@@ -72,8 +74,8 @@ extension HTTPCache {
 
     // MARK: Tickets
 
-    func issueTicket(_ key: String) -> HTTPCacheTicket {
-        let ticket = HTTPCacheTicket(key)
+    func issueTicket(_ key: String, _ condition: (@Sendable () -> Bool)? = nil) -> HTTPCacheTicket {
+        let ticket = HTTPCacheTicket(key, condition)
         state.withLock { $0.tickets[ObjectIdentifier(ticket)] = ticket }
         return ticket
     }
@@ -84,10 +86,10 @@ extension HTTPCache {
     package func abandonExchanges() { revokeTickets { _ in true } }
 
     /// Forbids exchanges in flight to store, and closes them for further requests.
-    private func revokeTickets(except kept: HTTPCacheTicket? = nil, _ isChosen: (String) -> Bool) {
+    private func revokeTickets(_ isChosen: (String) -> Bool) {
         let revoked = state.withLock { state in
-            state.flights = state.flights.filter { !isChosen($0.key.url.text) }
-            return state.tickets.values.filter { $0 !== kept && isChosen($0.key) }
+            state.flights = state.flights.filter { !isChosen($0.key.key) }
+            return state.tickets.values.filter { isChosen($0.key) }
         }
         for ticket in revoked { ticket.revoke() }
     }

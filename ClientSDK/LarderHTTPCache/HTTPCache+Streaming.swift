@@ -16,7 +16,7 @@ extension HTTPCache {
         guard request.method == .get, !request.hasContent, let url = HTTPURL(request.url) else {
             return try await openPast(request)
         }
-        switch await onDiskThread({ self.look(request, url) }) {
+        switch await onDiskThread({ self.look(request, url.text) }) {
         case .answer(let response, let plan):
             if let plan { revalidate(plan) }
             try Self.checkSize(response.body, request)
@@ -30,23 +30,21 @@ extension HTTPCache {
     }
 
     private func openExchange(_ plan: Plan) async throws(TransportError) -> TransportStream {
-        let ticket = issueTicket(plan.url.text)
+        let ticket = issueTicket(plan.key)
         var isTicketGiven = false
         defer { if !isTicketGiven { takeBack(ticket) } }
-        var request = plan.request
-        for field in plan.conditions { request.fields.add(field.name, field.value) }
         let requestedAt = configuration.clock.now
         let stream: TransportStream
         do throws(TransportError) {
-            stream = try await transport.open(request)
+            stream = try await transport.open(plan.conditional)
         } catch {
             return TransportStream(try await staleFallback(plan, for: error, ticket).transportResponse)
         }
         var fields = stream.fields
-        let rules = rules(plan.request.method, plan.url)
+        let rules = rules(plan.request)
         for rule in rules { rule.rewrite(stream.status, &fields) }
         let isTaken = rules.allSatisfy { $0.accepts(stream.status, fields) }
-        let isRedirect = Redirection.next(after: request, stream.status, fields) != nil
+        let isRedirect = Redirection.next(after: plan.request, stream.status, fields) != nil
         if stream.status == .notModified || stream.status.isServerFailure || isRedirect || !isTaken {
             // These responses are short: they are processed without streaming. The content of a redirect may never be read.
             do throws(TransportError) {
@@ -60,15 +58,15 @@ extension HTTPCache {
             }
         }
         // A response after a redirect belongs to another URL.
-        if stream.redirectedTo != nil || rules.contains(where: \.forbidsStorage)
-            || HTTPCacheStorageDecision.rejection(plan.request, stream.status, fields, configuration.policy) != nil
+        if stream.redirectedTo != nil
+            || HTTPCacheStorageDecision.rejection(plan.request, stream.status, fields) != nil
         {
             let head = TransportResponse(status: stream.status, fields: fields)
             await onDiskThread { self.keep(nil, head, plan, ticket) }
             return Self.rewritten(stream, fields)
         }
         isTicketGiven = true
-        let tee = HTTPCacheTee(self, plan, stream, fields, requestedAt: requestedAt, ticket: ticket)
+        let tee = HTTPCacheTee(self, plan, stream, requestedAt: requestedAt, ticket: ticket)
         return TransportStream(status: stream.status, fields: fields, body: tee.body)
     }
 
@@ -77,40 +75,27 @@ extension HTTPCache {
     }
 }
 
-/// Passes content on and collects a copy, which is stored at the end.
-final class HTTPCacheTee: Sendable {
+/// Passes content on and collects a copy, which is processed at the end like a response that was not streamed.
+private final class HTTPCacheTee: Sendable {
     private let cache: HTTPCache
     private let plan: HTTPCache.Plan
     private let stream: TransportStream
-    private let fields: Fields
     private let requestedAt: WallTime
-    private let receivedAt: WallTime
     private let ticket: HTTPCacheTicket
-    /// The content so far.
-    private let copy = Mutex(Copy.growing([]))
-
-    private enum Copy {
-        case growing([UInt8])
-        /// The content is too large to be stored.
-        case tooLarge
-        /// The content ended or was truncated.
-        case over
-    }
+    /// The content so far; nil if it is too large to be stored, or has ended or was truncated.
+    private let copy = Mutex<[UInt8]?>([])
 
     init(
         _ cache: HTTPCache,
         _ plan: HTTPCache.Plan,
         _ stream: TransportStream,
-        _ fields: Fields,
         requestedAt: WallTime,
         ticket: HTTPCacheTicket
     ) {
         self.cache = cache
         self.plan = plan
         self.stream = stream
-        self.fields = fields
         self.requestedAt = requestedAt
-        receivedAt = cache.configuration.clock.now
         self.ticket = ticket
     }
 
@@ -123,44 +108,28 @@ final class HTTPCacheTee: Sendable {
         do throws(TransportError) {
             piece = try await stream.body.next()
         } catch {
-            copy.withLock { $0 = .over }
+            copy.withLock { $0 = nil }
             throw error
         }
-        let maximum = max(0, cache.configuration.policy.bodyBytesMaximum)
+        var reply = TransportResponse(status: stream.status, fields: stream.fields)
         guard let piece else {
-            await cache.onDiskThread { self.store() }
+            guard let content = copy.withLock({ $0.take() }) else { return nil }
+            reply.body = content
+            _ = try await cache.onDiskThread {
+                [cache, plan, reply, requestedAt, ticket] () async throws(TransportError) in
+                try await cache.settle(plan, reply, requestedAt, ticket)
+            }
             return nil
         }
-        copy.withLock { copy in
-            guard case .growing(var bytes) = copy else { return }
-            // Released, so that appending does not copy.
-            copy = .tooLarge
-            guard bytes.count + piece.count <= maximum else { return }
+        let maximum = max(0, cache.configuration.policy.bodyBytesMaximum)
+        let isTooLarge = copy.withLock { copy in
+            // Taken, so that appending does not copy.
+            guard var bytes = copy.take() else { return false }
             bytes += piece
-            copy = .growing(bytes)
+            if bytes.count <= maximum { copy = bytes }
+            return copy == nil
         }
+        if isTooLarge { await cache.onDiskThread { [reply] in self.cache.keep(nil, reply, self.plan, self.ticket) } }
         return piece
-    }
-
-    private func store() {
-        let last = copy.withLock { copy in
-            defer { copy = .over }
-            return copy
-        }
-        let content: [UInt8]
-        switch last {
-        case .over: return
-        case .tooLarge: return cache.keep(nil, TransportResponse(status: stream.status, fields: fields), plan, ticket)
-        case .growing(let bytes): content = bytes
-        }
-        let reply = TransportResponse(status: stream.status, fields: fields, body: content)
-        let decision = HTTPCacheStorageDecision.decide(
-            request: plan.request,
-            response: reply,
-            requestedAt: requestedAt,
-            receivedAt: receivedAt,
-            policy: cache.configuration.policy
-        )
-        cache.keep(decision.entry, reply, plan, ticket)
     }
 }

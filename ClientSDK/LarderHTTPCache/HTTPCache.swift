@@ -39,14 +39,15 @@ public final class HTTPCache: Transport {
     /// The parts of a request that must be equal to share an exchange: all but cache directives.
     struct FlightKey: Hashable {
         let method: Method
-        let url: HTTPURL
+        let key: String
         let fields: Fields
         let timeout: Duration?
         let bodyLimit: Int
 
-        init(_ request: TransportRequest, _ url: HTTPURL) {
+        init(_ plan: Plan) {
+            let request = plan.request
             method = request.method
-            self.url = url
+            key = plan.key
             timeout = request.timeout
             bodyLimit = request.bodyLimit
             var fields = request.fields
@@ -110,7 +111,7 @@ public final class HTTPCache: Transport {
         }
         var ended: UInt64? = state.withLock { $0.endedFlights }
         while true {
-            switch await onDiskThread({ self.look(request, url) }) {
+            switch await onDiskThread({ self.look(request, url.text) }) {
             case .answer(let response, let plan):
                 if let plan { revalidate(plan) }
                 try Self.checkSize(response.body, request)
@@ -129,13 +130,25 @@ public final class HTTPCache: Transport {
     /// A request to send.
     struct Plan: Sendable {
         let request: TransportRequest
-        let url: HTTPURL
+        /// The key of the stored responses of its URL.
+        let key: String
         var entries: [HTTPCacheEntry] = []
         /// The stored response that matches the request.
         var entry: HTTPCacheEntry?
         /// The conditions that the cache adds.
         var conditions = Fields()
         let explanation: String
+        /// The file that it fetches, for a caller that merges, checks and retries.
+        var file: HTTPCacheFile?
+        /// The beginning of the file.
+        var part: HTTPCachePart?
+
+        /// The request with the conditions.
+        var conditional: TransportRequest {
+            var request = request
+            for field in conditions { request.fields.add(field.name, field.value) }
+            return request
+        }
     }
 
     enum Look: Sendable {
@@ -146,9 +159,10 @@ public final class HTTPCache: Transport {
     }
 
     /// Decides how a `GET` or `HEAD` is answered.
-    func look(_ request: TransportRequest, _ url: HTTPURL) -> Look {
-        var entries = storedEntries(url.text)
-        let isOffline = configuration.isOffline()
+    func look(_ request: TransportRequest, _ key: String, _ file: HTTPCacheFile? = nil) -> Look {
+        let stored = file?.readsStorage == false ? [] : storedEntries(key)
+        var entries = stored.filter { !$0.isPart }
+        let isOffline = file?.isOffline == true || configuration.isOffline()
         while true {
             let now = configuration.clock.now
             let decision = HTTPCacheDecision.decide(
@@ -164,7 +178,13 @@ public final class HTTPCache: Transport {
             switch decision.action {
             case .serve: source = .hit
             case .serveStale(let reason): source = .stale(reason)
-            case .serveWhileRevalidating: source = .stale(.revalidating)
+            case .serveWhileRevalidating:
+                if file?.mustValidate == true, let entry = decision.entry {
+                    conditions =
+                        HTTPCacheValidation.conditions(entry, entries, request.fields, configuration.policy)
+                } else {
+                    source = .stale(.revalidating)
+                }
             case .validate(let asked): conditions = asked
             case .forward: break
             case .gatewayTimeout:
@@ -182,21 +202,23 @@ public final class HTTPCache: Transport {
                 return .exchange(
                     Plan(
                         request: request,
-                        url: url,
+                        key: key,
                         entries: entries,
                         entry: decision.entry,
                         conditions: conditions,
-                        explanation: decision.explanation
+                        explanation: decision.explanation,
+                        file: file,
+                        part: file.flatMap { part(of: $0, request, stored) }
                     )
                 )
             }
             let body: [UInt8]
-            switch storedContent(entry, url.text) {
+            switch storedContent(entry, key, file) {
             case .found(let content): body = content
             case .lost:
                 // Without its content an entry counts as missing.
                 entries.removeAll { $0.bodyID == entry.bodyID }
-                change(url.text) { $0.removeAll { $0.bodyID == entry.bodyID } }
+                change(key) { $0.removeAll { $0.bodyID == entry.bodyID } }
                 continue
             case .unreadable:
                 // It may be readable later, so it stays.
@@ -212,7 +234,7 @@ public final class HTTPCache: Transport {
             let asked = HTTPCacheValidation.conditions(entry, entries, asking.fields, configuration.policy)
             let validation = Plan(
                 request: asking,
-                url: url,
+                key: key,
                 entries: entries,
                 entry: entry,
                 conditions: asked,
@@ -251,7 +273,7 @@ public final class HTTPCache: Transport {
             body: made.body,
             source: source,
             explanation: explanation,
-            times: HTTPCache.Response.Times(entry, now: now, policy: configuration.policy)
+            entry: entry
         )
     }
 

@@ -20,7 +20,7 @@ enum HTTPCacheAnswer {
                 for name in names { fields.remove(name) }
             }
             fields.remove(.age)
-            if let age = HTTPCacheFreshness(entry, now: now, policy: policy).age {
+            if let age = entry.age(now: now, ResponseTerms(entry, policy: policy)) {
                 fields.add(.age, "\(min(DeltaSeconds.maximum, age.components.seconds))")
             }
         }

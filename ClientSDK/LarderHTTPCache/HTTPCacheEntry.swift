@@ -61,9 +61,9 @@ package struct HTTPCacheEntry: Sendable, Hashable {
     var date: WallTime { fields[.date].flatMap { HTTPDate.parse($0, now: receivedAt) } ?? receivedAt }
 
     /// Whether another entry for the same requests is from a later exchange, so that a slow older response does not
-    /// replace it. An entry from the future is ignored, because the clock was set back since.
+    /// replace it. An entry from the future is ignored, because the clock was set back since, and so is a part of the same response.
     package func isOutdated(by other: HTTPCacheEntry, now: WallTime) -> Bool {
-        other.selectors == selectors && other.requestedAt > requestedAt && other.requestedAt <= now
+        !other.isPart && other.selectors == selectors && other.requestedAt > requestedAt && other.requestedAt <= now
             && other.date >= date
     }
 

@@ -1,4 +1,4 @@
-package import LarderHTTP
+import LarderHTTP
 package import LarderTime
 package import LarderTransport
 
@@ -29,7 +29,7 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         receivedAt: WallTime,
         policy: HTTPCache.Policy = HTTPCache.Policy()
     ) -> HTTPCacheStorageDecision {
-        if let rejection = rejection(request, response.status, response.fields, policy) { return .init(nil, rejection) }
+        if let rejection = rejection(request, response.status, response.fields) { return .init(nil, rejection) }
         if let rejection = rejection(ofBody: response, policy) { return .init(nil, rejection) }
         guard let names = policy.varying(response.fields) else {
             let text =
@@ -50,24 +50,20 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         let isOfUse =
             lifetime > 0 || entry.hasValidator || terms.staleWhileRevalidate > .zero
             || (terms.staleIfError ?? .zero) > .zero
-        guard isOfUse || (policy.keepsForOffline && response.status == .ok) else {
+        // A 200 is of use while offline.
+        guard isOfUse || response.status == .ok else {
             return .init(nil, "Not stored: it is never fresh and has no validator (RFC 9111 §3).")
         }
         return .init(entry, "Stored: fresh for \(lifetime) s by \(terms.source.rawValue) (RFC 9111 §3, §4.2.1).")
     }
 
     /// Returns why a response with this head is not stored; nil if its head allows it.
-    package static func rejection(
-        _ request: TransportRequest,
-        _ status: Status,
-        _ fields: Fields,
-        _ policy: HTTPCache.Policy
-    ) -> String? {
-        guard request.method == .get || isContent(ofPost: request, status, fields) else {
+    static func rejection(_ request: TransportRequest, _ status: Status, _ fields: Fields) -> String? {
+        guard request.method == .get else {
             return "Not stored: \(request.method) is not GET (RFC 9111 §3)."
         }
-        guard request.url.utf8.count <= max(0, policy.urlBytesMaximum) else {
-            return "Not stored: a URL of \(request.url.utf8.count) bytes, and \(policy.urlBytesMaximum) are taken."
+        guard request.url.utf8.count <= urlBytesMaximum else {
+            return "Not stored: a URL of \(request.url.utf8.count) bytes, and \(urlBytesMaximum) are taken."
         }
         if CacheControl(request: request.fields).noStore {
             return "Not stored: the request says no-store (RFC 9111 §5.2.1.5)."
@@ -86,18 +82,10 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
             return "Not stored: \(rejection)."
         }
         let bytes = fields.reduce(0) { $0 + $1.name.description.utf8.count + $1.value.utf8.count + 4 }
-        guard bytes <= max(0, policy.fieldBytesMaximum) else {
-            return "Not stored: \(bytes) bytes of fields, and \(policy.fieldBytesMaximum) are taken."
+        guard bytes <= fieldBytesMaximum else {
+            return "Not stored: \(bytes) bytes of fields, and \(fieldBytesMaximum) are taken."
         }
         return nil
-    }
-
-    /// Whether the response to a `POST` has the content of the request's URL and a stated lifetime (RFC 9110 §9.3.3).
-    private static func isContent(ofPost request: TransportRequest, _ status: Status, _ fields: Fields) -> Bool {
-        guard request.method == .post, status == .ok, let url = HTTPURL(request.url),
-            fields[.contentLocation].flatMap({ url.resolve($0) })?.text == url.text
-        else { return false }
-        return CacheControl(response: fields).maxAge != nil || fields.contains(.expires)
     }
 
     private static func rejection(ofBody response: TransportResponse, _ policy: HTTPCache.Policy) -> String? {
@@ -132,6 +120,9 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
     ) -> [HTTPCacheEntry.Selector] {
         HTTPCacheEntry.Selector.selectors(policy.selecting(names), in: policy.selecting(request))
     }
+
+    private static let urlBytesMaximum = 4 << 10
+    private static let fieldBytesMaximum = 64 << 10
 
     private static let transferCodings: Set<String> = ["compress", "deflate", "gzip", "x-compress", "x-gzip"]
 

@@ -5,11 +5,19 @@ final class HTTPCacheTicket: Sendable {
     /// The key of the response.
     let key: String
     private let state = Mutex(true)
+    private let condition: (@Sendable () -> Bool)?
 
-    init(_ key: String) { self.key = key }
+    /// - Parameter condition: what must hold besides when the response is stored.
+    init(_ key: String, _ condition: (@Sendable () -> Bool)?) {
+        self.key = key
+        self.condition = condition
+    }
+
+    /// Whether no change has revoked it.
+    var isValid: Bool { state.withLock { $0 } }
 
     /// Whether the response may still be stored.
-    var isValid: Bool { state.withLock { $0 } }
+    var mayStore: Bool { isValid && condition?() != false }
 
     /// Revokes the permission.
     func revoke() { state.withLock { $0 = false } }

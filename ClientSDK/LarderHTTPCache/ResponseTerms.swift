@@ -7,15 +7,29 @@ package import LarderTime
 /// A 304 is judged as the 200 that it confirms. What a 304 does not state, the stored response keeps (§3.2): a `source`
 /// of `.none` means that no lifetime is stated.
 package struct ResponseTerms: Sendable, Hashable {
+    /// The source of a lifetime.
+    package enum Source: String, Sendable, Hashable {
+        /// `Cache-Control: max-age` (§5.2.2.1).
+        case maxAge = "max-age"
+        /// `Expires` (§5.3).
+        case expires = "Expires"
+        /// A share of the time since `Last-Modified` (§4.2.2).
+        case heuristic = "a heuristic from Last-Modified"
+        /// No lifetime.
+        case none = "nothing"
+    }
+
     /// The freshness lifetime, from the generation of the response (§4.2.1, §4.2.2). Never negative.
     package let lifetime: Duration
     /// The source of the lifetime.
-    package let source: HTTPCacheFreshness.Source
+    package let source: Source
     /// The age when the response was received (§4.2.3, `corrected_initial_age`). Never negative. The time that has passed
     /// since is to be added.
     package let age: Duration
     /// Whether the response must be validated before each use (§5.2.2.4). False if `no-cache` lists fields.
     package let noCache: Bool
+    /// Whether it must not be validated while it is fresh, not even for a reload (RFC 8246).
+    let isImmutable: Bool
     /// Whether the response must not be used stale, not even without a network (§5.2.2.2).
     package let mustRevalidate: Bool
     /// How long it may be used stale while it is validated (RFC 5861 §3); zero: not at all.
@@ -53,6 +67,7 @@ package struct ResponseTerms: Sendable, Hashable {
         lastModified = modifiedAt
         self.date = generatedAt
         noCache = directives.noCache == .all
+        isImmutable = directives.isImmutable
         mustRevalidate = directives.mustRevalidate
         staleWhileRevalidate = .seconds(directives.staleWhileRevalidate ?? 0)
         staleIfError = directives.staleIfError.map { .seconds($0) }
@@ -68,6 +83,17 @@ package struct ResponseTerms: Sendable, Hashable {
             age: modifiedAt.map { generatedAt - $0 },
             date: generatedAt,
             policy
+        )
+    }
+
+    /// Reads the terms of a stored response.
+    package init(_ entry: HTTPCacheEntry, policy: HTTPCache.Policy = HTTPCache.Policy()) {
+        self.init(
+            status: entry.status,
+            fields: entry.fields,
+            requestedAt: entry.requestedAt,
+            receivedAt: entry.receivedAt,
+            policy: policy
         )
     }
 
@@ -98,17 +124,37 @@ package struct ResponseTerms: Sendable, Hashable {
         age: Duration?,
         date: WallTime,
         _ policy: HTTPCache.Policy
-    ) -> (Duration, HTTPCacheFreshness.Source) {
+    ) -> (Duration, Source) {
         if let seconds = directives.maxAge { return (.seconds(seconds), .maxAge) }
         if fields.contains(.expires) {
             // An invalid date, such as "0", is in the past (§5.3).
             return (expires.map { max(.zero, $0 - date) } ?? .zero, .expires)
         }
         guard status.isHeuristicallyCacheable || directives.isPublic, let age, age > .zero else {
-            return (status.isHeuristicallyCacheable ? policy.standardLifetime : .zero, .none)
+            let isSuccess = status.isHeuristicallyCacheable && status.code < 400
+            return (isSuccess ? policy.standardLifetime : .zero, .none)
         }
         let fraction = policy.heuristicFraction.isNaN ? 0 : min(1, max(0, policy.heuristicFraction))
         let guess = Double(age.nanosecondsSaturating) * fraction / 1_000_000_000
         return (min(.seconds(Int64(guess)), max(.zero, policy.heuristicMaximum)), .heuristic)
     }
+}
+
+extension Status {
+    /// Whether a status is heuristically cacheable (RFC 9110 §15.1).
+    package var isHeuristicallyCacheable: Bool {
+        [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501].contains(code)
+    }
+
+    /// Whether the cache understands the status: those of RFC 9110 except 304, which is not a response to store, and those of
+    /// RFC 6585.
+    var isUnderstood: Bool {
+        switch code {
+        case 200...206, 300...303, 305, 307, 308, 400...417, 421, 422, 426, 428, 429, 431, 451, 500...505, 511: true
+        default: false
+        }
+    }
+
+    /// Whether the status is a server error for which a stale response may be used (RFC 5861 §4).
+    var isServerFailure: Bool { [500, 502, 503, 504].contains(code) }
 }

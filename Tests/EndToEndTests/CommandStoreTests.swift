@@ -142,7 +142,7 @@ struct CommandStoreTests {
         """,
         """
         UPDATE items SET sum = sum + 1
-        WHERE row IN (SELECT row FROM items WHERE kind = 0 AND space = 'image.body' LIMIT 1)
+        WHERE row IN (SELECT row FROM items WHERE kind = 0 AND space = 'http.body' LIMIT 1)
         """,
     ]
 

@@ -12,8 +12,8 @@ func fuzzRows(_ bytes: [UInt8]) {
         let coded = HTTPCacheEntry.encode(entries)
         requireEqual(HTTPCacheEntry.decode(coded).map { HTTPCacheEntry.encode($0) }, coded, "Entries change.")
         for entry in entries {
-            let freshness = HTTPCacheFreshness(entry, now: entry.receivedAt)
-            require(freshness.lifetime >= .zero && (freshness.age ?? .zero) >= .zero, "\(freshness)")
+            let terms = ResponseTerms(entry)
+            require(terms.lifetime >= .zero && terms.age >= .zero, "\(terms)")
         }
     }
     var row = DiskOutboxRow(operation: "", idempotencyKey: "", payload: [])

@@ -36,7 +36,7 @@ struct HTTPCacheExplanationTests {
             failed.explanation
                 == "The server answered 502. Stale for 140 s of 600 s that an error allows (RFC 5861 §4)."
         )
-        #expect(failed.times?.lifetime == .seconds(60) && failed.times?.age == .seconds(200))
+        #expect(failed.fields[.age] == "200")
         await stage.cache.invalidate(url: CacheStage.url)
         #expect(
             try await stage.get([.cacheControl: "only-if-cached"]).explanation

@@ -41,7 +41,6 @@ struct HTTPCacheStaleTests {
             } else {
                 let response = try await stage.get()
                 #expect(response.source == .stale(.transportFailed(code)) && response.fields[.age] == "1000000")
-                #expect(response.times?.lifetime == .seconds(60) && response.times?.age == .seconds(1_000_000))
                 #expect(response.explanation.hasSuffix("there is no reply (RFC 9111 §4.2.4)."))
             }
         }

@@ -23,7 +23,7 @@ struct ResponseTermsTests {
         let fields: Fields
         var status = 200
         let lifetime: Int64
-        let source: HTTPCacheFreshness.Source
+        let source: ResponseTerms.Source
     }
 
     @Test(

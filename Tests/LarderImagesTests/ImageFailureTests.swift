@@ -5,7 +5,6 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import LarderHTTPCache
 @testable import LarderImages
 @testable import LarderStorage
 @testable import LarderTransport
@@ -28,10 +27,12 @@ struct ImageFailureTests {
         try PNGDecoder().decode(picture, into: nil, limits: DecodedImage.Limits())
     }
 
-    @Test func `a download that was interrupted five times resumes and gives the right bytes`() async throws {
+    @Test(arguments: ["max-age=60", "no-store"])
+    func `a download that was interrupted five times resumes and gives the right bytes`(control: String) async throws {
         let setting = try ImageSetting()
         defer { setting.remove() }
-        setting.server[url] = .init(bytes: picture, breaks: [150, 200, 90, 10, 300])
+        let fields: Fields = [.cacheControl: control]
+        setting.server[url] = .init(bytes: picture, fields: fields, breaks: [150, 200, 90, 10, 300])
         #expect(try await setting.pipeline.image(for: ImageRequest(url: url)) == whole())
         let ranges = setting.server.requests.map { $0.fields[.range] }
         #expect(ranges == [nil, "bytes=150-", "bytes=350-", "bytes=440-", "bytes=450-", "bytes=750-"])
@@ -144,9 +145,9 @@ struct ImageFailureTests {
         setting.server[url] = .init(bytes: picture)
         let request = ImageRequest(url: url)
         _ = try await setting.pipeline.image(for: request)
-        let ids = try setting.disk.read { transaction in try transaction.entityIDs(ofType: "image.body") }
+        let ids = try setting.disk.read { transaction in try transaction.entityIDs(ofType: "http.body") }
         let id = try #require(ids.first)
-        var entity = try #require(try setting.disk.entity(EntityKey(type: "image.body", id: id)))
+        var entity = try #require(try setting.disk.entity(EntityKey(type: "http.body", id: id)))
         // Written through the store, so that only the checksum of the format detects the damage.
         entity.payload[entity.payload.count - 200] ^= 1
         try setting.disk.put(entity)
@@ -217,39 +218,6 @@ struct ImageFailureTests {
         #expect(try await setting.pipeline.image(for: ImageRequest(url: "b")).width == 24)
     }
 
-    @Test func `a part without a known length takes it from a later Content-Range`() throws {
-        var part = PartialImage(
-            beginning: [.etag: "\"1\""],
-            requestedAt: WallTime(seconds: 0),
-            receivedAt: WallTime(seconds: 0)
-        )
-        part.bytes = [UInt8](repeating: 1, count: 100)
-        let news: Fields = [.contentRange: "bytes 100-149/200", .etag: "\"1\""]
-        #expect(try part.isContinued(by: news) && part.length == nil)
-        part.renew(by: news, requestedAt: WallTime(seconds: 1), receivedAt: WallTime(seconds: 1))
-        #expect(part.length == 200)
-    }
-
-    @Test func `of two concurrent removeAll calls the later one wins`() throws {
-        let setting = try ImageSetting()
-        defer { setting.remove() }
-        let store = setting.pipeline.loader.store
-        let request = ImageRequest(url: url)
-        store.removeAll(epoch: 2)
-        store.removeAll(epoch: 1)
-        let entry = HTTPCacheEntry(
-            bodyID: HTTPCacheEntry.bodyID(for: picture),
-            bodyCount: picture.count,
-            status: .ok,
-            fields: [.cacheControl: "max-age=60"],
-            selectors: [],
-            requestedAt: setting.clock.now,
-            receivedAt: setting.clock.now
-        )
-        store.change(ImageSourceKey(request), body: picture, epoch: 2) { $0 = [entry] }
-        #expect(try setting.storedCount(request) == 1)
-    }
-
     @Test func `without a network there is one clear error`() async throws {
         let setting = try ImageSetting()
         defer { setting.remove() }
@@ -262,6 +230,28 @@ struct ImageFailureTests {
         defer { setting.remove() }
         setting.server[url] = .init(bytes: picture)
         #expect(await failure { try await setting.pipeline.image(for: ImageRequest(url: url)) }?.code == .tooLarge)
+    }
+
+    @Test func `a page of the network neither replaces a stored picture nor hides it`() async throws {
+        let setting = try ImageSetting()
+        defer { setting.remove() }
+        setting.server[url] = .init(bytes: picture)
+        let request = ImageRequest(url: url, cache: .skipMemoryRead)
+        _ = try await setting.pipeline.image(for: request)
+        setting.clock.advance(by: .seconds(61))
+        for control in ["no-store", "max-age=60"] {
+            setting.server[url] = .init(
+                bytes: Array("<html>".utf8),
+                tag: nil,
+                fields: [.cacheControl: control, .contentType: "text/html"]
+            )
+            #expect(try await setting.pipeline.image(for: request) == whole())
+        }
+        #expect(try setting.storedCount(request) == 1)
+    }
+
+    @Test func `a proxy that rejects a request counts as no network`() {
+        #expect(ImageError(TransportError(.proxyRejected, "407")).code == .offline)
     }
 
     @Test func `a decoder adds a format, and without one the error names the formats`() async throws {

@@ -58,20 +58,14 @@ struct ImageMemoryTests {
         #expect(try await !isThere(after: 60))
     }
 
-    @Test func `the score is effort per byte, and a stored file lowers it`() {
-        func worth(_ bytes: Int, decode: Int, load: Int, isOnDisk: Bool) -> Double {
-            ImageCost(
-                byteCount: bytes,
-                isOnDisk: isOnDisk,
-                loadTime: .milliseconds(load),
-                decodeTime: .milliseconds(decode)
-            ).effortForSize
+    @Test func `the score is effort per byte`() {
+        func score(_ pixels: Int, _ effort: Int) -> Double {
+            let image = DecodedImage(width: pixels, height: 1, pixels: [UInt8](repeating: 0, count: pixels * 4))
+            return MemoryPicture(image: image, contentID: "", freshness: nil, effort: .milliseconds(effort)).score
         }
-        let usual = worth(1_000, decode: 9, load: 90, isOnDisk: true)
-        #expect(usual == 10_000)
-        #expect(worth(10_000, decode: 9, load: 90, isOnDisk: true) < usual)
-        #expect(worth(1_000, decode: 0, load: 90, isOnDisk: true) < usual)
-        #expect(worth(1_000, decode: 9, load: 90, isOnDisk: false) == 100_000)
+        #expect(score(250, 9) == 10_000)
+        #expect(score(2_500, 9) == 1_000)
+        #expect(score(250, 99) == 100_000)
     }
 
     @Test func `under pressure memory falls and stays low, and recovers step by step`() async throws {

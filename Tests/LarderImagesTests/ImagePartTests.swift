@@ -1,9 +1,9 @@
 import LarderHTTP
-import LarderHTTPCache
 import LarderTime
 import TestSupport
 import Testing
 
+@testable import LarderHTTPCache
 @testable import LarderImages
 @testable import LarderStorage
 @testable import LarderTransport
@@ -62,20 +62,8 @@ struct ImagePartTests {
         let resumed = try #require(setting.server.requests.last?.fields[.range])
         let start = try #require(Int(resumed.dropFirst(6).dropLast()))
         // A part is written when it has doubled: less than half of it is lost, or one piece.
-        #expect(start > 300_000 - ImageStore.pieceLength - 10_000 && start <= 300_000, "\(resumed)")
+        #expect(start > 300_000 - HTTPCache.partBytesMinimum - 10_000 && start <= 300_000, "\(resumed)")
         task.cancel()
-    }
-
-    @Test func `a part beyond its lifetime is removed and fetched again`() async throws {
-        let setting = try ImageSetting { $0.retry = .never }
-        defer { setting.remove() }
-        setting.server[url] = .init(bytes: picture, breaks: [900])
-        let request = ImageRequest(url: url)
-        await fail(setting, setting.pipeline, request)
-        setting.clock.advance(by: .seconds(86_400))
-        #expect(try await setting.restarted().image(for: request) == whole())
-        #expect(setting.server.requests.allSatisfy { $0.fields[.range] == nil })
-        #expect(try setting.parts().isEmpty)
     }
 
     @Test func `a part of a file that has changed is discarded`() async throws {
@@ -97,62 +85,14 @@ struct ImagePartTests {
         setting.server[url] = .init(bytes: picture, breaks: [700])
         let request = ImageRequest(url: url)
         await fail(setting, setting.pipeline, request)
-        let name = try #require(try setting.parts().first)
-        var record = try #require(try setting.disk.record(name))
-        record.payload[record.payload.count - 300] ^= 8
-        try setting.disk.put(record)
+        let ids = try setting.disk.read { transaction in try transaction.entityIDs(ofType: "http.body") }
+        let id = try #require(ids.first)
+        var part = try #require(try setting.disk.entity(EntityKey(type: "http.body", id: id)))
+        part.payload[part.payload.count - 300] ^= 8
+        try setting.disk.put(part)
         #expect(try await setting.restarted().image(for: request) == whole())
         #expect(setting.server.requests.map { $0.fields[.range] } == [nil, "bytes=700-", nil])
         #expect(setting.log.damaged == 1)
-        #expect(try setting.parts().isEmpty)
-    }
-
-    @Test func `all parts share a size limit, and the oldest is removed first`() async throws {
-        let setting = try ImageSetting {
-            $0.retry = .never
-            $0.partialBytesMaximum = 1_500
-            $0.negativeLifetime = .zero
-        }
-        defer { setting.remove() }
-        let urls = (0..<4).map { "http://pictures/\($0).png" }
-        for url in urls {
-            setting.server[url] = .init(bytes: picture, breaks: [700])
-            await fail(setting, setting.pipeline, ImageRequest(url: url))
-            setting.clock.advance(by: .seconds(1))
-        }
-        #expect(try setting.parts().count == 2)
-        for url in urls { #expect(try await setting.restarted().image(for: ImageRequest(url: url)) == whole()) }
-        let ranges = setting.server.requests.suffix(4).map { $0.fields[.range] }
-        #expect(ranges == [nil, nil, "bytes=700-", "bytes=700-"])
-    }
-
-    @Test func `parts of another process count towards the limit`() throws {
-        let setting = try ImageSetting()
-        defer { setting.remove() }
-        var configuration = setting.pipeline.configuration
-        configuration.partialBytesMaximum = 1_000
-        func part() -> PartialImage {
-            var part = PartialImage(
-                beginning: [.etag: "\"v1\"", .contentLength: "900", .acceptRanges: "bytes"],
-                requestedAt: setting.clock.now,
-                receivedAt: setting.clock.now
-            )
-            part.bytes = [UInt8](repeating: 7, count: 600)
-            return part
-        }
-        func key(_ name: String) -> ImageSourceKey { ImageSourceKey(url: "http://pictures/\(name)", fields: Fields()) }
-        let (one, other) = (ImageStore(configuration) { _ in }, ImageStore(configuration) { _ in })
-        #expect(one.part(key("a")) == nil && other.part(key("a")) == nil)
-        var first = part()
-        one.keep(&first, for: key("a"), epoch: 0)
-        #expect(first.keptCount == 600)
-        setting.clock.advance(by: .seconds(1))
-        var second = part()
-        other.keep(&second, for: key("b"), epoch: 1)
-        #expect(second.keptCount == 0 && one.part(key("b")) == nil)
-        other.keep(&second, for: key("b"), epoch: 0)
-        #expect(one.part(key("a")) == nil && one.part(key("b"))?.bytes.count == 600)
-        one.removePart(key("b"))
         #expect(try setting.parts().isEmpty)
     }
 }

@@ -49,12 +49,16 @@ struct ImageSetting {
 
     /// The number of stored responses for a picture's URL.
     func storedCount(_ request: ImageRequest) throws -> Int {
-        try DiskHTTPCacheStorage(disk, name: "image").entries(for: ImageSourceKey(request).storageKey).count
+        try DiskHTTPCacheStorage(disk).entries(for: ImageSourceKey(request).identity).count
     }
 
-    /// The records of parts of files on disk.
-    func parts() throws -> [String] {
-        try disk.read { transaction in try transaction.recordKeys(startingWith: "image.part/") }
+    /// The parts of files on disk.
+    func parts() throws -> [HTTPCacheEntry] {
+        try disk.read { transaction in
+            try transaction.queryKeys(named: "http")
+                .flatMap { key in try transaction.query(key).flatMap { HTTPCacheEntry.decode($0.details) } ?? [] }
+                .filter(\.isPart)
+        }
     }
 
     func remove() { try? FileManager.default.removeItem(atPath: directory) }

@@ -14,7 +14,7 @@ struct CacheCommand {
         }
         // The outbox and the session are not part of the cache and stay.
         try disk.removeAllItems()
-        try DiskStore(DiskStore.Configuration(directory: context.imagesDirectory)).removeAllItems()
+        try context.client.images.configuration.disk?.removeAllItems()
         while try !disk.maintain() {}
         let terminal = context.terminal
         if terminal.isJSON { return terminal.json(.members(["cleared": .bool(true)])) }

@@ -84,13 +84,10 @@ struct DoctorCommand {
 
     // MARK: Stores
 
-    private func imageStore() throws -> DiskStore {
+    private func imageStore() -> DiskStore? {
         // What was found in the store of data is not reported again.
         context.events.forgetDamage()
-        var configuration = DiskStore.Configuration(directory: context.imagesDirectory)
-        let events = context.events
-        configuration.onEvent = { events.note($0) }
-        return try DiskStore(configuration)
+        return context.client.images.configuration.disk
     }
 
     /// Reads everything once, which verifies all checksums.

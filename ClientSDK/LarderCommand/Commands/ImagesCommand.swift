@@ -12,9 +12,9 @@ struct ImagesCommand {
 
     init(_ context: CommandContext) { self.context = context }
 
-    private func pipeline() throws -> ImagePipeline {
-        let disk = try DiskStore(DiskStore.Configuration(directory: context.imagesDirectory))
-        var configuration = ImagePipeline.Configuration(transport: context.transport, disk: disk)
+    /// A pipeline as that of the client, whose events are counted.
+    private func pipeline() -> ImagePipeline {
+        var configuration = context.client.images.configuration
         let (counts, telemetry) = (counts, context.recorder.telemetry)
         configuration.onEvent = { event in
             counts.note(event)
@@ -33,9 +33,9 @@ struct ImagesCommand {
     }
 
     func run() async throws {
-        let feed = try await context.read(context.client.feed.newest, called: "the feed")
-        let postsWithImage = (feed.snapshot.value?.items ?? []).filter { $0.image != nil }
-        let posts = postsWithImage.prefix(context.arguments.limit ?? 50)
+        let (feed, limit) = (context.client.feed, context.arguments.limit ?? 50)
+        let (read, _) = try await context.read(feed.newest, feed.timeline, atMost: limit, called: "the feed")
+        let posts = read.filter { $0.image != nil }
         let requests = posts.compactMap { post in
             post.image.map { request($0.url, side: context.arguments.width ?? 320) }
         }
@@ -43,7 +43,7 @@ struct ImagesCommand {
             if terminal.isJSON { return terminal.json(.members([("images", .integer(0))])) }
             return terminal.line("No post of the feed has an image.")
         }
-        let pipeline = try pipeline()
+        let pipeline = pipeline()
         let start = context.uptime.uptime
         let total = Set(requests.map(\.url)).count
         // All at once.

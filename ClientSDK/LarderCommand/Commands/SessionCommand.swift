@@ -35,8 +35,6 @@ struct SessionCommand {
                     + "--force."
             )
         }
-        let images = try DiskStore(DiskStore.Configuration(directory: context.imagesDirectory))
-        try images.erase()
         try await context.client.signOut()
         // The records of earlier runs, and of this one so far.
         try RunHistory.erase(directory: context.runsDirectory)

@@ -135,11 +135,6 @@ final class CommandContext: Sendable {
     /// The name of the account on this device: unique by server and user.
     static func account(_ server: String, _ user: String) -> String { "\(server) \(user)" }
 
-    /// The directory of the account's image store.
-    var imagesDirectory: String {
-        DiskStore.directory(forAccount: Self.account(arguments.server, user) + " pictures", in: state.path)
-    }
-
     /// The directory of the run records.
     var runsDirectory: String { Self.runsDirectory(Self.account(arguments.server, user), in: state) }
 

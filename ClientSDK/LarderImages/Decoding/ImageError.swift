@@ -1,3 +1,6 @@
+import LarderEvents
+import LarderHTTP
+import LarderHTTPCache
 public import LarderTime
 import LarderTransport
 
@@ -37,14 +40,29 @@ public struct ImageError: Error, Sendable, CustomStringConvertible {
 
     init(_ error: TransportError) {
         let code: ErrorCode<ImageError> =
-            switch error.code {
+            switch error.kind {
             case .cancelled: .cancelled
-            case .unreachable, .untrusted: .offline
-            case .tooLarge: .tooLarge
-            case .invalidURL, .invalidRequest, .unsupportedCoding: .invalid
-            default: .interrupted
+            case .unsent: .offline
+            case .noReply, .timedOut: .interrupted
+            case .invalidRequest: .invalid
+            case .unusable: error.code == .tooLarge ? .tooLarge : .invalid
             }
         self.init(code, error.description, cause: error, retryAfter: error.retryAfter)
+    }
+
+    /// The failure for which a stale response was served; nil if there was none.
+    init?(_ reason: HTTPCache.StaleReason, _ text: String) {
+        switch reason {
+        case .serverFailed(let status): self.init(.status, text, status: status.code)
+        case .transportFailed(let code): self.init(TransportError(code, text))
+        case .unexpectedContent: self.init(.damaged, text)
+        case .requested, .offline, .revalidating: return nil
+        }
+    }
+
+    static func notCached(_ url: String, _ reason: String) -> ImageError {
+        let remedy = "Request it without .onlyCached to download it."
+        return ImageError(.notCached, "\(url) cannot be shown from the cache: \(reason) \(remedy)")
     }
 
     /// The error of a decoder for a file that has arrived as a whole: one that ends too soon is damaged.
@@ -54,10 +72,13 @@ public struct ImageError: Error, Sendable, CustomStringConvertible {
     var isTransient: Bool {
         switch code {
         case .interrupted, .damaged, .offline: true
-        case .status: [408, 416, 425, 429, 500, 502, 503, 504].contains(status)
+        case .status: [408, 425, 429, 500, 502, 503, 504].contains(status)
         default: false
         }
     }
+
+    /// Throws `.cancelled` if the decode of the calling task was cancelled.
+    static func checkCancellation() throws(ImageError) { if Task.isCancelled { throw .cancelled } }
 
     static let cancelled = ImageError(.cancelled, "The request was cancelled.")
 }

@@ -58,6 +58,16 @@ public struct ImageTarget: Sendable, Hashable {
             )
         }
 
+        /// - Throws: `.tooLarge` if the result has more pixels than a decoder may make.
+        func check(_ limits: DecodedImage.Limits) throws(ImageError) {
+            guard width * height <= limits.resultPixelsMaximum else {
+                throw ImageError(
+                    .tooLarge,
+                    "The result would have \(width) × \(height) pixels, which is beyond the limits. Give a target."
+                )
+            }
+        }
+
         /// Whether pixels are copied without scaling.
         var isCopy: Bool { width == sourceWidth && height == sourceHeight }
     }

@@ -35,7 +35,7 @@ struct ImageJob {
     var priority: ImageRequest.Priority
     var waiters: [Int: (waiter: ImageWaiter, priority: ImageRequest.Priority)] = [:]
     /// The freshness of the redirects that were followed.
-    var hops: [ImageFreshness?] = []
+    var hops: [Range<WallTime>?] = []
     /// Whether its bytes were damaged and are fetched again.
     var isRepeated = false
     /// The running preview.
@@ -132,8 +132,7 @@ struct ImagePipelineState {
         return failure
     }
 
-    mutating func remember(_ error: ImageError, for key: ImageSourceKey, now: MonotonicTime, until: MonotonicTime) {
-        if failures.count >= 256 { failures = failures.filter { $0.value.until > now } }
+    mutating func remember(_ error: ImageError, for key: ImageSourceKey, until: MonotonicTime) {
         // Bounded: with 1,024 failures within seconds, all of them are forgotten.
         if failures.count >= 1_024 { failures = [:] }
         failures[key] = RememberedFailure(error: error, until: until)

@@ -6,7 +6,7 @@ struct ImageSourceKey: Hashable, Sendable {
     /// Where it is requested. Not compared.
     let url: String
     let fields: Fields
-    private let identity: String
+    let identity: String
 
     init(url: String, fields: Fields, identity: String? = nil) {
         self.url = url
@@ -27,10 +27,7 @@ struct ImageSourceKey: Hashable, Sendable {
         hasher.combine(fields)
     }
 
-    /// The key of the stored responses: a digest, so that URLs are not readable on disk. Variants differ in their selectors.
-    var storageKey: String { hexEncode(SHA256.hash(Array(identity.utf8))) }
-
-    /// The name of a part on disk: a digest of identity and fields, so that parts of different files are never combined.
+    /// A digest of identity and fields.
     var digest: String {
         var text = identity
         for field in fields { text += "\n\(field.name.canonical): \(field.value)" }

@@ -243,7 +243,6 @@ extension ImagePipeline {
     package func close() {
         change { state, effects in
             state.isClosed = true
-            state.epoch += 1
             giveUp(&state, &effects) { _ in true }
         }
     }

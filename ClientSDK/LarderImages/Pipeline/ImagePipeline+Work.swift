@@ -1,4 +1,5 @@
 import LarderEvents
+import LarderHTTPCache
 import LarderMemory
 import LarderTime
 import Synchronization
@@ -32,26 +33,14 @@ extension ImagePipeline {
             let load = state.loads[key], state.undecodedBytes(from: load.priority) < Self.undecodedBytesMaximum
         {
             state.runningLoads += 1
-            // The store waits for the disk, and a file is verified: neither belongs on a thread of the concurrency runtime.
-            let task = Task.detached(executorPreference: diskWork) { [self] in await run(key, load.serial) }
+            let task = Task.detached { [self] in await run(key, load.serial) }
             state.loads[key]?.phase = .running(task)
         }
     }
 
     private func run(_ key: ImageLoadKey, _ serial: Int) async {
         let result: Result<ImageReply, ImageError>
-        do {
-            let reply = try await loader.load(
-                key.source,
-                key.options,
-                epoch: key.epoch,
-                isPrefetch: { self.isPrefetch(key) },
-                progress: { bytes, length in preview(key, serial, bytes, length) }
-            )
-            result = .success(reply)
-        } catch {
-            result = .failure(error)
-        }
+        do { result = .success(try await load(key, serial)) } catch { result = .failure(error) }
         change { state, effects in
             state.runningLoads -= 1
             guard let load = state.loads[key], load.serial == serial else { return }
@@ -75,7 +64,7 @@ extension ImagePipeline {
                     let until = now + max(configuration.negativeLifetime, asked)
                     // Also for the URLs that redirected to it.
                     for source in Set(load.dependents.map(\.result.source) + [key.source]) {
-                        state.remember(error, for: source, now: now, until: until)
+                        state.remember(error, for: source, until: until)
                     }
                     remembered = until
                 }
@@ -86,7 +75,7 @@ extension ImagePipeline {
     }
 
     /// Whether only prefetching waits for a load. A background validation is part of the request that it follows.
-    private func isPrefetch(_ key: ImageLoadKey) -> Bool {
+    func isPrefetch(_ key: ImageLoadKey) -> Bool {
         state.withLock { state in
             guard let load = state.loads[key], !load.dependents.isEmpty else { return false }
             return load.priority == .prefetch
@@ -112,7 +101,7 @@ extension ImagePipeline {
         // Pixels are fresh while the picture and all redirects to it are.
         loaded.freshness = job.hops.reduce(loaded.freshness) { period, hop in
             guard let period, let hop else { return nil }
-            return period.narrowed(by: hop)
+            return period.clamped(to: hop)
         }
         if job.loadedAt == nil { state.jobs[key]?.loadedAt = configuration.uptime.uptime }
         if configuration.submitWhenIdle != nil, job.priority < .high {
@@ -158,7 +147,7 @@ extension ImagePipeline {
             isDamaged = true
             report { .damaged(url: request.url, origin: loaded.origin) }
             if let id = loaded.contentID {
-                await onDisk { self.loader.store.remove(id, loaded.source, epoch: key.epoch) }
+                await cache.remove(contentID: id, key: loaded.source.identity)
             }
         }
         // A response that must not be stored is not kept in memory either (RFC 9111 §5.2.2.5).
@@ -188,7 +177,7 @@ extension ImagePipeline {
             case .success(let picture):
                 state.jobs[key] = nil
                 if key.epoch == state.epoch, let kept {
-                    memory.store(kept, for: key.result, cost: kept.byteCount, score: kept.loadCost.effortForSize)
+                    memory.store(kept, for: key.result, cost: kept.byteCount, score: kept.score)
                 }
                 for entry in job.waiters.values {
                     effects.append(.show(entry.waiter, .image(picture.image, from: loaded.origin)))
@@ -203,9 +192,8 @@ extension ImagePipeline {
             case .failure(let error):
                 // A file that is damaged on the server, too, is not fetched again at once.
                 if error.code == .damaged, key.epoch == state.epoch {
-                    let now = configuration.uptime.uptime
-                    let until = now + configuration.negativeLifetime
-                    state.remember(error, for: key.result.source, now: now, until: until)
+                    let until = configuration.uptime.uptime + configuration.negativeLifetime
+                    state.remember(error, for: key.result.source, until: until)
                     if job.priority >= .high { effects.append(.refreshLists(at: until)) }
                 }
                 end(key, with: error, &state, &effects)
@@ -213,7 +201,7 @@ extension ImagePipeline {
         }
         if let spill {
             // The next decode waits, so that evicted pixels cannot pile up.
-            await onDisk { spill.write { self.loader.store.isCurrent(key.epoch) } }
+            await onDisk { spill.write { self.isCurrent(key.epoch) } }
             change { state in state.runningDecodes -= 1 }
         }
     }
@@ -221,19 +209,19 @@ extension ImagePipeline {
     /// The pixels in memory or spilled to disk that were made of this very file, with the freshness of the new response.
     private func reused(_ key: ImageJobKey, _ loaded: LoadedImage) async -> MemoryPicture? {
         guard let id = loaded.contentID, !key.options.contains(.skipMemoryRead) else { return nil }
-        var found: (image: DecodedImage, loadCost: ImageCost)?
+        var found: (image: DecodedImage, effort: Duration)?
         if let known = memory.peek(key.result), known.contentID == id {
-            found = (known.image, known.loadCost)
+            found = (known.image, known.effort)
         } else if let spill {
             found = await spilled(spill, key, id)
         }
         guard let found else { return nil }
         report { .reused(url: key.result.source.url) }
-        return MemoryPicture(image: found.image, contentID: id, freshness: loaded.freshness, loadCost: found.loadCost)
+        return MemoryPicture(image: found.image, contentID: id, freshness: loaded.freshness, effort: found.effort)
     }
 
     /// Pixels on disk. Reading them is the effort to get them again.
-    private func spilled(_ spill: ImageSpill, _ key: ImageJobKey, _ id: String) async -> (DecodedImage, ImageCost)? {
+    private func spilled(_ spill: ImageSpill, _ key: ImageJobKey, _ id: String) async -> (DecodedImage, Duration)? {
         let begun = configuration.uptime.uptime
         let result = Mutex<DecodedImage?>(nil)
         await onDisk {
@@ -241,8 +229,7 @@ extension ImagePipeline {
             result.withLock { $0 = image }
         }
         guard let image = result.withLock({ $0 }) else { return nil }
-        let duration = configuration.uptime.uptime - begun
-        return (image, ImageCost(byteCount: image.cost, isOnDisk: true, loadTime: .zero, decodeTime: duration))
+        return (image, configuration.uptime.uptime - begun)
     }
 
     private func pixels(_ request: ImageRequest, _ loaded: LoadedImage) throws(ImageError) -> MemoryPicture {
@@ -256,17 +243,11 @@ extension ImagePipeline {
         }
         let duration = configuration.uptime.uptime - begun
         report { .decoded(url: request.url, width: image.width, height: image.height, duration: duration) }
-        let loadCost = ImageCost(
-            byteCount: image.cost,
-            isOnDisk: loaded.isOnDisk,
-            loadTime: loaded.duration,
-            decodeTime: duration
-        )
         return MemoryPicture(
             image: image,
             contentID: loaded.contentID ?? "",
             freshness: loaded.freshness,
-            loadCost: loadCost
+            effort: loaded.effort + duration
         )
     }
 
@@ -287,7 +268,7 @@ extension ImagePipeline {
     /// Starts previews of the bytes received so far for the jobs that want them, as decodes: within `decodesMaximum`, and if no place is
     /// free, the next bytes bring another try. Tried each time the part has grown by a quarter, because a try starts at the beginning of
     /// the file.
-    private func preview(_ key: ImageLoadKey, _ serial: Int, _ bytes: [UInt8], _ length: Int?) {
+    func preview(_ key: ImageLoadKey, _ serial: Int, _ bytes: [UInt8], _ length: Int?) {
         guard bytes.count < length ?? .max else { return }
         state.withLock { state in
             guard let load = state.loads[key], load.serial == serial else { return }

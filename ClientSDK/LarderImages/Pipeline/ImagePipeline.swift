@@ -44,8 +44,6 @@ public final class ImagePipeline: Sendable {
         public var decodesMaximum = 2
         /// The maximum size of a file, in bytes.
         public var bytesMaximum = 32 << 20
-        /// The maximum number of bytes of interrupted downloads that are kept for resuming, on disk for a day, if the response may be stored.
-        public var partialBytesMaximum = 8 << 20
         /// The options that RFC 9111 leaves open. By default a stored picture may be used for 30 days when the server fails, unless
         /// the response forbids it. A response without lifetime and without `Last-Modified` is fresh for a day.
         public var policy: HTTPCache.Policy = {
@@ -90,13 +88,14 @@ public final class ImagePipeline: Sendable {
     public let configuration: Configuration
     let memory: MemoryTier<ImageResultKey, MemoryPicture>
     let spill: ImageSpill?
-    let loader: ImageLoader
+    /// Fetches, stores, validates and resumes the files.
+    let cache: HTTPCache
     let state: Mutex<ImagePipelineState>
     /// The entries that left memory while the lock was held; reported after it is released.
     private let evicted = DepartureList<ImageSpill.Departure>()
     let lists = ListPrefetch.Registry()
-    /// Runs downloads and calls of the store; nil if the store does not wait for a disk.
-    let diskWork: DiskExecutor?
+    /// Runs calls of the store for evicted pixels; nil if it does not wait for a disk.
+    private let diskWork: DiskExecutor?
 
     /// Does no work until the first request.
     public init(_ configuration: Configuration) {
@@ -104,8 +103,7 @@ public final class ImagePipeline: Sendable {
         configuration.policy.bodyBytesMaximum = max(configuration.policy.bodyBytesMaximum, configuration.bytesMaximum)
         configuration.policy.standardLifetime = .seconds(86_400)
         self.configuration = configuration
-        let mayBlock = [configuration.disk, configuration.spill].contains { $0?.configuration.mayBlock ?? false }
-        diskWork = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
+        diskWork = configuration.spill?.configuration.mayBlock == true ? DiskExecutor(threadsMaximum: 4) : nil
         state = Mutex(
             ImagePipelineState(
                 loadsMaximum: max(1, configuration.loadsMaximum),
@@ -129,11 +127,13 @@ public final class ImagePipeline: Sendable {
             policy: configuration.memory.order,
             onDeparture: onDeparture
         )
-        loader = ImageLoader(
-            configuration: configuration,
-            store: ImageStore(configuration) { error in report { .storageFailed(error) } },
-            report: report
-        )
+        let storage =
+            configuration.disk.map { DiskHTTPCacheStorage($0, policy: configuration.policy) }
+            ?? DiskHTTPCacheStorage(inMemory: 0, clock: configuration.clock)
+        var caching = HTTPCache.Configuration(storage: storage, clock: configuration.clock)
+        caching.policy = configuration.policy
+        caching.onStorageFailure = { error in report { .storageFailed(DiskError(error)) } }
+        cache = HTTPCache(configuration.transport, caching)
     }
 
     // MARK: Requests
@@ -145,7 +145,7 @@ public final class ImagePipeline: Sendable {
     func cachedPicture(for request: ImageRequest) -> MemoryPicture? {
         guard !request.cache.contains(.skipMemoryRead),
             let picture = memory[ImageResultKey(request, target: request.target)], let freshness = picture.freshness,
-            freshness.holds(at: configuration.clock.now) || request.cache.contains(.onlyCached)
+            freshness.contains(configuration.clock.now) || request.cache.contains(.onlyCached)
         else { return nil }
         return picture
     }
@@ -247,22 +247,23 @@ public final class ImagePipeline: Sendable {
 
     /// Erases everything in memory, before it suspends, and on disk. Running downloads still deliver to their requests and are not stored.
     nonisolated(nonsending) public func removeAll() async {
-        let epoch = state.withLock { state in
+        state.withLock { state in
             state.epoch += 1
             state.failures = [:]
             memory.removeAll()
             // With the epoch: later ones may be written.
             spill?.discard()
-            return state.epoch
         }
-        await onDisk {
-            self.loader.store.removeAll(epoch: epoch)
-            self.spill?.removeAll()
-        }
+        await cache.removeAll()
+        if let spill { await onDisk { spill.removeAll() } }
         tellDepartures()
     }
 
-    /// Runs a part that uses the store, on threads for the disk if it may block.
+    /// Whether nothing was erased since. Asked within each transaction: `removeAll` raises the number before it erases, so either the
+    /// transaction writes nothing, or it is erased.
+    func isCurrent(_ epoch: Int) -> Bool { state.withLock { $0.epoch == epoch } }
+
+    /// Runs a part that uses the store for evicted pixels, on threads for the disk if it may block.
     nonisolated(nonsending) func onDisk(_ body: @Sendable () async -> Void) async {
         guard let diskWork else { return await body() }
         await withTaskExecutorPreference(diskWork, operation: body)

@@ -12,9 +12,9 @@ enum ImageReply: Sendable {
 struct ImageRedirect: Sendable {
     let target: ImageSourceKey
     /// The period in which it may be followed without a request; nil if each use needs a decision.
-    let freshness: ImageFreshness?
+    let freshness: Range<WallTime>?
     /// Whether to validate it in the background (RFC 5861 §3).
-    var wantsValidation = false
+    let wantsValidation: Bool
 }
 
 extension ImageSourceKey {

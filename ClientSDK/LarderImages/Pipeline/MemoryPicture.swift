@@ -1,4 +1,5 @@
 import LarderStorage
+import LarderTime
 
 /// A decoded picture in the memory tier, compressed if the pipeline does so.
 struct MemoryPicture: Sendable {
@@ -11,16 +12,17 @@ struct MemoryPicture: Sendable {
     /// Identifies the file: pixels of a file that the server has just confirmed need not be decoded again.
     let contentID: String
     /// When the picture may be shown without a request to the server; nil for never.
-    let freshness: ImageFreshness?
-    private(set) var loadCost: ImageCost
+    let freshness: Range<WallTime>?
+    /// The time to get the pixels again: that of decoding, and of the download if the file is not on disk.
+    let effort: Duration
     /// Whether the pixels may be written to disk.
     var maySpill = true
 
-    init(image: DecodedImage, contentID: String, freshness: ImageFreshness?, loadCost: ImageCost) {
+    init(image: DecodedImage, contentID: String, freshness: Range<WallTime>?, effort: Duration) {
         pixels = .plain(image)
         self.contentID = contentID
         self.freshness = freshness
-        self.loadCost = loadCost
+        self.effort = effort
     }
 
     /// The picture. Restored with each call if it is compressed, in about a millisecond for each megabyte of pixels.
@@ -42,6 +44,9 @@ struct MemoryPicture: Sendable {
         }
     }
 
+    /// Nanoseconds of the effort and a millisecond for each byte. Pictures with the lowest value are evicted first.
+    var score: Double { (.milliseconds(1) + effort) / .nanoseconds(1) / Double(max(1, byteCount)) }
+
     /// The same picture with compressed pixels; unchanged if they do not become smaller.
     func compressed() -> MemoryPicture {
         guard case .plain(let image) = pixels,
@@ -49,7 +54,6 @@ struct MemoryPicture: Sendable {
         else { return self }
         var picture = self
         picture.pixels = .compressed(bytes)
-        picture.loadCost.byteCount = bytes.count
         return picture
     }
 }

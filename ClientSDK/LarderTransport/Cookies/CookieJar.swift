@@ -114,22 +114,23 @@ private struct CookieTransport: Transport {
     let base: any Transport
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        try await Redirection.follow(request) { hop throws(TransportError) in
-            var hop = hop
-            let generation = jar.apply(to: &hop.fields, hop.url)
-            let response = try await base.send(hop)
-            jar.store(response.fields, hop.url, generation: generation)
-            return response
-        }
+        try await exchange(request) { hop throws(TransportError) in try await base.send(hop) }
     }
 
     func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        try await exchange(request) { hop throws(TransportError) in try await base.open(hop) }
+    }
+
+    private func exchange<Reply: RedirectableReply>(
+        _ request: TransportRequest,
+        _ send: (TransportRequest) async throws(TransportError) -> Reply
+    ) async throws(TransportError) -> Reply {
         try await Redirection.follow(request) { hop throws(TransportError) in
             var hop = hop
             let generation = jar.apply(to: &hop.fields, hop.url)
-            let stream = try await base.open(hop)
-            jar.store(stream.fields, hop.url, generation: generation)
-            return stream
+            let reply = try await send(hop)
+            jar.store(reply.fields, hop.url, generation: generation)
+            return reply
         }
     }
 }

@@ -5,8 +5,8 @@ import Synchronization
 /// The events of one connection, in order. One task may read them.
 ///
 /// The sequence ends when the server ends it and throws if the connection breaks or is silent. The connection is
-/// closed when the last copy of this value is released.
-public struct EventStream: AsyncSequence, Sendable {
+/// closed when this value is released.
+public final class EventStream: AsyncSequence, Sendable {
     private struct Iterator: AsyncIteratorProtocol {
         let stream: EventStream
 
@@ -19,34 +19,6 @@ public struct EventStream: AsyncSequence, Sendable {
         ) async throws(EventStreamError) -> EventStream.Event? { try await stream.receive() }
     }
 
-    private let reader: EventStreamReader
-
-    init(
-        _ stream: TransportStream,
-        _ configuration: EventStreamClient.Configuration,
-        _ clock: any MonotonicClock,
-        lastEventID: String
-    ) {
-        reader = EventStreamReader(stream, configuration, clock, lastEventID: lastEventID)
-    }
-
-    /// The `lastEventID` that resumes after the last event that was read.
-    public var lastEventID: String { reader.lastEventID }
-
-    /// The server's reconnection time; nil if it has sent none.
-    public var retry: Duration? { reader.retry }
-
-    /// Returns the next event; nil after the server has ended the stream.
-    public func receive() async throws(EventStreamError) -> EventStream.Event? { try await reader.next() }
-
-    /// Creates an iterator, which continues where others stopped.
-    public func makeAsyncIterator() -> some AsyncIteratorProtocol<EventStream.Event, EventStreamError> {
-        Iterator(stream: self)
-    }
-}
-
-/// The state of a stream.
-final class EventStreamReader: Sendable {
     private struct State {
         var parser: EventStreamParser
         var events: [EventStream.Event] = []
@@ -54,33 +26,32 @@ final class EventStreamReader: Sendable {
         var end: Result<Void, EventStreamError>?
     }
 
+    /// How long the server may send nothing, not even a comment.
+    private static let silenceMaximum: Duration = .seconds(75)
+
     private let body: Mutex<TransportStream.Body?>
-    private let silenceMaximum: Duration?
     private let clock: any MonotonicClock
     private let state: Mutex<State>
 
-    init(
-        _ stream: TransportStream,
-        _ configuration: EventStreamClient.Configuration,
-        _ clock: any MonotonicClock,
-        lastEventID: String
-    ) {
+    init(_ stream: TransportStream, _ clock: any MonotonicClock, lastEventID: String) {
         body = Mutex(stream.body)
-        silenceMaximum = configuration.silenceMaximum
         self.clock = clock
-        let parser = EventStreamParser(
-            lastEventID: lastEventID,
-            eventBytesMaximum: configuration.eventBytesMaximum
-        )
-        state = Mutex(State(parser: parser, lastEventID: lastEventID))
+        state = Mutex(State(parser: EventStreamParser(lastEventID: lastEventID), lastEventID: lastEventID))
     }
 
-    /// The ID of the last event that was read, or of an event without data before it.
-    var lastEventID: String { state.withLock { $0.events.isEmpty ? $0.parser.lastEventID : $0.lastEventID } }
+    /// The `lastEventID` that resumes after the last event that was read.
+    public var lastEventID: String { state.withLock { $0.events.isEmpty ? $0.parser.lastEventID : $0.lastEventID } }
 
-    var retry: Duration? { state.withLock { $0.parser.retry } }
+    /// The server's reconnection time; nil if it has sent none.
+    public var retry: Duration? { state.withLock { $0.parser.retry } }
 
-    func next() async throws(EventStreamError) -> EventStream.Event? {
+    /// Creates an iterator, which continues where others stopped.
+    public func makeAsyncIterator() -> some AsyncIteratorProtocol<EventStream.Event, EventStreamError> {
+        Iterator(stream: self)
+    }
+
+    /// Returns the next event; nil after the server has ended the stream.
+    public func receive() async throws(EventStreamError) -> EventStream.Event? {
         while true {
             let (event, end): (EventStream.Event?, Result<Void, EventStreamError>?) = state.withLock { state in
                 guard state.events.isEmpty else {
@@ -101,14 +72,9 @@ final class EventStreamReader: Sendable {
 
     private func read() async {
         guard let body = body.withLock({ $0 }) else { return }
-        let piece: Result<[UInt8]?, TransportError>?
-        if let silenceMaximum {
-            piece = await until(clock.uptime + silenceMaximum, by: clock) { await Self.piece(of: body) }
-        } else {
-            piece = await Self.piece(of: body)
-        }
+        let piece = await until(clock.uptime + Self.silenceMaximum, by: clock) { await Self.piece(of: body) }
         switch piece {
-        case nil: end(.failure(EventStreamError(.silent, "No data was received for \(silenceMaximum ?? .zero).")))
+        case nil: end(.failure(EventStreamError(.silent, "No data was received for \(Self.silenceMaximum).")))
         case .failure(let error)?: end(.failure(EventStreamClient.broken(error)))
         case .success(nil)?: end(.success(()))
         case .success(let bytes?)?:

@@ -7,35 +7,17 @@ package import LarderTime
 /// The client does not reconnect: the caller decides what to do about missed events and resumes with `lastEventID`.
 /// Safe from any task.
 package struct EventStreamClient: Sendable {
-    /// Limits and timeouts.
-    package struct Configuration: Sendable, Hashable {
-        /// How long the server may send nothing, not even a comment, before the stream fails with `.silent`; nil: any
-        /// time.
-        package var silenceMaximum: Duration? = .seconds(75)
-        /// The timeout for the response's head.
-        package var openTimeout: Duration = .seconds(15)
-        /// The maximum size of an event, in bytes.
-        package var eventBytesMaximum = 1 << 20
-
-        /// The defaults.
-        package init() {}
-    }
+    /// The timeout for the response's head.
+    private static let openTimeout: Duration = .seconds(15)
 
     private let transport: any Transport
-    private let configuration: Configuration
     private let clock: any MonotonicClock
 
     /// - Parameters:
     ///   - transport: sends the request. It must not cache.
-    ///   - configuration: limits.
     ///   - clock: measures silence.
-    package init(
-        _ transport: any Transport,
-        _ configuration: Configuration = Configuration(),
-        clock: any MonotonicClock = SystemMonotonicClock()
-    ) {
+    package init(_ transport: any Transport, clock: any MonotonicClock = SystemMonotonicClock()) {
         self.transport = transport
-        self.configuration = configuration
         self.clock = clock
     }
 
@@ -55,7 +37,7 @@ package struct EventStreamClient: Sendable {
         fields.set(.accept, "text/event-stream")
         fields.set(.cacheControl, "no-store")
         if !lastEventID.isEmpty { fields.set(.lastEventID, lastEventID) }
-        // `EventStreamReader` measures silence, and a stream has no total size.
+        // `EventStream` measures silence, and a stream has no total size.
         var held = TransportRequest(
             url: url,
             fields: fields,
@@ -64,14 +46,14 @@ package struct EventStreamClient: Sendable {
         )
         held.isLongPoll = true
         let (request, transport) = (held, transport)
-        let opened = await until(clock.uptime + configuration.openTimeout, by: clock) {
+        let opened = await until(clock.uptime + Self.openTimeout, by: clock) {
             () -> Result<TransportStream, TransportError> in
             do throws(TransportError) { return .success(try await transport.open(request)) } catch {
                 return .failure(error)
             }
         }
         guard let opened else {
-            throw EventStreamError(.silent, "No reply arrived within \(configuration.openTimeout).")
+            throw EventStreamError(.silent, "No reply arrived within \(Self.openTimeout).")
         }
         let stream: TransportStream
         do { stream = try opened.get() } catch { throw Self.broken(error) }
@@ -86,11 +68,11 @@ package struct EventStreamClient: Sendable {
         guard stream.status == .ok, type?.lowercased() == "text/event-stream" else {
             throw await rejection(stream)
         }
-        return EventStream(stream, configuration, clock, lastEventID: lastEventID)
+        return EventStream(stream, clock, lastEventID: lastEventID)
     }
 
     private func rejection(_ stream: TransportStream) async -> EventStreamError {
-        let body = await until(clock.uptime + configuration.openTimeout, by: clock) { () -> [UInt8] in
+        let body = await until(clock.uptime + Self.openTimeout, by: clock) { () -> [UInt8] in
             var body: [UInt8] = []
             do { while body.count < 65_536, let piece = try await stream.body.next() { body += piece } } catch {
                 // The response is a rejection even if its content cannot be read.

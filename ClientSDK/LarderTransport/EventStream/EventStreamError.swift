@@ -41,9 +41,9 @@ extension ErrorCode where Scope == EventStreamError {
     public static var finished: Self { Self(rawValue: "finished") }
     /// The connection failed or broke: see `transport`. Reconnect with the last event ID.
     public static var disconnected: Self { Self(rawValue: "disconnected") }
-    /// No byte arrived within `silenceMaximum`. Reconnect with the last event ID.
+    /// No byte arrived for 75 seconds. Reconnect with the last event ID.
     public static var silent: Self { Self(rawValue: "silent") }
-    /// An event was larger than `eventBytesMaximum`.
+    /// An event was larger than a mebibyte.
     public static var tooLarge: Self { Self(rawValue: "tooLarge") }
     /// The reading task was cancelled.
     public static var cancelled: Self { Self(rawValue: "cancelled") }

@@ -42,8 +42,6 @@ public final class SocketTransport: Transport {
         /// The timeout for connecting to any of the host's addresses, for the tunnel of a proxy and for the TLS handshake, together. Its
         /// failure is `.unreachable`, because nothing was sent. The lookup of the host counts towards `timeout` only.
         public var connectTimeout: Duration = .seconds(10)
-        /// The timeout for the complete response; nil: none. It is enforced while a caller waits.
-        public var totalTimeout: Duration?
         /// The maximum number of connections for each host. Further requests wait in order. So many WebSockets of a host may be opening
         /// beside them; open ones do not count.
         public var connectionsPerHost = 6
@@ -148,11 +146,7 @@ public final class SocketTransport: Transport {
             pool: pool
         )
         if Task.isCancelled { throw TransportError(.cancelled, "The request was cancelled before it was sent.") }
-        let patience = SocketTimeouts(
-            clock: clock,
-            timeout: max(.zero, request.timeout ?? configuration.timeout),
-            total: configuration.totalTimeout
-        )
+        let patience = SocketTimeout(clock: clock, timeout: max(.zero, request.timeout ?? configuration.timeout))
         // Released with the body; its release ends the exchange.
         let retainer = ExchangeRetainer(exchange, self)
         let timer = UploadTimer(patience)
@@ -208,10 +202,10 @@ private final class UploadTimer: Sendable {
         var isStopped = false
     }
 
-    private let patience: SocketTimeouts
+    private let patience: SocketTimeout
     private let state = Mutex(State())
 
-    init(_ patience: SocketTimeouts) { self.patience = patience }
+    init(_ patience: SocketTimeout) { self.patience = patience }
 
     func restart(_ exchange: SocketExchange) {
         state.withLock { state in
@@ -228,27 +222,17 @@ private final class UploadTimer: Sendable {
     }
 }
 
-/// The timeouts of an exchange.
-private struct SocketTimeouts: Sendable {
-    private let clock: any MonotonicClock
-    private let timeout: Duration
-    private let total: Duration?
-    private let end: MonotonicTime?
-
-    init(clock: any MonotonicClock, timeout: Duration, total: Duration?) {
-        self.clock = clock
-        self.timeout = timeout
-        self.total = total
-        end = total.map { clock.uptime + max(.zero, $0) }
-    }
+/// The timeout of an exchange.
+private struct SocketTimeout: Sendable {
+    let clock: any MonotonicClock
+    let timeout: Duration
 
     /// Ends the exchange after the timeout unless the returned task is cancelled before.
     func begin(_ exchange: SocketExchange) -> Task<Void, Never> {
-        var (due, reason) = (clock.uptime + timeout, "No data was received for \(timeout).")
-        if let end, let total, end < due { (due, reason) = (end, "The response was not complete after \(total).") }
-        return Task { [clock, due, reason] in
+        let due = clock.uptime + timeout
+        return Task { [clock, timeout] in
             do { try await clock.sleep(until: due) } catch { return }
-            exchange.timeOut(reason)
+            exchange.timeOut("No data was received for \(timeout).")
         }
     }
 }

@@ -154,13 +154,11 @@ private struct GuardedTransport: Transport {
     // Redirects are followed here, so that each hop is judged by its own host.
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        guard request.followsRedirects else { return try await sendOnce(request) }
-        return try await Redirection.follow(request) { hop throws(TransportError) in try await sendOnce(hop) }
+        try await Redirection.follow(request) { hop throws(TransportError) in try await sendOnce(hop) }
     }
 
     func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        guard request.followsRedirects else { return try await openOnce(request) }
-        return try await Redirection.follow(request) { hop throws(TransportError) in try await openOnce(hop) }
+        try await Redirection.follow(request) { hop throws(TransportError) in try await openOnce(hop) }
     }
 
     private func sendOnce(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {

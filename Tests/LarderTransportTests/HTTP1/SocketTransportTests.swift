@@ -360,31 +360,6 @@ import Testing
         )
     }
 
-    @Test func `the total timeout ends a slow but steady response`() async throws {
-        let server = try WireServer()
-        let clock = ManualClock()
-        let transport = transport(clock) { $0.totalTimeout = .seconds(40) }
-        let opening = Task { try await transport.open(TransportRequest(url: url(server), timeout: .seconds(20))) }
-        let peer = try await server.accept()
-        _ = try await peer.readHead()
-        await peer.send("HTTP/1.1 200 OK\r\n\r\n1")
-        let pieces = try await opening.value.body
-        #expect(try await pieces.next() == Array("1".utf8))
-        clock.advance(by: .seconds(30))
-        await peer.send("2")
-        #expect(try await pieces.next() == Array("2".utf8))
-        let reading = Task {
-            do throws(TransportError) {
-                _ = try await pieces.next()
-                return ErrorCode<TransportError>?.none
-            } catch { return error.code }
-        }
-        try await clock.waitForSleepers()
-        await reached { clock.nextWakeUp == MonotonicTime(nanoseconds: 40_000_000_000) }
-        clock.advance(by: .seconds(10))
-        #expect(await reading.value == .timedOut)
-    }
-
     @Test func `a host that is not found is unreachable and frees its place`() async throws {
         let clock = ManualClock()
         let asked = Pending<Bool>()

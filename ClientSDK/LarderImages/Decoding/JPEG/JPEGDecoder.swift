@@ -65,12 +65,7 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
         _ plan: ImageTarget.Plan,
         _ limits: DecodedImage.Limits
     ) throws(ImageError) -> DecodedImage {
-        guard plan.width * plan.height <= limits.resultPixelsMaximum else {
-            throw ImageError(
-                .tooLarge,
-                "The result would have \(plan.width) × \(plan.height) pixels, which is beyond the limits. Give a target."
-            )
-        }
+        try plan.check(limits)
         let stored = file.orientation.stored(plan, width: file.frame.width, height: file.frame.height)
         var strips = JPEGStrips(file.frame, file.colors, stored)
         try decode(bytes, file, into: &strips, limits)
@@ -104,13 +99,9 @@ package struct JPEGDecoder: ProgressiveImageDecoder {
         }
         if needsAll {
             for row in 0..<rows {
-                try checkCancellation()
+                try ImageError.checkCancellation()
                 strips.take(row, coefficients, factors)
             }
         }
-    }
-
-    static func checkCancellation() throws(ImageError) {
-        if Task.isCancelled { throw ImageError(.cancelled, "The decode was cancelled.") }
     }
 }

@@ -15,12 +15,10 @@
     let rows: Int
     private let columns: Int
     private let blocks: [Block]
-    private let isProgressive: Bool
     private let restartInterval: Int
     private let codes: UnsafePointer<UInt32>
-    private let order: UnsafePointer<UInt8>
     private var bits: JPEGBits
-    private var progressive: JPEGProgressiveReader
+    private var reader: JPEGBlockReader
     private var predictors = InlineArray<4, Int>(repeating: 0)
     /// The number of units decoded.
     private var unit = 0
@@ -79,12 +77,10 @@
                 )
             }
         }
-        unsafe isProgressive = frame.isProgressive
         unsafe restartInterval = scan.restartInterval
         unsafe self.codes = codes
-        unsafe self.order = order
         unsafe bits = unsafe JPEGBits(bytes, scan.data)
-        unsafe progressive = unsafe JPEGProgressiveReader(scan, order)
+        unsafe reader = unsafe JPEGBlockReader(scan, isProgressive: frame.isProgressive, order)
     }
 
     /// Decodes the next row of units.
@@ -93,7 +89,7 @@
     ///   - values: the coefficients.
     ///   - row: the row of the values.
     mutating func readRow(into values: inout [Int16], at row: Int) throws(ImageError) {
-        try JPEGDecoder.checkCancellation()
+        try ImageError.checkCancellation()
         try unsafe values.withUnsafeMutableBufferPointer { values throws(ImageError) in
             // The planes have a place for every block of the frame, or of a row of its units.
             let values = unsafe values.baseAddress.unsafelyUnwrapped
@@ -116,20 +112,9 @@
             let block = unsafe blocks[index]
             let place = unsafe values + block.first + row * block.rowStride + column * block.columnStride
             let (dc, ac) = unsafe (codes + block.dc, codes + block.ac)
-            let isRead =
-                if unsafe isProgressive {
-                    unsafe progressive.read(&bits, dc, ac, into: place, predictor: &predictors[block.component])
-                } else {
-                    unsafe JPEGBlockReader.read(
-                        &bits,
-                        dc,
-                        ac,
-                        order,
-                        into: place,
-                        predictor: &predictors[block.component]
-                    )
-                }
-            guard isRead else { return false }
+            guard unsafe reader.read(&bits, dc, ac, into: place, predictor: &predictors[block.component]) else {
+                return false
+            }
         }
         return true
     }
@@ -137,7 +122,7 @@
     /// Goes on behind the next restart marker (ITU T.81 §F.2.2.4).
     private mutating func restart() throws(ImageError) {
         unsafe predictors = InlineArray(repeating: 0)
-        unsafe progressive.restart()
+        unsafe reader.restart()
         let expected = unsafe unit / restartInterval - 1
         guard unsafe bits.restart() == expected & 7 else {
             throw unsafe ImageError(.damaged, "The JPEG lacks a restart marker before block \(unit).")

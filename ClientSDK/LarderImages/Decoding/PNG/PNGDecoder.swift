@@ -40,46 +40,41 @@ package struct PNGDecoder: ImageDecoder {
         limits: DecodedImage.Limits
     ) throws(ImageError) -> DecodedImage {
         let chunks = try PNGChunks(bytes, limits: limits, zlib: library())
-        return chunks.header.isInterlaced
-            ? try interlaced(bytes, chunks, target, limits) : try rows(bytes, chunks, target, limits)
-    }
-
-    /// Decodes the rows of a picture in order.
-    private func rows(
-        _ bytes: [UInt8],
-        _ chunks: PNGChunks,
-        _ target: ImageTarget?,
-        _ limits: DecodedImage.Limits
-    ) throws(ImageError) -> DecodedImage {
         let header = chunks.header
         let plan = ImageTarget.plan(width: header.width, height: header.height, target: target)
-        try Self.check(plan, limits)
+        try plan.check(limits)
         var reader = PNGRowReader(bytes, chunks, try library())
-        reader.begin(width: header.width)
         var averager = AreaAverager(plan, channels: reader.channels)
-        for row in 0..<header.height {
-            if row & 63 == 0 { try Self.checkCancellation() }
-            try reader.next()
-            guard averager.usedRows.contains(row) else { continue }
-            averager.add(reader.pixels, at: PNGUnfilter.padding + plan.x * reader.channels)
+        if header.isInterlaced {
+            let picture = try Self.passes(&reader, header, limits)
+            for row in averager.usedRows { averager.add(picture, at: (row * header.width + plan.x) * reader.channels) }
+        } else {
+            reader.begin(width: header.width)
+            for row in 0..<header.height {
+                if row & 63 == 0 { try ImageError.checkCancellation() }
+                try reader.next()
+                guard averager.usedRows.contains(row) else { continue }
+                averager.add(reader.pixels, at: PNGUnfilter.padding + plan.x * reader.channels)
+            }
         }
         try reader.finish()
-        return Self.image(plan, averager, header)
+        return DecodedImage(
+            width: plan.width,
+            height: plan.height,
+            pixels: averager.pixels,
+            isOpaque: !averager.hasAlpha,
+            sourceWidth: header.width,
+            sourceHeight: header.height
+        )
     }
 
-    /// Decodes the passes of a picture, and downsamples what they make up.
-    private func interlaced(
-        _ bytes: [UInt8],
-        _ chunks: PNGChunks,
-        _ target: ImageTarget?,
+    /// The pixels that the passes of an interlaced picture make up.
+    private static func passes(
+        _ reader: inout PNGRowReader,
+        _ header: PNGHeader,
         _ limits: DecodedImage.Limits
-    ) throws(ImageError) -> DecodedImage {
-        let header = chunks.header
-        let (width, height) = (header.width, header.height)
-        let plan = ImageTarget.plan(width: width, height: height, target: target)
-        try Self.check(plan, limits)
-        var reader = PNGRowReader(bytes, chunks, try library())
-        let channels = reader.channels
+    ) throws(ImageError) -> [UInt8] {
+        let (width, height, channels) = (header.width, header.height, reader.channels)
         guard width * height * channels <= limits.workingBytesMaximum else {
             throw ImageError(
                 .tooLarge,
@@ -94,7 +89,7 @@ package struct PNGDecoder: ImageDecoder {
             guard count > 0 else { continue }
             reader.begin(width: count)
             for row in 0..<pass.height(of: height) {
-                if row & 63 == 0 { try Self.checkCancellation() }
+                if row & 63 == 0 { try ImageError.checkCancellation() }
                 try reader.next()
                 var place = ((pass.y + row * pass.stepY) * width + pass.x) * channels
                 for pixel in 0..<count {
@@ -105,34 +100,7 @@ package struct PNGDecoder: ImageDecoder {
                 }
             }
         }
-        try reader.finish()
-        var averager = AreaAverager(plan, channels: channels)
-        for row in averager.usedRows { averager.add(picture, at: (row * width + plan.x) * channels) }
-        return Self.image(plan, averager, header)
-    }
-
-    private static func image(_ plan: ImageTarget.Plan, _ averager: AreaAverager, _ header: PNGHeader) -> DecodedImage {
-        DecodedImage(
-            width: plan.width,
-            height: plan.height,
-            pixels: averager.pixels,
-            isOpaque: !averager.hasAlpha,
-            sourceWidth: header.width,
-            sourceHeight: header.height
-        )
-    }
-
-    private static func check(_ plan: ImageTarget.Plan, _ limits: DecodedImage.Limits) throws(ImageError) {
-        guard plan.width * plan.height <= limits.resultPixelsMaximum else {
-            throw ImageError(
-                .tooLarge,
-                "The result would have \(plan.width) × \(plan.height) pixels, which is beyond the limits. Give a target."
-            )
-        }
-    }
-
-    private static func checkCancellation() throws(ImageError) {
-        if Task.isCancelled { throw ImageError(.cancelled, "The decode was cancelled.") }
+        return picture
     }
 }
 
