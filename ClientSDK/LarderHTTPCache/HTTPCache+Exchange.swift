@@ -114,9 +114,11 @@ extension HTTPCache {
             receivedAt: receivedAt,
             policy: configuration.policy
         )
-        keep(decision.entry, reply, plan, ticket)
+        // An error is no file, whatever its lifetime is.
+        let entry = plan.file != nil && reply.status.code >= 400 ? nil : decision.entry
+        keep(entry, reply, plan, ticket)
         var response = response(reply, "\(plan.explanation) \(decision.explanation)")
-        response.entry = decision.entry
+        response.entry = entry
         return response
     }
 
@@ -250,6 +252,7 @@ extension HTTPCache {
         let now = configuration.clock.now
         change(plan.key, body: reply.body) { entries in
             guard ticket.mayStore else { return }
+            entries.removeAll { $0.isPart && $0.selectors == entry.selectors }
             if entries.contains(where: { entry.isOutdated(by: $0, now: now) }) { return }
             entries.removeAll { $0.selectors == entry.selectors }
             if let old { entries.removeAll { $0.bodyID == old.bodyID && $0.selectors == old.selectors } }

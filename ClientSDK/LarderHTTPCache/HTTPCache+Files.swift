@@ -153,12 +153,17 @@ extension HTTPCache {
             )
             part = HTTPCachePart(head: head)
         } else {
-            return try await stream.whole()
+            do { return try await stream.whole() } catch {
+                // The head of a redirect or of an error says all that is needed.
+                guard error.code != .cancelled else { throw error }
+                return TransportResponse(status: stream.status, fields: stream.fields)
+            }
         }
         do throws(TransportError) {
             while let piece = try await stream.body.next() {
                 guard piece.count <= plan.request.bodyLimit - part.bytes.count else {
                     part.bytes = []
+                    await onDiskThread { self.discardParts(of: file) }
                     throw TransportError(.tooLarge, "The file has more than \(plan.request.bodyLimit) bytes.")
                 }
                 part.bytes += piece
@@ -188,7 +193,7 @@ extension HTTPCache {
         _ plan: Plan,
         _ ticket: HTTPCacheTicket
     ) async {
-        guard part.isResumable, part.bytes.count > part.storedCount else { return }
+        guard part.isResumable, part.bytes.count > part.storedCount, ticket.mayStore else { return }
         var response = TransportResponse(status: .ok, fields: part.head.fields, body: part.bytes)
         response.fields.remove(.contentLength)
         let decision = HTTPCacheStorageDecision.decide(
@@ -207,7 +212,12 @@ extension HTTPCache {
         part.storedCount = part.bytes.count
         await onDiskThread { [entry, bytes = part.bytes] in
             self.change(file.key, body: bytes) { entries in
-                guard ticket.mayStore else { return }
+                // A later download of the whole file may have ended.
+                guard ticket.mayStore,
+                    !entries.contains(where: {
+                        !$0.isPart && $0.selectors == entry.selectors && $0.requestedAt >= entry.requestedAt
+                    })
+                else { return }
                 entries.removeAll { $0.isPart && $0.selectors == entry.selectors }
                 self.configuration.policy.add(entry, to: &entries)
             }

@@ -20,7 +20,7 @@ package struct DiskOutboxRow: Sendable, Hashable {
     /// What the outbox notes about the last attempt. It is metadata, and read by `DiskStore.outbox(since:)` only.
     package var note: [UInt8]?
     /// The stored bytes of a row that this process cannot decode; nil if it is readable. Set by the store.
-    package internal(set) var sealed: [UInt8]?
+    package var sealed: [UInt8]?
 
     package init(
         operation: String,

@@ -57,8 +57,10 @@ struct ScenarioCommand {
         }
         if names == ["list"], !runs { names = [] }
         if readPath != nil || writePath != nil || file != nil {
-            all = Scenario.ofAnyAPI(reading: readPath, writingTo: writePath)
-            do { if let file { all += try Scenario.own(file) } } catch { throw UsageError(message: "\(error)") }
+            do {
+                all = try Scenario.ofAnyAPI(reading: readPath, writingTo: writePath)
+                if let file { all += try Scenario.own(file) }
+            } catch { throw UsageError(message: "\(error)") }
         } else if routes != nil || data != nil {
             throw UsageError(message: "cases of your own API need --read PATH, --write PATH or --scenarios FILE")
         }

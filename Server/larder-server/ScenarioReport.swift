@@ -22,11 +22,11 @@ struct ScenarioReport {
         seconds = 0
     }
 
-    /// Why it was not passed; empty if it was.
+    /// Why it was not passed, in lines; empty if it was.
     private var reasons: [String] {
         switch result.outcome {
         case .passed: []
-        case .failed(let reasons): reasons
+        case .failed(let reasons): reasons.flatMap { $0.split(whereSeparator: \.isNewline).map(String.init) }
         case .notExercised(let reason): ["not exercised: " + reason]
         }
     }

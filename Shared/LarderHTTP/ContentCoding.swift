@@ -23,8 +23,11 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
     }
 
     /// Decompresses what `encode` has made.
-    package func decode(_ coded: [UInt8]) throws(InflateError) -> [UInt8] {
-        var inflater = Inflater(format)
+    package func decode(
+        _ coded: [UInt8],
+        limits: Inflater.Limits = Inflater.Limits()
+    ) throws(InflateError) -> [UInt8] {
+        var inflater = Inflater(format, limits: limits)
         var (content, piece, consumed): ([UInt8], [UInt8], Int) = ([], [UInt8](repeating: 0, count: 65_536), 0)
         while !inflater.hasEnded {
             let count = try inflater.read(piece.count, into: &piece, from: coded.span, consumed: &consumed)

@@ -36,7 +36,8 @@ package struct Accept: Sendable, Hashable {
         for member in FieldList.members(of: text) where MediaType(parsing: member) != nil {
             let choice = Negotiation.Choice(member)
             let range = String(choice.range.prefix { $0 != ";" })
-            weights[range] = max(weights[range] ?? 0, choice.weight ?? 0)
+            // An invalid weight is the least: some clients send `q=.2`.
+            weights[range] = max(weights[range] ?? 0, choice.weight ?? 1)
         }
     }
 

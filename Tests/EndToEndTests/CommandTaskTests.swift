@@ -38,7 +38,7 @@ struct CommandTaskTests {
 
     @Test func `a limit above what one page has is noted`() async throws {
         var size = WorldSize()
-        size.tasks = 120
+        size.tasks = 300
         let backend = try MockBackend.start(.generated(size, picturesFrom: nil))
         let all = try await scene.run("tasks", "--limit", "120", on: backend.url)
         #expect(all.code == 0 && all.errors.contains("the first 100 tasks are shown; the server has more"), "\(all)")

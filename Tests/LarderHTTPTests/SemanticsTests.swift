@@ -236,7 +236,7 @@ struct FieldsTests {
     @Test(arguments: [
         ("*/*", true), ("application/json", true), ("text/html", false), ("application/*;q=0.1", true),
         ("application/json;q=0", false), ("text/html, application/json;q=0.5", true), ("*/*;q=0", false),
-        ("application/json;q=0, */*", false), ("", true),
+        ("application/json;q=0, */*", false), ("", true), ("text/html, *; q=.2, */*; q=.2", true),
     ])
     func `Accept is negotiated by the most specific range`(text: String, isAccepted: Bool) {
         #expect(Accept(parsing: text).accepts("application/json") == isAccepted)

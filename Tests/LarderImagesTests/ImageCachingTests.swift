@@ -166,6 +166,29 @@ struct ImageCachingTests {
         #expect(try setting.storedCount(request) == 0)
     }
 
+    @Test(arguments: [401, 403, 404, 429, 500, 503])
+    func `an error is not stored, whatever its lifetime is`(_ status: Int) async throws {
+        let setting = try setting([.cacheControl: "max-age=60"])
+        defer { setting.remove() }
+        let request = ImageRequest(url: url)
+        func fail() async {
+            setting.server[url]?.statusFields = [.cacheControl: "max-age=86400"]
+            setting.server[url]?.statuses = Array(repeating: status, count: 3)
+            let error = await #expect(throws: ImageError.self) { try await setting.pipeline.image(for: request) }
+            #expect(error?.status == status)
+            setting.server[url]?.statuses = []
+            setting.pipeline.forgetFailures()
+        }
+        await fail()
+        let picture = try await setting.pipeline.image(for: request)
+        guard status < 500, status != 404 else { return }
+        // It does not replace a picture either.
+        setting.clock.advance(by: .seconds(61))
+        await fail()
+        setting.server.isOffline = true
+        #expect(try await setting.pipeline.image(for: request) == picture)
+    }
+
     @Test func `stale-while-revalidate shows the stored picture at once and validates it in the background`()
         async throws
     {

@@ -1,3 +1,4 @@
+import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -117,7 +118,7 @@ struct RecordingTests {
         recording.start()
         let all = try (1...3).map { _ in try #require(recording.arrived()) }
         for (arrival, count) in zip(all, [20, 400, 20]) {
-            recording.finished(arrival, JSONValue.string(String(repeating: "a", count: count)).encoded)
+            recording.finished(arrival) { JSONValue.string(String(repeating: "a", count: count)).encoded }
         }
         let document = try #require(recording.document)
         #expect(try entries(document).map { $0.string?.count } == [20])
@@ -166,5 +167,51 @@ struct RecordingTests {
         #expect(written.field("Location")?.contains("api.test") == false)
         #expect(try await player.ask("GET", "/cancelled").status == 404)
         await player.backend.stop()
+    }
+
+    @Test func `a target with an empty query is recognised`() async throws {
+        let stage = try Stage()
+        try await start(stage)
+        #expect(try await stage.ask("GET", "/v1/me?").status == 200)
+        let file = try await saved(stage)
+        await stage.backend.stop()
+        let player = try Stage { $0.origin = .recording(file) }
+        #expect(try await player.ask("GET", "/v1/me?").status == 200)
+        await player.backend.stop()
+    }
+
+    @Test func `a reply whose content the archive lacks is an error that says so`() async throws {
+        let archive = #"""
+            {"log": {"entries": [
+              {"request": {"method": "GET", "url": "https://api.test/a"},
+               "response": {"status": 200, "headers": [], "content": {"size": 12, "mimeType": "text/plain"}}},
+              {"request": {"method": "GET", "url": "https://api.test/b"},
+               "response": {"status": 204, "headers": [], "content": {"size": 0}}},
+              {"request": {"method": "GET", "url": "https://api.test/c"},
+               "response": {"status": 200, "headers": [{"name": "X-Kind", "value": "one\ntwo"}], "content": {"text": "c"}}}]}}
+            """#
+        let player = try Stage { $0.origin = .recording(Array(archive.utf8)) }
+        let lacking = try await player.ask("GET", "/a")
+        #expect(lacking.status == 404 && lacking.text.contains("without its content"))
+        #expect(try await player.ask("GET", "/b").status == 204)
+        let joined = try await player.ask("GET", "/c").head.lowercased()
+        #expect(joined.contains("x-kind: one\r\nx-kind: two\r\n"))
+        await player.backend.stop()
+    }
+
+    @Test(arguments: [
+        #""url": "https://api.test:x/""#: #""status": 200"#,
+        #""url": "https://api.test/""#: #""status": "200""#,
+        #""url": "https://api.test/a""#: #""status": 200, "content": {"text": "YQ", "encoding": "base64"}"#,
+        #""url": "https://api.test/b", "postData": {"text": "?", "_encoding": "base64"}"#: #""status": 200"#,
+    ])
+    func `an entry that cannot be played is named`(_ request: String, _ response: String) {
+        let valid = #"{"request": {"method": "GET", "url": "https://api.test/"}, "response": {"status": 200}}"#
+        let entry = #"{"request": {"method": "GET", \#(request)}, "response": {\#(response)}}"#
+        let archive = "{\"log\": {\"entries\": [\(valid), \(entry)]}}"
+        let error = #expect(throws: FileError.self) {
+            try RecordedReplies(Array(archive.utf8), readsWorldPaths: true)
+        }
+        #expect(error?.description.contains("/log/entries/1: ") == true)
     }
 }

@@ -36,7 +36,7 @@ extension APIClient {
             try await current.open(account.marked(request))
         }
 
-        /// Sends a request, or returns a stored response, with its source, its times and the reason.
+        /// Sends a request, or returns a stored response, with its source and the reason.
         public func response(for request: TransportRequest) async throws(TransportError) -> HTTPCache.Response {
             try await current.response(for: account.marked(request))
         }

@@ -27,10 +27,9 @@ public final class NetworkMonitor: Sendable {
         package var treatsMeteredAsConstrained = true
         /// The bytes that may be received in a month; when they are spent the network counts as metered. Nil: no limit.
         package var dataBudget: DataBudget?
-        /// A random number of the client, the same at each start: it decides the client's place among those that return.
+        /// A random number: it decides the client's place among those that return.
         package var seed: UInt64
 
-        /// - Parameter seed: drawn once, then stored.
         package init(seed: UInt64 = .random(in: 0 ... .max)) { self.seed = seed }
     }
 

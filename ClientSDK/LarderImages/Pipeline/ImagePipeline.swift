@@ -24,7 +24,7 @@ public final class ImagePipeline: Sendable {
     public struct Configuration: Sendable {
         /// Sends the requests.
         public var transport: any Transport
-        /// The store for files. It must hold nothing else, because `removeAll` erases it. Nil stores no files.
+        /// The store for files. It must hold no other HTTP responses, because `removeAll` erases them. Nil stores no files.
         public var disk: DiskStore?
         /// The decoders of file formats.
         public var decoders: [any ImageDecoder] = [PNGDecoder(), JPEGDecoder()]

@@ -21,6 +21,7 @@ extension CacheCore {
     func setDiskTier(isOn: Bool) throws(LarderError) {
         commits.requireOutside("LarderCache.setDiskTier")
         guard let disk else { return }
+        defer { delayed.deliver() }
         do {
             try commits.withLock { _ in
                 guard isDiskTierOff.load(ordering: .relaxed) == isOn else { return }

@@ -30,7 +30,8 @@ extension Commit {
         let known = try current(key, rows)
         let row = try rows.place(of: .query(key))
         let isOvertaken = isOvertaken(.query(key), row?.place)
-        var isOffDisk = row?.isOffDisk ?? false
+        // A step before this one may have decided.
+        var isOffDisk = known != nil && (listsToWrite[key] ?? rows.isOffDisk(.query(key), row))
         /// What the source has said, if the list is confirmed.
         var stated: StatedFreshness??
         switch change.origin {
@@ -42,8 +43,7 @@ extension Commit {
         case .confirmation(let validator, let terms):
             guard let known, !isOvertaken, validator == nil || known.query.entityTag == validator else { return }
             stated = .some(known.times.stated.updated(by: terms))
-        case .part, .edit:
-            if known != nil { isOffDisk = rows.isOffDisk(.query(key), row) }
+        case .part, .edit: break
         }
         // A reply in flight does not contain the edit.
         if known == nil, case .edit = change.origin { return noteInvalid(.query(key)) }

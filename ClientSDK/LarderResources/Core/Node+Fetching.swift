@@ -297,7 +297,10 @@ extension Node {
             }
             guard place == nil else { return }
             state.askedAt = flight.moment.uptime
-            if error == nil { state.owesRequest = false }
+            if error == nil {
+                state.owesRequest = false
+                state.answered = max(state.answered, flight.stamp)
+            }
             if isRepeated, state.observers.values.contains(where: { $0.options.policy.remote != .never }) {
                 state.owesRequest = true
             }

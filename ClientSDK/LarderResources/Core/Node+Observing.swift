@@ -185,10 +185,11 @@ extension Node {
     func show() {
         guard state.withLock({ !$0.observers.isEmpty && $0.answers == 0 }) else { return }
         let content = content()
-        // An event may have invalidated it: observers need a new value.
-        let isWanted =
-            content.isInvalidated
-            || state.withLock { $0.observers.values.contains { content.isPartial($0.options) } }
+        // An event may have invalidated it: observers need a new value. What the last answer has not ended, the next one would not end either.
+        let isWanted = state.withLock { state in
+            content.isInvalidated && (content.facts.lacksItems || content.facts.invalid > state.answered)
+                || state.observers.values.contains { content.isPartial($0.options) }
+        }
         if isWanted { revalidateObserved() }
         showAll()
     }

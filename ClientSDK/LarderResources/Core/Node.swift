@@ -32,6 +32,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         var owesRequest = false
         /// When the last request that has ended began.
         var askedAt: MonotonicTime?
+        /// The latest request for the value that was answered.
+        var answered = Stamp.never
         /// The number of answers that are being stored: their changes are shown afterwards.
         var answers = 0
         var observers: [UInt64: Observer<Value>] = [:]
@@ -208,9 +210,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         facts.stale = lookup.stale.map(\.key)
         facts.asked = stored.query.asked
         let invalid = max(stored.query.invalid, lookup.invalid)
-        let isInvalidated =
-            invalid > facts.asked || !lookup.stale.isEmpty || lookup.lacksCandidates
-            || lookup.changes?.areLost ?? false
+        facts.lacksItems = lookup.lacksCandidates || lookup.changes?.areLost ?? false
+        let isInvalidated = invalid > facts.asked || !lookup.stale.isEmpty || facts.lacksItems
         facts.reason = isInvalidated ? .invalidated : nil
         facts.invalid = lookup.stale.map(\.invalid).reduce(invalid, max)
         facts.isFromDisk = isFromDisk
@@ -232,6 +233,8 @@ struct ContentFacts: Sendable {
     var reason: Freshness.StaleReason?
     /// The invalidated entities.
     var stale: [EntityKey] = []
+    /// Whether there may be items that only the source knows.
+    var lacksItems = false
     var pending = 0
     /// When the request or the event began that has returned or confirmed it.
     var asked = Stamp.never

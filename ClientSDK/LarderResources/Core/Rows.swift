@@ -59,10 +59,11 @@ final class Rows {
         }
     }
 
-    /// Whether the row of a key whose decoded value is known may not be on the disk. Without a place it was evicted from memory, unless it
-    /// belongs on the disk or could not be read there.
+    /// Whether the row of a key whose decoded value is known may not be on the disk. Without a place the memory or the disk has evicted it:
+    /// the memory if it may have had it, unless the row belongs on the disk or could not be read there.
     func isOffDisk(_ key: StoredKey, _ place: Place?) -> Bool {
-        place?.isOffDisk ?? (!isUnreadable && !(hidden.keys[key]?.belongsOnDisk ?? false))
+        place?.isOffDisk
+            ?? (core.memoryRows.mayHave(key) && !isUnreadable && !(hidden.keys[key]?.belongsOnDisk ?? false))
     }
 
     func entity(_ key: EntityKey) throws -> DiskEntity? { try find(.entity(key)) { try $0.entity(key) }?.row }

@@ -74,7 +74,7 @@ extension Outbox {
         init(_ row: DiskOutboxRow) {
             let state = State(stored: row.state)
             stored = row
-            (stored.state, stored.note) = (state.rawValue, nil)
+            (stored.state, stored.note, stored.sealed) = (state.rawValue, nil, nil)
             isInDoubt = state == .inDoubt
             if let note = row.note, state == .rejected {
                 rejection = Outbox.Rejection(encoded: note, for: row.idempotencyKey)

@@ -13,10 +13,11 @@ extension Outbox {
 
     // MARK: Reading rows
 
-    /// Calls a function with the outbox lock held, and then delivers the events that the store has reported meanwhile.
+    /// Calls a function with the outbox lock held, and then delivers the events that the store has reported meanwhile, unless this is a part of
+    /// a commit.
     func locked<Result: Sendable>(_ body: () throws -> Result) throws -> Result {
         defer {
-            core.delayed.deliver()
+            if !core.commits.isHeldByCaller { core.delayed.deliver() }
             changed()
         }
         return try core.outboxLock.withLock { _ in try body() }

@@ -198,7 +198,7 @@ final class ControlPlane: ExchangeHandler {
         let entry = JournalEntry(consume record, of: owner)
         if let trace = owner.trace as? ExchangeTrace, let arrival = trace.arrival, let reply = trace.reply {
             let authority = request.targetAuthority ?? request.fields[.host] ?? "localhost"
-            control.recording.finished(arrival, HAR.entry(entry, authority, (request, reply)).encoded)
+            control.recording.finished(arrival) { HAR.entry(entry, authority, (request, reply)).encoded }
         }
         control.journal.append(entry)
     }

@@ -56,10 +56,10 @@ enum HAR {
 
     private static func request(_ entry: JournalEntry, _ base: String, _ whole: Request?) -> JSONValue {
         let request = whole ?? entry.request
-        var query = request.query.map { String(decoding: $0, as: UTF8.self) } ?? ""
-        if whole == nil { query = Secrets.masked(query: query) }
-        let url = entry.scheme + base + request.pathText + (query.isEmpty ? "" : "?" + query)
-        let parameters = query.split(separator: "&").map { item -> JSONValue in
+        var query = request.query.map { String(decoding: $0, as: UTF8.self) }
+        if whole == nil { query = query.map { Secrets.masked(query: $0) } }
+        let url = entry.scheme + base + request.pathText + (query.map { "?" + $0 } ?? "")
+        let parameters = (query ?? "").split(separator: "&").map { item -> JSONValue in
             let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let value = parts.count > 1 ? decoded(parts[1]) : ""
             return .members(["name": .string(decoded(parts[0])), "value": .string(value)])
@@ -92,8 +92,8 @@ enum HAR {
         ]
         if let body = whole?.bytes {
             let coding = entry.replyField("content-encoding")
-            // What cannot be decoded here is kept as it was sent.
-            let plain = coding.flatMap { ContentCoding(name: $0) }.flatMap { try? $0.decode(body) }
+            // What cannot be decoded here, or is too large, is kept as it was sent.
+            let plain = coding.flatMap { ContentCoding(name: $0) }.flatMap { try? $0.decode(body, limits: limits) }
             content += text(of: plain ?? body, coding: "encoding")
             if coding != nil, plain == nil { content.append(("_isCoded", .bool(true))) }
         }
@@ -127,10 +127,16 @@ enum HAR {
         return [("text", .string(Base64.encode(body))), (coding, .string("base64"))]
     }
 
-    /// The bytes of a `postData` or a `content`.
-    static func bytes(of json: JSONValue?) -> [UInt8] {
-        let text = json?["text"]?.string ?? ""
-        let isCoded = (json?["encoding"] ?? json?["_encoding"]) == .string("base64")
-        return isCoded ? Base64.decode(text) ?? [] : Array(text.utf8)
+    /// The bytes of a `postData` or a `content`; nil without a text.
+    ///
+    /// - Throws: `FileError` for damaged Base64.
+    static func bytes(of json: JSONValue?) throws(FileError) -> [UInt8]? {
+        guard let text = json?["text"]?.string else { return nil }
+        guard (json?["encoding"] ?? json?["_encoding"]) == .string("base64") else { return Array(text.utf8) }
+        guard let bytes = Base64.decode(text) else { throw FileError("`text` is no Base64 of one line") }
+        return bytes
     }
+
+    /// A body of few bytes may be one of many gigabytes.
+    private static let limits = Inflater.Limits(outputBytesMaximum: 64 << 20)
 }

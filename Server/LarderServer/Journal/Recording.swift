@@ -49,7 +49,11 @@ final class Recording: Sendable {
     }
 
     /// Adds an entry in JSON. The first that does not fit ends the recording. Has no effect if another recording was started since the arrival.
-    func finished(_ arrival: Arrival, _ entry: [UInt8]) {
+    ///
+    /// - Parameter entry: called if the recording is not full.
+    func finished(_ arrival: Arrival, _ entry: () -> [UInt8]) {
+        guard state.withLock({ $0.number == arrival.recording && !$0.isFull }) else { return }
+        let entry = entry()
         state.withLock { state in
             guard state.number == arrival.recording else { return }
             state.isFull = state.isFull || state.bytes + entry.count > bytesMaximum

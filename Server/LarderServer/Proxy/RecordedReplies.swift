@@ -26,7 +26,8 @@ final class RecordedReplies: Sendable {
 
     private struct Recorded {
         let head: ResponseHead
-        let body: [UInt8]
+        /// Nil: the archive lacks it.
+        let body: [UInt8]?
         /// That of the recorded request: the proxy's, which URLs in the reply name.
         let url: HTTPURL
         /// The part of the recorded path that names the world, which paths in the reply begin with; empty for none.
@@ -42,9 +43,9 @@ final class RecordedReplies: Sendable {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - archive: HAR 1.2. Entries without a complete reply are left out.
+    ///   - archive: HAR 1.2. Entries without a reply, and those of other schemes than HTTP, are left out.
     ///   - readsWorldPaths: whether a path below `/w/` names a world.
-    /// - Throws: `FileError` or `JSONError` if it is no archive.
+    /// - Throws: `FileError` or `JSONError` if it is no archive, with the place of an entry that cannot be played.
     init(_ archive: [UInt8], readsWorldPaths: Bool) throws {
         guard let entries = try JSONParser.parse(archive).value(at: "/log/entries")?.array else {
             throw FileError(
@@ -52,21 +53,50 @@ final class RecordedReplies: Sendable {
             )
         }
         var state = State()
-        for entry in entries {
-            guard let url = entry.value(at: "/request/url")?.string.flatMap({ HTTPURL($0) }),
-                let request = Self.request(entry["request"], to: url),
-                let head = Self.head(entry["response"], to: request)
-            else { continue }
-            let inner = request.droppingPathPrefix(
-                WorldPath(request, readsPrefix: readsWorldPaths)?.prefixLength ?? 0
-            )
-            let worldPath = String(decoding: inner.droppedPrefix, as: UTF8.self)
-            let body = HAR.bytes(of: entry.value(at: "/response/content"))
-            state.replies[Key(inner), default: []].append(
-                Recorded(head: head, body: body, url: url, worldPath: worldPath)
-            )
+        for (index, entry) in entries.enumerated() {
+            do throws(FileError) {
+                guard let (request, recorded) = try Self.read(entry, readsWorldPaths) else { continue }
+                state.replies[Key(request), default: []].append(recorded)
+            } catch {
+                throw FileError(
+                    "The archive of --play has an entry that cannot be played: /log/entries/\(index): \(error)"
+                )
+            }
         }
         self.state = Mutex(state)
+    }
+
+    /// An entry; nil if there is nothing to play. The request is without the part of its path that names the world.
+    private static func read(
+        _ entry: JSONValue,
+        _ readsWorldPaths: Bool
+    ) throws(FileError) -> (request: Request, recorded: Recorded)? {
+        let text = entry.value(at: "/request/url")?.string ?? ""
+        guard text.lowercased().hasPrefix("http") else { return nil }
+        guard let url = HTTPURL(text) else { throw FileError("`request.url` is no URL") }
+        let (sent, answered) = (entry["request"], entry["response"])
+        guard let code = answered?["status"]?.integer else { throw FileError("`response.status` is no number") }
+        // 0: there was no reply.
+        guard (200...599).contains(code) else { return nil }
+        let method = Method(sent?["method"]?.string ?? "")
+        let request: Request
+        let body = try HAR.bytes(of: sent?["postData"]) ?? []
+        do { request = try Request(method, url.target, [("Host", url.authority)], body: body) } catch {
+            throw FileError("`request` is none of HTTP/1: \(error)")
+        }
+        let head = try head(answered, Int(code), to: request)
+        let inner = request.droppingPathPrefix(WorldPath(request, readsPrefix: readsWorldPaths)?.prefixLength ?? 0)
+        let content = try HAR.bytes(of: answered?["content"])
+        let hasContent = method != .head && code != 304 && (answered?.value(at: "/content/size")?.integer ?? 0) > 0
+        return (
+            inner,
+            Recorded(
+                head: head,
+                body: content ?? (hasContent ? nil : []),
+                url: url,
+                worldPath: String(decoding: inner.droppedPrefix, as: UTF8.self)
+            )
+        )
     }
 
     func reply(to request: Request) -> Reply {
@@ -77,9 +107,12 @@ final class RecordedReplies: Sendable {
             state.counts[key] = count + 1
             return replies[min(count, replies.count - 1)]
         }
-        guard let recorded else {
+        guard let recorded, let body = recorded.body else {
+            let what = "reply to \(request.method) \(request.targetText.prefix(200))"
             return ProblemType.notFound(
-                "The recording has no reply to \(request.method) \(request.targetText.prefix(200)) with this body."
+                recorded == nil
+                    ? "The recording has no \(what) with this body."
+                    : "The recording has the \(what) without its content. Save the archive with content."
             ).reply
         }
         let location = ProxyLocation(
@@ -88,19 +121,16 @@ final class RecordedReplies: Sendable {
             basePath: recorded.worldPath,
             for: request
         )
-        return ProxyRelay.reply(recorded.head, recorded.body, to: request, location)
+        return ProxyRelay.reply(recorded.head, body, to: request, location)
     }
 
-    /// Nil for what is no request of HTTP/1.
-    private static func request(_ json: JSONValue?, to url: HTTPURL) -> Request? {
-        let method = Method(json?["method"]?.string ?? "")
-        return try? Request(method, url.target, [("Host", url.authority)], body: HAR.bytes(of: json?["postData"]))
-    }
-
-    /// The head of a reply whose content is not coded any more; nil if there is none.
-    private static func head(_ json: JSONValue?, to request: Request) -> ResponseHead? {
-        guard let code = json?["status"]?.integer, (200...599).contains(code) else { return nil }
-        var text = "HTTP/1.1 \(code) \(Status(code: Int(code)).reasonPhrase)\r\n"
+    /// The head of a reply whose content is not coded any more.
+    private static func head(
+        _ json: JSONValue?,
+        _ code: Int,
+        to request: Request
+    ) throws(FileError) -> ResponseHead {
+        var text = "HTTP/1.1 \(code) \(Status(code: code).reasonPhrase)\r\n"
         // The length of what a GET would have returned (RFC 9110 §8.6).
         var omitted =
             request.method == .head || code == 304 ? ["transfer-encoding"] : ["transfer-encoding", "content-length"]
@@ -110,15 +140,21 @@ final class RecordedReplies: Sendable {
             guard let name = field["name"]?.string, FieldName(name) != nil, !omitted.contains(name.lowercased()) else {
                 continue
             }
-            text += "\(name): \(field["value"]?.string ?? "")\r\n"
+            // Browsers join fields of one name with line breaks.
+            for value in (field["value"]?.string ?? "").split(
+                omittingEmptySubsequences: false,
+                whereSeparator: \.isNewline
+            ) {
+                text += "\(name): \(value)\r\n"
+            }
         }
         var reader = ResponseReader(isHead: request.method == .head)
         var events: [ResponseReader.Event] = []
         let bytes = Array((text + "\r\n").utf8)
-        // A field with a line break, for example, is no head.
-        guard (try? reader.receive(bytes.span, &events)) != nil,
-            case .head(let head)? = events.first
-        else { return nil }
+        do { try reader.receive(bytes.span, &events) } catch {
+            throw FileError("`response` is none of HTTP/1: \(error)")
+        }
+        guard case .head(let head)? = events.first else { throw FileError("`response.headers` are no fields") }
         return head
     }
 }

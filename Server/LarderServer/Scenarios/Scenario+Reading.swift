@@ -22,10 +22,15 @@ extension Scenario {
     /// - Parameters:
     ///   - path: what is read by GET; nil: nothing.
     ///   - target: what is written to by POST; nil: nothing.
-    package static func ofAnyAPI(reading path: String?, writingTo target: String?) -> [Scenario] {
+    /// - Throws: for a path that no rule can name.
+    package static func ofAnyAPI(
+        reading path: String?,
+        writingTo target: String?
+    ) throws(FileError) -> [Scenario] {
         let read = path.map { String($0.prefix { $0 != "?" }) }
         let file = library(reading: read ?? "/", writingTo: target ?? "/")
-        return (file.objects("scenarios") ?? []).filter { $0.bool("anyAPI") }.compactMap { reader in
+        let scenarios: [Scenario] = (file.objects("scenarios") ?? []).filter { $0.bool("anyAPI") }.compactMap {
+            reader in
             guard var scenario = common(reader) else { return nil }
             let writes = reader.string("task") == ScenarioTask.transfer.rawValue
             guard let own = writes ? target : path else { return nil }
@@ -38,6 +43,8 @@ extension Scenario {
             if scenario.isSecure { scenario.checks.append(.secureOnly) }
             return scenario
         }
+        if let error = file.errors.all.first { throw FileError("The path \(error.detail): \(error.pointer)") }
+        return scenarios
     }
 
     /// The file of the scenarios, with the paths of those for any API.

@@ -49,7 +49,10 @@ final class WorldRegistry: Sendable {
 
     /// Makes the world `main`.
     init(_ source: WorldSource, _ options: BackendConfiguration) throws {
-        self.options = options
+        var kept = options
+        // The archive of a recording would stay in memory beside what was read from it.
+        kept.origin = .domain
+        self.options = kept
         mainSource = source
         var system = SystemRandomNumberGenerator()
         seed = options.seed ?? system.next()

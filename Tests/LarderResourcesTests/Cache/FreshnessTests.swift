@@ -274,6 +274,37 @@ struct FreshnessTests {
         #expect(try await cache.snapshot(list, .cacheFirst).freshness == .fresh)
     }
 
+    @Test func `values that a source answers with an older version than is known are asked for once each`() async throws
+    {
+        let cache = try scene.cache()
+        let clock = scene.clock
+        let requests = Atomic<Int>(0)
+        let old = Note(id: "1", text: "a", revision: 3)
+        @Sendable func ask() throws {
+            clock.advance(by: .milliseconds(10))
+            // More would be a loop.
+            guard requests.wrappingAdd(1, ordering: .relaxed).newValue <= 20 else { throw Broken() }
+        }
+        let note = Resource<Note>.entity("1", freshness: .timeToLive(.seconds(60))) { _ in
+            try ask()
+            return .value(old)
+        }
+        let lists = ["notes", "others"].map { name in
+            Resource<EntityList<Note>>.list(name, freshness: .timeToLive(.seconds(60))) { _ in
+                try ask()
+                return .value(EntityList([old]))
+            }
+        }
+        var observers = lists.map { list in Task { for await _ in cache.snapshots(list) {} } }
+        observers.append(Task { for await _ in cache.snapshots(note) {} })
+        await rest()
+        #expect(requests.load(ordering: .relaxed) == 3)
+        cache.noteVersion(5, of: Note.self, "1")
+        await rest()
+        #expect(requests.load(ordering: .relaxed) == 6)
+        for observer in observers { observer.cancel() }
+    }
+
     @Test func `a newer version is remembered, or the stored value is stale`() async throws {
         let cache = try scene.cache(inMemory: true)
         let source = ScriptedSource<Note>()

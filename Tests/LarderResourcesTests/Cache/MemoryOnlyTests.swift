@@ -194,4 +194,45 @@ struct MemoryOnlyTests {
         #expect(try await cache.line(feed) == "3 2 1 .")
         #expect(try cache.disk?.query(feed.key) == nil)
     }
+
+    @Test
+    func `a list that must not be on the disk and whose row memory has evicted is not put there when it is confirmed`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let source = ScriptedSource<EntityList<Note>>()
+        let list = Resource<EntityList<Note>>.list("notes", of: Note.self) { try await source.fetch($0) }
+        var reply = Fetched.value(EntityList([Note(1, "kept off")]), validator: "v")
+        reply.mayStore = false
+        source.prepare(reply)
+        _ = try await cache.value(list)
+        try cache.core.memoryRows.trim(toCost: 0)
+        source.prepare(.notModified())
+        _ = try await cache.snapshot(list, .networkOnly)
+        #expect(try cache.disk?.query(list.key) == nil)
+        #expect(try files(with: "kept off").isEmpty)
+    }
+
+    @Test func `a new list that several events change at once is on the disk`() async throws {
+        let cache = try scene.cache()
+        let feed = PageSource().resource(pageSize: 2)
+        try await cache.update { update in
+            update.insertNewest(Note(1), in: feed.key)
+            update.remove(Note.self, "9")
+            update.insertNewest(Note(2), in: feed.key)
+        }
+        #expect(try cache.disk?.query(feed.key) != nil)
+    }
+
+    @Test func `a list whose row the disk has evicted is on the disk again after an event`() async throws {
+        let cache = try scene.cache()
+        let source = PageSource()
+        let feed = source.resource(pageSize: 2)
+        source.script.prepare(.value(EntityList([Note(2), Note(1)])))
+        try await cache.timeline(feed, .cacheOnly).refresh()
+        try cache.disk?.write { transaction throws in try transaction.remove(.query(feed.key)) }
+        try await cache.update { $0.insertNewest(Note(3), in: feed.key) }
+        #expect(try await cache.line(feed) == "3 2 1 .")
+        #expect(try cache.disk?.query(feed.key) != nil)
+    }
 }
