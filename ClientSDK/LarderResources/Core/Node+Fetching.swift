@@ -209,6 +209,7 @@ extension Node {
                 state.withLock { $0.answers += 1 }
                 defer { state.withLock { $0.answers -= 1 } }
                 try core.commit(update, askedAt: begun.stamp, moment: moment, isTolerant: true)
+                noteUnended()
             }
             switch fetched.content {
             case .value: core.configuration.onEvent(.fetched(resource: key.name, took))
@@ -227,6 +228,13 @@ extension Node {
         } catch {
             complete(flight, LarderError(error))
         }
+    }
+
+    private func noteUnended() {
+        // Nothing is assembled for nobody.
+        guard isObserved else { return }
+        let content = content()
+        state.withLock { $0.unended = content.isInvalidated ? content.facts.invalid : .never }
     }
 
     /// Whether observers need another request: the content was invalidated, or the clock was set back, since the request began. An earlier
@@ -297,10 +305,7 @@ extension Node {
             }
             guard place == nil else { return }
             state.askedAt = flight.moment.uptime
-            if error == nil {
-                state.owesRequest = false
-                state.answered = max(state.answered, flight.stamp)
-            }
+            if error == nil { state.owesRequest = false }
             if isRepeated, state.observers.values.contains(where: { $0.options.policy.remote != .never }) {
                 state.owesRequest = true
             }

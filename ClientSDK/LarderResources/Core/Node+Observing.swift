@@ -185,9 +185,9 @@ extension Node {
     func show() {
         guard state.withLock({ !$0.observers.isEmpty && $0.answers == 0 }) else { return }
         let content = content()
-        // An event may have invalidated it: observers need a new value. What the last answer has not ended, the next one would not end either.
+        // An event may have invalidated it: observers need a new value.
         let isWanted = state.withLock { state in
-            content.isInvalidated && (content.facts.lacksItems || content.facts.invalid > state.answered)
+            content.isInvalidated && (content.facts.lacksItems || content.facts.invalid != state.unended)
                 || state.observers.values.contains { content.isPartial($0.options) }
         }
         if isWanted { revalidateObserved() }

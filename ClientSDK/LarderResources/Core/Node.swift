@@ -32,8 +32,8 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         var owesRequest = false
         /// When the last request that has ended began.
         var askedAt: MonotonicTime?
-        /// The latest request for the value that was answered.
-        var answered = Stamp.never
+        /// The invalidation that the last answer has not ended: the next one would not end it either.
+        var unended = Stamp.never
         /// The number of answers that are being stored: their changes are shown afterwards.
         var answers = 0
         var observers: [UInt64: Observer<Value>] = [:]
