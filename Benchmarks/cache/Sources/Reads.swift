@@ -41,7 +41,7 @@ func measureReads() async throws {
         )
         // Assembled from its entities each time, as after a change of one of them.
         for _ in 0..<100 {
-            larder.noteVersion(1, of: Post.self, "post_7")
+            try await larder.update { $0.modify(Post.self, "post_7") { $0.likes += 1 } }
             joined.add(try await clock.measure { _ = try await larder.value(list) }, operations: 1)
         }
         observed.add(

@@ -79,11 +79,12 @@ final class InvalidationTable: Sendable {
 
     var hasVersions: Bool { state.withLock { !$0.versions.isEmpty } }
 
-    /// When a newer version of an entity than this one was noted; nil if none is known.
-    func newer(than version: Int64?, of key: EntityKey) -> Stamp? {
-        state.withLock { state in
-            state.versions[key].flatMap { known in version.map { $0 >= known.version } ?? false ? nil : known.noted }
-        }
+    /// When a newer version of an entity than this one was noted; nil if none is known. A value without a version is older if it was asked for
+    /// before.
+    func newer(than version: Int64?, asked: Stamp, of key: EntityKey) -> Stamp? {
+        guard let known = state.withLock({ $0.versions[key] }) else { return nil }
+        let isOlder = version.map { $0 < known.version } ?? (asked < known.noted)
+        return isOlder ? known.noted : nil
     }
 
     func setFeed(_ name: String, _ coverage: FeedCoverage?) { state.withLock { $0.feeds[name] = coverage } }

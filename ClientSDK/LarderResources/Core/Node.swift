@@ -154,7 +154,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         facts.invalid = max(stored.invalid, core.invalidations.latest(tags, type: key.type))
         if facts.invalid > facts.asked {
             facts.reason = .invalidated
-        } else if let noted = core.invalidations.newer(than: stored.version, of: key) {
+        } else if let noted = core.invalidations.newer(than: stored.version, asked: stored.asked, of: key) {
             (facts.reason, facts.invalid) = (.olderVersion, noted)
         }
         facts.isFromDisk = found?.isFromDisk ?? false
@@ -184,7 +184,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             guard var found = known else { return nil }
             costs[key] = found.cost
             if hasMarks { found.invalid = max(found.invalid, core.invalidations.latest([], type: key.type)) }
-            if hasVersions, let noted = core.invalidations.newer(than: found.version, of: key) {
+            if hasVersions, let noted = core.invalidations.newer(than: found.version, asked: found.asked, of: key) {
                 // Stale whenever it was confirmed.
                 (found.asked, found.invalid) = (.never, max(found.invalid, noted))
             }

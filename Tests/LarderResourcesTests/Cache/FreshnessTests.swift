@@ -274,6 +274,24 @@ struct FreshnessTests {
         #expect(try await cache.snapshot(list, .cacheFirst).freshness == .fresh)
     }
 
+    @Test func `a value without a version is stale until it was asked for after a version was noted`() async throws {
+        let cache = try scene.cache()
+        let note = Resource<Note>.entity("1", freshness: .timeToLive(.seconds(60))) { _ in
+            .value(Note(id: "1", text: "a"))
+        }
+        let list = Resource<EntityList<Note>>.list("notes", freshness: .timeToLive(.seconds(60))) { _ in
+            .value(EntityList([Note(id: "1", text: "a")]))
+        }
+        _ = try await cache.value(note)
+        _ = try await cache.value(list)
+        cache.noteVersion(5, of: Note.self, "1")
+        #expect(try await cache.snapshot(note, .cacheOnly).freshness == .stale(.olderVersion))
+        #expect(try await cache.snapshot(list, .cacheOnly).freshness == .stale(.invalidated))
+        _ = try await cache.refresh(list)
+        #expect(try await cache.snapshot(note, .cacheOnly).freshness == .fresh)
+        #expect(try await cache.snapshot(list, .cacheOnly).freshness == .fresh)
+    }
+
     @Test func `values that a source answers with an older version than is known are asked for once each`() async throws
     {
         let cache = try scene.cache()
