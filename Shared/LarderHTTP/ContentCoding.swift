@@ -22,12 +22,14 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
         try? Zlib.system.get().deflated(content, format, .good)
     }
 
-    /// Decompresses what `encode` has made.
-    package func decode(
-        _ coded: [UInt8],
-        limits: Inflater.Limits = Inflater.Limits()
-    ) throws(InflateError) -> [UInt8] {
-        var inflater = Inflater(format, limits: limits)
+    /// The most bytes that `decode` returns: a body of few bytes may be one of many gigabytes.
+    private static let decodedBytesMaximum = 64 << 20
+
+    /// Decompresses a body.
+    ///
+    /// - Throws: `.tooLarge` beyond 64 MiB; `.damaged`, `.truncated`, `.unavailable`.
+    package func decode(_ coded: [UInt8]) throws(InflateError) -> [UInt8] {
+        var inflater = Inflater(format, limits: Inflater.Limits(outputBytesMaximum: Self.decodedBytesMaximum))
         var (content, piece, consumed): ([UInt8], [UInt8], Int) = ([], [UInt8](repeating: 0, count: 65_536), 0)
         while !inflater.hasEnded {
             let count = try inflater.read(piece.count, into: &piece, from: coded.span, consumed: &consumed)

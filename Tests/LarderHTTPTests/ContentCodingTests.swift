@@ -19,6 +19,13 @@ struct ContentCodingTests {
         #expect(ContentCoding.negotiated(text) == expected)
     }
 
+    @Test func `a body of few bytes that would be larger than 64 MiB is an error`() throws {
+        let coded = try #require(ContentCoding.gzip.encode([UInt8](repeating: 0, count: (64 << 20) + 1)))
+        #expect(coded.count < 1 << 20)
+        let error = #expect(throws: (any Error).self) { _ = try ContentCoding.gzip.decode(coded) }
+        #expect(error.map { "\($0)".contains("exceeds") } == true)
+    }
+
     @Test func `several lines count as one`() {
         var fields = Fields()
         fields.add(.acceptEncoding, "gzip;q=0")

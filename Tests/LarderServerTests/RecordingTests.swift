@@ -169,6 +169,25 @@ struct RecordingTests {
         await player.backend.stop()
     }
 
+    @Test(arguments: ["br", "gzip"])
+    func `a body that cannot be decoded is recorded, and played, as it was sent`(_ coding: String) async throws {
+        let stage = try Stage()
+        try await start(stage)
+        var reply = CannedReply(status: 200)
+        reply.headers = ["Content-Encoding": coding]
+        reply.body = "no \(coding)"
+        try stage.world.set(Fault(.respond(reply), when: FaultMatch("GET", "/stub")))
+        let sent = try await stage.ask("GET", "/stub")
+        #expect(sent.field("Content-Encoding") == coding)
+        let file = try await saved(stage)
+        #expect(try entries(file).first?.value(at: "/response/content/comment")?.string?.isEmpty == false)
+        await stage.backend.stop()
+        let player = try Stage { $0.origin = .recording(file) }
+        let played = try await player.ask("GET", "/stub")
+        #expect(played.field("Content-Encoding") == coding && played.body == sent.body)
+        await player.backend.stop()
+    }
+
     @Test func `a target with an empty query is recognised`() async throws {
         let stage = try Stage()
         try await start(stage)

@@ -91,11 +91,9 @@ enum HAR {
             ("mimeType", .string(entry.replyField("content-type") ?? "x-unknown")),
         ]
         if let body = whole?.bytes {
-            let coding = entry.replyField("content-encoding")
-            // What cannot be decoded here, or is too large, is kept as it was sent.
-            let plain = coding.flatMap { ContentCoding(name: $0) }.flatMap { try? $0.decode(body, limits: limits) }
-            content += text(of: plain ?? body, coding: "encoding")
-            if coding != nil, plain == nil { content.append(("_isCoded", .bool(true))) }
+            let (plain, problem) = decoded(body, entry.replyField("content-encoding"))
+            content += text(of: plain, coding: "encoding")
+            if let problem { content += [("_isCoded", .bool(true)), ("comment", .string(problem))] }
         }
         return .members([
             "status": .integer(Int64(entry.status)),
@@ -121,6 +119,13 @@ enum HAR {
 
     // MARK: Bodies
 
+    /// The content of a body. What cannot be decoded here, or is too large, is kept as it was sent, with the reason.
+    private static func decoded(_ body: [UInt8], _ name: String?) -> (content: [UInt8], problem: String?) {
+        guard let name else { return (body, nil) }
+        guard let coding = ContentCoding(name: name) else { return (body, "The coding '\(name)' is not decoded here.") }
+        do { return (try coding.decode(body), nil) } catch { return (body, error.description) }
+    }
+
     /// A body as text, or in Base64 if it is none, which the member `coding` says.
     private static func text(of body: [UInt8], coding: String) -> [(String, JSONValue?)] {
         if let text = String(validating: body, as: UTF8.self) { return [("text", .string(text))] }
@@ -136,7 +141,4 @@ enum HAR {
         guard let bytes = Base64.decode(text) else { throw FileError("`text` is no Base64 of one line") }
         return bytes
     }
-
-    /// A body of few bytes may be one of many gigabytes.
-    private static let limits = Inflater.Limits(outputBytesMaximum: 64 << 20)
 }
