@@ -53,14 +53,6 @@ let fuzzing: [Target] =
         )
     ]
 
-/// The parts of the dashboard, which `DashboardDocument` puts together.
-let dashboard = [
-    "page.html", "style.css", "elements.js", "words.js", "server.js", "journal.js", "details.js", "table.js", "plot.js",
-    "timeline.js", "compare.js", "keys.js", "totals.js", "presets.js", "faults.js", "clock.js", "worlds.js", "acts.js",
-    "clients.js", "files.js",
-    "main.js",
-]
-
 let package = Package(
     name: "larder",
     products: [
@@ -96,6 +88,7 @@ let package = Package(
 
         // Server: engine, domain, control plane, command.
         .systemLibrary(name: "CSystem", path: "Server/CSystem"),
+        .target(name: "CDocuments", path: "Server/CDocuments"),
         library(
             "LarderEngine",
             "Server/LarderEngine",
@@ -106,11 +99,11 @@ let package = Package(
         .target(
             name: "LarderBackend",
             dependencies: [
-                "LarderEngine", "LarderHTTP", "LarderSQLite", "LarderCoding", "LarderTime", "LarderHTTPWire",
+                "CDocuments", "LarderEngine", "LarderHTTP", "LarderSQLite", "LarderCoding", "LarderTime",
+                "LarderHTTPWire",
             ],
             path: "Server/LarderBackend",
-            exclude: decisions("LarderBackend"),
-            resources: [.embedInCode("Endpoints/openapi.json"), .embedInCode("Endpoints/problems.json")],
+            exclude: decisions("LarderBackend") + ["Endpoints/openapi.json", "Endpoints/problems.json"],
             swiftSettings: strict
         ),
         .target(
@@ -121,9 +114,8 @@ let package = Package(
                 "LarderHTTPWire",
             ],
             path: "Server/LarderServer",
-            exclude: decisions("LarderServer"),
-            resources: (["API/control-openapi.json", "Faults/journeys.json", "Scenarios/scenarios.json"]
-                + dashboard.map { "Dashboard/\($0)" }).map { .embedInCode($0) },
+            exclude: decisions("LarderServer")
+                + ["API/control-openapi.json", "Faults/journeys.json", "Scenarios/scenarios.json", "Dashboard"],
             swiftSettings: strict
         ),
         .executableTarget(

@@ -1,4 +1,4 @@
-/// The OpenAPI 3.1 description of the API: `openapi.json` in this folder, embedded in the binary.
+/// The OpenAPI 3.1 description of the API: `openapi.json` in this folder.
 enum OpenAPI {
-    static let document: [UInt8] = PackageResources.openapi_json
+    static let document = EmbeddedDocument.openapi.bytes
 }

@@ -88,7 +88,7 @@ package enum ProblemType: String, Sendable, CaseIterable {
 
     private static let definitions: [ProblemType: Definition] = {
         let parts: [JSONObject.Member]
-        do { parts = try JSONParser.parse(PackageResources.problems_json).object?.members ?? [] } catch {
+        do { parts = try JSONParser.parse(EmbeddedDocument.problems.bytes).object?.members ?? [] } catch {
             // It cannot happen, for the same reason.
             preconditionFailure("problems.json is no JSON: \(error)")
         }

@@ -86,7 +86,7 @@ enum ControlEndpoints {
     /// The description of the control plane: the file, with the actions of the table.
     private static let description: JSONValue = {
         do {
-            return FaultKind.describing(in: try JSONParser.parse(PackageResources.control_openapi_json))
+            return FaultKind.describing(in: try JSONParser.parse(EmbeddedDocument.controlOpenAPI.bytes))
         } catch { preconditionFailure("The description of the control plane is not JSON: \(error)") }
     }()
 

@@ -1,7 +1,7 @@
 import LarderBackend
 import LarderCoding
 
-/// The dashboard as one self-contained document: the files in `Dashboard`, embedded in the binary and combined on first use.
+/// The dashboard as one self-contained document: the files in `Dashboard`, combined on first use.
 struct DashboardDocument: Sendable {
     /// The HTML, in UTF-8.
     let bytes: [UInt8]
@@ -10,23 +10,12 @@ struct DashboardDocument: Sendable {
     let policy: String
 
     static let shared = DashboardDocument(
-        page: PackageResources.page_html,
-        style: PackageResources.style_css,
-        // One module: a script may use declarations of earlier ones.
-        scripts: [
-            PackageResources.elements_js, PackageResources.words_js, PackageResources.server_js,
-            PackageResources.journal_js, PackageResources.details_js, PackageResources.table_js,
-            PackageResources.plot_js, PackageResources.timeline_js, PackageResources.compare_js,
-            PackageResources.keys_js,
-            PackageResources.totals_js, PackageResources.presets_js, PackageResources.faults_js,
-            PackageResources.clock_js, PackageResources.worlds_js, PackageResources.acts_js, PackageResources.files_js,
-            PackageResources.clients_js,
-            PackageResources.main_js,
-        ]
+        page: EmbeddedDocument.dashboardPage.bytes,
+        style: EmbeddedDocument.dashboardStyle.bytes,
+        script: EmbeddedDocument.dashboardScript.bytes
     )
 
-    init(page: [UInt8], style: [UInt8], scripts: [[UInt8]]) {
-        let script = Array(scripts.joined())
+    init(page: [UInt8], style: [UInt8], script: [UInt8]) {
         var bytes = Array("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n".utf8)
         bytes += Array("<title>Larder</title>\n<meta name=\"viewport\" content=\"width=device-width\">\n".utf8)
         bytes += Array("<meta name=\"color-scheme\" content=\"light dark\">\n".utf8)

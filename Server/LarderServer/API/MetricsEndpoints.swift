@@ -51,7 +51,9 @@ enum MetricsEndpoints {
     private static var processorSeconds: Double {
         var usage = rusage()
         guard unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 else { return 0 }
-        return [usage.ru_utime, usage.ru_stime].reduce(0) { $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1_000_000 }
+        return [usage.ru_utime, usage.ru_stime].reduce(0.0) { (seconds: Double, time: timeval) -> Double in
+            seconds + Double(time.tv_sec) + Double(time.tv_usec) / 1_000_000
+        }
     }
 }
 

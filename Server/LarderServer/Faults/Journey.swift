@@ -55,7 +55,7 @@ public enum Journey: String, Sendable, Hashable, CaseIterable {
     /// `journeys.json`: the faults as requests have them.
     private static let definitions: [Journey: Definition] = {
         let reader: BodyReader
-        do { reader = BodyReader(try JSONParser.parse(PackageResources.journeys_json).object ?? JSONObject()) } catch {
+        do { reader = BodyReader(try JSONParser.parse(EmbeddedDocument.journeys.bytes).object ?? JSONObject()) } catch {
             preconditionFailure("journeys.json is not JSON: \(error)")
         }
         let definitions: [Journey: Definition] = allCases.reduce(into: [:]) { definitions, journey in

@@ -52,7 +52,7 @@ extension Scenario {
         reading path: String = "/v1/profiles/user_2",
         writingTo target: String = "/v1/transfers"
     ) -> BodyReader {
-        var text = String(decoding: PackageResources.scenarios_json, as: UTF8.self)
+        var text = String(decoding: EmbeddedDocument.scenarios.bytes, as: UTF8.self)
         for (name, path) in [("$READ", path), ("$WRITE", target)] {
             let escaped = JSONValue.string(path).encoded.dropFirst().dropLast()
             text = text.replacing(name, with: String(decoding: escaped, as: UTF8.self))
