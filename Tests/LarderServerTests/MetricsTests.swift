@@ -33,4 +33,13 @@ struct MetricsTests {
         }
         await site.backend.stop()
     }
+
+    @Test func `a custom route of a world that the path names counts as a route`() async throws {
+        let site = try RouteSite(routes: #"{"path": "/a", "text": "x"}"#)
+        #expect(try await site.ask("POST", "/_larder/worlds", #"{"id": "two"}"#).status == 201)
+        #expect(try await site.ask("GET", "/w/two/a").status == 200)
+        let text = try await site.ask("GET", "/_larder/metrics").text
+        #expect(text.contains(#"larder_requests_total{route="routes",status="200"} 1"#), "\(text)")
+        await site.backend.stop()
+    }
 }

@@ -37,10 +37,11 @@ extension ControlPlane {
 
     /// What has answered a request: the control plane, if the request belongs to no world.
     func route(of request: Request, _ owner: WorldExchange?) -> RequestCounts.Route {
-        guard let world = owner?.world else { return .control }
+        guard let owner else { return .control }
+        let path = request.droppingPathPrefix(owner.prefixLength).path
         return switch origin {
-        case _ where backend.customRoutes.accept(request.method, request.path): .routes
-        case .domain: world.hasCollections ? .data : .demo
+        case _ where backend.customRoutes.accept(request.method, path): .routes
+        case .domain: owner.world.hasCollections ? .data : .demo
         case .proxy: .proxy
         case .recording: .recording
         }
