@@ -11,6 +11,7 @@ extension Outbox {
     /// - Throws: `.cancelled`, `.closed`; `.storage` with the error of the store; `.unregistered` and `.paused` if nothing can be sent
     /// before an operation is registered or `resume` is called.
     public func drained() async throws(LarderError) {
+        try await readRowsOfOthers()
         let (failures, hasFailed) = state.withLock { ($0.storeFailures, $0.storeFailure != nil) }
         let statuses = statuses
         // The next attempt on the store may be far in the future.
@@ -32,6 +33,13 @@ extension Outbox {
             }
         }
         throw LarderError(Task.isCancelled ? .cancelled : .closed, "The caller was cancelled, or the cache was closed.")
+    }
+
+    /// A process with nothing to send does not look for operations of others.
+    private func readRowsOfOthers() async throws(LarderError) {
+        try await core.changing { () async throws(LarderError) in
+            do { try readRows() } catch { throw LarderError(error) }
+        }
     }
 
     /// The error if no remaining operation can be sent before the app registers an operation or resumes; nil if one can, or if all of them wait
@@ -73,6 +81,7 @@ extension Outbox {
             )
         }
         let end = core.now().uptime + limit
+        try await readRowsOfOthers()
         let statuses = statuses
         _ = await until(end, by: core.configuration.monotonicClock) {
             for await _ in statuses where !self.canMove(until: end) { return }

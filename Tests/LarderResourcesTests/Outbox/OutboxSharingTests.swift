@@ -312,7 +312,21 @@ struct OutboxSharingTests {
         #expect(server.requests.flatMap { $0 }.sorted() == ["1+", "2+"])
     }
 
-    @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
+    @Test func `who waits for an empty outbox waits for operations that another process has stored, too`() async throws
+    {
+        let one = try scene.cache()
+        let two = try scene.cache()
+        one.outbox.register(server.operation)
+        one.outbox.resume()
+        for post in ["1", "2"] {
+            try two.enqueue(Tap(post: post, isLike: true), server.operation)
+            if post == "1" { try await one.outbox.drained() } else { try await one.outbox.drain(within: .zero) }
+            #expect(server.post("1").isMine)
+        }
+        #expect(one.outbox.status.inFlight == 1 || server.post("2").isMine)
+    }
+
+    @Test(arguments: seeds(3))
     func `random taps in two processes with crashes end with the last taps, each with one effect`(_ seed: UInt64)
         async throws
     {
