@@ -24,7 +24,7 @@ test: prepare ## build and run every test
 	@swift build --build-tests
 	@Scripts/run-tests.sh
 
-shuffle: prepare ## run the tests of the SDK in many orders of their jobs (ORDERS=100 FIRST=1)
+shuffle: prepare ## run every test in many orders of the jobs (ORDERS=100 FIRST=1)
 	@swift build --build-tests
 	@Scripts/run-tests.sh $(or $(FIRST),1) $$(($(or $(FIRST),1) + $(or $(ORDERS),100) - 1))
 

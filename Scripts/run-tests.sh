@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs every test and lists the failed and the unfinished tests at the end.
 #
-#     Scripts/run-tests.sh              every test, in three processes at a time
-#     Scripts/run-tests.sh FIRST LAST   the tests of the SDK once for each seed, with as many processes at a time as there are processors
+#     Scripts/run-tests.sh              in three processes
+#     Scripts/run-tests.sh FIRST LAST   once for each seed
 #
 # The jobs of a test process run one at a time, in an order that LARDER_ORDER_SEED decides (Tests/OrderedJobs), and so do its tests.
 set -euo pipefail
@@ -27,7 +27,7 @@ logs=.build/tests
 rm -rf "$logs"
 mkdir -p "$logs"
 limited=()
-if command -v timeout >/dev/null 2>&1; then limited=(timeout -k 10 1500); fi
+if command -v timeout >/dev/null 2>&1; then limited=(timeout -k 10 $((750 * LARDER_TEST_TIME_FACTOR))); fi
 
 # Runs tests in a process: the name of its log, the seed, and the options that choose the tests.
 part() {
@@ -48,20 +48,14 @@ part() {
   touch "$logs/failed"
 }
 
-if [ $# = 2 ]; then
-  sdk='^Larder(Memory|Storage|Transport|HTTPCache|Resources|Images|Device|Telemetry|Demo)?Tests\.'
-  for seed in $(seq "$1" "$2"); do
-    part "$seed" "$seed" --filter "$sdk" &
-    while [ "$(jobs -rp | wc -l)" -ge "$cores" ]; do wait -n; done
-  done
-else
-  seed=${LARDER_ORDER_SEED:-1}
-  # The first of these wait for other processes most of the time.
-  waiting='EndToEnd|LarderCommand'
-  computing='LarderServer|LarderEngine|LarderCoding|LarderStorage|LarderImages'
-  part first "$seed" --filter "^($waiting)Tests\." &
-  part second "$seed" --filter "^($computing)Tests\." &
-  part third "$seed" --skip "^($waiting|$computing)Tests\." &
-fi
-wait
+# The first of these wait for other processes most of the time.
+waiting='EndToEnd'
+computing='LarderServer|LarderEngine|LarderCoding|LarderStorage|LarderImages'
+first=${1:-${LARDER_ORDER_SEED:-1}}
+for seed in $(seq "$first" "${2:-$first}"); do
+  part "$seed-first" "$seed" --filter "^($waiting)Tests\." &
+  part "$seed-second" "$seed" --filter "^($computing)Tests\." &
+  part "$seed-third" "$seed" --skip "^($waiting|$computing)Tests\." &
+  wait
+done
 [ ! -e "$logs/failed" ]

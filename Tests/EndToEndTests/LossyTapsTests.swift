@@ -36,7 +36,7 @@ struct LossyTapsTests {
         client.close()
     }
 
-    @Test(arguments: 1...3 as ClosedRange<UInt64>)
+    @Test(arguments: seeds(1))
     func
         `five hundred taps on fifty posts over lossy Wi-Fi, killed at any statement in the middle, end with the last taps`(
             _ seed: UInt64

@@ -304,7 +304,7 @@ struct OpenOutcomeTests {
         client.close()
     }
 
-    @Test(arguments: 1...6 as ClosedRange<UInt64>)
+    @Test(arguments: seeds(3))
     func `random offline taps end with the last taps, whatever posts were stored`(_ seed: UInt64)
         async throws
     {

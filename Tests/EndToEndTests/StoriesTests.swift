@@ -145,7 +145,7 @@ struct StoriesTests {
         await scene.expectGoodConduct()
     }
 
-    @Test(arguments: [1, 2] as [UInt64])
+    @Test(arguments: seeds(1))
     func `five hundred taps on fifty posts over a lossy network with a crash end with the last taps`(
         _ seed: UInt64
     ) async throws {

@@ -145,13 +145,13 @@ struct JPEGDamageTests {
 
     // MARK: Mutations
 
-    @Test func `thousands of damaged files decode or fail without a trap`() {
-        let seed: UInt64 = 0x1DC7_5EED
+    @Test func `many damaged files decode or fail without a trap`() {
+        let seed = seeds(1).lowerBound
         var random = SeededGenerator(seed: seed)
         var (decoded, failed, previews) = (0, 0, 0)
         let limits = DecodedImage.Limits(sourcePixelsMaximum: 100_000, resultPixelsMaximum: 100_000)
         let fixtures = JPEGFixture.all
-        for round in 0..<3_000 {
+        for round in 0..<1_200 {
             var bytes = fixtures[random.uniform(in: 0..<fixtures.count)].bytes
             // Two of three in the coded data, which most of the decoder reads.
             let start = round % 3 == 0 ? 0 : JPEGEditor.markers(0xDA, in: bytes).first ?? 0
@@ -176,16 +176,16 @@ struct JPEGDamageTests {
             if JPEGDecoder().preview(bytes, beyond: 0, into: target, limits: limits) != nil { previews += 1 }
         }
         print("mutations with seed \(seed): \(decoded) decoded, \(failed) failed, \(previews) previews")
-        #expect(decoded > 1_000 && failed > 1_000 && previews > 0)
+        #expect(decoded > 400 && failed > 400 && previews > 0)
     }
 
     @Test func `any frame header over valid data decodes or fails without a trap`() throws {
-        let seed: UInt64 = 0xF4A3E
+        let seed = seeds(1).lowerBound
         var random = SeededGenerator(seed: seed)
         let limits = DecodedImage.Limits(sourcePixelsMaximum: 20_000, workingBytesMaximum: 1 << 20)
         var decoded = 0
         let fixtures = JPEGFixture.all
-        for round in 0..<3_000 {
+        for round in 0..<1_200 {
             var file = fixtures[random.uniform(in: 0..<fixtures.count)].bytes
             file = JPEGEditor.resized(file, width: random.uniform(in: 1..<140), height: random.uniform(in: 1..<140))
             let frame = JPEGEditor.frame(of: file)
@@ -196,6 +196,6 @@ struct JPEGDamageTests {
             if (try? JPEGDecoder().decode(file, into: target, limits: limits)) != nil { decoded += 1 }
         }
         print("frame headers with seed \(seed): \(decoded) decoded")
-        #expect(decoded > 50)
+        #expect(decoded > 20)
     }
 }

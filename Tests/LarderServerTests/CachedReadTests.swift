@@ -16,7 +16,7 @@ struct CachedReadTests {
         ("/v1/feed/pages?page=1&limit=5", nil),
     ]
 
-    @Test(arguments: 1...6)
+    @Test(arguments: seeds(3))
     func `runs with and without the response cache have equal bytes and journals`(seed: UInt64)
         async throws
     {

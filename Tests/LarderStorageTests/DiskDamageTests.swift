@@ -79,7 +79,7 @@ struct DiskDamageTests {
         (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
     }
 
-    @Test(arguments: 1...24 as ClosedRange<UInt64>)
+    @Test(arguments: seeds(10))
     func `random bytes over any part during use lose no operation and give no wrong value`(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let fixture = DiskFixture()
@@ -102,7 +102,7 @@ struct DiskDamageTests {
         #expect(fixture.directory.setAside.count <= 1)
     }
 
-    @Test(arguments: [0, 1, 15, 100, 511, 4_095, 4_096, 4_097, 10_000, 40_000, 70_000])
+    @Test(arguments: [0, 15, 100, 4_095, 4_096, 4_097, 40_000, 70_000])
     func `a database truncated at any length is rebuilt, during use and at a start`(_ length: Int) throws {
         for isOpen in [true, false] {
             let fixture = DiskFixture()

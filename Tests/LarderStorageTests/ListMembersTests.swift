@@ -10,7 +10,7 @@ import Testing
 struct ListMembersTests {
     typealias Entry = ListMembers.Entry
 
-    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    @Test(arguments: seeds(5))
     func `random edits leave the same members as an array, and the rows follow by differences`(_ seed: UInt64) {
         var script = ListScript(seed)
         var (list, model) = (ListMembers(), [Entry]())
@@ -36,7 +36,7 @@ struct ListMembersTests {
         }
     }
 
-    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    @Test(arguments: seeds(5))
     func `a stored list is the edited one, also after reopening, after other writers, and without knowing the rows`(
         _ seed: UInt64
     ) throws {

@@ -65,7 +65,7 @@ struct EntityTests {
         return "\(snapshot.value?.items ?? []) \(state) \(snapshot.validator ?? "–")"
     }
 
-    @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
+    @Test(arguments: seeds(3))
     func `a list that is assembled incrementally equals one assembled from scratch`(_ seed: UInt64)
         async throws
     {
@@ -321,7 +321,7 @@ struct EntityTests {
     }
 
     /// Random commits by several writers, compared with a dictionary.
-    @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
+    @Test(arguments: seeds(4))
     func `memory, disk and a new process agree with a model after random changes`(_ seed: UInt64)
         async throws
     {

@@ -9,7 +9,7 @@ import Testing
 /// Random puts, modifications, operations, deletions, rejections, refreshes and restarts against a model.
 @Suite("Declared lists: random runs against a model", .oneMinute)
 struct DeclaredListPropertyTests {
-    @Test(arguments: 1...40 as ClosedRange<UInt64>)
+    @Test(arguments: seeds(16))
     func `every list shows what the model says after every step`(_ seed: UInt64) async throws {
         var run = try DeclaredListRun(seed)
         for step in 0..<120 {

@@ -87,7 +87,7 @@ struct OutboxCoalescingTests {
         #expect(!server.post("1").isMine)
     }
 
-    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    @Test(arguments: seeds(8))
     func `random and repeated taps end with the last taps, whatever was stored of the posts`(
         _ seed: UInt64
     ) async throws {

@@ -41,7 +41,7 @@ struct OutboxQueueTests {
         return lanes
     }
 
-    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    @Test(arguments: seeds(4))
     func `counts, lanes and ready operations are those of a search through all operations`(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var queue = OutboxQueue()

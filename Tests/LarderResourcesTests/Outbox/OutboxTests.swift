@@ -270,7 +270,7 @@ struct OutboxTests {
         }
     }
 
-    @Test(arguments: [1, 2, 3, 4] as [UInt64])
+    @Test(arguments: seeds(2))
     func `random taps, crashes and lost replies end with the last taps on the server`(_ seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         let server = LikeServer(posts: 50)

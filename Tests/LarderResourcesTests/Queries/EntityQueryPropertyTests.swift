@@ -9,7 +9,7 @@ import Testing
 /// Random puts, changes, pending edits, removals and restarts, and random queries against a filter of a model.
 @Suite("Local queries: random runs against a model", .oneMinute)
 struct EntityQueryPropertyTests {
-    @Test(arguments: 1...24 as ClosedRange<UInt64>)
+    @Test(arguments: seeds(10))
     func `a query finds what a filter of the model finds, in its order`(_ seed: UInt64) async throws {
         var run = try QueryRun(seed)
         for step in 0..<60 {

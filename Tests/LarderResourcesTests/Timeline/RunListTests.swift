@@ -11,7 +11,7 @@ import Testing
 /// list, compared with the server's list. The order is that of an array and not of the identifiers.
 @Suite("Run lists: random histories against a model")
 struct RunListTests {
-    @Test(arguments: 1...120 as ClosedRange<UInt64>)
+    @Test(arguments: seeds(50))
     func `every run is a run of the server's list, and finally the whole list is there`(_ seed: UInt64) {
         var model = Model(seed)
         for step in 0..<80 {

@@ -196,7 +196,7 @@ struct TimelineAnchorTests {
         #expect(try await timeline.snapshot().line == "| 12 11 10 9")
     }
 
-    @Test(arguments: 1...60 as ClosedRange<UInt64>)
+    @Test(arguments: seeds(24))
     func `whatever is opened and loaded, each run is a run of the server's list`(_ seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         source.statesNewer = seed % 3 != 0
