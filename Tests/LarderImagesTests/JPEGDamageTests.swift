@@ -176,7 +176,7 @@ struct JPEGDamageTests {
             if JPEGDecoder().preview(bytes, beyond: 0, into: target, limits: limits) != nil { previews += 1 }
         }
         print("mutations with seed \(seed): \(decoded) decoded, \(failed) failed, \(previews) previews")
-        #expect(decoded > 400 && failed > 400 && previews > 0)
+        #expect(decoded > 200 && failed > 200 && previews > 0)
     }
 
     @Test func `any frame header over valid data decodes or fails without a trap`() throws {

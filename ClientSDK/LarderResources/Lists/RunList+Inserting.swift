@@ -37,8 +37,9 @@ extension RunList {
             } else {
                 rest.start = newGap(cursor)
                 runs.insert(rest, at: 1)
-                noteFed(stamp)
             }
+            // What was asked for before may lack items between its own and these.
+            noteFed(stamp)
             return normalize()
         }
         guard var place = firstPlace(where: { $0.key == keys[first] }) else { return }

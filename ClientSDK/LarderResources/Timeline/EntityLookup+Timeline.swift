@@ -47,7 +47,8 @@ extension EntityLookup {
             (times.isUncertain, times.epoch) = (known.isUncertain, known.epoch)
             known = times
         }
-        let isOutdated = invalid > times?.asked ?? list.query.asked
+        // A page may have been asked for before the list was invalidated, and arrived after its newest page was refreshed.
+        let isOutdated = max(invalid, list.query.invalid) > times?.asked ?? list.query.asked
         return FreshnessFacts(
             times: known,
             reason: isOutdated || list.query.isInvalidated ? .invalidated : nil

@@ -184,7 +184,9 @@ private struct ListRun {
             }
             put(note)
             let before = ids
-            apply(edit)
+            // An item that the list lacked is inserted. A reply that has it knows a place of its own for it.
+            let isNew = ids?.contains(note.id) == false
+            apply { ids in isNew && ids.contains(note.id) ? ids : edit(ids) }
             if ids != before { request?.isChanged = true }
         case .delete(let id, let version):
             try cache.updateBlocking { $0.remove(Note.self, id, deletedInVersion: version) }

@@ -49,6 +49,40 @@ struct TimelineRaceTests {
         #expect(try await scene.cache().line(feed) == (isApart ? "12 11 | 6 5 4 3 2" : "7 6 5 4 3 2"))
     }
 
+    @Test func `a page that was asked for before the list was invalidated is stale when it arrives`() async throws {
+        let cache = try scene.cache()
+        let (timeline, feed) = try await started(cache)
+        let older = Task { try await timeline.loadOlder() }
+        await source.script.waitForRequests(2)
+        scene.clock.advance(by: .seconds(1))
+        let key = feed.key
+        try await cache.update { $0.invalidate(key) }
+        source.prepare([6, 5, 4], next: "after 4")
+        try await timeline.refresh()
+        source.answer(1, [3, 2], next: "after 2")
+        _ = try await older.value
+        let pages = try await cache.timeline(feed, .cacheOnly).snapshot().pages
+        #expect(pages.map(\.freshness.isFresh) == [true, false])
+    }
+
+    @Test func `a page that was asked for before the clock was set back is stale when it arrives`() async throws {
+        let cache = try scene.cache()
+        let (timeline, feed) = try await started(cache)
+        let older = Task { try await timeline.loadOlder() }
+        await source.script.waitForRequests(2)
+        scene.clock.set(wall: scene.clock.now - .seconds(3_600))
+        source.prepare([6, 5, 4], next: "after 4")
+        try await timeline.refresh()
+        source.answer(1, [3, 2], next: "after 2")
+        _ = try await older.value
+        scene.clock.advance(by: .seconds(10))
+        scene.clock.set(wall: scene.clock.now + .seconds(3_600))
+        source.prepare([6, 5, 4], next: "after 4")
+        try await timeline.refresh()
+        let pages = try await cache.timeline(feed, .cacheOnly).snapshot().pages
+        #expect(pages.map(\.freshness.isFresh) == [true, false])
+    }
+
     @Test func `a page that arrives after a reset changes nothing`() async throws {
         let cache = try scene.cache()
         var (timeline, feed) = try await started(cache)
