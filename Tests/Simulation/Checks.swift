@@ -293,7 +293,12 @@ extension Simulation {
         coverage.count("exchanges", report.exchanges)
         let judged = ConductReport.Rule.allCases.filter { judges(.conduct, unless: !$0.holds(in: self)) }
         let findings = report.findings.filter { judged.contains($0.rule) }
-        let excuses = ConductExcuses(findings.isEmpty ? [] : records, writtenAt: writtenAt, refreshedAt: refreshedAt)
+        let excuses = ConductExcuses(
+            findings.isEmpty ? [] : records,
+            writtenAt: writtenAt,
+            refreshedAt: refreshedAt,
+            isSecure: plan.settings.isSecure
+        )
         for finding in findings {
             guard !excuses.excuses(finding) else {
                 coverage.count("excused findings of the conduct report")

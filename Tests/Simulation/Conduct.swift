@@ -24,9 +24,14 @@ struct ConductExcuses {
     /// When people have refreshed a list.
     private let refreshedAt: [WallTime]
 
-    init(_ records: [JournalRecord], writtenAt: [WallTime], refreshedAt: [WallTime]) {
+    /// The longest time on a good link between the end of an exchange at the server and the arrival of a request that was sent before: a
+    /// round trip, and two more if a connection was opened for it and needs a handshake.
+    private let sendingTime: Duration
+
+    init(_ records: [JournalRecord], writtenAt: [WallTime], refreshedAt: [WallTime], isSecure: Bool) {
         self.writtenAt = writtenAt
         self.refreshedAt = refreshedAt
+        sendingTime = .milliseconds((isSecure ? 6 : 2) * Link.good.delay.upperBound)
         self.records = Dictionary(records.map { ($0.number, $0) }, uniquingKeysWith: { $1 })
     }
 
@@ -52,13 +57,10 @@ struct ConductExcuses {
         }
     }
 
-    /// The longest time on a good link between the end of an exchange at the server and the arrival of a request that was sent before.
-    private static let roundTrip = Duration.milliseconds(2 * Link.good.delay.upperBound)
-
     /// Whether the later request may have been sent before the reply to the other had arrived, as two operations that are sent at once: the
     /// report knows only when the server has answered.
     private func isSentBeforeReply(_ first: JournalRecord, _ last: JournalRecord) -> Bool {
-        last.at - last.duration - first.at < Self.roundTrip
+        last.at - last.duration - first.at < sendingTime
     }
 
     /// Whether a reload and a read that a cache may answer were in flight at once.
@@ -85,7 +87,7 @@ struct ConductExcuses {
     private func isWrittenTo(_ first: JournalRecord, _ last: JournalRecord) -> Bool {
         let parts = last.target.hasPrefix("/v1/feed?") ? ["/v1/posts", "/v1/likes"] : ["/messages"]
         guard isPage(last) else { return false }
-        let from = first.at - first.duration - Self.roundTrip
+        let from = first.at - first.duration - sendingTime
         if writtenAt.contains(where: { $0 >= from && $0 <= last.at }) { return true }
         return records.values.contains { record in
             record.at >= from && record.number <= last.number && record.isExchange && record.method != "GET"

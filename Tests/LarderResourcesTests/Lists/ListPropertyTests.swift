@@ -184,10 +184,17 @@ private struct ListRun {
             }
             put(note)
             let before = ids
-            // An item that the list lacked is inserted. A reply that has it knows a place of its own for it.
-            let isNew = ids?.contains(note.id) == false
-            apply { ids in isNew && ids.contains(note.id) ? ids : edit(ids) }
-            if ids != before { request?.isChanged = true }
+            ids = ids.map(edit)
+            guard let ids, ids != before, let index = ids.firstIndex(of: note.id) else { break }
+            request?.isChanged = true
+            // A reply that has an item which the list lacked knows its place. Otherwise it follows the item that it followed here.
+            let (isNew, previous) = (before?.contains(note.id) == false, index > 0 ? ids[index - 1] : nil)
+            request?.edits.append { [id = note.id] ids in
+                if isNew, ids.contains(id) { return ids }
+                var ids = ids.filter { $0 != id }
+                ids.insert(id, at: previous.flatMap { ids.firstIndex(of: $0) }.map { $0 + 1 } ?? 0)
+                return ids
+            }
         case .delete(let id, let version):
             try cache.updateBlocking { $0.remove(Note.self, id, deletedInVersion: version) }
             notes[id] = nil
