@@ -20,24 +20,29 @@ package struct Backend: Sendable {
 
     /// Answers a request, or returns nil and completes the exchange later. The request has no prefix of a world.
     ///
-    /// - Parameter otherwise: answers what no custom route does, instead of the world; nil: the world does.
+    /// - Parameter otherwise: completes an exchange that no custom route answers, instead of the world; nil: the world does.
     package func handle(
         _ request: Request,
         _ exchange: Exchange,
         _ owner: WorldExchange,
-        otherwise: (() -> Reply?)? = nil
+        otherwise: (() -> Void)? = nil
     ) -> Reply? {
         let own = customRoutes.routes.matches(request.path)
-        if let otherwise, own.isEmpty { return otherwise() }
-        // Fields of this exchange alone are added last, to whichever reply is found.
+        if let otherwise, own.isEmpty {
+            otherwise()
+            return nil
+        }
+        // Fields of this exchange alone are added last, to whichever reply is found, now or later.
         var addedLines = CrossOrigin.lines(for: request)
         var result: Reply
         do {
             try limit(request, owner, &addedLines)
-            guard let reply = try answer(request, exchange, owner, own, otherwise) else { return nil }
+            guard let reply = try answer(request, exchange.adding(addedLines), owner, own, otherwise) else {
+                return nil
+            }
             result = reply
         } catch { result = error.reply }
-        if !addedLines.isEmpty { result.head.append(lines: addedLines) }
+        result = result.adding(addedLines)
         guard !own.isEmpty, let sequel = owner.sequel.take() else { return result }
         sequel.follow(exchange, owner.world, customRoutes.webhooks).complete(result)
         return nil
@@ -71,7 +76,7 @@ package struct Backend: Sendable {
         _ exchange: Exchange,
         _ owner: WorldExchange,
         _ own: [RouteMatch],
-        _ otherwise: (() -> Reply?)?
+        _ otherwise: (() -> Void)?
     ) throws(Problem) -> Reply? {
         let world = owner.world
         for match in own.accepting(request.method) {
@@ -80,7 +85,7 @@ package struct Backend: Sendable {
         // A preflight for a route is answered here.
         let isPreflighted = request.preflightedMethod.map { !own.accepting($0).isEmpty } ?? false
         if let otherwise, !isPreflighted {
-            if let reply = otherwise() { exchange.complete(reply) }
+            otherwise()
             return nil
         }
         let version = ResponseCache.Version(request, owner)

@@ -74,7 +74,7 @@ public final class MockBackend: Sendable {
     /// - Parameter grace: the time limit for requests in flight and closing WebSockets.
     public func stop(grace: Duration = .zero) async {
         // Otherwise long polls would delay the stop until the end of the grace period.
-        for world in plane.worlds.all { world.live.tell(.serverStops) }
+        for world in plane.worlds.all { world.live.tell(.worldEnds) }
         plane.files.stop()
         await server.stop(grace: grace)
         plane.collectionFiles?.finish()

@@ -79,6 +79,23 @@ struct ChangesTests {
         await other.backend.stop()
     }
 
+    @Test func `whichever token is rejected by feed and channels, the instruction is that of the dialect`() async throws
+    {
+        let scene = try Scene()
+        let other = try Scene { $0.seed = 2 }
+        let (foreign, _) = try await drain(other, nil)
+        await other.backend.stop()
+        scene.backend.main.dialect.resync = .applyDifferences
+        for path in ["/v1/changes", "/v1/live/events"] {
+            for token in ["nonsense", foreign] {
+                let reply = try await scene.ask("GET", "\(path)?since=\(token)")
+                #expect(reply.status == 410 && reply.field("Location") == "/v1/changes", "\(path) \(token)")
+                #expect(try reply.json["resync"]?.string == "apply-differences", "\(path) \(token)")
+            }
+        }
+        await scene.backend.stop()
+    }
+
     @Test func `a token older than a removed tombstone leads to a resync, a newer one does not`() async throws {
         let scene = try Scene { $0.settings.tombstoneRetention = .seconds(3_600) }
         let (old, _) = try await drain(scene, nil)

@@ -248,6 +248,15 @@ struct CollectionTests {
         #expect(try await shop.ask("POST", "/empty", "{}").field("Location") == "/empty/1")
     }
 
+    @Test func `the echo is served beside collections, one of which may have its name`() async throws {
+        let shop = try Shop(["echo.json": Shop.todos])
+        let echo = try await shop.ask("GET", "/_larder/echo")
+        #expect(echo.status == 200)
+        #expect(try echo.json["target"]?.string == "/_larder/echo")
+        #expect(try await shop.ids("/echo") == [1, 2, 7, 4])
+        await shop.backend.stop()
+    }
+
     @Test(
         arguments: [
             (["a.json": "[1"], "a.json:1: column 3: "),

@@ -230,6 +230,37 @@ struct ConductTests {
         await lossy.backend.stop()
     }
 
+    private func findings(_ shop: CollectionShop, _ rule: ConductReport.Rule) async -> Int {
+        await shop.backend.main.conduct.findings.count { $0.rule == rule }
+    }
+
+    @Test func `reads of the change feed beside a live channel are a finding for collections, too`() async throws {
+        let shop = try CollectionShop()
+        let channel = try shop.send("GET", "/live")
+        _ = try await channel.read(until: "event: hello")
+        _ = await shop.backend.main.journal()
+        for _ in 1...6 {
+            #expect(try await shop.ask("POST", "/todos", "{}").status == 201)
+            #expect(try await shop.ask("GET", "/changes?limit=1").status == 200)
+        }
+        #expect(await findings(shop, .polledBesideLive) == 1)
+        await shop.backend.stop()
+    }
+
+    @Test func `two live channels of collections at once are no duplicate`() async throws {
+        let shop = try CollectionShop()
+        let main = shop.backend.main
+        try main.set(Gate(id: "g", when: FaultMatch("GET", "/live"), stage: .reply, count: 1))
+        let first = try shop.send("GET", "/live")
+        await reached { !main.held.isEmpty }
+        let second = try shop.send("GET", "/live")
+        _ = try await second.read(until: "event: hello")
+        main.releaseAll()
+        _ = try await first.read(until: "event: hello")
+        #expect(await findings(shop, .duplicateInFlight) == 0)
+        await shop.backend.stop()
+    }
+
     /// A live channel that loses its first frame.
     private func lossyChannel() async throws -> (stage: Stage, channel: RawClient) {
         let stage = try Stage()

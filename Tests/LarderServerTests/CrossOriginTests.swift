@@ -1,5 +1,6 @@
 import LarderCoding
 import LarderEngine
+import LarderHTTP
 import LarderServer
 import LarderTime
 import TestSupport
@@ -202,5 +203,48 @@ struct CrossOriginTests {
         let waited = try await ask(stage, "POST", "/_larder/wait", wait, as: nil, fields)
         #expect(waited.status == 200 && waited.field("Access-Control-Allow-Origin") == Self.page, "\(waited.text)")
         await stage.backend.stop()
+    }
+
+    @Test func `a page can read the reply of a long poll that has waited, with the limit of requests`() async throws {
+        let stage = try Stage { $0.rateLimit = 100 }
+        let now = try #require(try await stage.ask("GET", "/v1/changes?since=now").json["nextToken"]?.string)
+        let poll = try stage.send("GET", "/v1/changes?wait=30&since=\(now)", fields: ["Origin": Self.page])
+        await reached { stage.world.clock.untilNextTimer != nil }
+        stage.world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: #"{"text":"news"}"#))
+        let reply = try await poll.reply()
+        #expect(reply.status == 200 && reply.field("Access-Control-Allow-Origin") == Self.page)
+        #expect(reply.field("Access-Control-Expose-Headers")?.contains("RateLimit") == true)
+        #expect(reply.field("RateLimit")?.contains(";r=98;") == true)
+        await stage.backend.stop()
+    }
+
+    @Test func `a page can read the problems of the proxy, and of a recording`() async throws {
+        let port = try ClosedPort()
+        let url = try #require(HTTPURL("http://127.0.0.1:\(port.port)"))
+        let proxy = try Stage { $0.origin = .server(url) }
+        let unreachable = try await ask(proxy, "GET", "/v1/feed")
+        #expect(unreachable.status == 502 && unreachable.field("Access-Control-Allow-Origin") == Self.page)
+        let client = try proxy.connect()
+        try client.send("GET / HTTP/1.1\r\nHost: evil.example\r\nOrigin: \(Self.page)\r\n\r\n")
+        let rejected = try await client.reply()
+        #expect(rejected.problem == "host-rejected" && rejected.field("Access-Control-Allow-Origin") == Self.page)
+        await proxy.backend.stop()
+
+        let silent = try RawServer()
+        let world = try #require(HTTPURL("http://127.0.0.1:\(silent.port)"))
+        let other = try Stage { $0.origin = .server(world) }
+        let blue = try other.backend.makeWorld(id: "blue")
+        let waiting = try other.send("GET", "/v1/feed", fields: ["Larder-World": "blue", "Origin": Self.page])
+        let connection = try await silent.next()
+        _ = try await connection.read(until: "\r\n\r\n")
+        try blue.destroy()
+        let removed = try await waiting.reply()
+        #expect(removed.problem == "unknown-world" && removed.field("Access-Control-Allow-Origin") == Self.page)
+        await other.backend.stop()
+
+        let player = try Stage { $0.origin = .recording(Array(#"{"log":{"entries":[]}}"#.utf8)) }
+        let missing = try await ask(player, "GET", "/v1/feed")
+        #expect(missing.status == 404 && missing.field("Access-Control-Allow-Origin") == Self.page)
+        await player.backend.stop()
     }
 }

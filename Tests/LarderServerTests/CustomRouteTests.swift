@@ -299,6 +299,20 @@ struct CustomRouteTests {
         await site.backend.stop()
     }
 
+    @Test func `a key is in flight while its reply is delayed`() async throws {
+        let site = try RouteSite(routes: #"{"method": "POST", "path": "/a", "delaySeconds": 3600, "text": "late"}"#)
+        let main = site.backend.main
+        let key = ["Idempotency-Key": "k"]
+        let first = try site.send("POST", "/a", "{}", key)
+        await reached { main.world.clock.waitCount > 0 }
+        let second = try await site.ask("POST", "/a", "{}", key)
+        #expect(second.status == 409 && second.problem == "idempotency-in-progress")
+        main.clock.advance(by: .seconds(3_600))
+        #expect(try await first.reply().text == "late")
+        #expect(try await site.ask("POST", "/a", "{}", key).field("Idempotent-Replayed") == "true")
+        await site.backend.stop()
+    }
+
     @Test func `a webhook follows the reply, with values of the request`() async throws {
         let receiver = try RouteSite(routes: #"{"method": "POST", "path": "/hook/{id}", "status": 204}"#)
         let site = try RouteSite(

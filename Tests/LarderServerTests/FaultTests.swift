@@ -383,6 +383,23 @@ struct FaultTests {
         await stage.backend.stop()
     }
 
+    @Test func `a reply before the body is read says that the connection closes`() async throws {
+        let stage = try Stage()
+        let fault = Fault(
+            id: "f",
+            .respond(CannedReply(status: 503)),
+            when: FaultMatch("POST", "/v1/posts"),
+            stage: .beforeRead
+        )
+        try stage.world.set(fault)
+        let client = try stage.send("POST", "/v1/posts", #"{"text":"unread"}"#)
+        let reply = try await client.reply()
+        #expect(reply.status == 503 && reply.field("Connection") == "close")
+        client.finishSending()
+        #expect(await client.readToEnd().ending == .closed)
+        await stage.backend.stop()
+    }
+
     @Test func `the echo has no faults, not before its body is read either`() async throws {
         let stage = try Stage()
         try stage.world.set(Fault(.reset, when: FaultMatch(), stage: .beforeRead))

@@ -65,6 +65,23 @@ struct JournalTests {
         await stage.backend.stop()
     }
 
+    @Test func `a key in flight is that of a method and a path, and any method may have one`() async throws {
+        let stage = try Stage()
+        let key = ["Idempotency-Key": "k"]
+        try stage.world.set(Gate(id: "g", when: FaultMatch("PUT", "/v1/posts/*/like"), stage: .reply, count: 1))
+        let first = try stage.send("PUT", "/v1/posts/post_1/like", fields: key)
+        #expect(await stage.world.wait(for: .held(1), limit: .seconds(3_600)))
+        let second = try await stage.ask("PUT", "/v1/posts/post_1/like", fields: key)
+        #expect(second.status == 409 && second.problem == "idempotency-in-progress")
+        #expect(try await stage.ask("DELETE", "/v1/posts/post_1/like", fields: key).status < 300)
+        #expect(try await stage.ask("PUT", "/v1/posts/post_2/like", fields: key).status < 300)
+        stage.world.releaseAll()
+        #expect(try await first.reply().field("Idempotent-Replayed") == nil)
+        let again = try await stage.ask("PUT", "/v1/posts/post_1/like", fields: key)
+        #expect(again.field("Idempotent-Replayed") == "true")
+        await stage.backend.stop()
+    }
+
     @Test func `an abandoned exchange is in the journal of its world`() async throws {
         let stage = try Stage()
         let blue = try stage.backend.makeWorld(id: "blue")

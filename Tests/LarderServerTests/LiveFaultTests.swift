@@ -298,6 +298,33 @@ struct LiveFaultTests {
         await stage.backend.stop()
     }
 
+    @Test func `a client that leaves takes its delayed frames along`() async throws {
+        let stage = try Stage()
+        var fault = LiveFault()
+        fault.delay = .fixed(.seconds(3_600))
+        try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live/events")))
+        var stream: RawClient? = try stage.send("GET", "/v1/live/events")
+        _ = try await stream?.read(until: "event: hello")
+        _ = await stage.world.journal()
+        post(stage, 3)
+        _ = stream.take()
+        await reached { await stage.backend.activity() == [] }
+        #expect(stage.world.clock.untilNextTimer == nil && stream == nil)
+        await stage.backend.stop()
+    }
+
+    @Test func `a frame that was missed is in the journal with the kind of its channel`() async throws {
+        let stage = try Stage()
+        let now = try await stage.ask("GET", "/v1/changes?since=now").json["nextToken"]?.string ?? ""
+        post(stage, 2)
+        let stream = try stage.send("GET", "/v1/live/events?since=\(now)")
+        for _ in 1...2 { _ = try await stream.read(until: "event: change") }
+        post(stage, 1)
+        let frames = try await stage.ask("GET", "/_larder/journal?kind=frame", as: nil).json["items"]?.array ?? []
+        #expect(frames.map { $0["channel"]?.string } == ["EventStream", "EventStream", "EventStream"])
+        await stage.backend.stop()
+    }
+
     @Test func `a channel that a fault silences has ended for the server`() async throws {
         let stage = try Stage()
         let events = FaultMatch("GET", "/v1/live/events")

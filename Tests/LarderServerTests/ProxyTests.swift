@@ -87,6 +87,17 @@ struct ProxyTests {
         #expect(try await proxy.ask("GET", "/_larder").status != 502)
     }
 
+    @Test func `the echo is that of the proxy, whatever its world's clock and faults`() async throws {
+        let pair = try Pair()
+        for isPlain in [true, false] {
+            if isPlain { pair.proxy.world.clock.followSystem() } else { pair.proxy.world.clock.freeze() }
+            let reply = try await pair.proxy.ask("GET", "/_larder/echo")
+            #expect(reply.status == 200 && reply.field("Via") == nil)
+            #expect(try reply.json["target"]?.string == "/_larder/echo")
+        }
+        #expect(await pair.server.world.journal().isEmpty)
+    }
+
     @Test func `a lost reply leaves the write at the server, and a duplicate makes two`() async throws {
         let pair = try Pair()
         func count() async throws -> Int {

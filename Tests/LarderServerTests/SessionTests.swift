@@ -49,6 +49,22 @@ struct SessionTests {
         await scene.backend.stop()
     }
 
+    @Test func `a live channel that waited while its session ended is closed`() async throws {
+        let scene = try Scene()
+        let body = #"{"handle":"ana","password":"larder"}"#
+        let session = try await scene.ask("POST", "/v1/sessions", as: nil, body).json
+        let access = try #require(session["accessToken"]?.string)
+        let main = scene.backend.main
+        try main.set(Gate(id: "g", when: FaultMatch("GET", "/v1/live/events"), stage: .reply))
+        let stream = try RawClient(port: scene.backend.port)
+        try stream.send("GET /v1/live/events HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer \(access)\r\n\r\n")
+        await reached { !main.held.isEmpty }
+        #expect(try await scene.ask("DELETE", "/v1/sessions/current", as: access).status == 204)
+        main.releaseAll()
+        _ = try await stream.read(until: "\r\n0\r\n\r\n")
+        await scene.backend.stop()
+    }
+
     @Test func `a sign-in deletes expired sessions`() async throws {
         let scene = try Scene()
         let body = #"{"handle":"ana","password":"larder"}"#

@@ -81,4 +81,19 @@ struct UploadServerTests {
         #expect(removed.status == 204 && removed.field("Tus-Resumable") == "1.0.0")
         await scene.backend.stop()
     }
+
+    @Test func `the rejection of a piece beyond the length states the version of tus`() async throws {
+        let scene = try Scene()
+        let tus = ["Tus-Resumable": "1.0.0"]
+        let beginning = tus.merging(["Upload-Length": "1", "Upload-Metadata": "filetype aW1hZ2UvcG5n"]) { $1 }
+        #expect(try await scene.ask("POST", "/v1/photos", nil, beginning).status == 201)
+        try scene.client.send(
+            "PATCH /v1/uploads/1 HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer dev-ana\r\nContent-Length: 2\r\n"
+                + "Content-Type: application/offset+octet-stream\r\nUpload-Offset: 0\r\nTus-Resumable: 1.0.0\r\n\r\nab"
+        )
+        let reply = try await scene.client.reply()
+        #expect(reply.status == 413 && reply.field("Tus-Resumable") == "1.0.0")
+        #expect(try await scene.ask("HEAD", "/v1/uploads/1", nil, tus).status == 404)
+        await scene.backend.stop()
+    }
 }

@@ -63,6 +63,36 @@ struct WorldEndTests {
         await stage.backend.stop()
     }
 
+    @Test func `a live channel that waited while its world was destroyed ends`() async throws {
+        let stage = try Stage()
+        let world = try stage.backend.makeWorld(id: "blue")
+        world.clock.freeze()
+        let hour = Distribution.fixed(.seconds(3_600))
+        let events = FaultMatch("GET", "/v1/live/events")
+        try world.set(Fault(.latency(connect: nil, firstByte: hour, body: nil), when: events))
+        let stream = try stage.send("GET", "/w/blue/v1/live/events")
+        await reached { world.clock.untilNextTimer != nil }
+        try world.destroy()
+        #expect(await stream.readToEnd().ending == .closed)
+        #expect(world.world.live.readerCount == 0)
+        await stage.backend.stop()
+    }
+
+    @Test func `a live channel that waited while its token became invalid ends`() async throws {
+        let stage = try Stage()
+        try stage.world.takeSnapshot("s")
+        #expect(try await stage.ask("POST", "/v1/posts", #"{"text":"gone soon"}"#).status == 201)
+        let late = try #require(try await stage.ask("GET", "/v1/changes?since=now").json["nextToken"]?.string)
+        try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/live/events"), stage: .reply))
+        let stream = try stage.send("GET", "/v1/live/events?since=\(late)")
+        await reached { !stage.world.held.isEmpty }
+        try stage.world.restore("s")
+        stage.world.releaseAll()
+        let bytes = await stream.readToEnd().bytes
+        #expect(!String(decoding: bytes, as: UTF8.self).contains("event: hello"))
+        await stage.backend.stop()
+    }
+
     @Test func `the stream of a destroyed world's journal ends`() async throws {
         let stage = try Stage()
         let world = try stage.backend.makeWorld(id: "blue")

@@ -293,7 +293,7 @@ struct WorldTests {
         let head =
             "\(method) \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer dev-ana\r\n\(fields)\(content)\r\n"
         try client.send(head + body)
-        return try await client.reply()
+        return try await client.reply(isHead: method == "HEAD")
     }
 
     @Test func `a world that is addressed by path has its own links, and the texts of people unchanged`() async throws {
@@ -355,5 +355,44 @@ struct WorldTests {
         try stage.world.restore("s")
         #expect(clock.mode == .real)
         await stage.backend.stop()
+    }
+
+    @Test func `live events of a world that is addressed by path have its own links, also those that were missed`()
+        async throws
+    {
+        let backend = try pictured()
+        let now = try await ask(backend, "GET", "/w/b/v1/changes?since=now").json["nextToken"]?.string ?? ""
+        func rename(_ name: String) async throws {
+            let body = "{\"displayName\":\"\(name)\"}"
+            #expect(try await ask(backend, "PATCH", "/w/b/v1/me", body, "If-Match: *\r\n").status == 200)
+        }
+        try await rename("Anna")
+        let stream = try RawClient(port: backend.port)
+        try stream.send(
+            "GET /w/b/v1/live/events?since=\(now) HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer dev-ana\r\n\r\n"
+        )
+        func links() async throws -> Bool {
+            _ = try await stream.read(until: "event: change\n")
+            let event = String(decoding: try await stream.read(until: "\n\n"), as: UTF8.self)
+            return event.contains("\"url\":\"/w/b/v1/images/")
+        }
+        #expect(try await links())
+        try await rename("Ana")
+        #expect(try await links())
+        await backend.stop()
+    }
+
+    @Test func `a HEAD in a world that is addressed by path states the length of its GET`() async throws {
+        let backend = try pictured()
+        for target in ["/w/b/v1/profiles/user_1", "/v1/profiles/user_1"] {
+            let whole = try await ask(backend, "GET", target)
+            let head = try await ask(backend, "HEAD", target)
+            #expect(head.status == 200 && head.field("Content-Length") == "\(whole.body.count)", "\(target)")
+        }
+        try backend.world("b").drift = SchemaDrift(seed: 7)
+        let whole = try await ask(backend, "GET", "/w/b/v1/feed")
+        let head = try await ask(backend, "HEAD", "/w/b/v1/feed")
+        #expect(head.field("Content-Length") == "\(whole.body.count)")
+        await backend.stop()
     }
 }

@@ -76,6 +76,11 @@ package enum CrossOrigin {
     }
 }
 
+extension Problem {
+    /// The reply to a request, which pages of any origin can read.
+    package func reply(to request: Request) -> Reply { reply.adding(CrossOrigin.lines(for: request)) }
+}
+
 extension Request {
     /// Whether the request is a CORS preflight (Fetch, CORS-preflight request).
     package var isPreflight: Bool {

@@ -16,7 +16,8 @@ struct ChangeReader {
     let store: Store
     let retention: Duration
     let now: WallTime
-    let path: String
+    /// The problem, with a detail and a reason, that tells the reader to begin anew.
+    let resync: (String, String) -> Problem
 
     /// The maximum number of rows that one page scans, so that a reader who may see few of them still gets a timely reply.
     private static let rowsMaximum = 4_096
@@ -26,12 +27,7 @@ struct ChangeReader {
     ///
     /// - Throws: `resync-required` when changes after the token were forgotten, `filter-mismatch` when the token was issued for
     ///   other types.
-    func start(
-        since: ChangeToken?,
-        filter: ChangeFilter?,
-        viewer: Int64,
-        style: Dialect.Resync = .wipe
-    ) throws -> ChangeToken {
+    func start(since: ChangeToken?, filter: ChangeFilter?, viewer: Int64) throws -> ChangeToken {
         let newest = try store.entities.newestPosition()
         guard var token = since else {
             return ChangeToken(
@@ -44,14 +40,14 @@ struct ChangeReader {
         }
         try store.forgetTombstones(before: now - retention)
         guard store.shares(token.instance, upTo: token.position), token.position <= newest else {
-            throw resync("The token was issued by another database.", reason: "foreign", style: style)
+            throw resync("The token was issued by another database.", "foreign")
         }
         token.instance = store.instance
         guard token.viewer == viewer else {
-            throw resync("The token was issued for another reader.", reason: "foreign", style: style)
+            throw resync("The token was issued for another reader.", "foreign")
         }
         guard try store.meta.integer(.tombstoneHorizon) ?? 0 <= max(token.position, token.floor) else {
-            throw resync("Tombstones after the token were removed.", reason: "expired", style: style)
+            throw resync("Tombstones after the token were removed.", "expired")
         }
         if let filter, filter != token.filter {
             throw ProblemType.filterMismatch(
@@ -110,16 +106,5 @@ struct ChangeReader {
         guard token.filter.includes(row.entity.kind), scope.includes(row.entity, in: row.list) else { return false }
         // A reader of the initial state never saw the entities that were deleted before it began.
         return !(row.isDeleted && row.position <= token.floor && token.position < token.floor)
-    }
-
-    private func resync(_ detail: String, reason: String, style: Dialect.Resync) -> Problem {
-        Self.resync(detail, reason: reason, style: style, path: path)
-    }
-
-    static func resync(_ detail: String, reason: String, style: Dialect.Resync = .wipe, path: String) -> Problem {
-        var problem = ProblemType.resyncRequired(detail, fields: [.location: path])
-        problem.extensions["reason"] = .string(reason)
-        problem.extensions["resync"] = .string(style.rawValue)
-        return problem
     }
 }

@@ -15,11 +15,20 @@ package struct LiveEvent: Sendable {
     /// - Parameter previous: The token of the event that these readers were sent before, or should have been. A reader with
     ///   another token has missed an event.
     init(token: String, previous: String, change: [UInt8]) {
-        self.token = token
         let tokens = #"{"token":"\#(token)","previousToken":"\#(previous)","change":"#
-        json = Array(tokens.utf8) + change + [UInt8(ascii: "}")]
+        self.init(token, Array(tokens.utf8) + change + [UInt8(ascii: "}")])
+    }
+
+    private init(_ token: String, _ json: [UInt8]) {
+        self.token = token
+        self.json = json
         frame = WebSocketEncoder.frame(.text, json)
         serverSentEvent = Self.serverSentEvent(named: "change", id: token, data: json)
+    }
+
+    /// The event for a reader that addresses the world by this path.
+    func addressing(_ basePath: String) -> LiveEvent {
+        basePath.isEmpty ? self : LiveEvent(token, ImageLinks.addressing(basePath, in: json))
     }
 
     /// Encodes a server-sent event (HTML standard, event stream format); the data is one line.

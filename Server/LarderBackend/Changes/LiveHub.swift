@@ -6,8 +6,8 @@ package enum LiveSignal: Sendable {
     case event(LiveEvent)
     /// The session has ended: the channel must be closed.
     case sessionEnded
-    /// The server is about to stop: long polls are answered now.
-    case serverStops
+    /// The world ends, or its server stops: long polls are answered, and channels are closed.
+    case worldEnds
     /// The world's state was replaced: the reader must reconnect and read the change feed.
     case stateReplaced
     case heartbeat
@@ -38,19 +38,21 @@ package final class LiveHub: Sendable {
         /// In the order of their identifiers.
         var readers: [Reader] = []
         var lastID: UInt64 = 0
-        var isStopping = false
+        var hasEnded = false
     }
 
     private let state = Mutex(State())
 
     /// Adds a reader that has received everything up to `token`. Call it while the store is locked, so that no commit falls
-    /// between the token and the first event.
+    /// between the token and the first event. A reader that joins after `worldEnds` is told so at once.
     func add(_ sink: any LiveSink, scope: ReaderScope, from token: ChangeToken) -> UInt64 {
-        state.withLock { state in
+        let (id, hasEnded) = state.withLock { state in
             state.lastID += 1
             state.readers.append(Reader(id: state.lastID, scope: scope, token: token, sink: sink))
-            return state.lastID
+            return (state.lastID, state.hasEnded)
         }
+        if hasEnded { sink.receive(.worldEnds) }
+        return id
     }
 
     func remove(_ id: UInt64) {
@@ -61,10 +63,10 @@ package final class LiveHub: Sendable {
         _ = consume removed
     }
 
-    /// Tells all readers, or those of a session. Long polls that join after `serverStops` are answered at once.
+    /// Tells all readers, or those of a session.
     package func tell(_ signal: LiveSignal, session: Int64? = nil) {
         let sinks = state.withLock { state in
-            if case .serverStops = signal { state.isStopping = true }
+            if case .worldEnds = signal { state.hasEnded = true }
             return state.readers.map(\.sink).filter { session == nil || $0.session == session }
         }
         for sink in sinks { sink.receive(signal) }
@@ -76,8 +78,6 @@ package final class LiveHub: Sendable {
             for index in state.readers.indices { state.readers[index].token.instance = instance }
         }
     }
-
-    var isStopping: Bool { state.withLock { $0.isStopping } }
 
     package var readerCount: Int { state.withLock { $0.readers.count } }
 

@@ -26,7 +26,7 @@ enum CollectionEndpoints {
     }
 
     /// The first segments of the server's own paths, which no collection can have as its name.
-    static let reserved: Set<String> = ["changes", "live", "problems", "healthz", "w", "echo"]
+    static let reserved: Set<String> = ["changes", "live", "problems", "healthz", "w"]
 
     /// The detail of the 404 for a collection that does not exist, with the most similar name.
     ///

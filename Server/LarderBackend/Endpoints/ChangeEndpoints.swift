@@ -17,19 +17,10 @@ enum ChangeEndpoints {
         let wait = try call.integer("wait", in: 0...waitSecondsMaximum) ?? 0
         let filter = try filter(call)
         let since = try since(call.query.first("since"), in: call.world)
-        let hooks = call.world.hooks
         let fault =
             call.owner.deviations.isDetached
-            ? .none : hooks.fault(ofPageAfter: since.token, text: call.query.first("since"))
-        let style = hooks.dialect.resync
-        guard fault != .gone else {
-            throw ChangeReader.resync(
-                "The token has expired.",
-                reason: "expired",
-                style: style,
-                path: call.world.changesPath
-            )
-        }
+            ? .none : call.world.hooks.fault(ofPageAfter: since.token, text: call.query.first("since"))
+        guard fault != .gone else { throw call.world.resync("The token has expired.", reason: "expired") }
         var poll: LongPoll?
         let page = try call.read { store -> ChangePage? in
             let reader = call.world.changeReader(store)
@@ -38,7 +29,7 @@ enum ChangeEndpoints {
                 let token = try reader.present(filter: filter ?? .all, viewer: call.viewer)
                 return ChangePage(items: [], next: token, hasMore: false)
             }
-            let token = try reader.start(since: since.token, filter: filter, viewer: call.viewer, style: style)
+            let token = try reader.start(since: since.token, filter: filter, viewer: call.viewer)
             var page = try reader.page(after: token, scope: scope, limit: limit)
             switch fault {
             case .repeated, .empty:
@@ -82,11 +73,7 @@ enum ChangeEndpoints {
         case "now": return .now
         case let text?:
             guard let token = ChangeToken(parsing: text) else {
-                throw ChangeReader.resync(
-                    "`since` is not a valid change token.",
-                    reason: "foreign",
-                    path: world.changesPath
-                )
+                throw world.resync("`since` is not a valid change token.", reason: "foreign")
             }
             return .token(token)
         }
@@ -131,8 +118,6 @@ final class LongPoll: LiveSink {
         (self.token, self.scope, self.limit) = (token, scope, limit)
         let reader = world.live.add(self, scope: scope, from: token)
         state.withLock { $0.reader = reader }
-        // Checked after joining: a reader that joins before the stop is notified, one that joins after it sees it here.
-        if world.live.isStopping { receive(.serverStops) }
     }
 
     /// Ends the poll after a time, or when its client leaves. On the loop.
@@ -167,8 +152,7 @@ final class LongPoll: LiveSink {
             let page = try world.read { store in
                 let reader = world.changeReader(store)
                 // The state may have been replaced since the poll began.
-                let style = world.hooks.dialect.resync
-                let token = try reader.start(since: token, filter: nil, viewer: scope.viewer, style: style)
+                let token = try reader.start(since: token, filter: nil, viewer: scope.viewer)
                 return try reader.page(after: token, scope: scope, limit: limit)
             }
             reply = .json(.ok, ChangeEndpoints.body(page), fields: [.vary: "Authorization, Origin"])

@@ -3,14 +3,13 @@ import LarderEngine
 import LarderHTTP
 import LarderTime
 
-/// Endpoints about the server itself: health, OpenAPI description, problem types, front page and echo.
+/// Endpoints about the server itself: health, OpenAPI description, problem types and front page.
 enum DocumentationEndpoints {
     /// The answer if the path is one of these; otherwise nil.
     ///
     /// - Parameter describesDemo: whether the front page and the description of the demo API are served.
     static func answer(_ request: Request, now: WallTime, describesDemo: Bool) throws(Problem) -> Reply? {
         let path = request.pathText
-        if path == EchoEndpoints.path.description { return EchoEndpoints.answer(request) }
         // `OPTIONS *` applies to the server and not to a resource (RFC 9110 §9.3.7).
         if path == "*" {
             return try CrossOrigin.options(APIRoutes.all.compactMap(\.method), request)
@@ -25,7 +24,7 @@ enum DocumentationEndpoints {
 
     /// Whether a path is that of one of these documents, or may be.
     static func mayHave(_ path: String) -> Bool {
-        ["", "echo", "healthz", "openapi.json", "problems"].contains(path.split(separator: "/").first ?? "")
+        ["", "healthz", "openapi.json", "problems"].contains(path.split(separator: "/").first ?? "")
     }
 
     private static func document(_ path: String, _ request: Request, _ now: WallTime) -> Reply? {

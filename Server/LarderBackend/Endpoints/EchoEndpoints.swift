@@ -5,7 +5,7 @@ import Synchronization
 
 /// `/_larder/echo`: returns each request and each WebSocket message. Conformance suites use it.
 package enum EchoEndpoints {
-    package static let path: StaticString = "/_larder/echo"
+    package static let path = Array("/_larder/echo".utf8)
 
     package static func answer(_ request: Request) -> Reply {
         if request.isWebSocketUpgrade {

@@ -22,6 +22,8 @@ final class LiveChannel: ChannelHandler, LiveOutput {
     private let owner: SessionRow?
     private let filter: (any LiveFilter)?
     private let isStream: Bool
+    /// The path by which the reader addresses the world; empty for none.
+    private let basePath: String
     private let state = Mutex(State())
 
     /// The close code for an ended session.
@@ -36,9 +38,11 @@ final class LiveChannel: ChannelHandler, LiveOutput {
         self.isStream = isStream
         world = call.world
         owner = call.session
+        basePath = call.owner.prefixLength > 0 && !world.hasCollections ? world.basePath : ""
     }
 
     var session: Int64? { owner?.row }
+    var kind: String { isStream ? "EventStream" : "WebSocket" }
     var ownsHeartbeat: Bool { !world.clock.followsSystem }
     private var handle: ChannelHandle? { state.withLock { $0.handle } }
 
@@ -54,13 +58,15 @@ final class LiveChannel: ChannelHandler, LiveOutput {
                 handle.send(retry + LiveEvent.serverSentEvent(named: "hello", id: token, data: hello))
             }
             state.withLock { $0.reader = reader }
+            // It may have ended before the channel joined the hub.
+            if let owner, try !world.read({ try $0.sessions.has(owner.row) }) { receive(.sessionEnded) }
         } catch { return close(WebSocketCloseCode.internalError.rawValue, error.title) }
         if let expires = owner?.accessExpires {
             let timer = world.clock.schedule(after: expires - world.clock.now) { [self] in receive(.sessionEnded) }
             state.withLock { $0.timer = timer }
         }
         world.startHeartbeat()
-        filter?.opened(self, channel: isStream ? "EventStream" : "WebSocket")
+        filter?.opened(self)
     }
 
     private func close(_ code: UInt16, _ reason: String) { handle?.close(code: code, reason: reason) }
@@ -83,11 +89,11 @@ final class LiveChannel: ChannelHandler, LiveOutput {
 
     func receive(_ signal: LiveSignal) {
         switch signal {
-        case .event(let event): if let filter { filter.pass(event, to: self) } else { emit(event) }
+        case .event(let event):
+            let event = event.addressing(basePath)
+            if let filter { filter.pass(event, to: self) } else { emit(event) }
         case .sessionEnded: close(Self.sessionEndedCode, "the session has ended")
-        case .stateReplaced: close(WebSocketCloseCode.goingAway.rawValue, "the state was replaced")
-        // The engine closes all channels itself.
-        case .serverStops: break
+        case .stateReplaced, .worldEnds: close(WebSocketCloseCode.goingAway.rawValue, "this state has ended")
         case .heartbeat: handle?.ping()
         }
     }
@@ -97,7 +103,7 @@ final class LiveChannel: ChannelHandler, LiveOutput {
     // MARK: Messages of the client
 
     func received(text: [UInt8]) {
-        filter?.received(text.count)
+        filter?.received(text.count, from: self)
         let isPing: Bool
         do { isPing = try JSONParser.parse(text)["type"] == .string("ping") } catch { isPing = false }
         if isPing {

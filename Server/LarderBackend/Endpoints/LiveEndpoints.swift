@@ -81,6 +81,8 @@ enum LiveEndpoints {
             var missed: [ChangeRow] = []
             var start = present
             if let token = opening.token {
+                // The state may have been replaced since the request was checked.
+                let token = try reader.start(since: token, filter: nil, viewer: opening.viewer)
                 let found = try reader.changes(after: token, scope: scope, limit: backlogMaximum)
                 if !found.hasMore { (missed, start) = (found.rows, token) }
             }

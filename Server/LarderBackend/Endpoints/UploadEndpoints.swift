@@ -155,7 +155,7 @@ enum UploadEndpoints {
             throw invalid(.uploadComplete, "is missing")
         }
         let body = call.request.body
-        return try call.write { store, _ in
+        let reply = try call.write { store, _ -> Reply? in
             let upload = try own(call, in: store)
             if let image = upload.image, part.isLast(upload.size, of: upload.length), start == upload.size, body.isEmpty
             {
@@ -171,10 +171,13 @@ enum UploadEndpoints {
             if let length = upload.length, upload.size + Int64(body.count) > length {
                 // What it has is of no use any more.
                 try store.uploads.delete(upload.row)
-                return tooLarge(upload.size + Int64(body.count)).reply
+                return nil
             }
             return try take(body, part, for: upload, in: store)
         }
+        // Thrown after the commit.
+        guard let reply else { throw tooLarge(start + Int64(body.count)) }
+        return reply
     }
 
     private static func cancel(_ call: Call) throws(Problem) -> Reply? {

@@ -112,6 +112,11 @@ struct SessionTable {
         }
     }
 
+    /// Whether a session has not ended.
+    func has(_ session: Int64) throws(SQLiteError) -> Bool {
+        try sql.first("SELECT 1 FROM sessions WHERE id = ?", [session]) { _ in true } ?? false
+    }
+
     /// Deletes a session with all its grants.
     func delete(_ session: Int64) throws(SQLiteError) { try sql.run("DELETE FROM sessions WHERE id = ?", [session]) }
 

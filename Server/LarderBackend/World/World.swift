@@ -100,7 +100,15 @@ package final class World: Sendable {
     var changesPath: String { hasCollections ? "/changes" : "/v1/changes" }
 
     func changeReader(_ store: Store) -> ChangeReader {
-        ChangeReader(store: store, retention: settings.tombstoneRetention, now: clock.now, path: changesPath)
+        ChangeReader(store: store, retention: settings.tombstoneRetention, now: clock.now, resync: resync)
+    }
+
+    /// The problem that tells a reader of the change feed to begin anew, as the dialect requires.
+    func resync(_ detail: String, reason: String) -> Problem {
+        var problem = ProblemType.resyncRequired(detail, fields: [.location: changesPath])
+        problem.extensions["reason"] = .string(reason)
+        problem.extensions["resync"] = .string(hooks.dialect.resync.rawValue)
+        return problem
     }
 
     // MARK: Reading and writing

@@ -17,7 +17,7 @@ package struct Request: Sendable {
     package internal(set) var isSecure = false
     /// Whether the handler received the head before the body was read.
     package internal(set) var wasAnnounced = false
-    /// Whether only the beginning of the body was read (`Exchange.proceed(upTo:)`).
+    /// Whether the body was not read, or only its beginning (`Exchange.proceed(upTo:)`): the next request cannot be found.
     package internal(set) var isCut = false
     /// How many bytes `droppingPathPrefix` has removed from the path.
     package internal(set) var droppedPrefixCount = 0
@@ -57,8 +57,9 @@ package struct Request: Sendable {
         FieldList.members(of: fields.combined(.secWebSocketProtocol) ?? "")
     }
 
-    /// Whether the client lets the connection persist after the exchange (RFC 9112 §9.3).
+    /// Whether the request lets the connection persist after the exchange (RFC 9112 §9.3).
     package var persists: Bool {
+        guard !isCut else { return false }
         guard fields.range(of: "connection") != nil else { return minorVersion == 1 }
         let options = FieldList.members(of: (fields.combined(.connection) ?? "").lowercased())
         return !options.contains("close") && (minorVersion == 1 || options.contains("keep-alive"))

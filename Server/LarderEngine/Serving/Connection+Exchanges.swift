@@ -5,7 +5,7 @@ import LarderTime
 extension Connection {
     /// Reads the body of a request that is held at its head.
     func proceed(_ index: Int, upTo limit: Int?) {
-        guard let pendingReply, pendingReply.isHeld, index == exchangeCount, !isClosed else { return }
+        guard let pendingReply, pendingReply.request.isCut, index == exchangeCount, !isClosed else { return }
         self.pendingReply = nil
         reader.bodyLimit = limit
         process()
@@ -52,9 +52,8 @@ extension Connection {
         record.isComplete = reply.map { record.bytesSent >= $0.head.bytes.count + $0.body.count } ?? false
         records.append(record)
         if let lease = reply?.lease { leases.append(lease) }
-        // After an unread body the next request cannot be found.
-        if ending != .persist || pendingReply.isHeld || !staysOpen(pendingReply.request) { closesAfterOutput = true }
-        if ending != .reset, pendingReply.isHeld { isLingering = true }
+        if ending != .persist || !staysOpen(pendingReply.request) { closesAfterOutput = true }
+        if ending != .reset, pendingReply.request.isCut { isLingering = true }
         if ending == .reset { resetsAfterOutput = true }
         process()
     }

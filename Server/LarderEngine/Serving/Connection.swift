@@ -24,8 +24,6 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     struct PendingReply {
         /// What is known of the exchange; `bytesSent` are those that the handler has sent itself.
         var record: ExchangeRecord
-        /// Whether the request's body, or a part of it, is not read.
-        var isHeld: Bool
         /// Whether nothing more will ever be sent.
         var isSilent = false
         /// Called if the peer goes away first.
@@ -177,13 +175,14 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         request.peer = peer
         request.isSecure = output.tls != nil
         request.wasAnnounced = isAnnounced
+        request.isCut = isHead || request.isCut
         let context = isAnnounced ? announcedContext.take() : loop.handler.context(of: request)
         isAnnounced = isHead
         // The loop's own time is updated once per turn: sufficient for deadlines, too coarse for records.
         let started = loop.configuration.monotonic.uptime
         let record = ExchangeRecord(request: copy request, started: started, context: context)
         // Pending while the handler decides: it may end the exchange before it returns.
-        pendingReply = PendingReply(record: record, isHeld: isHead || request.isCut)
+        pendingReply = PendingReply(record: record)
         let exchange = Exchange(loop: loop, connection: self, index: exchangeCount, context: context)
         if isHead {
             announcedContext = context
@@ -212,10 +211,9 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         case .tunnel(let end): return startTunnel(pendingReply, end, reply)
         }
         if let lease = reply.lease { leases.append(lease) }
-        // After an unread body the next request cannot be found.
-        let isPersistent = !pendingReply.isHeld && staysOpen(pendingReply.request)
+        let isPersistent = staysOpen(pendingReply.request)
         if !isPersistent { closesAfterOutput = true }
-        if pendingReply.isHeld { isLingering = true }
+        if pendingReply.request.isCut { isLingering = true }
         let connection = pendingReply.request.connectionLine(persists: isPersistent)
         let isHead = pendingReply.request.method == .head
         let body = isHead || reply.status.hasNoContent ? [] : reply.bytes

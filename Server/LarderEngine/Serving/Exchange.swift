@@ -106,6 +106,14 @@ package struct Exchange: Sendable {
         if let connection { loop.execute { [index] in connection.complete(index, reply) } }
     }
 
+    /// The same exchange, whose reply gets further complete field lines.
+    package func adding(_ lines: [UInt8]) -> Exchange {
+        guard !lines.isEmpty else { return self }
+        var adding = self
+        adding.interceptor = { [self] in complete($0.adding(lines)) }
+        return adding
+    }
+
     /// Calls a function if the peer goes away before the exchange is answered, at once if it has gone. Replaces an earlier one.
     ///
     /// A peer that ends its sending side counts as gone, as for nginx: a timeout of a client looks like this. A handler that lets an

@@ -17,21 +17,17 @@ extension ControlPlane {
         return contract.checking(request, exchange, owner, respond)
     }
 
-    private func forward(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) -> Reply? {
+    private func forward(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) {
         owner.isForwarded = true
         switch origin {
-        case .domain: return nil
+        case .domain: break
         case .proxy(let proxy):
             // After a delay the client may have gone.
-            guard !exchange.isAbandoned else { return nil }
-            do throws(Problem) {
-                try proxy.handle(request, exchange, owner.world)
-                return nil
-            } catch {
-                return error.reply
+            guard !exchange.isAbandoned else { return }
+            do throws(Problem) { try proxy.handle(request, exchange, owner.world) } catch {
+                exchange.complete(error.reply(to: request))
             }
-        case .recording(let replies):
-            return replies.reply(to: request)
+        case .recording(let replies): exchange.complete(replies.reply(to: request))
         }
     }
 

@@ -112,18 +112,20 @@ final class ControlPlane: ExchangeHandler {
         }
     }
 
-    private func isEcho(_ request: Request) -> Bool { request.path.elementsEqual("\(EchoEndpoints.path)".utf8) }
+    private func isEcho(_ request: Request) -> Bool { request.path == EchoEndpoints.path[...] }
 
     func handle(_ request: Request, _ exchange: Exchange) -> Reply? {
         guard let owner = exchange.context as? WorldExchange else { return handleOutsideOfWorlds(request, exchange) }
         let world = owner.world
-        // Nothing delays, changes or dates the reply.
-        if owner.prefixLength == 0, owner.trace == nil, world.clock.followsSystem, !world.control.affects(request.path)
+        let request = request.droppingPathPrefix(owner.prefixLength)
+        if isEcho(request) { return EchoEndpoints.answer(request).adding(CrossOrigin.lines(for: request)) }
+        // Nothing delays, changes or dates the reply. A custom route can delay it, and then its key is in flight.
+        if owner.prefixLength == 0, owner.trace == nil, world.clock.followsSystem,
+            !world.control.affects(request.path),
+            request.method.isSafe || request.fields.range(of: "idempotency-key") == nil
         {
             return answer(request, exchange, owner)
         }
-        let request = request.droppingPathPrefix(owner.prefixLength)
-        if isEcho(request) { return backend.handle(request, exchange, owner) }
         let facts = ExchangeFacts(request, of: owner)
         let decisions = world.control.faults.decide(facts, now: world.clock.uptime) { stage in
             request.wasAnnounced ? !stage.precedesBody : stage != .requestBody
@@ -138,7 +140,7 @@ final class ControlPlane: ExchangeHandler {
             preconditionFailure("A request without a path of a world belongs to main.")
         }
         guard path.isControl else {
-            return worlds.unknown(path.worldID).reply.adding(CrossOrigin.lines(for: request))
+            return worlds.unknown(path.worldID).reply(to: request)
         }
         return answerControl(request.droppingPathPrefix(path.prefixLength), exchange, worldID: path.worldID)
     }
@@ -154,9 +156,7 @@ final class ControlPlane: ExchangeHandler {
             let methods: [Method] = [.get, .head, .post, .put, .patch, .delete]
             return CrossOrigin.preflight(granting: methods, to: request).adding(lines)
         }
-        var inner = exchange
-        inner.interceptor = { exchange.complete($0.adding(lines)) }
-        return endpoints(request, inner, self, worldID)?.adding(lines)
+        return endpoints(request, exchange.adding(lines), self, worldID)?.adding(lines)
     }
 
     /// The reply to a preflight for a path that only a fault serves, so that pages can use stubs.
@@ -216,7 +216,7 @@ final class ControlPlane: ExchangeHandler {
         ProblemType.tokenExpired(
             "The token expired at \(world.clock.now.rfc3339()).",
             fields: Authenticator.challenge("invalid_token")
-        ).reply.adding(CrossOrigin.lines(for: request))
+        ).reply(to: request)
     }
 
     func reply(_ canned: CannedReply, to request: Request, from device: String, in world: World) -> Reply {

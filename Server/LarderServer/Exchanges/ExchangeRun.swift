@@ -80,10 +80,10 @@ final class ExchangeRun: @unchecked Sendable {
     /// Continues when the request's idempotency key is free, and holds the key until the reply is sent.
     private func begin() {
         // Another server handles its keys itself.
-        guard plane.hasDomain, request.method == .post, let text = request.fields[.idempotencyKey],
+        guard plane.hasDomain, !request.method.isSafe, let text = request.fields[.idempotencyKey],
             let parsed = try? Idempotency.parse(text)
         else { return act() }
-        let key = "\(facts.viewer) \(request.pathText) \(parsed)"
+        let key = "\(facts.viewer) \(request.method) \(request.pathText) \(parsed)"
         let waits = world.control.current.dialect.idempotency == .blocking
         let loop = exchange.loop
         let again: @Sendable () -> Void = { [self] in loop.execute { [self] in begin() } }
@@ -92,7 +92,7 @@ final class ExchangeRun: @unchecked Sendable {
             self.key = key
             act()
         } else if !waits {
-            send(Idempotency.inProgress().reply.adding(CrossOrigin.lines(for: request)))
+            send(Idempotency.inProgress().reply(to: request))
         } else {
             // Only the connection ends: the key decides when the write is done.
             exchange.end(while: { true }, by: {})
@@ -250,10 +250,12 @@ final class ExchangeRun: @unchecked Sendable {
     /// - Parameter hasOwnLinks: whether links of the API in the reply must address the world by path.
     private func send(_ reply: Reply, hasOwnLinks: Bool = false) {
         let date = plane.dateLine(for: facts.device, in: world)
-        guard let whole = reply.whole(for: request, date: date) else { return open(reply, date) }
-        var mutator = ReplyMutator(whole)
+        var mutator = ReplyMutator(reply)
         if hasOwnLinks { localize(&mutator) }
         if let drift = world.control.current.drift, request.path.starts(with: "/v1/".utf8) { apply(drift, &mutator) }
+        // Afterwards, so that the length of a HEAD is that of its GET.
+        guard let whole = mutator.reply.whole(for: request, date: date) else { return open(reply, date) }
+        mutator.reply = whole
         // Before the faults, which count the bytes of the head.
         mutator.head.append { $0.append(request.connectionLine(persists: request.persists)) }
         for decision in decisions { decision.fault.action.effect.change(&mutator, decision, request) }
@@ -318,8 +320,7 @@ final class ExchangeRun: @unchecked Sendable {
         do { plain = try coding?.decode(mutator.body) ?? mutator.body } catch {
             preconditionFailure("The backend has compressed the reply itself, and it cannot be decompressed: \(error)")
         }
-        // In a string the quotes would be escaped: no text of a person matches.
-        let changed = plain.inserting(Array(world.basePath.utf8), before: "/v1/images/", after: "\"url\":\"")
+        let changed = ImageLinks.addressing(world.basePath, in: plain)
         guard changed.count > plain.count else { return }
         let body = coding.map { $0.encode(changed) } ?? changed
         guard let body else {

@@ -80,17 +80,3 @@ struct ReplyMutator {
         head.set("Content-Length", "\(body.count)")
     }
 }
-
-extension [UInt8] {
-    /// The bytes with an insertion wherever `suffix` follows `prefix`.
-    func inserting(_ insertion: [UInt8], before suffix: StaticString, after prefix: StaticString) -> [UInt8] {
-        let (prefix, suffix) = (Array("\(prefix)".utf8), Array("\(suffix)".utf8))
-        var changed: [UInt8] = []
-        var rest = self[...]
-        while let place = rest.firstRange(of: prefix + suffix) {
-            changed += rest[..<(place.lowerBound + prefix.count)] + insertion + suffix
-            rest = rest[place.upperBound...]
-        }
-        return changed + rest
-    }
-}

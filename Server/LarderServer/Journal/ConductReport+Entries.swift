@@ -98,7 +98,7 @@ extension ConductReport {
                     gaps[entry.user, default: 0] += 1
                 }
                 lastFrame[entry.user] = (entry.connection, entry.endedInWorld)
-            } else if entry.request.path.elementsEqual("/v1/changes".utf8), entry.status == 200,
+            } else if ["/v1/changes", "/changes"].contains(entry.request.pathText), entry.status == 200,
                 let frame = lastFrame[entry.user]
             {
                 losses[entry.user]?.note(entry)

@@ -187,7 +187,7 @@ struct ExchangeJudge {
     }
 
     private mutating func judgeFlights(_ entry: JournalEntry, _ request: String, _ judgement: inout Judgement) {
-        let isLive = entry.status == 101 || entry.request.path.starts(with: "/v1/live".utf8)
+        let isLive = entry.status == 101 || ["/v1/live", "/v1/live/events", "/live"].contains(entry.request.pathText)
         guard !isLive else { return }
         let flight = Flight(
             number: entry.number,

@@ -62,7 +62,7 @@ final class ProxyOrigin: Sendable {
 
     /// The reply to a request that the server has not answered. The reason is in its `Proxy-Status` too (RFC 9209), so that the journal
     /// has it, and is announced unless the request before failed for the same one.
-    func reply(_ problem: Problem) -> Reply {
+    func reply(_ problem: Problem, to request: Request) -> Reply {
         let reason = problem.detail ?? problem.title
         let isNew = failure.withLock { failure in
             defer { failure = reason }
@@ -72,7 +72,7 @@ final class ProxyOrigin: Sendable {
         let text = reason.filter { $0.isASCII && !$0.isNewline && $0 != "\"" && $0 != "\\" }
         var problem = problem
         problem.fields.set("Proxy-Status", "larder; details=\"\(text)\"")
-        return problem.reply
+        return problem.reply(to: request)
     }
 
     func hasAnswered() { failure.withLock { $0 = nil } }

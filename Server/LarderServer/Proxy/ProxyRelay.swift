@@ -63,7 +63,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
         task?.cancel()
         switch Swift.exchange(&phase, with: .done) {
         case .waiting, .collecting:
-            exchange.complete(ProblemType.unknownWorld("The world '\(world.id)' was removed.").reply)
+            exchange.complete(ProblemType.unknownWorld("The world '\(world.id)' was removed.").reply(to: request))
         case .streaming: stream?.failed()
         case .done: break
         }
@@ -131,7 +131,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
         task?.cancel()
         phase = .done
         body = []
-        exchange.complete(origin.reply(problem))
+        exchange.complete(origin.reply(problem, to: request))
     }
 
     private func ended() {
@@ -160,7 +160,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
     private func failed(_ failure: UpstreamFailure) {
         switch Swift.exchange(&phase, with: .done) {
         // A reply that ended early is not passed on as if it were complete: its head is not sent yet.
-        case .waiting, .collecting: exchange.complete(origin.reply(problem(failure)))
+        case .waiting, .collecting: exchange.complete(origin.reply(problem(failure), to: request))
         case .streaming: stream?.failed()
         case .done: break
         }

@@ -113,7 +113,7 @@ final class RecordedReplies: Sendable {
                 recorded == nil
                     ? "The recording has no \(what) with this body."
                     : "The recording has the \(what) without its content. Save the archive with content."
-            ).reply
+            ).reply(to: request)
         }
         let location = ProxyLocation(
             authority: recorded.url.authority,

@@ -15,11 +15,10 @@ final class FrameFilter: LiveFilter {
         var release: TimerID?
         /// No further frame is sent.
         var isOver = false
-        /// The number of frames that are delayed at present.
-        var delayedCount = 0
+        /// The frames that are delayed at present, by number; nil before the timer of one is known.
+        var delayed: [Int: TimerID?] = [:]
         /// Whether the channel ends when the last delayed frame is sent.
         var endsWhenSent = false
-        var channel = ""
         /// Ends the channel (`LiveFault.endAfter`).
         var timer: TimerID?
     }
@@ -42,8 +41,7 @@ final class FrameFilter: LiveFilter {
         self.subject = subject
     }
 
-    func opened(_ output: any LiveOutput, channel: String) {
-        state.withLock { $0.channel = channel }
+    func opened(_ output: any LiveOutput) {
         if let limit = fault.endAfter {
             let timer = world.clock.schedule(after: limit) { [self, weak output] in
                 if let output { end(output) }
@@ -54,45 +52,61 @@ final class FrameFilter: LiveFilter {
     }
 
     func closed() {
-        for timer in state.withLock({ [$0.timer, $0.release] }) { if let timer { world.clock.cancel(timer) } }
+        let timers = state.withLock { state in
+            defer { state.delayed = [:] }
+            return [state.timer, state.release] + state.delayed.values
+        }
+        for case let timer? in timers { world.clock.cancel(timer) }
     }
 
     /// A frame came from the peer.
-    func received(_ bytes: Int) { record(.received, nil, bytes, injectedFault: nil) }
+    func received(_ bytes: Int, from output: any LiveOutput) {
+        record(.received, nil, bytes, output, injectedFault: nil)
+    }
 
     /// Sends an event as the fault requires. The store may be locked: bytes are only handed on.
     func pass(_ event: LiveEvent, to output: any LiveOutput) {
-        let (treatment, word, ends) = state.withLock { state -> (Treatment, String?, Bool) in
-            guard !state.isOver else { return (.drop, "lost", false) }
+        let (number, treatment, word, ends) = state.withLock { state -> (Int, Treatment, String?, Bool) in
+            guard !state.isOver else { return (state.count, .drop, "lost", false) }
             state.count += 1
             let (treatment, word) = decide(event, &state)
-            if case .send(_, let delay) = treatment, delay > .zero { state.delayedCount += 1 }
-            guard fault.endAfterFrames == state.count else { return (treatment, word, false) }
+            if case .send(_, let delay) = treatment, delay > .zero { state.delayed[state.count] = .some(nil) }
+            guard fault.endAfterFrames == state.count else { return (state.count, treatment, word, false) }
             state.isOver = true
-            state.endsWhenSent = state.delayedCount > 0
-            return (treatment, word, !state.endsWhenSent)
+            state.endsWhenSent = !state.delayed.isEmpty
+            return (state.count, treatment, word, !state.endsWhenSent)
         }
-        record(.sent, event.token, event.json.count, injectedFault: word)
+        record(.sent, event.token, event.json.count, output, injectedFault: word)
         let release = state.withLock { state in
             defer { if state.heldBack == nil { state.release = nil } }
             return state.heldBack == nil ? state.release : nil
         }
         if let release { world.clock.cancel(release) }
         switch treatment {
-        case .send(let events, let delay) where delay > .zero:
-            _ = world.clock.schedule(after: delay) { [self] in
-                for event in events { output.emit(event) }
-                let isLast = state.withLock { state in
-                    state.delayedCount -= 1
-                    return state.endsWhenSent && state.delayedCount == 0
-                }
-                if isLast { end(output) }
-            }
+        case .send(let events, let delay) where delay > .zero: send(events, after: delay, number, on: output)
         case .send(let events, _): for event in events { output.emit(event) }
         case .holdBack: holdBack(output)
         case .drop: break
         }
         if ends { end(output) }
+    }
+
+    /// Sends a delayed frame, unless the channel is closed before.
+    private func send(_ events: [LiveEvent], after delay: Duration, _ number: Int, on output: any LiveOutput) {
+        let timer = world.clock.schedule(after: delay) { [self] in
+            for event in events { output.emit(event) }
+            let isLast = state.withLock { state in
+                state.delayed[number] = nil
+                return state.endsWhenSent && state.delayed.isEmpty
+            }
+            if isLast { end(output) }
+        }
+        let isOver = state.withLock { state in
+            guard state.delayed[number] != nil else { return true }
+            state.delayed[number] = timer
+            return false
+        }
+        if isOver { world.clock.cancel(timer) }
     }
 
     /// Sends the frame that is held back, unless another one is sent before.
@@ -146,13 +160,13 @@ final class FrameFilter: LiveFilter {
         _ direction: JournalEntry.Frame.Direction,
         _ token: String?,
         _ bytes: Int,
+        _ output: any LiveOutput,
         injectedFault: String?
     ) {
         let journal = world.control.journal
         guard journal.isEnabled else { return }
-        let channel = state.withLock { $0.channel }
         let frame = JournalEntry.Frame(
-            channel: channel,
+            channel: output.kind,
             direction: direction,
             token: token,
             injectedFault: injectedFault

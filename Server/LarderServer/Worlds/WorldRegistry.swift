@@ -324,9 +324,7 @@ final class WorldRegistry: Sendable {
         }
         guard removed else { return }
         world.control.end()
-        // A long poll that begins after this is answered at once.
-        world.live.tell(.serverStops)
-        world.live.tell(.stateReplaced)
+        world.live.tell(.worldEnds)
         world.clock.end()
         // Afterwards: repeatable replies of the world become invalid, and further requests are told that it does not exist.
         world.invalidateReplies()
