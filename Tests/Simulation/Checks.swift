@@ -297,7 +297,7 @@ extension Simulation {
             findings.isEmpty ? [] : records,
             writtenAt: writtenAt,
             refreshedAt: refreshedAt,
-            isSecure: plan.settings.isSecure
+            isSecure: plan.settings.isSecure ?? false
         )
         for finding in findings {
             guard !excuses.excuses(finding) else {
