@@ -284,7 +284,7 @@ let package = Package(
             "LarderTests",
             [
                 "LarderTime", "LarderCoding", "LarderHTTP", "LarderModels", "LarderSQLite", "LarderStorage",
-                "LarderTransport",
+                "LarderTransport", "LarderEvents",
                 "LarderHTTPCache", "LarderResources", "LarderImages", "LarderDevice", "LarderTelemetry", "Larder",
                 "LarderDemo",
                 "LarderTesting", "FileFaults", "TestSupport", "SDKTestSupport",

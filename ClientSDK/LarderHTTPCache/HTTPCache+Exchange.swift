@@ -90,12 +90,9 @@ extension HTTPCache {
         if reply.status == .notModified {
             return try await settleNotModified(plan, reply, requestedAt, receivedAt, ticket)
         }
-        let isTaken = rules.allSatisfy { $0.accepts(reply.status, reply.fields) }
-        if plan.request.method == .head {
-            if isTaken { settleHead(plan, reply, requestedAt, receivedAt, ticket) }
-            return response(reply, plan.explanation)
-        }
-        guard isTaken, plan.file?.accepts(reply.status, reply.body, false) != false else {
+        guard rules.allSatisfy({ $0.accepts(reply.status, reply.fields) }),
+            plan.file?.accepts(reply.status, reply.body, false) != false
+        else {
             // Damaged content or a page of the network, such as a captive portal, does not affect the storage.
             if let file = plan.file { discardParts(of: file) }
             let failure =
@@ -106,6 +103,10 @@ extension HTTPCache {
         if reply.status.isServerFailure {
             let failure = "The server answered \(reply.status.code)."
             if let response = staleFallback(plan, .serverFailed(reply.status), failure, ticket) { return response }
+        }
+        if plan.request.method == .head {
+            settleHead(plan, reply, requestedAt, receivedAt, ticket)
+            return response(reply, plan.explanation)
         }
         let decision = HTTPCacheStorageDecision.decide(
             request: plan.request,

@@ -82,7 +82,9 @@ extension HTTPCache {
         _ file: HTTPCacheFile
     ) async throws(TransportError) -> HTTPCache.Response {
         switch await onDiskThread({ self.look(request, file.key, file) }) {
-        case .answer(let response, _): return response
+        case .answer(let response, _):
+            try Self.checkSize(response.body, request)
+            return response
         case .rejection(let error): throw error
         case .exchange(let plan): return try await exchange(plan)
         }

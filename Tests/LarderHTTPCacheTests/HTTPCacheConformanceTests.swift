@@ -468,6 +468,12 @@ struct HTTPCacheConformanceTests {
             then(61, .stale, status: 503)
         ),
         Row(
+            "stale-if-error: 503 to HEAD",
+            stored([.cacheControl: "max-age=1, stale-if-error=60"]),
+            then(61, .stale, status: 503, method: .head),
+            then(1, .network, status: 503, method: .head)
+        ),
+        Row(
             "stale-if-error: over",
             stored([.cacheControl: "max-age=1, stale-if-error=60"]),
             then(62, .network, status: 503)

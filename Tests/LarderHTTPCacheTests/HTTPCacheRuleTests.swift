@@ -92,9 +92,13 @@ struct HTTPCacheRuleTests {
         // Where nothing stands in, the caller sees what came, and it is not stored.
         #expect(try await stage.get(url: "http://origin.test/b").source == .network)
         #expect(try await stage.get(url: "http://origin.test/b").source == .network)
-        // Nor does its head say anything about what is stored.
+        // Nor does its head say anything about what is stored, which stands in for it.
         stage.origin.answer { _, _ in reply(page, "") }
-        #expect(try await stage.get(method: .head).fields[.contentType] == "text/html")
+        let head = try await stage.get(method: .head)
+        #expect(head.source == .stale(.unexpectedContent) && head.fields[.contentType] == terms[.contentType])
+        #expect(head.body.isEmpty)
+        let unknown = try await stage.get(url: "http://origin.test/d", method: .head)
+        #expect(unknown.fields[.contentType] == "text/html")
         stage.origin.answer { _, _ in reply(terms, "", status: 304) }
         #expect(try await stage.get().source == .revalidated)
         stage.origin.answer { _, _ in reply([.contentType: "image/png", .cacheControl: "max-age=60"]) }

@@ -139,6 +139,19 @@ struct ImageFailureTests {
         #expect(try setting.storedCount(request) == 0)
     }
 
+    @Test func `a stored picture that exceeds the limit fails, before and after its lifetime`() async throws {
+        let setting = try ImageSetting()
+        defer { setting.remove() }
+        setting.server[url] = .init(bytes: picture)
+        _ = try await setting.pipeline.image(for: ImageRequest(url: url))
+        let limited = setting.restarted { $0.bytesMaximum = 500 }
+        #expect(await failure { try await limited.image(for: ImageRequest(url: url)) }?.code == .tooLarge)
+        #expect(setting.server.requests.count == 1)
+        limited.forgetFailures()
+        setting.clock.advance(by: .seconds(61))
+        #expect(await failure { try await limited.image(for: ImageRequest(url: url)) }?.code == .tooLarge)
+    }
+
     @Test func `a picture damaged on disk is never shown and is fetched again`() async throws {
         let setting = try ImageSetting()
         defer { setting.remove() }

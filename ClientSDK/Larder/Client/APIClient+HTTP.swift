@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderHTTP
 public import LarderHTTPCache
 import LarderResources
@@ -86,50 +87,55 @@ struct AccountTransport: Transport {
     func marked(_ request: TransportRequest) -> TransportRequest {
         var request = request
         request.fields.remove(Self.marker)
-        guard source.isOwn(request.url), request.fields[.authorization] == nil else { return request }
+        guard source.takesCredentials(request) else { return request }
         request.fields.set(Self.marker, "user " + (session.userID ?? ""))
         return request
     }
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        try await authorized(request) { (request) throws(TransportError) in
-            let response = try await base.send(request)
-            return (response, response.status)
-        }
+        try await authorized(request) { (request) throws(TransportError) in try await base.send(request) }
     }
 
     func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        try await authorized(request) { (request) throws(TransportError) in
-            let stream = try await base.open(request)
-            return (stream, stream.status)
-        }
+        try await authorized(request) { (request) throws(TransportError) in try await base.open(request) }
     }
 
-    private func authorized<Reply>(
+    private func authorized<Reply: RedirectableReply>(
         _ request: TransportRequest,
-        _ send: (TransportRequest) async throws(TransportError) -> (Reply, Status)
+        _ send: (TransportRequest) async throws(TransportError) -> Reply
     ) async throws(TransportError) -> Reply {
         // A request of the pictures is that of the present user.
-        var request = isBelowCache || request.fields.contains(Self.marker) ? request : marked(request)
-        let mark = request.fields[Self.marker]
-        request.fields.remove(Self.marker)
+        var bare = isBelowCache || request.fields.contains(Self.marker) ? request : marked(request)
+        let mark = bare.fields[Self.marker]
+        bare.fields.remove(Self.marker)
         guard source.mayUseNetwork() else {
             let url = HTTPURL.redacted(request.url)
             throw TransportError(.unreachable, "The network may not be used; \(url) was not requested.")
         }
-        guard let mark else { return try await send(request).0 }
+        guard let mark else { return try await send(bare) }
+        return try await LostCopies.sending(bare, error: { $0 }) { [bare] () async throws(TransportError) in
+            try await sendAuthorized(bare, mark, send)
+        }
+    }
+
+    private func sendAuthorized<Reply: RedirectableReply>(
+        _ request: TransportRequest,
+        _ mark: String,
+        _ send: (TransportRequest) async throws(TransportError) -> Reply
+    ) async throws(TransportError) -> Reply {
         var sent = request
         try await authorize(&sent, mark)
-        let (reply, status) = try await send(sent)
-        guard status.code == 401 else { return reply }
+        let reply = try await send(sent)
+        guard reply.status == .unauthorized else { return reply }
         do throws(LarderError) { guard try await session.renew(after: sent) else { return reply } } catch {
             // The session has ended: the 401 says so.
             guard error.code != .unauthorized else { return reply }
             throw Self.failure(error, request.url)
         }
+        try HTTPSource.requireReplayable(request)
         sent = request
         try await authorize(&sent, mark)
-        return try await send(sent).0
+        return try await send(sent)
     }
 
     private func authorize(_ request: inout TransportRequest, _ mark: String) async throws(TransportError) {

@@ -9,28 +9,34 @@ import Synchronization
 extension BearerSession {
     /// Adds the access token to a request, and renews it before if it has expired.
     ///
-    /// - Throws: `.unauthorized` for a write after the session has ended: the server would reject it again. A read is sent, because its
-    ///   resource may be public.
+    /// - Throws: `.unauthorized` for a write after the session has ended, or after a sign-out that has kept the user's content: the server would
+    ///   reject it, or carry it out without a user. A read is sent, because its resource may be public.
     public func authorize(_ request: inout TransportRequest) async throws(LarderError) {
-        guard var tokens = current.withLock({ $0.tokens }) else { return }
+        guard var tokens = current.withLock({ $0.tokens }) else {
+            guard !request.method.isSafe, try await hasOwner() else { return }
+            throw Self.ended(request)
+        }
         if tokens.isExpired, !request.method.isSafe {
             // Another process may have signed in.
             guard try await adoptStored(inPlaceOf: tokens), let new = current.withLock({ $0.tokens }), !new.isExpired
-            else {
-                throw LarderError(
-                    .unauthorized,
-                    "The session has ended; \(HTTPURL.redacted(request.url)) was not requested. Sign in again."
-                )
-            }
+            else { throw Self.ended(request) }
             tokens = new
         }
         var access = tokens.access
         // The local clock is only a hint; the server decides.
         if !tokens.isExpired, clock.now.nanosecondsSinceEpoch >= tokens.expiresAt, !tokens.refresh.isEmpty {
             try await renewed(tokens)
-            access = current.withLock { $0.tokens?.access } ?? access
+            guard let renewed = current.withLock({ $0.tokens }) else { return try await authorize(&request) }
+            access = renewed.access
         }
         request.fields.set(.authorization, "Bearer \(access)")
+    }
+
+    private static func ended(_ request: TransportRequest) -> LarderError {
+        LarderError(
+            .unauthorized,
+            "The session has ended; \(HTTPURL.redacted(request.url)) was not requested. Sign in again."
+        )
     }
 
     /// Renews the tokens, unless they were renewed after the request was authorized, here or in another process.

@@ -41,6 +41,8 @@ extension BearerSession {
             defer { renewalLock?.release() }
             // The process that held the lock before may have renewed the tokens.
             if try await adoptStored(inPlaceOf: tokens) { return .success(()) }
+            // A sign-out, or a sign-in that is not stored yet.
+            guard current.withLock({ $0.tokens == tokens }) else { return .success(()) }
             try await RequestReason("session", cause: "the access token must be renewed").around {
                 () async throws(LarderError) in try await exchange(tokens)
             }
@@ -73,12 +75,20 @@ extension BearerSession {
             }
         }
         do throws(LarderError) {
-            // A sign-out or a sign-in during the renewal wins.
-            if try await !keep(new, inPlaceOf: tokens) { _ = try await adoptStored(inPlaceOf: tokens) }
+            if try await keep(new, inPlaceOf: tokens) { return }
+            // A sign-in during the renewal wins.
+            if try await adoptStored(inPlaceOf: tokens) { return }
         } catch {
-            current.withLock { $0.unstored = (new, tokens) }
+            let isSignedIn = current.withLock { current in
+                guard current.tokens == tokens else { return false }
+                current.unstored = (new, tokens)
+                return true
+            }
+            if !isSignedIn { await revoke(new.access) }
             throw error
         }
+        // So does a sign-out, which did not know these tokens.
+        await revoke(new.access)
     }
 
     /// Requests new tokens, and once more if the reply was lost: the server accepts the replaced refresh token for a grace period

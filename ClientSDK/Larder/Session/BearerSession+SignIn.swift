@@ -43,7 +43,8 @@ extension BearerSession {
     }
 
     /// Deletes the tokens from memory and from their place, removes the cookies, and then revokes the tokens at the server if it can be
-    /// reached. Stored values and unsent changes stay, so that only the same user can sign in afterwards: `APIClient.signOut` erases them too.
+    /// reached. Stored values and unsent changes stay, so that only the same user can sign in afterwards: `APIClient.signOut` erases them too. The
+    /// changes wait for that sign-in.
     ///
     /// It concerns this process: another one with the account keeps its tokens until the server rejects them, and stores them again if it
     /// renews them before. `APIClient.signOut` ends those too, because it erases the account's directory.
@@ -60,7 +61,7 @@ extension BearerSession {
     /// - Returns: the access token, which is still valid at the server, and the error if the tokens are still in their place.
     func forget(isFinal: Bool = false) async -> (token: String?, failure: LarderError?) {
         let token = current.withLock { current in
-            let token = current.tokens?.access
+            let token = (current.unstored?.tokens ?? current.tokens)?.access
             current.hasEnded = current.hasEnded || isFinal
             current.tokens = nil
             current.unstored = nil

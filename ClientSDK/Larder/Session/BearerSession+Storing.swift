@@ -63,30 +63,37 @@ extension BearerSession {
     ///
     /// - Throws: `.invalidArgument` if they belong to another user; `.storage`.
     private func claim(for userID: String) throws(LarderError) {
-        let owner: String?
-        if let disk = cache.outboxDisk {
+        guard let owner = try owner() else {
+            guard let disk = cache.outboxDisk else { return current.withLock { $0.owner = userID } }
             do {
-                owner = try disk.metadata(Self.ownerKey).map { String(decoding: $0, as: UTF8.self) }
-                if owner == nil {
-                    try disk.write(.powerLoss) { transaction in
-                        try transaction.setMetadata(Array(userID.utf8), for: Self.ownerKey)
-                    }
+                try disk.write(.powerLoss) { transaction in
+                    try transaction.setMetadata(Array(userID.utf8), for: Self.ownerKey)
                 }
             } catch {
                 throw LarderError(error)
             }
-        } else {
-            owner = current.withLock { current in
-                defer { current.owner = current.owner ?? userID }
-                return current.owner
-            }
+            return
         }
-        guard let owner, owner != userID else { return }
+        guard owner != userID else { return }
         throw LarderError(
             .invalidArgument,
             "The account has the content of user \"\(owner)\", so that \"\(userID)\" cannot sign in to it. Sign out first "
                 + "(APIClient.signOut), or open a client with another account name."
         )
+    }
+
+    /// The user to whom the account's content belongs; nil if nobody has signed in.
+    private func owner() throws(LarderError) -> String? {
+        guard let disk = cache.outboxDisk else { return current.withLock { $0.owner } }
+        do { return try disk.metadata(Self.ownerKey).map { String(decoding: $0, as: UTF8.self) } } catch {
+            throw LarderError(error)
+        }
+    }
+
+    /// Whether the account's content belongs to a user, signed in or not. After `APIClient.signOut` there is no content.
+    func hasOwner() async throws(LarderError) -> Bool {
+        guard !current.withLock({ $0.hasEnded }) else { return false }
+        return try await cache.core.changing { () async throws(LarderError) in try owner() } != nil
     }
 
     /// Uses the tokens that another process has stored in place of `tokens`.

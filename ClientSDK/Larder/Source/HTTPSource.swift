@@ -34,7 +34,7 @@ public struct HTTPSource: Sendable {
     public let base: String
     /// The transport of all requests.
     public let transport: any Transport
-    /// Adds credentials; nil: requests are anonymous.
+    /// Adds credentials to requests to the origin of `base` that have no `Authorization` field; nil: requests are anonymous.
     public var authorizer: (any Authorizer)?
     /// Whether the network may be used. If not, requests fail at once as unreachable, and nothing is sent.
     public var mayUseNetwork: @Sendable () -> Bool
@@ -70,6 +70,11 @@ public struct HTTPSource: Sendable {
         let url = url.prefix(2).lowercased() == "ws" ? "http" + url.dropFirst(2) : url
         guard let origin = HTTPURL(url)?.origin else { return false }
         return origin == HTTPURL(base)?.origin
+    }
+
+    /// Whether credentials are added to a request.
+    func takesCredentials(_ request: TransportRequest) -> Bool {
+        request.fields[.authorization] == nil && isOwn(request.url)
     }
 
     /// Percent-encodes a path segment or a query component (RFC 3986 §2.1).
@@ -235,49 +240,52 @@ public struct HTTPSource: Sendable {
         return request
     }
 
-    /// Authorizes and sends a request, and once more after a 401 if the credentials were renewed.
+    /// Authorizes and sends a request, and once more after a 401 if the credentials were renewed. A request to another origin, and one with an
+    /// `Authorization` field of its own, is sent as it is.
     ///
     /// - Throws: `.offline` or another transport error if there is no reply; `.unauthorized` if the authorizer fails, or if the request
     ///   cannot be repeated because its body can be read only once; `cause` is a `TransportError` with `.bodyNotReplayable` then.
     public func send(_ request: TransportRequest) async throws(LarderError) -> TransportResponse {
-        guard !request.method.isSafe, LostCopies.current == nil else { return try await sendAuthorized(request) }
-        let lostCopies = LostCopies()
-        let result = await LostCopies.$current.withValue(lostCopies) {
-            () async -> Result<TransportResponse, LarderError> in
-            do throws(LarderError) { return .success(try await sendAuthorized(request)) } catch {
-                return .failure(error)
-            }
-        }
-        do throws(LarderError) { return try result.get() } catch {
-            guard error.isUnsent || error.code == .unauthorized, !lostCopies.isEmpty else { throw error }
-            let text =
-                "A connection ended without a reply to \(HTTPURL.redacted(request.url)), and sending it again failed. It may have been "
-                + "carried out. (\(error.description))"
-            throw LarderError(TransportError(.interrupted, text, retryAfter: error.retryAfter))
+        guard let authorizer, takesCredentials(request) else { return try await attempt(request) }
+        return try await LostCopies.sending(request, error: { LarderError($0) }) { () async throws(LarderError) in
+            try await sendAuthorized(request, authorizer)
         }
     }
 
-    private func sendAuthorized(_ request: TransportRequest) async throws(LarderError) -> TransportResponse {
-        let sent = try await authorized(request)
+    private func sendAuthorized(
+        _ request: TransportRequest,
+        _ authorizer: any Authorizer
+    ) async throws(LarderError) -> TransportResponse {
+        let sent = try await authorized(request, authorizer)
         let response = try await attempt(sent)
-        guard response.status.code == 401, let authorizer else { return response }
+        guard response.status == .unauthorized else { return response }
         let isRenewed: Bool
         do throws(LarderError) { isRenewed = try await authorizer.renew(after: sent) } catch {
             throw Self.unauthorized(error, request.url)
         }
         guard isRenewed else { return response }
-        if let upload = request.upload, !upload.canBeSent {
-            let text =
-                "\(request.url) was rejected with 401 and the credentials were renewed, but the body can be read only once. Send "
-                + "the request again with a new body."
-            throw LarderError(.unauthorized, text, cause: TransportError(.bodyNotReplayable, text), status: 401)
+        do throws(TransportError) { try Self.requireReplayable(request) } catch {
+            throw LarderError(.unauthorized, error.description, cause: error, status: 401)
         }
-        return try await attempt(try await authorized(request))
+        return try await attempt(try await authorized(request, authorizer))
     }
 
-    private func authorized(_ request: TransportRequest) async throws(LarderError) -> TransportRequest {
+    /// - Throws: `.bodyNotReplayable` if a request that was rejected with a 401 cannot be sent again.
+    static func requireReplayable(_ request: TransportRequest) throws(TransportError) {
+        guard let upload = request.upload, !upload.canBeSent else { return }
+        throw TransportError(
+            .bodyNotReplayable,
+            "\(HTTPURL.redacted(request.url)) was rejected with 401 and the credentials were renewed, but the body can be read only "
+                + "once. Send the request again with a new body."
+        )
+    }
+
+    private func authorized(
+        _ request: TransportRequest,
+        _ authorizer: any Authorizer
+    ) async throws(LarderError) -> TransportRequest {
         var request = request
-        do throws(LarderError) { try await authorizer?.authorize(&request) } catch {
+        do throws(LarderError) { try await authorizer.authorize(&request) } catch {
             throw Self.unauthorized(error, request.url)
         }
         return request

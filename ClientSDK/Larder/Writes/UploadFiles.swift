@@ -217,7 +217,7 @@ final class UploadFiles: Sendable {
         var url: String?
         /// How often that was so: each beginning after it is another request.
         var losses = 0
-        /// Whether the last piece was perhaps sent, and the server may have carried out the write.
+        /// Whether the last piece was perhaps sent, in any attempt, and the server may have carried out the write.
         var isEnding = false
     }
 

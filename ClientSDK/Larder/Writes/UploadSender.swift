@@ -51,13 +51,16 @@ struct UploadSender: Sendable {
             onProgress(offset)
             let bytes = offset < file.length ? try await files.bytes(file.name, from: offset, count: size) : []
             let end = offset + Int64(bytes.count)
-            if place.isEnding != (end == file.length) {
-                place.isEnding.toggle()
+            let isLast = end == file.length
+            let isFirstLast = isLast && !place.isEnding
+            if isFirstLast {
+                place.isEnding = true
                 try await files.setPlace(file.name, place)
             }
             let reply: TransportResponse
-            do { reply = try await source.send(piece(bytes, at: offset, isLast: place.isEnding, url)) } catch {
-                if error.isUnsent, place.isEnding, !isComplete {
+            do { reply = try await source.send(piece(bytes, at: offset, isLast: isLast, url)) } catch {
+                // Of an earlier one nobody knows whether it was sent.
+                if error.isUnsent, isFirstLast, !isComplete {
                     place.isEnding = false
                     try await files.setPlace(file.name, place)
                 }

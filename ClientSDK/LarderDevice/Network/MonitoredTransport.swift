@@ -77,6 +77,7 @@ package struct MonitoredTransport: Transport {
                     : NetworkSample(.reply, latency: isLarge ? nil : time, bytes: bytes, transfer: isLarge ? time : nil)
                 monitor.note(sample)
             }
+            monitor?.spent(bytes)
             let decoded = response.codedBytes.map { _ in response.body.count }
             tell(request, reason, status: response.status.code, nil, time, bytes, decoded)
             return response
@@ -103,11 +104,9 @@ package struct MonitoredTransport: Transport {
         }
         let latency = clock.uptime - start
         let status = stream.status.code
-        let body = MonitoredBody(stream.body) { read in
+        let body = MonitoredBody(stream, onReceived: { self.monitor?.spent($0) }) { outcome in
             self.monitor?.inFlight.wrappingSubtract(1, ordering: .relaxed)
-            var outcome = read
-            if let coded = stream.codedBytes { outcome.bytes = coded.value }
-            let decoded = stream.codedBytes.map { _ in read.bytes }
+            let decoded = stream.codedBytes.map { _ in outcome.bytesRead }
             if let error = outcome.error, NetworkSample(error) != nil {
                 self.failed(request, reason, error, status: status, since: start, bytes: outcome.bytes, decoded)
             } else {
@@ -166,7 +165,6 @@ package struct MonitoredTransport: Transport {
         _ bytes: Int,
         _ decoded: Int?
     ) {
-        monitor?.spent(bytes)
         onExchange(
             Exchange(
                 request: request,
@@ -184,6 +182,9 @@ package struct MonitoredTransport: Transport {
 /// Measures content while it is read. Read by one task, as `TransportStream.Body` requires.
 private final class MonitoredBody: Sendable {
     struct Outcome: Sendable {
+        /// The number of bytes that the reader got.
+        var bytesRead = 0
+        /// The number of bytes that were received, before they were decoded.
         var bytes = 0
         /// The time that the reader waited for pieces, without its own work between them.
         var waited: Duration = .zero
@@ -195,12 +196,21 @@ private final class MonitoredBody: Sendable {
         var isTold = false
     }
 
-    private let body: TransportStream.Body
+    private let stream: TransportStream
     private let state = Mutex(State())
+    private let onReceived: @Sendable (Int) -> Void
     private let onEnd: @Sendable (Outcome) -> Void
 
-    init(_ body: TransportStream.Body, onEnd: @escaping @Sendable (Outcome) -> Void) {
-        self.body = body
+    /// - Parameters:
+    ///   - onReceived: called with the number of bytes that were received since the last call.
+    ///   - onEnd: called once.
+    init(
+        _ stream: TransportStream,
+        onReceived: @escaping @Sendable (Int) -> Void,
+        onEnd: @escaping @Sendable (Outcome) -> Void
+    ) {
+        self.stream = stream
+        self.onReceived = onReceived
         self.onEnd = onEnd
     }
 
@@ -211,7 +221,7 @@ private final class MonitoredBody: Sendable {
     func next(clock: any MonotonicClock) async throws(TransportError) -> [UInt8]? {
         let start = clock.uptime
         do {
-            let piece = try await body.next()
+            let piece = try await stream.body.next()
             note(waited: clock.uptime - start, bytes: piece?.count ?? 0, isEnd: piece == nil, nil)
             return piece
         } catch {
@@ -221,14 +231,18 @@ private final class MonitoredBody: Sendable {
     }
 
     private func note(waited: Duration, bytes: Int, isEnd: Bool, _ error: TransportError?) {
-        let outcome = state.withLock { state -> Outcome? in
+        let (received, outcome) = state.withLock { state -> (Int, Outcome?) in
+            let before = state.outcome.bytes
             state.outcome.waited += waited
-            state.outcome.bytes += bytes
-            guard isEnd, !state.isTold else { return nil }
+            state.outcome.bytesRead += bytes
+            state.outcome.bytes = stream.codedBytes?.value ?? state.outcome.bytesRead
+            let received = state.outcome.bytes - before
+            guard isEnd, !state.isTold else { return (received, nil) }
             state.isTold = true
             state.outcome.error = error
-            return state.outcome
+            return (received, state.outcome)
         }
+        if received > 0 { onReceived(received) }
         if let outcome { onEnd(outcome) }
     }
 }

@@ -1,5 +1,6 @@
 import FileFaults
 import Foundation
+import LarderEvents
 import LarderHTTP
 import LarderHTTPCache
 import LarderResources
@@ -95,6 +96,85 @@ struct HTTPClientTests {
         _ = try await client.http.document("http://other/a")
         _ = try await client.http.send(TransportRequest(url: "http://other/b", fields: [.authorization: "Basic x"]))
         #expect(transport.requests.map { $0.fields[.authorization] } == [nil, "Basic x"])
+    }
+
+    @Test func `a request of the source to another origin gets no credentials, and the caller's own are kept`()
+        async throws
+    {
+        let transport = ScriptedTransport { _, _ in ClientFixture.json("{}", status: .unauthorized) }
+        let client = try await signedIn(transport)
+        let own: Fields = [.authorization: "Basic x"]
+        for (url, fields) in [("http://other/a", Fields()), ("http://other/b", own), ("http://server/c", own)] {
+            #expect(try await client.source.send(TransportRequest(url: url, fields: fields)).status == .unauthorized)
+        }
+        await #expect(throws: LarderError.self) { try await client.source.send(.get, ".evil.example/x") }
+        #expect(transport.requests.map { $0.fields[.authorization] } == [nil, "Basic x", "Basic x", nil])
+        #expect(!transport.requests.contains { $0.url.hasSuffix("/token") })
+    }
+
+    /// What becomes of a change after its 401.
+    enum AfterRejection: CaseIterable {
+        case renewalFails, sessionEnds, repetitionFails, repetitionIsRejected
+    }
+
+    @Test(arguments: AfterRejection.allCases)
+    func `a change of which a copy was lost has perhaps been made, whatever follows its 401`(
+        after: AfterRejection
+    ) async throws {
+        let transport = ScriptedTransport { request, _ throws(TransportError) in
+            if request.url.hasSuffix("/token") {
+                switch after {
+                case .renewalFails: throw TransportError(.unreachable, "There is no network.")
+                case .sessionEnds: return ClientFixture.json("{}", status: .badRequest)
+                case .repetitionFails, .repetitionIsRejected: return ClientFixture.json(#"{"access": "2"}"#)
+                }
+            }
+            guard request.method == .put else { return .text("text", fields: [.cacheControl: "max-age=60"]) }
+            if request.fields[.authorization] == "Bearer 1" {
+                LostCopies.current?.note()
+            } else if after == .repetitionFails {
+                throw TransportError(.unreachable, "There is no network.")
+            }
+            return ClientFixture.json("{}", status: .unauthorized)
+        }
+        let client = try await signedIn(transport)
+        _ = try await client.http.document("/settings")
+        let put = TransportRequest(method: .put, url: "http://server/settings")
+        let error = await #expect(throws: TransportError.self) { try await client.http.send(put) }
+        #expect(error?.code == .interrupted)
+        #expect(try await client.http.document("/settings").source == .network)
+    }
+
+    @Test func `a change inside a write of the outbox tells the outbox of a lost copy`() async throws {
+        let transport = ScriptedTransport { _, _ throws(TransportError) in
+            LostCopies.current?.note()
+            throw TransportError(.unreachable, "There is no network.")
+        }
+        let client = try await signedIn(transport)
+        let outer = LostCopies()
+        await LostCopies.$current.withValue(outer) {
+            let error = await #expect(throws: LarderError.self) { try await client.source.send(.put, "/settings") }
+            #expect(error?.mayHaveBeenCarriedOut == true)
+        }
+        #expect(!outer.isEmpty)
+    }
+
+    @Test func `a body that can be read only once is sent once, also after a 401`() async throws {
+        let transport = ScriptedTransport { request, _ in
+            request.url.hasSuffix("/token")
+                ? ClientFixture.json(#"{"access": "2"}"#) : ClientFixture.json("{}", status: .unauthorized)
+        }
+        let client = try await signedIn(transport)
+        let content = AsyncStream<[UInt8]> { continuation in
+            continuation.yield([1, 2, 3])
+            continuation.finish()
+        }
+        var request = TransportRequest(method: .put, url: "http://server/photo")
+        request.upload = RequestBody(content)
+        let put = request
+        let error = await #expect(throws: TransportError.self) { try await client.http.send(put) }
+        #expect(error?.code == .bodyNotReplayable)
+        #expect(transport.requests.count { $0.method == .put } == 1)
     }
 
     @Test func `without a network a stored response is given, and otherwise a typed error`() async throws {

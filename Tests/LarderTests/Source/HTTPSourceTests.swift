@@ -1,4 +1,5 @@
 import Foundation
+import LarderEvents
 import LarderHTTP
 import LarderTesting
 import LarderTime
@@ -114,6 +115,19 @@ struct HTTPSourceTests {
         let plain = HTTPSource("http://server", transport: transport)
         let rejected = await #expect(throws: LarderError.self) { try await plain.send(.put, "/item", Item(name: "a")) }
         #expect(rejected?.code == .rejected && rejected?.status == 401)
+    }
+
+    @Test func `a 401 to the repetition of a lost copy leaves the outcome unknown`() async throws {
+        let transport = ScriptedTransport { _, _ throws(TransportError) in
+            LostCopies.current?.note()
+            return .text("{}", status: .unauthorized, fields: Self.json)
+        }
+        let plain = HTTPSource("http://server", transport: transport)
+        let session = try await BearerSession(try scene.cache(inMemory: true), plain, .none)
+        try await session.use(token: "t", userID: "ana")
+        let source = HTTPSource("http://server", transport: transport, authorizer: session)
+        let error = await #expect(throws: LarderError.self) { try await source.send(.put, "/item", Item(name: "a")) }
+        #expect(error?.mayHaveBeenCarriedOut == true)
     }
 
     // MARK: Writes without content in the reply

@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderHTTP
 import LarderResources
 import LarderTesting
@@ -81,6 +82,20 @@ struct HTTPSourceUploadTests {
         #expect(transport.uploads.count == 1 && renewing.renewals.withLock { $0 } == 1)
         try await source.send(.put, "/f", upload: RequestBody(stream("abc")))
         #expect(transport.uploads.count == 2)
+    }
+
+    @Test func `a body that cannot be read again after a lost copy leaves the outcome unknown`() async throws {
+        let transport = ScriptedTransport { request, number throws(TransportError) in
+            guard request.fields[.authorization] == "Bearer old" else {
+                throw TransportError(.bodyFailed, "The file has changed.")
+            }
+            LostCopies.current?.note()
+            return .text("", status: .unauthorized)
+        }
+        let source = HTTPSource("http://h", transport: transport, authorizer: Renewing())
+        let body = RequestBody(replaying: { self.stream("abc") })
+        let error = await #expect(throws: LarderError.self) { try await source.send(.put, "/f", upload: body) }
+        #expect(error?.mayHaveBeenCarriedOut == true)
     }
 
     @Test func `a file that cannot be read is an invalid argument`() async throws {

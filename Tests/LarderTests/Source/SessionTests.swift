@@ -19,10 +19,9 @@ struct SessionTests {
     private let scene = CacheScene()
     private let gate = TransportGate()
 
-    /// A session with expired tokens, and a server whose renewal is held.
-    private func outdated(isRejected: Bool) async throws -> (BearerSession, ScriptedTransport) {
-        let gate = gate
-        let transport = ScriptedTransport { request, _ throws(TransportError) in
+    /// A server whose renewal is held.
+    private func server(isRejected: Bool) -> ScriptedTransport {
+        ScriptedTransport { [gate] request, _ throws(TransportError) in
             let fields: Fields = [.contentType: "application/json"]
             if request.method == .delete { return .text("", status: .noContent) }
             guard request.url.hasSuffix("/refresh") else { return .text(Self.grant("old"), fields: fields) }
@@ -32,6 +31,11 @@ struct SessionTests {
                 )
                 : .text(Self.grant("new"), fields: fields).held(by: gate)
         }
+    }
+
+    /// A session with expired tokens, and its server.
+    private func outdated(isRejected: Bool) async throws -> (BearerSession, ScriptedTransport) {
+        let transport = server(isRejected: isRejected)
         let session = try await BearerSession(
             try scene.cache(),
             HTTPSource("http://server", transport: transport),
@@ -40,6 +44,11 @@ struct SessionTests {
         try await session.signIn(handle: "ana", password: "larder")
         scene.clock.advance(by: .seconds(3_600))
         return (session, transport)
+    }
+
+    /// The tokens that were revoked.
+    private func revoked(_ transport: ScriptedTransport) -> [String?] {
+        transport.requests.filter { $0.method == .delete }.map { $0.fields[.authorization] }
     }
 
     @Test(arguments: [true, false])
@@ -55,14 +64,62 @@ struct SessionTests {
     }
 
     @Test(arguments: [true, false])
-    func `a sign-out during a renewal wins`(isRejected: Bool) async throws {
-        let (session, _) = try await outdated(isRejected: isRejected)
+    func `a sign-out during a renewal wins, and what is granted after it is revoked`(isRejected: Bool) async throws {
+        let (session, transport) = try await outdated(isRejected: isRejected)
         let asking = Task { try? await session.accessToken() }
         await gate.waitForHeld()
         await session.signOut()
         gate.open()
         _ = await asking.value
         #expect(session.state == .signedOut)
+        #expect(revoked(transport) == (isRejected ? ["Bearer old"] : ["Bearer old", "Bearer new"]))
+    }
+
+    @Test func `tokens that are granted after the sign-out of a client are revoked, and not kept`() async throws {
+        let fixture = ClientFixture()
+        let transport = server(isRejected: false)
+        let client = try await fixture.client(transport) { $0.session = .demo }
+        try await client.session.signIn(handle: "ana", password: "larder")
+        fixture.scene.clock.advance(by: .seconds(3_600))
+        let asking = Task { try? await client.session.accessToken() }
+        await gate.waitForHeld()
+        try await client.signOut()
+        gate.open()
+        _ = await asking.value
+        #expect(revoked(transport) == ["Bearer old", "Bearer new"])
+        let isEmpty = client.session.current.withLock { $0.unstored == nil && $0.tokens == nil }
+        #expect(isEmpty)
+    }
+
+    @Test func `a renewal that has waited for another process asks for nothing after a sign-out`() async throws {
+        let (session, transport) = try await outdated(isRejected: false)
+        let other = FileProcessLock(path: scene.outboxPath + "/store.session")
+        #expect(try other.take())
+        let asking = Task { try? await session.accessToken() }
+        try await scene.clock.waitForSleepers()
+        await session.signOut()
+        other.release()
+        gate.open()
+        scene.clock.advance(by: .seconds(1))
+        _ = await asking.value
+        #expect(!transport.requests.contains { $0.url.hasSuffix("/refresh") })
+    }
+
+    @Test func `a sign-out revokes the newest tokens, also if they could not be stored`() async throws {
+        let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+        var configuration = scene.configuration()
+        configuration.storage = .store(try killable.store())
+        let transport = server(isRejected: false)
+        gate.open()
+        let source = HTTPSource("http://server", transport: transport)
+        let session = try await BearerSession(try LarderCache(configuration), source, .demo)
+        try await session.signIn(handle: "ana", password: "larder")
+        scene.clock.advance(by: .seconds(3_600))
+        killable.fail(.full, untilHealed: true)
+        await #expect(throws: LarderError.self) { try await session.accessToken() }
+        killable.heal()
+        await session.signOut()
+        #expect(revoked(transport) == ["Bearer new"])
     }
 
     @Test func `an ended session sends reads, and no writes until the next sign-in`() async throws {
@@ -80,6 +137,43 @@ struct SessionTests {
         try await session.use(token: "another", userID: "user_1")
         try await source.send(.put, "/v1/thing")
         #expect(transport.requests.last?.fields[.authorization] == "Bearer another")
+    }
+
+    @Test(arguments: [false, true])
+    func `a user's changes wait for the next sign-in after a sign-out of the session`(isRestarted: Bool) async throws {
+        let fixture = ClientFixture()
+        let transport = ScriptedTransport { _, _ in .text("", status: .noContent) }
+        var client = try await fixture.client(transport)
+        try await client.session.use(token: "1", userID: "ana")
+        fixture.scene.isOnline.withLock { $0 = false }
+        try client.write(.post, "/comments", ["text": "a"])
+        await client.session.signOut()
+        if isRestarted {
+            client.close()
+            client = try await fixture.client(transport)
+        }
+        fixture.scene.isOnline.withLock { $0 = true }
+        client.cache.networkReturned()
+        await reached { [client] in
+            client.cache.outbox.entries.first.map { $0.error?.code == .unauthorized } ?? true
+        }
+        #expect(transport.requests.isEmpty)
+        _ = try await client.source.send(TransportRequest(url: "http://server/feed"))
+        try await client.session.use(token: "2", userID: "ana")
+        try await client.cache.outbox.drained()
+        let writes = transport.requests.filter { $0.method == .post }
+        #expect(writes.map { $0.fields[.authorization] } == ["Bearer 2"])
+        client.close()
+    }
+
+    @Test func `an account that never had a user sends changes without credentials`() async throws {
+        let fixture = ClientFixture()
+        let transport = ScriptedTransport { _, _ in .text("", status: .noContent) }
+        let client = try await fixture.client(transport)
+        try client.write(.post, "/comments", ["text": "a"])
+        try await client.cache.outbox.drained()
+        #expect(transport.requests.map { $0.fields[.authorization] } == [nil])
+        client.close()
     }
 
     @Test func `cancelling a waiter does not cancel the renewal`() async throws {

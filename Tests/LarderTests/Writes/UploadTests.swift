@@ -171,6 +171,38 @@ struct UploadTests {
         client.close()
     }
 
+    @Test(arguments: [false, true])
+    func `a file whose last piece was perhaps sent is not sent again after an attempt that did not send it`(
+        takesLess: Bool
+    ) async throws {
+        let attempts = Mutex(0)
+        let isOver = Mutex(false)
+        let server = Server { request, regular in
+            if isOver.withLock({ $0 }), request.method == .head { return Self.problem(404) }
+            let number = attempts.withLock { attempts in
+                if attempts > 0 && request.method == .patch || Server.isLast(request) { attempts += 1 }
+                return attempts
+            }
+            guard request.method == .patch, number > 0 else {
+                guard request.method == .head, takesLess else { return regular(request) }
+                var fields = Server.fields(2 * 262_144, isComplete: false)
+                fields.set("Upload-Limit", "max-append-size=1000")
+                return .text("", status: .noContent, fields: fields)
+            }
+            guard number > 1 else { return Self.lost }
+            isOver.withLock { $0 = true }
+            return takesLess ? Self.lost : .failure(TransportError(.unreachable, "Nothing was sent."))
+        }
+        let client = try await client(server.transport)
+        try await upload(client)
+        let entry = try #require(await settled(client))
+        #expect(entry.state == .rejected)
+        #expect(entry.rejection?.title.contains("whole file") == true, "\(String(describing: entry.rejection))")
+        #expect(server.beginnings.count == 1 && server.pieces.count == 4)
+        #expect(server.pieces.map { Server.isLast($0) } == [false, false, true, !takesLess])
+        client.close()
+    }
+
     @Test(arguments: [422, 404, 403])
     func `an error with a complete upload is the reply of the write, and a retry is another upload`(
         status: Int
