@@ -133,6 +133,8 @@ extension APIClient {
     }
 
     private func stored(_ write: Write) throws(LarderError) -> StoredWrite {
+        // Changes, scopes and server IDs depend on the writes of other processes, too.
+        try cache.outbox.readRows()
         var changes: [StoredChange] = []
         for make in write.changes {
             if let change = try make(cache).get() { StoredChange.add(change, to: &changes) }

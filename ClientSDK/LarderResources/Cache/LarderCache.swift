@@ -270,7 +270,8 @@ public final class LarderCache: Sendable {
     ///
     /// - Throws: the error of a rejection; `.offline` if nothing was sent, and then nothing has changed; `.inDoubt` with the operation
     /// if the outcome is unknown, also because the cache was closed or erased meanwhile; `.conflict` while an earlier operation of the
-    /// scope is in doubt; `.paused` if the outbox is paused or was never resumed.
+    /// scope is in doubt; `.paused` if the outbox is paused or was never resumed; `.cancelled` also if it was dropped before it was sent
+    /// (`Outbox.drop`). What keeps a new write from being sent also ends one that waits behind others of its scope.
     public func commit<Input, Receipt>(
         _ input: Input,
         _ operation: WriteThrough<Input, Receipt>

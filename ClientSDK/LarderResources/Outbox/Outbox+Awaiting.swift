@@ -10,7 +10,8 @@ extension Outbox {
     ///
     /// - Throws: the error of a rejection; `.offline` if nothing was sent, and then nothing has changed; `.inDoubt` with the operation
     /// if the outcome is unknown, also because the cache was closed or erased meanwhile; `.conflict` while an earlier operation of the
-    /// scope is in doubt; `.paused` if the outbox is paused or was never resumed; `.outboxFull`; what `check` throws.
+    /// scope is in doubt; `.paused` if the outbox is paused or was never resumed; `.cancelled` also if it was dropped before it was sent;
+    /// `.outboxFull`; what `check` throws.
     ///
     /// - Parameter check: called before the operation is stored.
     func perform<Input, Receipt>(
@@ -19,35 +20,11 @@ extension Outbox {
         requiring check: (CacheCore) throws(LarderError) -> Void = { _ in }
     ) async throws(LarderError) -> Receipt {
         ensureRegistered(operation.name) { OutboxOperation(operation) }
-        guard core.configuration.mayUseNetwork() else {
-            throw LarderError(
-                .offline,
-                "\"\(operation.name)\" needs the network, which may not be used at present. Nothing was sent."
-            )
-        }
         let scope = operation.scope(input)
-        try requireNotEnding(operation.name)
         // Operations of the scope that another process has begun count too.
-        do { try readRows() } catch { throw LarderError(error) }
-        let doubt = state.withLock { state in
-            state.queue.lane(scope).compactMap { state.queue[$0] }.first { entry in
-                entry.isInDoubt || entry.state == .inDoubt || entry.isReportedInDoubt
-            }
-        }
-        if let doubt {
-            throw LarderError(
-                .conflict,
-                "An earlier operation of \"\(scope)\" is in doubt. Wait until it is resolved: it is retried automatically.",
-                operation: doubt.id
-            )
-        }
+        try readRows()
+        if let obstacle = obstacle(to: operation.name, in: scope) { throw obstacle }
         try check(core)
-        guard !state.withLock({ $0.isPaused }) else {
-            throw LarderError(
-                .paused,
-                "\"\(operation.name)\" was not sent: the outbox is paused, or was never resumed. Call Outbox.resume, and repeat it."
-            )
-        }
         let waiter = Waiter()
         let id: OperationID
         do {
@@ -75,6 +52,58 @@ extension Outbox {
             )
         }
         return receipt
+    }
+
+    /// Whether the network and its behavior allow sending.
+    var maySend: Bool { core.configuration.networkBehavior().sendsOutbox && core.configuration.mayUseNetwork() }
+
+    /// Why an awaited write of a scope cannot be sent now, or behind others that are being sent; nil if it can. It is not kept until it can,
+    /// because its caller waits.
+    ///
+    /// - Parameter id: the write, if it is stored: only operations before it count.
+    private func obstacle(to operation: String, in scope: String, before id: Int64 = .max) -> LarderError? {
+        guard maySend else {
+            return LarderError(
+                .offline,
+                "\"\(operation)\" needs the network, which may not be used at present. Nothing was sent."
+            )
+        }
+        do { try requireNotEnding(operation) } catch { return error }
+        let (isPaused, doubt) = state.withLock { state in
+            let earlier = state.queue.lane(scope).prefix { $0 < id }.compactMap { state.queue[$0] }
+            return (
+                state.isPaused, earlier.first { $0.isInDoubt || $0.state == .inDoubt || $0.isReportedInDoubt }
+            )
+        }
+        if let doubt {
+            return LarderError(
+                .conflict,
+                "An earlier operation of \"\(scope)\" is in doubt. Wait until it is resolved: it is retried automatically.",
+                operation: doubt.id
+            )
+        }
+        guard isPaused else { return nil }
+        return LarderError(
+            .paused,
+            "\"\(operation)\" was not sent: the outbox is paused, or was never resumed. Call Outbox.resume, and repeat it."
+        )
+    }
+
+    /// Ends the awaited writes that wait behind others and cannot be sent any more, as new ones are rejected: a payment must not be sent
+    /// hours after it was made.
+    func endWaiting() {
+        let waiting = state.withLock { state in
+            state.waiters.keys.sorted().compactMap { state.queue[$0] }.filter { $0.state == .pending }
+        }
+        for entry in waiting {
+            guard let obstacle = obstacle(to: entry.operation, in: entry.scope, before: entry.id.rawValue) else {
+                continue
+            }
+            do { try remove(entry.id, as: entry, answering: obstacle) } catch {
+                // Otherwise another process has it.
+                if error.code != .invalidArgument { stall(core.now().uptime, error) }
+            }
+        }
     }
 
     static func abandonedWait(_ id: OperationID) -> LarderError {

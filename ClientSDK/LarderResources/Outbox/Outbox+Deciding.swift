@@ -8,7 +8,7 @@ extension Outbox {
     /// Sends a rejected operation again with the same idempotency key.
     ///
     /// - Throws: `.invalidArgument` if the operation does not exist or is not rejected.
-    public func retry(_ id: OperationID) throws(LarderError) { try reopen(id, payload: nil, newKey: false) }
+    public func retry(_ id: OperationID) throws(LarderError) { try reopen(try rejected(id), newKey: false) }
 
     /// Replaces the input of a rejected operation, and sends it with a new idempotency key.
     ///
@@ -20,18 +20,34 @@ extension Outbox {
     ) throws(LarderError) {
         let payload: [UInt8]
         do { payload = try OutboxOperation.encode(input, operation.codec) } catch { throw LarderError(error) }
-        try reopen(id, payload: payload, newKey: true)
+        try reopen(try rejected(id), payload: payload, newKey: true)
     }
 
     /// Removes an operation that is not in flight, and rolls its local changes back. An operation in doubt may have been carried out.
+    /// A caller that waits for an awaited write gets `.cancelled` if nothing of it was sent.
     ///
     /// - Throws: `.invalidArgument` if the operation does not exist or is in flight.
-    public func drop(_ id: OperationID) throws(LarderError) {
-        try remove(id, from: [.pending, .inDoubt, .rejected])
+    public func drop(_ id: OperationID) throws(LarderError) { try remove(id, answering: Self.dropped(id)) }
+
+    /// Removes a rejected operation that was decided on, unless it has changed since.
+    func drop(_ entry: Outbox.Entry) throws(LarderError) {
+        try remove(entry.id, as: entry, answering: Self.dropped(entry.id))
     }
 
-    /// Removes an operation that has one of some states.
-    func remove(_ id: OperationID, from states: Set<Outbox.Entry.State>) throws(LarderError) {
+    private static func dropped(_ id: OperationID) -> LarderError {
+        LarderError(.cancelled, "The operation was dropped, and nothing of it was sent.", operation: id)
+    }
+
+    /// Removes an operation that is not in flight.
+    ///
+    /// - Parameters:
+    ///   - known: the operation that was decided on, which must not have changed since; nil: whatever has become of it.
+    ///   - reason: for a caller that waits, if nothing was sent.
+    func remove(
+        _ id: OperationID,
+        as known: Outbox.Entry? = nil,
+        answering reason: LarderError
+    ) throws(LarderError) {
         do {
             // This process holds the send lock, so no other process sends the operations that are marked as being sent.
             let hasTurn = try turn.enter()
@@ -39,18 +55,23 @@ extension Outbox {
             try locked {
                 try withCurrentRows {
                     let found = state.withLock { $0.queue[id.rawValue] }
-                    guard let entry = found, states.contains(entry.state) else { throw Self.isNotThere(id) }
+                    guard let entry = found, entry.state != .sending, known?.hasSameRow(as: entry) != false else {
+                        throw Self.isNotThere(id)
+                    }
                     var update = CacheUpdate()
                     require(entry, in: &update) { row in
                         // With the turn it was sent by a process that has died.
                         guard hasTurn || row.state != Outbox.Entry.State.sending.rawValue else {
                             throw Self.isNotThere(id)
                         }
-                        return states.contains(Outbox.Entry.State(stored: row.state))
+                        return Outbox.Entry.State(stored: row.state) == entry.state
                     }
-                    removal(of: entry, in: &update)
+                    // An operation that is not registered may be one.
+                    let isAwaited = state.withLock { $0.queue.operation(entry.operation)?.isThrough } ?? true
+                    if isAwaited { failure(of: entry, in: &update) } else { removal(of: entry, in: &update) }
                     core.announceLater(try core.carryOut(update))
                     forget(entry)
+                    answer(id.rawValue, .failure(entry.state == .pending ? reason : Self.takenOver(id)))
                 }
             }
         } catch {
@@ -63,23 +84,37 @@ extension Outbox {
     private static func isNotThere(_ id: OperationID) -> LarderError {
         LarderError(
             .invalidArgument,
-            "Operation \(id) does not exist, is being sent, or was decided on; see `entries`."
+            "Operation \(id) does not exist, is not registered, is being sent, or was decided on; see `entries`."
         )
     }
 
-    func reopen(_ id: OperationID, payload: [UInt8]?, newKey: Bool) throws(LarderError) {
+    /// A rejected operation and the values that it would change, as all processes have left them; nil if it is not rejected.
+    func readRejected(_ id: OperationID) throws(LarderError) -> Outbox.Entry? {
+        try readRows()
+        core.checkForeignCommits()
+        return state.withLock { $0.queue[id.rawValue] }.flatMap { $0.state == .rejected ? $0 : nil }
+    }
+
+    func rejected(_ id: OperationID) throws(LarderError) -> Outbox.Entry {
+        guard let entry = try readRejected(id) else { throw Self.isNotThere(id) }
+        return entry
+    }
+
+    /// Sends a rejected operation again.
+    ///
+    /// - Parameter old: the operation that was decided on, which must not have changed since.
+    func reopen(_ old: Outbox.Entry, payload: [UInt8]? = nil, newKey: Bool) throws(LarderError) {
         do {
-            try locked { try withCurrentRows { try reopened(id, payload, newKey: newKey) } }
+            try locked { try withCurrentRows { try reopened(old, payload, newKey: newKey) } }
         } catch {
             throw LarderError(error)
         }
         signal.put(())
     }
 
-    private func reopened(_ id: OperationID, _ payload: [UInt8]?, newKey: Bool) throws {
-        guard let (old, operation) = rejected(id) else {
-            throw LarderError(.invalidArgument, "There is no rejected operation \(id); see `entries`.")
-        }
+    private func reopened(_ old: Outbox.Entry, _ payload: [UInt8]?, newKey: Bool) throws {
+        let (current, operation) = state.withLock { ($0.queue[old.id.rawValue], $0.queue.operation(old.operation)) }
+        guard let operation, current?.hasSameRow(as: old) == true else { throw Self.isNotThere(old.id) }
         var row = old.row
         (row.state, row.note) = (Outbox.Entry.State.pending.rawValue, nil)
         row.payload = payload ?? old.payload

@@ -11,8 +11,8 @@ extension Outbox {
     /// - Throws: `.cancelled`, `.closed`; `.storage` with the error of the store; `.unregistered` and `.paused` if nothing can be sent
     /// before an operation is registered or `resume` is called.
     public func drained() async throws(LarderError) {
-        try await readRowsOfOthers()
         let (failures, hasFailed) = state.withLock { ($0.storeFailures, $0.storeFailure != nil) }
+        await readRowsOfOthers()
         let statuses = statuses
         // The next attempt on the store may be far in the future.
         if hasFailed { clearDelays() }
@@ -21,7 +21,7 @@ extension Outbox {
                 (state.isClosed, state.storeFailures > failures ? state.storeFailure : nil)
             }
             if isClosed { break }
-            if status.isDrained { return }
+            if status.isDrained, failure == nil { return }
             if status.inFlight == 0, let standstill = standstill() { throw standstill }
             if let failure {
                 throw LarderError(
@@ -36,9 +36,11 @@ extension Outbox {
     }
 
     /// A process with nothing to send does not look for operations of others.
-    private func readRowsOfOthers() async throws(LarderError) {
-        try await core.changing { () async throws(LarderError) in
-            do { try readRows() } catch { throw LarderError(error) }
+    private func readRowsOfOthers() async {
+        await core.changing {
+            do throws(LarderError) { try readRows() } catch {
+                if !state.withLock({ $0.isClosed }) { noteStoreFailure(error) }
+            }
         }
     }
 
@@ -61,8 +63,8 @@ extension Outbox {
         return LarderError(.paused, "The outbox is paused, or was never resumed. Call Outbox.resume, and wait again.")
     }
 
-    /// Waits until everything that can be sent was sent, but no longer than a time limit: for the moments before an application is
-    /// suspended.
+    /// Waits until everything that can be sent was sent, but no longer than a time limit, and than the store is held by another process: for
+    /// the moments before an application is suspended.
     ///
     /// It returns early if no progress is possible within the time: the remaining operations are rejected or blocked, their next
     /// attempt is later, or the network may not be used. It does not change the schedule and does not resume a paused outbox.
@@ -81,7 +83,7 @@ extension Outbox {
             )
         }
         let end = core.now().uptime + limit
-        try await readRowsOfOthers()
+        await readRowsOfOthers()
         let statuses = statuses
         _ = await until(end, by: core.configuration.monotonicClock) {
             for await _ in statuses where !self.canMove(until: end) { return }
@@ -93,7 +95,7 @@ extension Outbox {
 
     /// Whether an operation may be sent or decided before a time without a call by the app.
     private func canMove(until end: MonotonicTime) -> Bool {
-        let isOffline = !core.configuration.mayUseNetwork()
+        let isOffline = !maySend
         return state.withLock { state in
             guard !state.isClosed else { return false }
             if state.queue.status.inFlight > 0 { return true }
@@ -105,7 +107,7 @@ extension Outbox {
 
     /// All operations, each with the reason why it would not have been sent by the time.
     private func remainders(at time: MonotonicTime) -> [(entry: Outbox.Entry, reason: Outbox.Reason)] {
-        let isOffline = !core.configuration.mayUseNetwork()
+        let isOffline = !maySend
         return state.withLock { state in
             state.queue.sorted.map { entry in
                 (entry, state.reason(for: entry, at: time, isOffline: isOffline))

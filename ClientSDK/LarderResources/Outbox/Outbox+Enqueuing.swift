@@ -54,11 +54,13 @@ extension Outbox {
         let new = NewOperation(operation: operation, row: row, changes: changes)
         let stored = try locked {
             try requireNotEnding(operation.name)
-            return try self.coalesce(new, by: coalesce) ?? append(new, delay: delay, waiter)
+            return try withCurrentRows {
+                try self.coalesce(new, by: coalesce) ?? append(new, delay: delay, waiter)
+            }
         }
         tell(stored.step)
-        // A paused outbox is not woken: a wake-up takes as long as storing the operation.
-        if !state.withLock({ $0.isPaused }) { signal.put(()) }
+        // A paused outbox is not woken: a wake-up takes as long as storing the operation. It was paused just now if a caller waits.
+        if waiter != nil || !state.withLock({ $0.isPaused }) { signal.put(()) }
         return stored.id
     }
 
@@ -71,30 +73,17 @@ extension Outbox {
         )
     }
 
-    /// Replaces or removes the newest operation with the new one's coalescing key, if it was never sent. The outbox lock is held.
+    /// Replaces or removes the newest operation with the new one's coalescing key, if it was never sent.
     ///
     /// - Returns: nil if the new operation must be stored as a separate one.
     private func coalesce(
         _ new: NewOperation,
         by decide: ([UInt8]) throws -> Outbox.Coalesced<[UInt8]>
     ) throws -> StoredOperation? {
-        guard let key = new.row.coalescingKey, state.withLock({ $0.queue.newest(in: new.row.scope, key: key) }) != nil
-        else {
-            return nil
-        }
-        return try withCurrentRows {
-            guard let old = state.withLock({ $0.queue.newest(in: new.row.scope, key: key) }),
-                old.operation == new.operation.name, old.state == .pending, old.attempts == 0
-            else { return nil }
-            return try coalesce(old, new, by: decide)
-        }
-    }
-
-    private func coalesce(
-        _ old: Outbox.Entry,
-        _ new: NewOperation,
-        by decide: ([UInt8]) throws -> Outbox.Coalesced<[UInt8]>
-    ) throws -> StoredOperation? {
+        guard let key = new.row.coalescingKey,
+            let old = state.withLock({ $0.queue.newest(in: new.row.scope, key: key) }),
+            old.operation == new.operation.name, old.state == .pending, old.attempts == 0
+        else { return nil }
         var update = CacheUpdate()
         require(old, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }
         let newest = state.withLock { $0.queue.newest }

@@ -1,4 +1,5 @@
 public import LarderEvents
+import LarderStorage
 import LarderTime
 import Synchronization
 
@@ -51,12 +52,18 @@ extension Outbox {
 
     /// The inputs of the operations with a name, also of those that other processes have stored.
     ///
-    /// - Throws: `.storage`; `.encoding` if another version of the application has stored one.
+    /// - Throws: `.storage`; `.encoding` if one cannot be decoded: another version of the application has stored it, or a process with
+    /// another payload transform.
     package func storedInputs<Input: Codable & Sendable>(
         of operation: String,
         as type: Input.Type
     ) throws(LarderError) -> [Input] {
-        do { try readRows() } catch { throw LarderError(error) }
+        try readRows()
+        if let sealed = entries(of: DiskOutboxRow.unreadableName).first {
+            let text =
+                "Operation \(sealed.id) cannot be read with the present payload transform, and may be one of \"\(operation)\"."
+            throw LarderError(.encoding, text, operation: sealed.id)
+        }
         var inputs: [Input] = []
         for entry in entries(of: operation) { inputs.append(try entry.input(as: type)) }
         return inputs

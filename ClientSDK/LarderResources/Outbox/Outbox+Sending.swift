@@ -40,9 +40,10 @@ extension Outbox {
         }
     }
 
-    /// Stops sending until `resume`. Operations in flight continue.
+    /// Stops sending until `resume`. Operations in flight continue; awaited writes that wait behind them end with `.paused`.
     public func pause() {
         state.withLock { $0.isPaused = true }
+        signal.put(())
         // Waiting `drained` calls end, because nothing is sent now.
         changed()
     }
@@ -82,9 +83,10 @@ extension Outbox {
 
     /// Takes the operations that can be sent now, in batches, each of which uses the send lock.
     private func takeReady() -> [Batch] {
+        endWaiting()
+        guard maySend else { return [] }
         let now = core.now().uptime
         let behavior = core.configuration.networkBehavior()
-        guard behavior.sendsOutbox, core.configuration.mayUseNetwork() else { return [] }
         let limit = behavior.concurrency(core.configuration.concurrentSendsMaximum)
         let (isWorthwhile, next) = state.withLock { state -> (Bool, MonotonicTime?) in
             guard !state.isPaused, !state.isClosed else { return (false, nil) }
@@ -123,7 +125,7 @@ extension Outbox {
     }
 
     /// Handles an error of the store or the lock: nothing is sent while another process may be sending.
-    private func stall(_ now: MonotonicTime, _ error: any Error) {
+    func stall(_ now: MonotonicTime, _ error: any Error) {
         guard !state.withLock({ $0.isClosed }) else { return }
         let failure = LarderError(error)
         noteStoreFailure(failure)

@@ -44,7 +44,11 @@ extension Outbox {
     }
 
     /// Applies what other processes have done. Cost: some microseconds if they have done nothing.
-    func readRows() throws { try locked { try refreshRows() } }
+    ///
+    /// - Throws: `.storage`, `.closed`.
+    package func readRows() throws(LarderError) {
+        do { try locked { try refreshRows() } } catch { throw LarderError(error) }
+    }
 
     /// Reads all rows again if another process may have changed some, and compares them by number. Operations in flight in this process stay as
     /// they are: only this process ends them. The outbox lock is held.
@@ -52,7 +56,12 @@ extension Outbox {
         guard let disk = core.outboxDisk else { return }
         // Before the rows are read: an operation that ends meanwhile is not taken for one of another process.
         let (version, own) = state.withLock { ($0.version, $0.operationsInFlight) }
-        guard let stored = try disk.outbox(since: version) else { return }
+        let read: (rows: [DiskOutboxRow], version: DiskStore.OutboxVersion)?
+        do { read = try disk.outbox(since: version) } catch {
+            if core.isClosed { throw CacheCore.isClosedError }
+            throw error
+        }
+        guard let stored = read else { return }
         let names = ServerIDs(encoded: try disk.metadata(ServerIDs.metadataKey))
         let numbers = Set(stored.rows.map(\.sequence))
         let removed = state.withLock { state in

@@ -63,7 +63,7 @@ public final class Outbox: Sendable {
         core.outboxDisk?.setKnownOperations { [weak self] in
             self?.state.withLock { $0.queue.sorted }.map(\.row) ?? []
         }
-        do { try readRows() } catch { throw LarderError(error) }
+        try readRows()
         for operation in core.configuration.operations { register(operation) }
     }
 

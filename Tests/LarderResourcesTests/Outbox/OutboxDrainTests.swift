@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderResources
 import LarderStorage
 import LarderTesting
@@ -120,6 +121,47 @@ struct OutboxDrainTests {
         let second = await #expect(throws: LarderError.self) { try await outbox.drained() }
         #expect(first?.code == .storage && second?.code == .storage)
         #expect(server.requests.isEmpty)
+    }
+
+    @Test func `a drain whose store cannot be read reports it, and returns what is left`() async throws {
+        let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+        var configuration = scene.configuration()
+        configuration.storage = .store(try killable.store())
+        let cache = try LarderCache(configuration)
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        killable.kill()
+        #expect(try await drained(cache, within: .seconds(5)) == [.paused])
+        #expect(scene.events.withLock { $0.contains { if case .storageFailed = $0 { true } else { false } } })
+    }
+
+    @Test func `a drain does not wait while the outbox may not send`() async throws {
+        var configuration = scene.configuration()
+        configuration.networkBehavior = { NetworkBehavior(sendsOutbox: false) }
+        let cache = try LarderCache(configuration)
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        cache.outbox.resume()
+        let end = scene.clock.uptime + .seconds(5)
+        let outbox = cache.outbox
+        let isDone = Mutex(false)
+        let drain = Task {
+            defer { isDone.withLock { $0 = true } }
+            return try await outbox.drain(within: .seconds(5))
+        }
+        await rest()
+        let isEarly = isDone.withLock { $0 }
+        if !isEarly { scene.clock.advance(by: .seconds(5)) }
+        #expect(try await drain.value.map(\.reason) == [.offline])
+        #expect(isEarly && scene.clock.uptime < end)
+    }
+
+    @Test func `drains of an erased cache say that it was closed`() async throws {
+        let cache = try scene.cache()
+        try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
+        try cache.erase()
+        let error = await #expect(throws: LarderError.self) { try await cache.outbox.drained() }
+        #expect(error?.code == .closed)
+        let limited = await #expect(throws: LarderError.self) { try await cache.outbox.drain(within: .seconds(1)) }
+        #expect(limited?.code == .closed)
     }
 
     @Test func `drained throws for a cancelled caller and for a closed cache`() async throws {

@@ -217,6 +217,87 @@ struct OutboxSharingTests {
         #expect(two.outbox.rejected.isEmpty && two.outbox.entries.isEmpty == isDropped)
     }
 
+    private struct Change: Codable, Sendable, Equatable {
+        var base: Note
+        var text: String
+    }
+
+    private let base = Note(id: "1", text: "base", revision: 1)
+    private let theirs = Note(id: "1", text: "theirs", revision: 2)
+
+    /// Edits of a note that the server has changed meanwhile.
+    private var rejectedEdit: WriteBehind<Change, Bool> {
+        let theirs = theirs
+        var operation = WriteBehind<Change, Bool>("change", scope: { $0.base.id }) { edit, changes in
+            changes.modify(Note.self, edit.base.id) { $0.text = edit.text }
+        } send: { attempts in
+            attempts.map { _ in .rejected(.conflict(theirs, validator: nil, "Somebody has changed the note.")) }
+        }
+        operation.conflicts = Outbox.ConflictRule(base: { $0.base }) { _, wanted, theirs, _ in
+            wanted.text == theirs.text ? nil : Change(base: theirs, text: wanted.text)
+        }
+        return operation
+    }
+
+    private func send(_ cache: LarderCache, attempt: Int) async {
+        cache.outbox.resume()
+        await reached { cache.outbox.rejected.first?.attempts == attempt }
+        cache.outbox.pause()
+    }
+
+    /// Two processes that know an edit, which the server has rejected.
+    private func rejected(_ text: String) async throws -> (LarderCache, LarderCache, OperationID) {
+        let (one, two) = (try scene.cache(), try scene.cache())
+        for cache in [one, two] { cache.outbox.register(rejectedEdit) }
+        try await one.update { [base] in $0.put(base) }
+        #expect(try await two.value(Resource<Note>.entity("1") { _ in .gone }, .cacheOnly) == base)
+        let id = try #require(try one.enqueue(Change(base: base, text: text), rejectedEdit))
+        await send(one, attempt: 1)
+        _ = try await two.outbox.drain(within: .zero)
+        #expect(two.outbox.rejected.map(\.id) == [id])
+        return (one, two, id)
+    }
+
+    @Test func `what is kept of a rejected edit is what another process has made of it`() async throws {
+        let (one, two, id) = try await rejected("first")
+        try one.outbox.edit(id, to: Change(base: base, text: "second"), rejectedEdit)
+        await send(one, attempt: 2)
+        try two.outbox.keepMine(id)
+        #expect(try two.outbox.entries.map { try $0.input(as: Change.self) } == [Change(base: theirs, text: "second")])
+    }
+
+    @Test func `an edit that the server has is not removed when another process has changed and sent it again`()
+        async throws
+    {
+        let (one, two, id) = try await rejected("theirs")
+        // The second process knows the server's value.
+        scene.clock.advance(by: .seconds(1))
+        #expect(try await two.value(Resource<Note>.entity("1") { _ in .gone }, .cacheOnly) == theirs)
+        let second = Change(base: base, text: "second")
+        try one.outbox.edit(id, to: second, rejectedEdit)
+        let error = #expect(throws: LarderError.self) { try two.outbox.merge(id) }
+        #expect(error?.code == .invalidArgument)
+        #expect(try scene.cache().outbox.entries.map { try $0.input(as: Change.self) } == [second])
+    }
+
+    @Test func `a conflict has the server's value that another process has stored`() async throws {
+        let (_, two, id) = try await rejected("first")
+        #expect(try two.outbox.conflict(id, of: Note.self)?.theirs == theirs)
+        let error = #expect(throws: LarderError.self) { try two.outbox.merge(id) }
+        #expect(error?.code == .conflict)
+    }
+
+    @Test func `the limit of operations counts those of other processes`() throws {
+        var configuration = scene.configuration()
+        configuration.outboxOperationsMaximum = 1
+        let (one, two) = (try LarderCache(configuration), try LarderCache(configuration))
+        try one.enqueue(Tap(post: "1", isLike: true), server.operation)
+        let error = #expect(throws: LarderError.self) {
+            try two.enqueue(Tap(post: "2", isLike: true), server.operation)
+        }
+        #expect(error?.code == .outboxFull)
+    }
+
     @Test func `an awaited operation is sent by the process of its caller`() async throws {
         let lock = ManualProcessLock()
         func open() throws -> LarderCache {

@@ -118,6 +118,7 @@ struct ServerIDTests {
         try await create(in: creator)
         creator.outbox.pause()
         try other.enqueue(Edit(id: "local", text: "late"), sent.operation)
+        #expect(try await other.value(Resource<Note>.entity("server") { _ in .gone }, .cacheOnly).text == "late")
         let sender = isSentByCreator ? creator : other
         sender.outbox.resume()
         if isSentByCreator { creator.networkReturned() }

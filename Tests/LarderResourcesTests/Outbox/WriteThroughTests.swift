@@ -159,6 +159,98 @@ struct WriteThroughTests {
         #expect(error?.code == .offline && cache.outbox.entries.isEmpty)
     }
 
+    private func payment(_ gate: ScriptedSource<Int>) -> WriteThrough<Payment, Int> {
+        WriteThrough<Payment, Int>("pay", scope: { $0.account }) { attempt in
+            _ = try await gate.fetch(FetchContext())
+            return .accepted(attempt.input.amount)
+        }
+    }
+
+    private typealias Paying = Task<Int, any Error>
+
+    /// A payment in flight, and another one of its account that waits behind it.
+    private func two(_ cache: LarderCache, _ gate: ScriptedSource<Int>) async -> (Paying, Paying) {
+        let operation = payment(gate)
+        cache.outbox.resume()
+        let first = Task { try await cache.commit(Payment(account: "a", amount: 1), operation) }
+        await gate.waitForRequests(1)
+        let second = Task { try await cache.commit(Payment(account: "a", amount: 2), operation) }
+        await reached { cache.outbox.entries.count == 2 }
+        return (first, second)
+    }
+
+    private func error(of paying: Paying) async -> LarderError? {
+        await #expect(throws: LarderError.self) {
+            try await withTaskCancellationHandler {
+                try await paying.value
+            } onCancel: {
+                paying.cancel()
+            }
+        }
+    }
+
+    @Test func `the caller of a write that is dropped before it is sent learns it, and the removal is synced`()
+        async throws
+    {
+        let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+        var configuration = scene.configuration()
+        configuration.storage = .store(try killable.store())
+        let cache = try LarderCache(configuration)
+        let gate = ScriptedSource<Int>()
+        let (first, second) = await two(cache, gate)
+        let syncCount = killable.syncCount
+        try cache.outbox.drop(cache.outbox.entries[1].id)
+        #expect(killable.syncCount > syncCount)
+        #expect(await error(of: second)?.code == .cancelled)
+        gate.answer(0, .value(0))
+        #expect(try await first.value == 1)
+        #expect(gate.requests.count == 1 && cache.outbox.entries.isEmpty)
+    }
+
+    @Test func `a write is not kept while the outbox may not send`() async throws {
+        var configuration = scene.configuration()
+        configuration.networkBehavior = { NetworkBehavior(sendsOutbox: false) }
+        let cache = try LarderCache(configuration)
+        cache.outbox.resume()
+        let operation = bank.operation
+        let paying = Task { try await cache.commit(Payment(account: "a", amount: 5), operation) }
+        #expect(await error(of: paying)?.code == .offline)
+        #expect(cache.outbox.entries.isEmpty)
+    }
+
+    @Test func `a write that waits behind one that the network has lost ends, too`() async throws {
+        let cache = try scene.cache()
+        let gate = ScriptedSource<Int>()
+        let (first, second) = await two(cache, gate)
+        scene.isOnline.withLock { $0 = false }
+        gate.fail(0, TransportError(.unreachable, "no route"))
+        #expect(await error(of: first)?.code == .offline)
+        #expect(await error(of: second)?.code == .offline)
+        #expect(cache.outbox.entries.isEmpty && gate.requests.count == 1)
+    }
+
+    @Test func `a write that waits behind another one ends when the outbox is paused`() async throws {
+        let cache = try scene.cache()
+        let gate = ScriptedSource<Int>()
+        let (first, second) = await two(cache, gate)
+        cache.outbox.pause()
+        #expect(await error(of: second)?.code == .paused)
+        gate.answer(0, .value(0))
+        #expect(try await first.value == 1)
+        #expect(cache.outbox.entries.isEmpty && gate.requests.count == 1)
+    }
+
+    @Test func `a write that waits behind one whose reply is lost ends as one that is made afterwards`() async throws {
+        let cache = try scene.cache()
+        let gate = ScriptedSource<Int>()
+        let (first, second) = await two(cache, gate)
+        gate.fail(0, TransportError(.interrupted, "the reply was lost"))
+        #expect(await error(of: first)?.code == .inDoubt)
+        let error = await error(of: second)
+        #expect(error?.code == .conflict && error?.operation == cache.outbox.entries.first?.id)
+        #expect(cache.outbox.entries.count == 1 && gate.requests.count == 1)
+    }
+
     @Test func `a write with a lost reply is in doubt, also after a restart, and has one effect`()
         async throws
     {

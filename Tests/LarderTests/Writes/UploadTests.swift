@@ -2,6 +2,7 @@ import Foundation
 import Larder
 import LarderHTTP
 import LarderResources
+import LarderStorage
 import LarderTesting
 import LarderTransport
 import SDKTestSupport
@@ -527,6 +528,47 @@ struct UploadTests {
         let conflict = try #require(try client.cache.outbox.conflict(id, of: Article.self))
         #expect(conflict.theirs.title == "Two" && conflict.validator == "\"2\"")
         client.close()
+    }
+
+    // MARK: Files
+
+    private struct Mask: DiskStore.PayloadTransform {
+        let byte: UInt8
+        var identifier: String { "mask" }
+
+        func encode(_ payload: [UInt8]) throws -> [UInt8] { payload.map { $0 ^ byte } }
+
+        func decode(_ stored: [UInt8]) throws -> [UInt8] { stored.map { $0 ^ byte } }
+    }
+
+    @Test func `a file stays while its write cannot be read with the present key, and is sent with its own one`()
+        async throws
+    {
+        let server = Server()
+        func open(_ byte: UInt8) async throws -> APIClient {
+            var store = DiskStore.Configuration(directory: fixture.directory, clock: fixture.scene.clock)
+            store.transform = Mask(byte: byte)
+            return try await client(server.transport) { $0.cache.storage = .disk(store) }
+        }
+        fixture.scene.isOnline.withLock { $0 = false }
+        let first = try await open(1)
+        try await upload(first)
+        first.close()
+        let second = try await open(2)
+        // The sweep at the start has ended.
+        try await reached {
+            let isReported = fixture.scene.events.withLock { events in
+                events.contains { if case .storageFailed(let error) = $0 { error.code == .encoding } else { false } }
+            }
+            let copies = try FileManager.default.contentsOfDirectory(atPath: fixture.directory + "/outbox/uploads")
+            return isReported || copies.isEmpty
+        }
+        second.close()
+        fixture.scene.isOnline.withLock { $0 = true }
+        let third = try await open(1)
+        #expect(await settled(third) == nil)
+        #expect(server.content == photo)
+        third.close()
     }
 
     // MARK: Other writes

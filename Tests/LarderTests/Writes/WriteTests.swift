@@ -110,6 +110,23 @@ struct WriteTests {
         #expect(shown.pendingChanges == 0)
     }
 
+    @Test func `a write is ordered behind one of another process that changes the same entity`() async throws {
+        let backend = Backend { _, _ in .text("", status: .noContent) }
+        let first = try await fixture.client(backend.transport)
+        let second = try await fixture.client(backend.transport)
+        for client in [first, second] { _ = try await client.cache.value(article(client)) }
+        fixture.scene.isOnline.withLock { $0 = false }
+        var write = APIClient.Write(.patch, "/articles/7", ["title": "First"])
+        write.scope = "page"
+        write.modify(Article.self, "7") { $0.title = "First" }
+        try first.write(write)
+        try second.write(.patch, "/articles/7", ["title": "Second"], changing: Article.self, "7") {
+            $0.title = "Second"
+        }
+        #expect(second.cache.outbox.entries.map(\.scope) == ["page", "page"])
+        for client in [first, second] { client.close() }
+    }
+
     @Test func `a lost reply repeats the request under its key`() async throws {
         let backend = Backend { _, number in
             number < 3 ? .failure(TransportError(.interrupted, "lost")) : ScriptedTransport.Reply(status: .noContent)
