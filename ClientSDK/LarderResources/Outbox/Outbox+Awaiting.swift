@@ -23,8 +23,8 @@ extension Outbox {
         let scope = operation.scope(input)
         // Operations of the scope that another process has begun count too.
         try readRows()
-        if let obstacle = obstacle(to: operation.name, in: scope) { throw obstacle }
         try check(core)
+        if let obstacle = obstacle(to: operation.name, in: scope) { throw obstacle }
         let waiter = Waiter()
         let id: OperationID
         do {
