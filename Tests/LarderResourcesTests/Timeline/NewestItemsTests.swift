@@ -95,7 +95,7 @@ struct NewestItemsTests {
         #expect(line.hasPrefix("2003 2002 2001 | 103 102") && line.hasSuffix(" 3 2 1"), "\(line)")
         // The items behind the gap were not confirmed again.
         let shown = try await cache.timeline(feed, .cacheOnly).snapshot()
-        #expect(shown.freshness(of: 0..<3) == .fresh && shown.freshness == .stale(.neverValidated))
+        #expect(shown.freshness(of: 0..<3) == .fresh && shown.freshness == .stale(.invalidated))
     }
 
     @Test func `an own item is inserted at the front of a full list too`() async throws {
