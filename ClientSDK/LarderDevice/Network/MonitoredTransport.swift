@@ -77,7 +77,6 @@ package struct MonitoredTransport: Transport {
                     : NetworkSample(.reply, latency: isLarge ? nil : time, bytes: bytes, transfer: isLarge ? time : nil)
                 monitor.note(sample)
             }
-            monitor?.spent(bytes)
             let decoded = response.codedBytes.map { _ in response.body.count }
             tell(request, reason, status: response.status.code, nil, time, bytes, decoded)
             return response
@@ -104,9 +103,11 @@ package struct MonitoredTransport: Transport {
         }
         let latency = clock.uptime - start
         let status = stream.status.code
-        let body = MonitoredBody(stream, onReceived: { self.monitor?.spent($0) }) { outcome in
+        let body = MonitoredBody(stream.body) { read in
             self.monitor?.inFlight.wrappingSubtract(1, ordering: .relaxed)
-            let decoded = stream.codedBytes.map { _ in outcome.bytesRead }
+            var outcome = read
+            if let coded = stream.codedBytes { outcome.bytes = coded.value }
+            let decoded = stream.codedBytes.map { _ in read.bytes }
             if let error = outcome.error, NetworkSample(error) != nil {
                 self.failed(request, reason, error, status: status, since: start, bytes: outcome.bytes, decoded)
             } else {
@@ -165,6 +166,7 @@ package struct MonitoredTransport: Transport {
         _ bytes: Int,
         _ decoded: Int?
     ) {
+        monitor?.spent(bytes)
         onExchange(
             Exchange(
                 request: request,
@@ -182,9 +184,6 @@ package struct MonitoredTransport: Transport {
 /// Measures content while it is read. Read by one task, as `TransportStream.Body` requires.
 private final class MonitoredBody: Sendable {
     struct Outcome: Sendable {
-        /// The number of bytes that the reader got.
-        var bytesRead = 0
-        /// The number of bytes that were received, before they were decoded.
         var bytes = 0
         /// The time that the reader waited for pieces, without its own work between them.
         var waited: Duration = .zero
@@ -196,21 +195,12 @@ private final class MonitoredBody: Sendable {
         var isTold = false
     }
 
-    private let stream: TransportStream
+    private let body: TransportStream.Body
     private let state = Mutex(State())
-    private let onReceived: @Sendable (Int) -> Void
     private let onEnd: @Sendable (Outcome) -> Void
 
-    /// - Parameters:
-    ///   - onReceived: called with the number of bytes that were received since the last call.
-    ///   - onEnd: called once.
-    init(
-        _ stream: TransportStream,
-        onReceived: @escaping @Sendable (Int) -> Void,
-        onEnd: @escaping @Sendable (Outcome) -> Void
-    ) {
-        self.stream = stream
-        self.onReceived = onReceived
+    init(_ body: TransportStream.Body, onEnd: @escaping @Sendable (Outcome) -> Void) {
+        self.body = body
         self.onEnd = onEnd
     }
 
@@ -221,7 +211,7 @@ private final class MonitoredBody: Sendable {
     func next(clock: any MonotonicClock) async throws(TransportError) -> [UInt8]? {
         let start = clock.uptime
         do {
-            let piece = try await stream.body.next()
+            let piece = try await body.next()
             note(waited: clock.uptime - start, bytes: piece?.count ?? 0, isEnd: piece == nil, nil)
             return piece
         } catch {
@@ -231,18 +221,14 @@ private final class MonitoredBody: Sendable {
     }
 
     private func note(waited: Duration, bytes: Int, isEnd: Bool, _ error: TransportError?) {
-        let (received, outcome) = state.withLock { state -> (Int, Outcome?) in
-            let before = state.outcome.bytes
+        let outcome = state.withLock { state -> Outcome? in
             state.outcome.waited += waited
-            state.outcome.bytesRead += bytes
-            state.outcome.bytes = stream.codedBytes?.value ?? state.outcome.bytesRead
-            let received = state.outcome.bytes - before
-            guard isEnd, !state.isTold else { return (received, nil) }
+            state.outcome.bytes += bytes
+            guard isEnd, !state.isTold else { return nil }
             state.isTold = true
             state.outcome.error = error
-            return (received, state.outcome)
+            return state.outcome
         }
-        if received > 0 { onReceived(received) }
         if let outcome { onEnd(outcome) }
     }
 }

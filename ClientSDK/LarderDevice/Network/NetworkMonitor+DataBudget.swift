@@ -53,10 +53,10 @@ extension NetworkMonitor {
         /// What was received in the present month.
         package var use: Use { inPresentMonth { $0 } }
 
-        /// The bytes of content that were received in the present month, as they were sent, without heads and the messages of WebSockets.
+        /// The bytes of content that were received in the present month, as they were sent, without heads.
         public var bytesReceived: Int { use.bytes }
 
-        /// The use after each piece of content. A slow reader gets only the newest.
+        /// The use after each exchange. A slow reader gets only the newest.
         package var uses: EventSequence<Use> { changes.subscribe(limit: 1) }
 
         /// Whether nothing is left of the present month.

@@ -230,7 +230,7 @@ public final class NetworkMonitor: Sendable {
     /// Sets whether the network is metered, from a setting of the app or from a system that knows; nil: as the source reports.
     public func setMetered(_ isMetered: Bool?) { decide { state, _ in state.isMetered = isMetered } }
 
-    /// Counts received bytes.
+    /// Counts the bytes of an exchange.
     func spent(_ bytes: Int) {
         guard let budget = configuration.dataBudget, budget.spend(bytes) else { return }
         decide { _, _ in }

@@ -91,22 +91,6 @@ struct MonitoredTransportTests {
         #expect(telemetry.totals.statuses == ["2xx": 1])
     }
 
-    @Test func `content counts towards the data budget while it is read, and once`() async throws {
-        let budget = NetworkMonitor.DataBudget(bytesPerMonth: 100, clock: clock)
-        var configuration = NetworkMonitor.Configuration()
-        configuration.dataBudget = budget
-        let monitor = NetworkMonitor(source: source, configuration: configuration, clock: clock)
-        let base = SlowTransport(clock: clock, latency: .zero, pieces: [(20, .zero), (30, .zero)])
-        let transport = MonitoredTransport(base, monitor: monitor, clock: clock)
-        var pieces = try await transport.open(request).body.makeAsyncIterator()
-        _ = try await pieces.next()
-        #expect(budget.bytesReceived == 20)
-        while try await pieces.next() != nil {}
-        #expect(budget.bytesReceived == 50)
-        _ = try await transport.send(request)
-        #expect(budget.bytesReceived == 100 && budget.isSpent)
-    }
-
     @Test func `failures are reported with their code, and three in a row mean offline`() async {
         let failing = transport(
             SlowTransport(clock: clock, latency: .seconds(1), pieces: [], failure: TransportError(.unreachable, ""))
